@@ -1,14 +1,6 @@
-import {
-  isRedlockError,
-  type Lock,
-  LockHeldError,
-  LockLostError,
-  QuorumError,
-  Redlock,
-  type RedlockErrorCode,
-} from "../../../src/index.ts";
+import { type Lock, Redlock } from "../../../src/index.ts";
 import type { AcquireOptions } from "../../../src/lock/options.ts";
-import { quorumOf } from "../../../src/quorum/tally.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { sleep } from "../../../src/runtime.ts";
 import {
   LimitMismatchError,
@@ -16,57 +8,52 @@ import {
   type Hold as SyncHold,
   type SyncOptions,
 } from "../../../src/sync/index.ts";
+import { type SharedContext, type Actor as Simulated, timeOf } from "../sim/actor.ts";
+import type { Invariant } from "../sim/assumptions.ts";
+import type { Call } from "../sim/calls.ts";
 import type { DebounceHistories } from "../sim/debounce-histories.ts";
+import { checkRefusal, extend, type HeldHandle, recordHold, release, verify } from "../sim/handles.ts";
+import { recordLock } from "../sim/held-lock.ts";
+import type { Holds } from "../sim/holds.ts";
+import { createHttpLink } from "../sim/http-link.ts";
 import type { LatchHistories } from "../sim/latch-histories.ts";
+import { createLink } from "../sim/link.ts";
 import type { Meeting } from "../sim/meeting.ts";
 import type { OnceHistories } from "../sim/once-histories.ts";
-import { nonceOf } from "../sim/request.ts";
 import type { RunHistories } from "../sim/run-histories.ts";
-import type { Client } from "./client.ts";
-import type { Hold, Holds } from "./holds.ts";
-import { createLink, type LinkOptions } from "./link.ts";
-import type { Checks, Report, Trails } from "./trails.ts";
+import { Choice, type Client } from "./client.ts";
+import type { Watch } from "./watch.ts";
 import type { World } from "./world.ts";
 
 /** What all actors of a world share. */
 export interface Stage {
   readonly world: World;
-  readonly trails: Trails;
-  readonly holds: Holds;
+  readonly shared: SharedContext;
+  readonly watch: Watch;
   readonly runs: RunHistories;
   readonly latches: LatchHistories;
   readonly meeting: Meeting;
   readonly once: OnceHistories;
   readonly debounces: DebounceHistories;
-  readonly report: Report;
-  readonly checks: Checks;
-  /** Calls under way. */
-  readonly calls: Set<string>;
-  /** Nonces that their holders meant never to release. */
-  readonly kept: Set<string>;
   readonly actors: Actor[];
+  /** What must not overlap, by the invariant that it would violate. */
+  holdsOf(invariant: Invariant): Holds;
 }
-
-/** What locks and permits have in common. */
-type Handle = Pick<Lock, "remaining" | "signal" | "release" | "extend" | "verify">;
 
 /** A handle together with what the checks know of its hold. */
-export interface Held<Any extends Handle = Handle> {
+export interface Held<Any extends HeldHandle["handle"] = HeldHandle["handle"]> extends HeldHandle {
   readonly handle: Any;
-  readonly hold: Hold;
 }
 
-/** One call of the library, and how it may end. */
-interface Call<Value> {
-  readonly what: string;
-  /** ms within which it must end. */
-  readonly bound: number;
-  /** Codes of the errors that it may reject with. */
-  readonly codes: readonly RedlockErrorCode[];
-  readonly run: () => Promise<Value>;
-  readonly isExpected?: (error: unknown) => boolean;
-  /** Checks the error that it rejected with. */
-  readonly checkError?: (error: unknown) => void;
+/** How a synchronizer's handle is acquired, and what it excludes. */
+interface Entry {
+  /** The name, and the kind of its key. */
+  readonly name: string;
+  readonly kind: string;
+  readonly options: SyncOptions;
+  readonly invariant: Invariant;
+  readonly group?: string | undefined;
+  readonly acquire: (redlock: Redlock) => Promise<SyncHold>;
 }
 
 /** One client of a scenario: it calls the library, and what the calls return is checked. Its methods never reject. */
@@ -74,15 +61,31 @@ export class Actor {
   readonly client: Client;
   readonly redlock: Redlock;
   readonly stage: Stage;
+  /** The same, for the simulator's checks. */
+  readonly simulated: Simulated;
   readonly #inbox: string[] = [];
   #isWaitingFor: ((text: string) => void) | undefined;
 
-  constructor(stage: Stage, client: Client, link: LinkOptions) {
-    const { world } = stage;
+  constructor(stage: Stage, client: Client) {
+    const { world, shared } = stage;
+    const { wire, scenario } = shared;
     this.stage = stage;
     this.client = client;
-    const endpoints = world.servers.map((server) => createLink(world, client, server, link));
+    const endpoints = world.servers.map((server) => {
+      const carry = (message: Parameters<World["send"]>[2]) => world.send(client, server, message);
+      const way = { world, wire, process: client, server, carrier: { carry } };
+      const exactReplies = scenario.exactReplies[0] === true;
+      return scenario.http ? createHttpLink(way) : createLink({ ...way, exactReplies });
+    });
     this.redlock = new Redlock({ endpoints, runtime: client });
+    const { redlock } = this;
+    this.simulated = {
+      ...shared,
+      process: client,
+      draw: new Choice(),
+      redlock,
+      sleep: (ms) => this.sleep(ms),
+    };
   }
 
   sleep(ms: number): Promise<void> {
@@ -91,8 +94,8 @@ export class Actor {
 
   /** Waits until a time, in ms since the world began. */
   async until(time: number): Promise<void> {
-    const { world } = this.stage;
-    if (time > world.time) await this.sleep(time - world.time);
+    const { now } = this.stage.world;
+    if (time > now) await this.sleep(time - now);
   }
 
   /** A signal that a schedule may abort from now on. */
@@ -128,174 +131,118 @@ export class Actor {
     options: AcquireOptions,
   ): Promise<Held<Lock> | undefined> {
     this.client.timeout = timeoutOf(options);
-    const { deadline } = options;
-    const limit = deadline === undefined ? undefined : this.stage.world.time + deadline - this.client.now();
-    const lock = await this.call({
-      what: `acquire ${resource}`,
-      bound: boundOf(options),
-      codes: ["LOCK_HELD", "NO_QUORUM"],
-      run: () => this.redlock.acquire(resource, options),
-      isExpected: (error) => options.signal?.aborted === true && error === options.signal.reason,
-    });
-    return lock && this.hold(lock, lock.resources, { holder: lock.token, nonce: nonceOf(lock.value), limit });
+    const invoked = this.stage.world.moment();
+    const limit = timeOf(this.simulated, options.deadline);
+    const [first] = [resource].flat();
+    const lock = await this.call(
+      {
+        what: `acquire ${resource}`,
+        bound: boundOf(options),
+        codes: ["LOCK_HELD", "NO_QUORUM"],
+        run: () => this.redlock.acquire(resource, options),
+        isExpected: (error) => options.signal?.aborted === true && error === options.signal.reason,
+      },
+      keyOf("redlock", "lock", first!),
+    );
+    return lock && this.got(lock, recordLock(this.simulated, lock, { invoked, limit }, true));
   }
 
   /** Acquires a permit, or not. */
   async permit(name: string, limit: number, options: AcquireOptions): Promise<Held | undefined> {
     const { ttl, wait, timeout, backoff } = options;
+    const { world, holdsOf } = this.stage;
     this.client.timeout = timeoutOf(options);
-    const permit = await this.call({
-      what: `acquire a permit of ${limit}`,
-      bound: boundOf(options) * limit,
-      codes: ["LOCK_HELD", "NO_QUORUM", "LIMIT_MISMATCH"],
-      run: () => new Semaphore(this.redlock, name, { limit }).acquire({ ttl, wait, timeout, backoff }),
-    });
-    const nonce = this.stage.trails.lastRound(this.client.name)!;
-    const permits = { name, limit };
-    return permit && this.hold(permit, [`${name} ${permit.slot}`], { holder: nonce, nonce, permits });
+    const invoked = world.moment();
+    const permit = await this.call(
+      {
+        what: `acquire a permit of ${limit}`,
+        bound: boundOf(options) * limit,
+        codes: ["LOCK_HELD", "NO_QUORUM", "LIMIT_MISMATCH"],
+        run: () => new Semaphore(this.redlock, name, { limit }).acquire({ ttl, wait, timeout, backoff }),
+      },
+      keyOf("redlock", "limit", name),
+    );
+    if (!permit) return undefined;
+    const key = keyOf("redlock", `slot:${permit.slot}`, name);
+    const nonce = this.stage.shared.wire.lastRound(this.client, key)!;
+    const holds = holdsOf("one holder per slot");
+    const taken = holds.all.filter(({ ended }) => ended === undefined).length + 1;
+    world.check("permits within the limit", taken <= limit, () => `${taken} permits of ${limit}`);
+    const resources = [`${name} ${permit.slot}`];
+    return this.got(
+      permit,
+      recordHold(this.simulated, {
+        handle: permit,
+        keys: [key],
+        resources,
+        nonce,
+        invoked,
+        holds,
+        listens: true,
+      }),
+    );
   }
 
   /** Acquires the hold of a synchronizer, or not. */
-  async enter(
-    name: string,
-    { ttl, wait, timeout }: SyncOptions,
-    how: Pick<Hold, "invariant" | "group"> & { readonly acquire: (redlock: Redlock) => Promise<SyncHold> },
-  ): Promise<Held | undefined> {
-    const { acquire, ...of } = how;
+  async enter({ name, kind, options, invariant, group, acquire }: Entry): Promise<Held | undefined> {
+    const { ttl, wait, timeout } = options;
+    const { world, holdsOf, shared } = this.stage;
     this.client.timeout = timeoutOf({ ttl, timeout });
-    const handle = await this.call({
-      what: `acquire ${name}`,
-      bound: 5 * boundOf({ ttl, wait, timeout }),
-      codes: ["LOCK_HELD", "NO_QUORUM"],
-      run: () => acquire(this.redlock),
-    });
-    const nonce = this.stage.trails.lastRound(this.client.name)!;
-    return handle && this.hold(handle, [name], { ...of, holder: nonce, nonce });
-  }
-
-  /** Records that a handle was returned. */
-  hold<Any extends Handle>(
-    handle: Any,
-    resources: readonly string[],
-    grant: Pick<Hold, "holder" | "group" | "nonce" | "permits" | "limit"> &
-      Partial<Pick<Hold, "invariant" | "earlier">> & { readonly isResumed?: boolean },
-  ): Held<Any> {
-    const { client } = this;
-    const { holds, world, trails, report } = this.stage;
-    const fence = (handle as Partial<Lock>).fence;
-    const { isResumed, ...known } = grant;
-    const { signal } = handle;
-    const hold: Hold = {
-      invariant: known.permits ? "one holder per slot" : "mutual exclusion",
-      ...known,
-      resources,
-      client,
-      acquired: world.time,
-      fence,
-      remaining: () => handle.remaining(),
-      isLossReported: () => signal.aborted,
-      isOver: false,
-    };
-    world.note(`${client.name} got ${resources} ${known.nonce} ${fence}`);
-    world.trace(() => `${client.name} holds ${resources} for ${handle.remaining()} ms, fence ${fence}`);
-    const { granted } = trails.acquireVotes(known.nonce);
-    if (!isResumed && granted < quorumOf(world.servers.length)) {
-      report("a quorum decides", `${client.name} got ${resources} from ${granted} endpoints`);
-    }
-    holds.add(hold);
-    return { handle, hold };
-  }
-
-  /** Extends a hold. @returns whether it was extended */
-  async extend({ handle, hold }: Held, ttl: number): Promise<boolean> {
-    const before = handle.remaining();
-    const { world, report } = this.stage;
-    const { client } = this;
-    const [invoked, sentBefore] = [world.time, client.sent];
-    const extended = await this.call({
-      what: `extend by ${ttl}`,
-      bound: 6 * 1_000,
-      codes: ["LOCK_LOST", "NO_QUORUM"],
-      run: async () => {
-        try {
-          return (await handle.extend(ttl)) !== undefined;
-        } catch (error) {
-          const gone = String(error).includes("gone from a quorum");
-          // A repeated request, or an endpoint that lost its memory, may take it away.
-          const isDisturbed = [...world.events].some((name) => name.startsWith("forget"));
-          if (gone && before > 0 && !hold.isOver && !isDisturbed && !this.#hasRepeats()) {
-            report("holds survive", `${client.name} lost ${hold.resources.join()} with ${before} ms left`);
-          }
-          const isUntried = world.time === invoked && client.sent === sentBefore;
-          if (error instanceof LockLostError && !gone && isUntried && before > 0 && !hold.isOver) {
-            report("refusals are true", `${client.name} may not extend, with ${before} ms left`);
-          }
-          throw error;
-        }
+    const invoked = world.moment();
+    const key = keyOf("redlock", kind, name);
+    const handle = await this.call(
+      {
+        what: `acquire ${name}`,
+        bound: 5 * boundOf({ ttl, wait, timeout }),
+        codes: ["LOCK_HELD", "NO_QUORUM"],
+        run: () => acquire(this.redlock),
       },
-    });
-    this.stage.holds.check();
-    if (extended && handle.signal.aborted) {
-      report("validity is honest", `${client.name} extended ${hold.resources.join()} after its end`);
-    }
-    return extended === true;
+      key,
+    );
+    if (!handle) return undefined;
+    const nonce = shared.wire.lastRound(this.client, key)!;
+    const holds = holdsOf(invariant);
+    return this.got(
+      handle,
+      recordHold(this.simulated, { handle, resources: [name], nonce, group, invoked, holds, listens: true }),
+    );
   }
 
-  /** Releases a hold, and all other handles of its owner. */
-  async release({ handle, hold }: Held): Promise<void> {
-    const { holds, trails, world, report } = this.stage;
-    const { client } = this;
-    const isAgain = hold.isOver;
-    holds.endAllOf(hold.holder);
-    world.note(`${client.name} releases ${hold.nonce}`);
-    const said = await this.call({
-      what: "release",
-      bound: 6 * 1_000,
-      codes: ["NO_QUORUM"],
-      run: () => handle.release(),
-    });
-    if (isAgain || said === undefined) return;
-    const quorum = quorumOf(world.servers.length);
-    const { freed, gone, removed } = trails.releaseVotes([hold.nonce, ...(hold.earlier ?? [])]);
-    if (said && removed < quorum) {
-      report("a quorum decides", `${client.name}: release said true, and ${removed} endpoints removed it`);
-    }
-    // A plain lock has no tombstone that tells a repeated release of the first one.
-    const isFalse = !said && removed >= quorum && (hold.group !== undefined || !this.#hasRepeats());
-    if (isFalse) report("a quorum decides", `${client.name}: release said false, and removed it`);
-    if (said ? freed >= quorum : gone > world.servers.length - quorum) return;
-    report("a quorum decides", `${client.name}: release said ${said} with ${freed} freed and ${gone} gone`);
+  /** A handle was returned. */
+  got<Any extends HeldHandle["handle"]>(handle: Any, held: HeldHandle): Held<Any> {
+    const { world } = this.stage;
+    const { resources, nonce, fence } = held.hold;
+    world.note(`${this.client.name} got ${resources} ${nonce} ${fence}`);
+    world.trace(() => `${this.client.name} holds ${resources} for ${handle.remaining()} ms, fence ${fence}`);
+    return { ...held, handle };
+  }
+
+  /** Extends a hold. */
+  extend(held: Held, ttl: number): Promise<void> {
+    return extend(this.simulated, held, ttl, 1_000);
+  }
+
+  /** Releases a hold. */
+  async release(held: Held): Promise<void> {
+    this.stage.world.note(`${this.client.name} releases ${held.hold.nonce}`);
+    await release(this.simulated, held, 1_000);
   }
 
   /** Asks whether a hold still stands. */
-  async verify({ handle, hold }: Held): Promise<boolean | undefined> {
-    const { world, trails, report } = this.stage;
-    const { client } = this;
-    const asked = world.time;
-    const said = await this.call({
-      what: "verify",
-      bound: 1_000,
-      codes: ["NO_QUORUM"],
-      run: () => handle.verify(),
-    });
-    world.note(`${client.name} verified ${hold.nonce}: ${said}`);
-    const stood = trails.stoodSince(hold.nonce, asked);
-    if (said && (stood < quorumOf(world.servers.length) || handle.remaining() <= 0)) {
-      const detail = `found at ${stood} endpoints, and ${handle.remaining()} ms are left`;
-      report("verify is true", `${client.name}: ${hold.resources.join()} was ${detail}`);
-    }
-    return said;
+  verify(held: Held): Promise<void> {
+    return verify(this.simulated, held, 1_000);
   }
 
   /** Leaves a hold to its ttl. */
   leave({ hold }: Held): void {
-    this.stage.kept.add(hold.nonce);
+    this.stage.shared.kept.add(hold.nonce);
   }
 
   /** Holds a lock for so many ms by `using`, which has to end as its routine does. */
   async using(resource: string, length: number, options: AcquireOptions): Promise<void> {
-    const { report } = this.stage;
+    const { world, shared } = this.stage;
     this.client.timeout = timeoutOf(options);
+    const invoked = world.moment();
     let lock: Lock | undefined;
     const result = await this.call({
       what: `use ${resource}`,
@@ -304,74 +251,27 @@ export class Actor {
       run: () =>
         this.redlock.using(resource, options, async (held) => {
           lock = held;
-          const { hold } = this.hold(held, held.resources, {
-            holder: held.token,
-            nonce: nonceOf(held.value),
-          });
+          const { hold } = this.got(held, recordLock(this.simulated, held, { invoked }, true));
           await this.sleep(length);
-          hold.isOver = true;
+          hold.releaseInvoked = world.now;
+          shared.locks.end(hold);
           return held.signal.aborted ? "lost" : "kept";
         }),
     });
     const expected = lock && (lock.signal.aborted ? undefined : "kept");
-    if (lock && result !== expected)
-      report("the routine's outcome wins", `${result} in place of ${expected}`);
+    if (!lock) return;
+    world.check("the routine's outcome wins", result === expected, () => `${result} in place of ${expected}`);
   }
 
-  /** Makes a call of the library. Undefined: it rejected as it may. */
-  async call<Value>({
-    what,
-    bound,
-    codes,
-    run,
-    isExpected,
-    checkError,
-  }: Call<Value>): Promise<Value | undefined> {
-    const { client } = this;
-    const { world, calls, trails, report } = this.stage;
-    const [invoked, frozenBefore] = [world.time, client.frozenFor];
-    const name = `${client.name} ${what} at ${invoked}`;
-    calls.add(name);
-    world.trace(() => `${client.name} ${what}`);
-    try {
-      const value = await run();
-      world.trace(() => `${client.name} ${what}: done`);
-      return value;
-    } catch (error) {
-      world.trace(() => `${client.name} ${what}: ${String(error)}`);
-      const isTyped = isRedlockError(error) && codes.includes(error.code);
-      if (!isTyped && !isExpected?.(error)) report("calls end", `${name} rejected with ${String(error)}`);
-      if (what.startsWith("acquire")) this.#checkRefusal(error);
-      checkError?.(error);
-      const nonce = trails.lastRound(client.name) ?? "";
-      if (isTyped && error.code === "LEASE_LOST" && !trails.isContended(nonce)) {
-        report("refusals are true", `${client.name}: ${String(error)}, but there is no other run`);
-      }
-      return undefined;
-    } finally {
-      calls.delete(name);
-      const took = world.time - invoked - (client.frozenFor - frozenBefore);
-      if (took > bound) report("calls end", `${name} took ${took} ms of ${bound}`);
-    }
-  }
-
-  /** Contention is reported where enough endpoints refused, an outage where they failed. */
-  #checkRefusal(error: unknown): void {
-    const { trails, world, report } = this.stage;
-    const isHeld = error instanceof LockHeldError || error instanceof LimitMismatchError;
-    const nonce = trails.lastRound(this.client.name);
-    if ((!isHeld && !(error instanceof QuorumError)) || !nonce) return;
-    const { refused } = trails.acquireVotes(nonce);
-    const count = world.servers.length;
-    if (isHeld === refused > count - quorumOf(count)) return;
-    report(
-      "refusals are true",
-      `${this.client.name}: ${String(error)}, with ${refused} refusals of ${count}`,
-    );
-  }
-
-  #hasRepeats(): boolean {
-    return this.stage.world.events.has("repeated");
+  /** Makes a call of the library. Undefined: it rejected as it may. `key`: of its rounds, where contention is an error. */
+  async call<Value>(call: Call<Value>, key?: string): Promise<Value | undefined> {
+    // Clocks are exact here, and timers punctual: what the simulator allows for them comes off.
+    const bound = (call.bound - 60) / 1.25;
+    const outcome = await this.simulated.calls.make(this.client, { ...call, bound });
+    if ("value" in outcome) return outcome.value;
+    const { error } = outcome;
+    if (key) checkRefusal(this.simulated, key, error instanceof LimitMismatchError ? null : error);
+    return undefined;
   }
 }
 

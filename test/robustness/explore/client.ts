@@ -1,72 +1,79 @@
-import { type Runtime, stopwatch } from "../../../src/runtime.ts";
+import { stopwatch } from "../../../src/runtime.ts";
+import { Draw } from "../sim/draw.ts";
+import { Process } from "../sim/process.ts";
+import type { Scheduler } from "../sim/scheduler.ts";
 import { intern } from "./intern.ts";
 
-/** The wall-clock time at which every world begins: 2023-11-14. */
-export const epoch = 1_700_000_000_000;
+/** Draws what is least: the search decides, and chance nothing. `wanted` is picked wherever it can be. */
+export class Choice extends Draw {
+  wanted: readonly unknown[] = [];
+
+  constructor() {
+    super(0);
+  }
+
+  override fraction(): number {
+    return 0;
+  }
+
+  override between(least: number): number {
+    return least;
+  }
+
+  override integer(least: number): number {
+    return least;
+  }
+
+  override chance(probability: number): boolean {
+    return probability > 0;
+  }
+
+  override pick<Item>(items: readonly Item[]): Item {
+    return items.find((item) => this.wanted.includes(item)) ?? items[0]!;
+  }
+
+  override fork(): Draw {
+    return this;
+  }
+}
 
 /** A timer of a client. */
 export interface Timer {
   /** When it is due, in ms by the client's monotonic clock. */
-  due: number;
+  readonly due: number;
   readonly serial: number;
   readonly callback: () => void;
 }
 
 /**
- * One client process: the `Runtime` of the library inside it. It draws nothing at random, so what its code does depends
- * only on what it has received, in which order and at which times: its history.
+ * One client process. It draws nothing at random, so what its code does depends only on what it has received, in which
+ * order and at which times: its history.
  */
-export class Client implements Runtime {
+export class Client extends Process {
   readonly index: number;
-  readonly name: string;
   readonly timers = new Set<Timer>();
   /** The number of everything that it has received so far: see {@link intern}. */
   history = 0;
   /** Its controller of the call that may be aborted now. */
   abortable: AbortController | undefined;
-  /** ms for which its present call waits for the answer to each request. */
-  timeout = 0;
+  /** Whether it frees what others hold: nobody else may, and nobody else is excused. */
+  operates = false;
   /** How many messages it has sent. */
   sent = 0;
-  /** When its clocks were last set, stood still, or went on, in ms; undefined: never. */
-  disturbed: number | undefined;
-  readonly #time: () => number;
+  readonly #scheduler: Scheduler;
   #serial = 0;
   #tokens = 0;
-  #frozenAt: number | undefined;
-  #frozenFor = 0;
-  #wallOffset: number;
 
-  /**
-   * @param time the virtual time in ms
-   * @param ahead by how many ms its wall clock is ahead
-   */
-  constructor(index: number, time: () => number, ahead: number) {
+  /** @param ahead by how many ms its wall clock is ahead */
+  constructor(index: number, scheduler: Scheduler, ahead: number) {
+    super(`p${index}`, scheduler, new Choice(), 1);
     this.index = index;
-    this.#wallOffset = ahead;
-    this.name = `p${index}`;
-    this.#time = time;
+    this.#scheduler = scheduler;
+    super.setClock(ahead);
+    this.disturbances = 0;
   }
 
-  get frozen(): boolean {
-    return this.#frozenAt !== undefined;
-  }
-
-  /** ms for which it has stood still so far. */
-  get frozenFor(): number {
-    return this.#frozenFor + (this.#frozenAt === undefined ? 0 : this.#time() - this.#frozenAt);
-  }
-
-  now(): number {
-    return epoch + this.#wallOffset + Math.floor(this.#time());
-  }
-
-  /** Stands still while it is frozen. */
-  monotonic(): number {
-    return this.#time() - this.frozenFor;
-  }
-
-  timer(ms: number, callback: () => void): () => void {
+  override timer(ms: number, callback: () => void): () => void {
     this.#serial += 1;
     const timer: Timer = { due: this.monotonic() + Math.max(0, ms), serial: this.#serial, callback };
     this.timers.add(timer);
@@ -84,12 +91,12 @@ export class Client implements Runtime {
   }
 
   /** The same for all calls, and different for two clients. */
-  random(): number {
+  override random(): number {
     return this.index % 2 ? 0.75 : 0.25;
   }
 
   /** No two tokens are the same. */
-  randomBytes(bytes: Uint8Array): void {
+  override randomBytes(bytes: Uint8Array): void {
     this.#tokens += 1;
     bytes.fill(0);
     bytes.set([this.index + 1, this.#tokens]);
@@ -97,33 +104,25 @@ export class Client implements Runtime {
 
   /** It receives something: a reply, a timer, an abort. */
   receive(what: string): void {
-    this.history = intern(`${this.history} ${this.#time()} ${what}`);
+    this.history = intern(`${this.history} ${this.#scheduler.now} ${what}`);
   }
 
   /** Freezes it, or lets it go on. The library reads both clocks around each change: see "a clock that goes on". */
   freeze(): void {
     stopwatch(this);
-    this.#frozenAt = this.#time();
-    this.#disturb("frozen");
+    this.pause(true);
+    this.receive("frozen");
   }
 
   thaw(): void {
-    if (this.#frozenAt === undefined) return;
-    this.#frozenFor += this.#time() - this.#frozenAt;
-    this.#frozenAt = undefined;
+    this.resume();
     stopwatch(this);
-    this.#disturb("thawed");
+    this.receive("thawed");
   }
 
-  /** Moves its wall clock by so many ms. */
-  setClock(ms: number): void {
-    this.#wallOffset += ms;
+  override setClock(ms: number): void {
+    super.setClock(ms);
     stopwatch(this);
-    this.#disturb("clock set");
-  }
-
-  #disturb(how: string): void {
-    this.disturbed = this.#time();
-    this.receive(how);
+    this.receive("clock set");
   }
 }

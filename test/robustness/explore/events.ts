@@ -6,11 +6,11 @@ import type { Event } from "./options.ts";
 export function abort(client: number): Event {
   return {
     name: `abort:p${client}`,
-    isPossible: ({ clients }) =>
-      clients[client]!.abortable?.signal.aborted === false && !clients[client]!.frozen,
-    run({ clients }) {
-      const { abortable } = clients[client]!;
-      clients[client]!.receive("abort");
+    isPossible: ({ processes }) =>
+      processes[client]!.abortable?.signal.aborted === false && !processes[client]!.frozen,
+    run({ processes }) {
+      const { abortable } = processes[client]!;
+      processes[client]!.receive("abort");
       abortable?.abort(new Error("given up"));
     },
   };
@@ -18,15 +18,15 @@ export function abort(client: number): Event {
 
 /** A client stands still, with its monotonic clock, until the schedule lets it go on. */
 export function freeze(client: number): Event {
-  return { name: `freeze:p${client}`, run: ({ clients }) => clients[client]!.freeze() };
+  return { name: `freeze:p${client}`, run: ({ processes }) => processes[client]!.freeze() };
 }
 
 /** The wall clock of a client is set by so many ms. */
 export function setClock(client: number, ms: number): Event {
   return {
     name: `clock:p${client}`,
-    isPossible: ({ clients }) => !clients[client]!.frozen,
-    run: ({ clients }) => clients[client]!.setClock(ms),
+    isPossible: ({ processes }) => !processes[client]!.frozen,
+    run: ({ processes }) => processes[client]!.setClock(ms),
   };
 }
 
@@ -37,8 +37,10 @@ export function setClock(client: number, ms: number): Event {
 export function forget(server: number, ms: number): Event {
   return {
     name: `forget:r${server}`,
-    run({ servers, store, time }) {
-      Object.assign(servers[server]!, { contents: store.empty, awayUntil: time + ms, forgotAt: time });
+    run({ servers, events, now }) {
+      servers[server]!.forget();
+      Object.assign(servers[server]!, { awayUntil: now + ms, forgotAt: now });
+      events.add("forgotten");
     },
   };
 }

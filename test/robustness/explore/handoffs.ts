@@ -1,5 +1,6 @@
 import type { Lock } from "../../../src/index.ts";
 import { handoff, type LockJSON, type ResumeOptions, resume } from "../../../src/index.ts";
+import { recordHold } from "../sim/handles.ts";
 import { nonceOf } from "../sim/request.ts";
 import type { Actor, Held } from "./actor.ts";
 
@@ -12,7 +13,8 @@ export async function sendLock(actor: Actor, held: Held<Lock> | undefined, ...to
   };
   if (!held) return post("");
   const json = await handoff(held.handle);
-  held.hold.isOver = true;
+  held.hold.releaseInvoked = actor.stage.world.now;
+  held.holds.end(held.hold);
   // Where the receiver is too late, nobody releases it.
   actor.leave(held);
   post(JSON.stringify(json));
@@ -23,6 +25,7 @@ export async function receiveLock(actor: Actor, options?: ResumeOptions): Promis
   const text = await actor.receive();
   if (text === "") return undefined;
   const json = JSON.parse(text) as LockJSON;
+  const invoked = actor.stage.world.moment();
   const lock = await actor.call({
     what: "resume",
     bound: 6 * 1_000,
@@ -34,5 +37,7 @@ export async function receiveLock(actor: Actor, options?: ResumeOptions): Promis
   const earlier = [...json.earlier, json.nonce].filter((other) => other !== nonce);
   // Two clients that have the same nonce are two holders all the same.
   const holder = `${nonce} at ${actor.client.name}`;
-  return actor.hold(lock, json.resources, { holder, nonce, earlier, isResumed: true });
+  const holds = actor.stage.shared.locks;
+  const known = { handle: lock, holds, resources: json.resources, nonce, earlier, holder, invoked };
+  return actor.got(lock, recordHold(actor.simulated, { ...known, fence: lock.fence, listens: true }));
 }

@@ -1,8 +1,7 @@
 import process from "node:process";
 import type { Invariant } from "../sim/assumptions.ts";
 import { makeDigestSynchronous } from "../sim/digest.ts";
-import { interceptFetch } from "./http-link.ts";
-import { executions } from "./play.ts";
+import { interceptFetch } from "../sim/http-link.ts";
 import { scenarios } from "./scenarios.ts";
 import { type Found, replay, search } from "./search.ts";
 
@@ -27,7 +26,6 @@ export interface Report {
   readonly schedules: number;
   readonly states: number;
   readonly depth: number;
-  readonly executions: number;
   readonly isWhole: boolean;
   readonly violations: readonly Found[];
   readonly others: readonly Invariant[];
@@ -63,7 +61,7 @@ async function obey(order: Order): Promise<Report> {
   const before = process.cpuUsage();
   rejections.length = 0;
   const empty = { scenario: name, bound, schedules: 1, states: 0, depth: 0, isWhole: true, others: [] };
-  let report: Omit<Report, "executions" | "cpu">;
+  let report: Omit<Report, "cpu">;
   if (schedule === undefined) {
     const { found, ...rest } = await search(scenario, { bound, wanted, most });
     report = { ...empty, ...rest, violations: found ? [found] : [], lines: [] };
@@ -79,12 +77,11 @@ async function obey(order: Order): Promise<Report> {
   return {
     ...report,
     violations: [...report.violations, ...unhandled.slice(0, 1)],
-    executions: executions(),
     cpu: (user + system) / 1_000,
   };
 }
 
 /** It is not known in which schedule. */
 function callsEnd(detail: string, bound: number): Found {
-  return { invariant: "calls end", detail, at: 0, schedule: "", spent: bound };
+  return { invariant: "calls end", detail, at: 0, without: [], schedule: "", spent: bound };
 }

@@ -13,7 +13,7 @@ export const worldMutants: readonly Mutant[] = [
         'redis.call("SET", KEYS[own], value, "PX", ttl)',
       ),
     ],
-    noticedBy: ["validity is honest", "one holder per slot", "permits within the limit", "linearizable"],
+    noticedBy: ["what is held stands", "one holder per slot", "permits within the limit", "linearizable"],
   },
   {
     name: "a repeated confirmation prolongs an interval",

@@ -40,7 +40,7 @@ export function straight(world: World): (() => void) | undefined {
   if (message) return () => advance(world, message);
   const next = nextTimer(world);
   if (next) return () => world.fire(next, next.nextTimer()!);
-  const frozen = world.clients.find((client) => client.frozen);
+  const frozen = world.processes.find((client) => client.frozen);
   if (frozen) return () => thaw(world, frozen);
   const [late] = world.messages.filter(({ isLate }) => isLate).sort(inOrder);
   return late && (() => advance(world, late));
@@ -56,7 +56,7 @@ export function deviations(world: World, faults: Faults): Option[] {
       continue;
     options.push({ name: `go:${late.id}`, cost: 0, run: () => advance(world, late) });
   }
-  for (const client of world.clients) {
+  for (const client of world.processes) {
     if (client.frozen) options.push({ name: `thaw:${client.name}`, cost: 0, run: () => thaw(world, client) });
   }
   if (message) options.push(...disturb(world, message, faults));
@@ -126,7 +126,7 @@ function overtake(world: World, message: Message): Option[] {
   const options: Option[] = [];
   const timed = nextTimer(world);
   if (timed) options.push({ name: "timer", cost: 1, run: () => world.fire(timed, timed.nextTimer()!) });
-  for (const { index, name, frozen } of world.clients) {
+  for (const { index, name, frozen } of world.processes) {
     if (frozen || !world.messages.some(({ client, isLate }) => client.index === index && !isLate)) continue;
     if (index === message.client.index) continue;
     const run = () => {
@@ -139,9 +139,9 @@ function overtake(world: World, message: Message): Option[] {
 }
 
 /** The message that is next in the straight order: requests before replies, one client after the other. */
-function firstMessage({ messages, clients, leader }: World): Message | undefined {
+function firstMessage({ messages, processes, leader }: World): Message | undefined {
   const rank = ({ client, answer, order }: Message) =>
-    ((client.index - leader + clients.length) % clients.length) * 1e6 + (answer ? 1e5 : 0) + order;
+    ((client.index - leader + processes.length) % processes.length) * 1e6 + (answer ? 1e5 : 0) + order;
   let first: Message | undefined;
   for (const message of messages) {
     if (message.isLate || (message.answer && message.client.frozen)) continue;
@@ -155,12 +155,12 @@ function inOrder(one: Message, other: Message): number {
 }
 
 /** The client whose timer is due first. */
-function nextTimer({ clients }: World): Client | undefined {
+function nextTimer({ processes }: World): Client | undefined {
   let next: Client | undefined;
   let earliest = Number.POSITIVE_INFINITY;
-  for (const client of clients) {
+  for (const client of processes) {
     const timer = client.frozen ? undefined : client.nextTimer();
-    const due = timer ? timer.due + client.frozenFor : Number.POSITIVE_INFINITY;
+    const due = timer ? timer.due + client.pausedFor : Number.POSITIVE_INFINITY;
     if (due < earliest) [next, earliest] = [client, due];
   }
   return next;

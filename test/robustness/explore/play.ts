@@ -1,29 +1,23 @@
-import type { Invariant } from "../sim/assumptions.ts";
 import { DebounceHistories } from "../sim/debounce-histories.ts";
+import { Draw } from "../sim/draw.ts";
+import { checkFences } from "../sim/fences.ts";
+import { Holds } from "../sim/holds.ts";
 import { LatchHistories } from "../sim/latch-histories.ts";
 import { Meeting } from "../sim/meeting.ts";
 import { OnceHistories } from "../sim/once-histories.ts";
 import { RunHistories } from "../sim/run-histories.ts";
+import { drawScenario } from "../sim/scenario.ts";
+import { sharedBy } from "../sim/shared.ts";
+import type { Violation } from "../sim/world.ts";
 import { Actor, type Stage } from "./actor.ts";
-import { Holds } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
-import { Store } from "./store.ts";
-import { type Checks, type Report, Trails } from "./trails.ts";
+import { Watch } from "./watch.ts";
 import { World } from "./world.ts";
-
-/** An invariant that did not hold. */
-export interface Violation {
-  readonly invariant: Invariant;
-  readonly detail: string;
-  /** Virtual ms. */
-  readonly at: number;
-}
 
 /** One execution of a scenario, from its beginning. */
 export interface Play {
   readonly world: World;
   readonly violations: readonly Violation[];
-  readonly report: Report;
   /** Follows the consequences of the last step. */
   settle(): Promise<void>;
   /** Checks what can be checked at any time. */
@@ -35,93 +29,93 @@ export interface Play {
 /** How fast endpoints' clocks run, unless a scenario says otherwise. */
 const usualRate = 1.008;
 
-const stores = new Map<string, Store>();
+/** ms after which nobody relies on anything: longer than every ttl, and than what follows. */
+const longestHold = 10_000;
 
-/** How many different commands have been executed on different contents. */
-export function executions(): number {
-  return [...stores.values()].reduce((sum, store) => sum + store.executions, 0);
-}
+/** What the simulator draws, and what concerns no small world. */
+const drawn = { ...drawScenario(new Draw(1)), wakeUps: undefined, lifetime: "server" } as const;
 
 /** Begins a scenario: all clients start at once. */
 export function begin(scenario: Scenario, traced = false): Play {
-  const {
-    endpoints: servers,
-    dialect = "upstash",
-    clients,
-    rate = usualRate,
-    exactReplies = true,
-    clocks,
-  } = scenario;
-  const store = stores.get(dialect) ?? new Store(dialect);
-  stores.set(dialect, store);
+  const { endpoints: servers, dialect = "upstash", clients, rate = usualRate, clocks } = scenario;
   const world = new World({
-    store,
+    dialect,
     servers,
     clocks: clients.map((_, index) => clocks?.[index] ?? 0),
     rate,
     traced,
   });
-  const violations: Violation[] = [];
-  const report = (invariant: Invariant, detail: string) => {
-    world.trace(() => `VIOLATED ${invariant}: ${detail}`);
-    violations.push({ invariant, detail, at: world.time });
-  };
-  const stage = stageOf(world, scenario, report);
-  const { trails } = stage;
-  world.watcher = trails;
-  // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
-  const link = { dialect, isHttp: scenario.garbles === true, ...(exactReplies && { exactReplies: true }) };
-  for (const client of world.clients) stage.actors.push(new Actor(stage, client, link));
+  const byInvariant = new Map<string, Holds>();
+  const stage = stageOf(world, scenario, byInvariant);
+  const { shared, watch } = stage;
+  world.watcher = watch;
+  for (const client of world.processes) {
+    const actor = new Actor(stage, client);
+    stage.actors.push(actor);
+    shared.actors.push(actor.simulated);
+  }
   clients.forEach((program, index) => {
-    void program(stage.actors[index]!).catch((error) => report("calls end", `a client failed: ${error}`));
+    const failed = (error: unknown) => world.report("calls end", `a client failed: ${error}`);
+    void program(stage.actors[index]!).catch(failed);
   });
   return {
     world,
-    violations,
-    report,
+    violations: world.violations,
     settle: settled,
-    check: () => stage.holds.check(),
+    check: () => world.scheduler.pass(world.now),
     checkAtEnd() {
-      for (const call of stage.calls) report("calls end", `${call} has not ended`);
-      trails.checkAtEnd(stage.kept);
+      watch.checkAtEnd(shared.kept);
       stage.debounces.checkAtEnd();
+      shared.calls.checkAtEnd();
+      shared.wire.checkAtEnd(shared.kept);
+      world.scheduler.pass(world.now + longestHold);
+      for (const { all } of byInvariant.values()) checkFences(world, all, shared.scenario.retention);
     },
   };
 }
 
 /** What the actors of a world share. */
-function stageOf(world: World, scenario: Scenario, report: Report): Stage {
-  const { endpoints, clients, rate = usualRate, exactReplies = true, retention } = scenario;
-  const checks: Checks = {
-    violate: report,
-    check(invariant, holds, detail) {
-      if (!holds) report(invariant, detail());
-    },
-    get now() {
-      return world.time;
-    },
-  };
-  const trails = new Trails(checks, exactReplies, world);
-  const { operated } = trails;
+function stageOf(world: World, scenario: Scenario, byInvariant: Map<string, Holds>): Stage {
+  const { endpoints, clients, rate = usualRate, exactReplies = true, retention, garbles = false } = scenario;
+  const shared = sharedBy(world, {
+    ...drawn,
+    endpoints,
+    http: garbles,
+    exactReplies: world.servers.map(() => exactReplies),
+    retention: retention === undefined ? undefined : { ms: retention, clocks: "behind" },
+  });
+  const { wire } = shared;
+  byInvariant.set("mutual exclusion", shared.locks).set("one handler at a time", shared.claims);
   return {
     world,
-    trails,
-    holds: new Holds(report, {
-      now: () => world.time,
-      retention: retention ?? Number.POSITIVE_INFINITY,
-      freed: operated.freed,
-    }),
-    runs: new RunHistories(checks, (key) => operated.lastRemoval(key)),
-    latches: new LatchHistories(checks),
-    meeting: new Meeting(checks, clients.length),
-    once: new OnceHistories(checks, 1 / rate),
-    debounces: new DebounceHistories(checks, trails.announcements, endpoints),
-    report,
-    checks,
-    calls: new Set(),
-    kept: new Set(),
+    shared,
+    watch: new Watch(world, wire, exactReplies),
+    runs: noted(world, new RunHistories(world, (key) => wire.lastRemoval(key))),
+    latches: noted(world, new LatchHistories(world)),
+    meeting: noted(world, new Meeting(world, clients.length)),
+    once: noted(world, new OnceHistories(world, 1 / rate)),
+    debounces: new DebounceHistories(world, wire.announcements, endpoints),
     actors: [],
+    holdsOf(invariant) {
+      const holds = byInvariant.get(invariant) ?? new Holds(world, invariant);
+      byInvariant.set(invariant, holds);
+      return holds;
+    },
   };
+}
+
+/** The same checks, of which each call is a fact that later ones depend on. */
+function noted<Checks extends object>(world: World, checks: Checks): Checks {
+  return new Proxy(checks, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name, target);
+      if (typeof method !== "function") return method;
+      return (...given: unknown[]) => {
+        world.note(`${String(name)} ${JSON.stringify(given)}`);
+        return method.apply(target, given);
+      };
+    },
+  });
 }
 
 /** Resolves when all promises wait for a message or a timer: `nextTick` runs after the last microtask. */

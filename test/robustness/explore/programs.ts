@@ -3,8 +3,13 @@ import type { Program } from "./scenario.ts";
 
 // What the programs of several worlds have in common. Times are ms.
 
+/** Always the same pause, in ms, which checks can read. */
+export function pauses(ms: number): (() => number) & { readonly min: number } {
+  return Object.assign(() => ms, { min: ms });
+}
+
 /** A call that tries once. It waits so long for each answer, and where it has further rounds, before each of them. */
-export const oneTry = { timeout: 100, wait: 0, backoff: (): number => 60 };
+export const oneTry = { timeout: 100, wait: 0, backoff: pauses(60) };
 
 /** The bounds of most worlds, and those of worlds with too much to choose for that. */
 export const usual = { test: 1, long: 2 };

@@ -11,9 +11,8 @@ const name = "l";
 async function arrive(actor: Actor, id?: string): Promise<void> {
   const { latches, world } = actor.stage;
   const by = actor.client.name;
-  const call = { name, count: 2, by, invoked: world.time };
+  const call = { name, count: 2, by, invoked: world.now };
   if (id !== undefined) latches.begins(name, id);
-  world.note(`${by} arrives as ${id}`);
   const latch = new CountDownLatch(actor.redlock, name, { count: 2, ...oneTry });
   const state = await actor.call({
     what: id === undefined ? "look at the latch" : `arrive as ${id}`,
@@ -22,7 +21,6 @@ async function arrive(actor: Actor, id?: string): Promise<void> {
     run: () => (id === undefined ? latch.inspect() : latch.arrive(id)),
   });
   if (!state) return;
-  world.note(`${by} found ${JSON.stringify(state)}`);
   latches.returned(call, state.open);
   if (id !== undefined) latches.arrived(call, id);
 }
@@ -30,7 +28,7 @@ async function arrive(actor: Actor, id?: string): Promise<void> {
 /** Passes a barrier of two, again and again. It pauses for so many ms. */
 function meet(start: number, times: number, pause = 60): Program {
   return async (actor) => {
-    const { meeting, world } = actor.stage;
+    const { meeting } = actor.stage;
     const by = actor.client.name;
     meeting.joins(by);
     const barrier = new CyclicBarrier(actor.redlock, "b", {
@@ -42,7 +40,6 @@ function meet(start: number, times: number, pause = 60): Program {
     await actor.until(start);
     for (let tries = 0, passed = 0; tries < 3 && passed < times; tries += 1) {
       meeting.begins(by);
-      world.note(`${by} begins`);
       const generation = await actor.call({
         what: "meet at the barrier",
         bound: 2_000,
@@ -51,7 +48,6 @@ function meet(start: number, times: number, pause = 60): Program {
       });
       if (generation === undefined) continue;
       passed += 1;
-      world.note(`${by} passed ${generation}`);
       meeting.passed(by, generation);
     }
   };

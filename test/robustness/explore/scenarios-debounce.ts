@@ -20,7 +20,7 @@ async function change(actor: Actor, own: Own = {}): Promise<void> {
   const given = { ...options, ...own };
   const { window, ttl, timeout, wait, signal } = given;
   const { client, stage } = actor;
-  const { world, report, debounces, kept } = stage;
+  const { world, debounces, shared } = stage;
   const { announcements } = debounces;
   client.timeout = timeout;
   const before = announcements.of(client, key).length;
@@ -47,13 +47,14 @@ async function change(actor: Actor, own: Own = {}): Promise<void> {
   });
   const value = outcome?.ran ? outcome.value : undefined;
   const expected = ran ? client.name : undefined;
-  if (value !== expected) report("the routine's outcome wins", `${client.name}: ${value}, not ${expected}`);
+  const what = () => `${client.name}: ${value}, not ${expected}`;
+  world.check("the routine's outcome wins", value === expected, what);
   if (outcome?.ran === false) debounces.skipped(present());
   world.note(`${client.name} ${outcome?.ran}`);
   debounces.ended({ ...present(), invoked, ran: outcome?.ran });
   // Only what fails is rolled back, and of that the last announcement: a quorum had a later one than those before.
   const sent = announcements.of(client, key).slice(before);
-  for (const { text } of outcome ? sent : sent.slice(0, -1)) kept.add(nonceOf(text));
+  for (const { text } of outcome ? sent : sent.slice(0, -1)) shared.kept.add(nonceOf(text));
 }
 
 function changes(times: readonly number[], own: Own = {}): Program {

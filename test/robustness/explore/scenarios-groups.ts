@@ -7,27 +7,25 @@ import type { Program, Scenario } from "./scenario.ts";
 // Locks that readers, or the holds of one owner, have together; and the fair lock.
 
 const options = { ...oneTry, ttl: 400 };
+const catalogue = { name: "w", kind: "read-write", invariant: "a writer is alone" } as const;
 
 function read(actor: Actor, own: SyncOptions = {}): Promise<Held | undefined> {
-  const acquire = (redlock: Actor["redlock"]) =>
-    new ReadWriteLock(redlock, "w", { ...options, ...own }).acquireRead();
-  return actor.enter(
-    "w",
-    { ...options, ...own },
-    { invariant: "a writer is alone", group: "readers", acquire },
-  );
+  const given = { ...options, ...own };
+  const acquire = (redlock: Actor["redlock"]) => new ReadWriteLock(redlock, "w", given).acquireRead();
+  return actor.enter({ ...catalogue, options: given, group: "readers", acquire });
 }
 
 function write(actor: Actor, own: SyncOptions = {}): Promise<Held | undefined> {
-  const acquire = (redlock: Actor["redlock"]) =>
-    new ReadWriteLock(redlock, "w", { ...options, ...own }).acquireWrite();
-  return actor.enter("w", { ...options, ...own }, { invariant: "a writer is alone", acquire });
+  const given = { ...options, ...own };
+  const acquire = (redlock: Actor["redlock"]) => new ReadWriteLock(redlock, "w", given).acquireWrite();
+  return actor.enter({ ...catalogue, options: given, acquire });
 }
 
 function own(actor: Actor, owner: string, ttl = options.ttl): Promise<Held | undefined> {
-  const acquire = (redlock: Actor["redlock"]) =>
-    new ReentrantLock(redlock, "e", { ...options, ttl, owner }).acquire();
-  return actor.enter("e", { ...options, ttl }, { invariant: "one owner at a time", group: owner, acquire });
+  const given = { ...options, ttl, owner };
+  const acquire = (redlock: Actor["redlock"]) => new ReentrantLock(redlock, "e", given).acquire();
+  const invariant = "one owner at a time";
+  return actor.enter({ name: "e", kind: "reentrant", options: given, invariant, group: owner, acquire });
 }
 
 /** Waits, holds, and releases. */
@@ -44,13 +42,15 @@ function turn(acquire: typeof read, start: number, length = 40): Program {
 function queue(start: number): Program {
   return async (actor) => {
     await actor.until(start);
-    const acquire = (redlock: Actor["redlock"]) =>
-      new FairLock(redlock, "f", { ...options, wait: 500 }).acquire();
-    const held = await actor.enter(
-      "f",
-      { ...options, wait: 500 },
-      { invariant: "mutual exclusion", acquire },
-    );
+    const given = { ...options, wait: 500 };
+    const acquire = (redlock: Actor["redlock"]) => new FairLock(redlock, "f", given).acquire();
+    const held = await actor.enter({
+      name: "f",
+      kind: "fair",
+      options: given,
+      invariant: "mutual exclusion",
+      acquire,
+    });
     await actor.sleep(40);
     if (held) await actor.release(held);
   };

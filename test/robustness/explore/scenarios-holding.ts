@@ -214,7 +214,10 @@ export const holdingScenarios: readonly Scenario[] = [
         const held = await actor.acquire("a", { ...options, ttl: 200, wait: 1_500 });
         if (held) await actor.release(held);
         else
-          actor.stage.report("waiters are served", `${actor.client.name} is refused after the longest hold`);
+          actor.stage.world.report(
+            "waiters are served",
+            `${actor.client.name} is refused after the longest hold`,
+          );
       },
     ],
     bounds: straightInTests,

@@ -1,6 +1,6 @@
 import { freeze } from "./events.ts";
-import { free } from "./operators.ts";
-import { at, inOrder, large, oneTry, pass, straightInTests, usual } from "./programs.ts";
+import { freeAs } from "./operators.ts";
+import { at, inOrder, large, oneTry, pass, pauses, straightInTests, usual } from "./programs.ts";
 import { run } from "./runs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
@@ -32,7 +32,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
       (actor) => run(actor, 450, { key: "k", lock }),
       async (actor) => {
         await actor.until(10);
-        await run(actor, 40, { key: "other", lock, wait: 500, backoff: () => 200 });
+        await run(actor, 40, { key: "other", lock, wait: 500, backoff: pauses(200) });
         await actor.until(700);
         await run(actor, 40, { key: "k", lock });
       },
@@ -86,7 +86,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
       (actor) => run(actor, 150, { lock }),
       async (actor) => {
         await actor.until(100);
-        await free(actor, "a");
+        await freeAs(actor, "a");
         await plain(110, 100)(actor);
         await run(actor, 40, { lock });
       },
@@ -104,7 +104,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
       (actor) => run(actor, 500, { lock }),
       async (actor) => {
         await actor.until(100);
-        await free(actor, "a");
+        await freeAs(actor, "a");
         await pass(250)(actor);
         await actor.until(450);
         await run(actor, 100, { lock: ["b"] });
@@ -141,7 +141,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
       (actor) => run(actor, 40, { key: "k", lock }),
       async (actor) => {
         await actor.until(10);
-        await run(actor, 40, { key: "other", lock, wait: 500, backoff: () => 200 });
+        await run(actor, 40, { key: "other", lock, wait: 500, backoff: pauses(200) });
         await plain(600)(actor);
         await run(actor, 40, { key: "k", lock });
       },

@@ -1,15 +1,18 @@
 import { quorumOf } from "../../../src/quorum/tally.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { stopwatch } from "../../../src/runtime.ts";
 import { type OnceContext, once } from "../../../src/sync/index.ts";
+import { newHold } from "../sim/holds.ts";
 import type { OnceCall } from "../sim/once-histories.ts";
 import type { Actor } from "./actor.ts";
 import { abort, freeze, setClock } from "./events.ts";
-import { at, large, oneTry, usual } from "./programs.ts";
+import { at, large, oneTry, pauses, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Replicas that run something once per interval. Times are ms; an interval of 400 ends at 397, by the endpoints' clocks.
 
 const name = "n";
+const key = keyOf("redlock", "once", name);
 // `wait` is twice the ttl, as by default.
 const options = { ...oneTry, every: 400, ttl: 200, wait: 400 };
 
@@ -25,10 +28,10 @@ async function tick(actor: Actor, own: Own = {}): Promise<void> {
   const { length = 0, fails = false, ...given } = { ...options, ...own };
   const { every, ttl, timeout, wait, signal } = given;
   const { client } = actor;
-  const { world, report } = actor.stage;
+  const { world } = actor.stage;
   client.timeout = Math.min(timeout, ttl);
-  const call: OnceCall = { by: client.name, invoked: world.time, every };
-  const [waited, frozenBefore] = [stopwatch(client), client.frozenFor];
+  const call: OnceCall = { by: client.name, invoked: world.now, every };
+  const [waited, frozenBefore] = [stopwatch(client), client.pausedFor];
   const failure = new Error("the routine failed");
   let ran = false;
   const outcome = await actor.call({
@@ -39,7 +42,7 @@ async function tick(actor: Actor, own: Own = {}): Promise<void> {
     run: () =>
       once(actor.redlock, name, given, async (context) => {
         ran = true;
-        const frozen = client.frozenFor - frozenBefore;
+        const frozen = client.pausedFor - frozenBefore;
         const end = begins(actor, call, { context, waited: waited(), frozen });
         await actor.sleep(length);
         end();
@@ -49,7 +52,8 @@ async function tick(actor: Actor, own: Own = {}): Promise<void> {
   });
   const expected = ran && !fails ? client.name : undefined;
   const value = outcome?.ran ? outcome.value : undefined;
-  if (value !== expected) report("the routine's outcome wins", `${client.name}: ${value}, not ${expected}`);
+  const what = () => `${client.name}: ${value}, not ${expected}`;
+  world.check("the routine's outcome wins", value === expected, what);
   if (outcome?.ran === false) skipped(actor, call, { ...outcome, mayWait: waited() < wait });
 }
 
@@ -67,36 +71,31 @@ function begins(
   call: OnceCall,
   { context, waited, frozen }: Beginning,
 ): () => void {
-  const { world, trails, report, kept, holds } = stage;
-  const nonce = trails.lastRound(client.name)!;
-  const stored = trails.extensionsExecuted(nonce);
+  const { world, watch, shared } = stage;
+  const nonce = shared.wire.lastRound(client, key)!;
+  const stored = watch.extensionsOf(nonce);
   const quorum = quorumOf(world.servers.length);
-  world.note(`${client.name} runs ${nonce}`);
   world.trace(() => `${client.name} runs its routine for ${context.remaining()} ms, fence ${context.fence}`);
-  if (stored.length < quorum) {
-    report("a quorum decides", `${client.name} runs, and ${stored.length} endpoints know of it`);
-  }
-  const began = stored.map(({ last }) => last).sort((one, two) => one - two)[quorum - 1] ?? world.time;
-  if (world.time - began > client.timeout + frozen) {
-    report("validity is honest", `${client.name} runs ${world.time - began} ms after its interval began`);
-  }
+  const known = () => `${client.name} runs, and ${stored.length} endpoints know of it`;
+  world.check("a quorum decides", stored.length >= quorum, known);
+  const began = stored.map(({ last }) => last).sort((one, two) => one - two)[quorum - 1] ?? world.now;
+  const late = () => `${client.name} runs ${world.now - began} ms after its interval began`;
+  world.check("validity is honest", world.now - began <= client.timeout + frozen, late);
   // Endpoints count by their own clocks, which are faster, for how long the call has waited.
   const transit = client.timeout + frozen + 0.01 * waited + 2;
   stage.once.begins(call, Math.min(...stored.map(({ first }) => first)), transit);
   // An interval is never released, and is relied on after the routine's end as well.
-  kept.add(nonce);
+  shared.kept.add(nonce);
   const { fence, signal } = context;
   const [budget, elapsed] = [context.remaining(), stopwatch(client)];
-  let hasEnded = false;
-  holds.add({
-    ...{ resources: [name], invariant: "one run per interval", holder: nonce, nonce, client, fence },
-    acquired: world.time,
+  const hold = newHold({
+    ...{ resources: [name], nonce, process: client, invoked: call.invoked, acquired: world.now, fence },
     remaining: () => budget - elapsed(),
-    isLossReported: () => hasEnded || signal.aborted,
-    isOver: false,
+    lossReported: () => signal.aborted,
   });
+  stage.holdsOf("one run per interval").add(hold);
   return () => {
-    hasEnded = true;
+    hold.releaseInvoked = world.now;
   };
 }
 
@@ -106,13 +105,14 @@ function skipped(
   call: OnceCall,
   { retryAfter, mayWait }: { readonly retryAfter: number; readonly mayWait: boolean },
 ): void {
-  const { world, trails, report } = stage;
+  const { world, watch } = stage;
   const { invoked, every } = call;
   stage.once.skipped(call, retryAfter);
+  if (!mayWait) return;
   const count = world.servers.length;
-  const known = trails.extendedOn(invoked - every - 1, invoked);
-  if (!mayWait || known > count - quorumOf(count)) return;
-  report("refusals are true", `${client.name} does not run, and ${known} endpoints know of a run`);
+  const known = watch.extendedOn(invoked - every - 1, invoked);
+  const what = () => `${client.name} does not run, and ${known} endpoints know of a run`;
+  world.check("refusals are true", known > count - quorumOf(count), what);
 }
 
 function ticks(times: readonly number[], own: Own = {}): Program {
@@ -154,7 +154,7 @@ export const onceScenarios: readonly Scenario[] = [
     events: [abort(1)],
     clients: [
       (actor) => tick(actor, { every: 200, length: 40 }),
-      (actor) => tick(actor, { every: 200, backoff: () => 300, wait: 500, signal: actor.abortable() }),
+      (actor) => tick(actor, { every: 200, backoff: pauses(300), wait: 500, signal: actor.abortable() }),
     ],
     bounds: usual,
   },

@@ -1,5 +1,5 @@
 import { receiveLock, sendLock } from "./handoffs.ts";
-import { forgetAs, free, look } from "./operators.ts";
+import { forgetAs, freeAs, lookAs } from "./operators.ts";
 import { at, inOrder, oneTry, pass, straightInTests, usual } from "./programs.ts";
 import { run } from "./runs.ts";
 import type { Program, Scenario } from "./scenario.ts";
@@ -30,7 +30,7 @@ function verifying(...times: readonly number[]): Program {
   };
 }
 
-const looking = (...times: readonly number[]) => at(times, (actor) => look(actor, "a"));
+const looking = (...times: readonly number[]) => at(times, (actor) => lookAs(actor, "a"));
 
 export const operatorScenarios: readonly Scenario[] = [
   {
@@ -39,7 +39,7 @@ export const operatorScenarios: readonly Scenario[] = [
     endpoints: 1,
     clients: [
       inOrder(verifying(100, 350)),
-      inOrder(pass(390, 400, 420), (actor) => free(actor, "a"), hold(440, 40)),
+      inOrder(pass(390, 400, 420), (actor) => freeAs(actor, "a"), hold(440, 40)),
     ],
     bounds: usual,
   },
@@ -59,7 +59,7 @@ export const operatorScenarios: readonly Scenario[] = [
       },
       inOrder(
         (actor) => actor.until(50),
-        (actor) => free(actor, "a"),
+        (actor) => freeAs(actor, "a"),
         hold(170, 40),
       ),
     ],
@@ -73,7 +73,7 @@ export const operatorScenarios: readonly Scenario[] = [
     repeats: true,
     clients: [
       (actor) => actor.using("a", 500, { ...options, backoff: () => 30 }),
-      at([100], (actor) => free(actor, "a")),
+      at([100], (actor) => freeAs(actor, "a")),
     ],
     bounds: usual,
   },

@@ -1,6 +1,7 @@
 import type { Invariant } from "../sim/assumptions.ts";
+import type { Violation } from "../sim/world.ts";
 import { deviations, straight } from "./options.ts";
-import { begin, type Play, type Violation } from "./play.ts";
+import { begin, type Play } from "./play.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
@@ -124,7 +125,7 @@ class Searching {
       }
       const next = step < mostSteps ? straight(world) : undefined;
       if (!next) {
-        if (step >= mostSteps) play.report("requests are bounded", `no end after ${step} steps`);
+        if (step >= mostSteps) world.report("requests are bounded", `no end after ${step} steps`);
         play.checkAtEnd();
         return this.#end(play, last, step);
       }

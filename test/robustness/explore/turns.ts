@@ -1,6 +1,9 @@
 import type { Request } from "../sim/request.ts";
-import { type Contents, entriesOf, scoreOf, textAt } from "./store.ts";
-import type { Report } from "./trails.ts";
+import { type Contents, entriesOf, scoreOf, textAt } from "./contents.ts";
+import type { World } from "./world.ts";
+
+/** Reports that an invariant does not hold. */
+type Report = World["report"];
 
 // Who is served when, of fair and read-write locks. A finite schedule has no fair share of anything, but every endpoint
 // has to serve those that wait there in their turn, whatever was late before.

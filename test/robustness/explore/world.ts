@@ -1,27 +1,41 @@
-import type { Command } from "../../../src/endpoints/endpoint.ts";
-import { type Request, readRequest } from "../sim/request.ts";
-import { Client, epoch, type Timer } from "./client.ts";
+import type { Dialect } from "../../../src/endpoints/endpoint.ts";
+import type { Assumption, Invariant } from "../sim/assumptions.ts";
+import { type Answer, failure, type Message as Request } from "../sim/link.ts";
+import { epoch } from "../sim/process.ts";
+import type { Scheduler } from "../sim/scheduler.ts";
+import { Server } from "../sim/server.ts";
+import { World as SimulatedWorld } from "../sim/world.ts";
+import { Choice, Client, type Timer } from "./client.ts";
+import { type Contents, Memory } from "./contents.ts";
 import { intern } from "./intern.ts";
-import type { Answer, Contents, Store } from "./store.ts";
 
 /** One endpoint of a world. */
-export interface Server {
-  readonly name: string;
-  contents: Contents;
+export class Endpoint extends Server {
+  readonly memory: Memory;
   /** Everything that has been executed there, by the nonce that it was about: see {@link intern}. */
-  readonly executed: Map<string, number>;
+  readonly executed = new Map<string, number>();
   /** It is away until then, in ms. */
-  awayUntil: number;
-  /** When it lost its memory, in ms; -Infinity: never. */
-  forgotAt: number;
-}
+  awayUntil = 0;
+  /** When it lost its memory, in ms. */
+  forgotAt = Number.NEGATIVE_INFINITY;
 
-/** The longest word of a command that endpoints accept: longer than every script. */
-export const longestWord = 20_000;
-export const tooLarge = `ERR max request size exceeded. Limit: ${longestWord} bytes`;
+  constructor(name: string, dialect: Dialect, scheduler: Scheduler, rate: number) {
+    const engine = new Memory(dialect, () => Math.floor(epoch + scheduler.now * rate));
+    super({ name, dialect, scheduler, rate, offset: 0, engine });
+    this.memory = engine;
+  }
+
+  /** What it has now. */
+  get contents(): Contents {
+    return this.memory.contents;
+  }
+}
 
 /** What may be wrong with an HTTP answer: a gateway's status, or an error beside the result. It proves nothing. */
 export type Flaw = "status" | "error";
+
+/** What the simulator's links draw for each. */
+const drawn = { status: ["with a wrong status", 502], error: ["with result and error"] } as const;
 
 /** Something under way to an endpoint or to a client. */
 export interface Message {
@@ -31,24 +45,20 @@ export interface Message {
   readonly order: number;
   /** The client that sent it, or that it goes to. */
   readonly client: Client;
-  /** The endpoint; undefined: a letter from another client. */
-  readonly server: Server | undefined;
-  readonly command: Command;
-  readonly commandId: number;
+  /** The endpoint, and what it is asked; undefined: a letter from another client. */
+  readonly server: Endpoint | undefined;
   readonly request: Request | undefined;
-  /** Until when the client waits for the answer, in ms. */
-  readonly awaitedUntil: number;
   /** A second execution whose answer nobody hears. */
   readonly isCopy: boolean;
   /** A deviation has put it aside; it goes on whenever the schedule says so. */
   isLate: boolean;
   /** Whether the client still waits for the answer. */
-  isOpen: boolean;
+  readonly isOpen: () => boolean;
   /** Set once it was executed. */
   answer: Answer | undefined;
   answerId: number;
   /** Gives the client its answer. */
-  readonly deliver: (answer: Answer, flaw?: Flaw) => void;
+  readonly deliver: (answer: Answer) => void;
 }
 
 /** What a step may have changed, to see which late requests it makes no difference to. */
@@ -62,14 +72,13 @@ export interface Effect {
 
 /** Who is told what happens. */
 export interface Watcher {
-  sent(message: Message): void;
+  sent(client: Client, request: Request): void;
   executed(message: Message, before: Contents, after: Contents): void;
-  delivered(message: Message): void;
 }
 
 /** The shape of a world. */
 export interface WorldOptions {
-  readonly store: Store;
+  readonly dialect: Dialect;
   readonly servers: number;
   /** By client: by how many ms its wall clock is ahead. */
   readonly clocks: readonly number[];
@@ -78,12 +87,10 @@ export interface WorldOptions {
   readonly traced: boolean;
 }
 
-/** One small world in one state: endpoints, clients, messages and timers. It changes step by step. */
-export class World {
-  /** Virtual ms since the world began. */
-  time = 0;
-  readonly servers: readonly Server[];
-  readonly clients: readonly Client[];
+/** One small world in one state: the simulator's, of which the search decides each step. */
+export class World extends SimulatedWorld {
+  override readonly servers: Endpoint[];
+  override readonly processes: Client[];
   messages: Message[] = [];
   /** The client whose messages go first, until the next timer. */
   leader = 0;
@@ -95,28 +102,36 @@ export class World {
   watcher: Watcher | undefined;
   /** The number of the step, for the trace. */
   step = 0;
-  /** One line for each thing that happens, with the step and the time, if traced. */
-  readonly lines: string[] | undefined;
-  readonly store: Store;
-  readonly #rate: number;
+  readonly #choice: Choice;
   #moments = 0;
 
-  constructor({ store, servers, clocks, rate, traced }: WorldOptions) {
-    this.store = store;
-    this.#rate = rate;
-    this.lines = traced ? [] : undefined;
-    this.servers = Array.from({ length: servers }, (_, index) => ({
-      name: `r${index}`,
-      contents: store.empty,
-      executed: new Map(),
-      awayUntil: 0,
-      forgotAt: Number.NEGATIVE_INFINITY,
-    }));
-    this.clients = clocks.map((ahead, index) => new Client(index, () => this.time, ahead));
+  constructor({ dialect, servers, clocks, rate, traced }: WorldOptions) {
+    const choice = new Choice();
+    const apart = Math.max(...clocks) - Math.min(...clocks) > 50;
+    super(choice, apart ? ["agreeing clocks"] : [], { traced, recorded: false });
+    const { scheduler } = this;
+    this.#choice = choice;
+    this.servers = Array.from(
+      { length: servers },
+      (_, index) => new Endpoint(`r${index}`, dialect, scheduler, rate),
+    );
+    this.processes = clocks.map((ahead, index) => new Client(index, scheduler, ahead));
   }
 
-  trace(line: () => string): void {
-    this.lines?.push(`${String(this.step).padStart(4)} ${this.time.toFixed(1).padStart(8)}  ${line()}`);
+  override trace(line: () => string): void {
+    this.lines?.push(`${String(this.step).padStart(4)} ${this.now.toFixed(1).padStart(8)}  ${line()}`);
+  }
+
+  /** What happens in one ms has an order. */
+  override moment(): number {
+    this.#moments += 1;
+    return this.now + 1e-6 * this.#moments;
+  }
+
+  override keeps(assumption: Assumption): boolean {
+    if (assumption === "single execution") return !this.events.has("repeated");
+    if (assumption === "kept memory") return !this.events.has("forgotten");
+    return super.keeps(assumption);
   }
 
   /** Remembers something that later checks depend on. */
@@ -124,45 +139,28 @@ export class World {
     this.facts = intern(`${this.facts} ${fact}`);
   }
 
-  /** The time in ms, a little later with every call: what happens in one ms has an order. */
-  moment(): number {
-    this.#moments += 1;
-    return this.time + 1e-6 * this.#moments;
+  /** An invariant does not hold, whatever has happened before. */
+  report(invariant: Invariant, detail: string): void {
+    this.violate(invariant, detail, []);
   }
 
-  /** The endpoints' clock, in ms since 1970. */
-  serverTime(): number {
-    return Math.floor(epoch + this.time * this.#rate);
-  }
-
-  /** What an endpoint has now: without what has expired. */
-  contentsOf(server: Server): Contents {
-    server.contents = this.store.at(server.contents, this.serverTime());
-    return server.contents;
-  }
-
-  /** A client sends a command. */
-  send(client: Client, server: Server, command: Command, deliver: Message["deliver"]): Message {
+  /** A client sends a request. */
+  send(client: Client, server: Endpoint, request: Request): void {
     client.sent += 1;
-    const message: Message = {
+    this.messages.push({
       id: `${client.name}.${client.sent}`,
       order: client.sent,
       client,
       server,
-      command,
-      commandId: intern(command.join("\0")),
-      request: readRequest(command),
-      awaitedUntil: this.time + client.timeout,
+      request,
       isCopy: false,
       isLate: false,
-      isOpen: true,
+      isOpen: request.isOpen,
       answer: undefined,
       answerId: 0,
-      deliver,
-    };
-    this.messages.push(message);
-    this.watcher?.sent(message);
-    return message;
+      deliver: request.answer,
+    });
+    this.watcher?.sent(client, request);
   }
 
   /** A client sends a text to another one. */
@@ -173,13 +171,10 @@ export class World {
       order: -from.sent,
       client: to,
       server: undefined,
-      command: [],
-      commandId: 0,
       request: undefined,
-      awaitedUntil: Number.POSITIVE_INFINITY,
       isCopy: false,
       isLate: false,
-      isOpen: true,
+      isOpen: () => true,
       answer: { reply: text },
       answerId: intern(text),
       deliver,
@@ -188,60 +183,57 @@ export class World {
 
   /** An endpoint executes a message. */
   execute(message: Message): void {
-    const { server, command, commandId, client, request } = message;
+    const { server, request, isCopy } = message;
     if (!server || !request) return;
     this.effect = { server, message };
-    const now = this.serverTime();
-    const before = this.contentsOf(server);
-    if (server.awayUntil > this.time) {
-      message.answer = { refused: "away" };
+    const before = server.contents;
+    if (server.awayUntil > this.now) {
+      message.answer = failure(server, "network", "connection refused");
       message.answerId = 0;
-    } else if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
-      message.answer = { refused: tooLarge };
-      message.answerId = intern(tooLarge);
     } else {
-      const { answer, answerId, contents } = this.store.execute(before, now, command, commandId);
-      server.contents = contents;
-      message.answer = answer;
-      message.answerId = answerId;
+      message.answer = request.execute(isCopy ? 1 : 0);
+      message.answerId = intern(textOf(message.answer));
       this.#remember(server, message);
-      this.watcher?.executed(message, before, contents);
+      this.watcher?.executed(message, before, server.contents);
     }
-    this.trace(() => `${client.name}>${server.name} ${describe(message)} = ${answerText(message)}`);
     // Nobody would hear its answer.
-    if (!message.isOpen) this.#remove(message);
+    if (!message.isOpen()) this.lose(message);
   }
 
   /** A client gets the answer to its message. */
   deliver(message: Message, flaw?: Flaw): void {
-    const { client, server, id, answer, answerId } = message;
-    this.#remove(message);
+    const { client, id, answer, answerId } = message;
+    this.lose(message);
     this.effect = { client };
-    if (!message.isOpen || !answer) return;
-    this.trace(
-      () => `${client.name}<${server?.name ?? "mail"} ${describe(message)} = ${answerText(message)}`,
-    );
+    if (!message.isOpen() || !answer) return;
+    this.trace(() => `${client.name} gets ${id}: ${textOf(answer)}`);
     client.receive(`${id} ${answerId} ${flaw}`);
-    message.isOpen = false;
-    if (server && !flaw) this.watcher?.delivered(message);
-    message.deliver(answer, flaw);
+    this.network = { ...this.network, garbled: flaw ? 1 : 0 };
+    if (flaw) this.#choice.wanted = drawn[flaw];
+    message.deliver(answer);
   }
 
   /** A message never arrives. */
   lose(message: Message): void {
-    this.#remove(message);
+    this.messages = this.messages.filter((other) => other !== message);
   }
 
   /** Puts a second copy of a request aside. */
   repeat(message: Message): void {
-    this.messages.push({ ...message, id: `${message.id}+`, isCopy: true, isLate: true, isOpen: false });
+    this.messages.push({
+      ...message,
+      id: `${message.id}+`,
+      isCopy: true,
+      isLate: true,
+      isOpen: () => false,
+    });
   }
 
   /** Fires a timer; time passes until then. */
   fire(client: Client, timer: Timer): void {
     this.effect = { everything: true };
     this.leader = 0;
-    this.time = Math.max(this.time, timer.due + client.frozenFor);
+    this.scheduler.pass(Math.max(this.now, timer.due + client.pausedFor));
     client.timers.delete(timer);
     client.receive(`timer ${timer.serial}`);
     this.trace(() => `${client.name} timer`);
@@ -259,18 +251,18 @@ export class World {
    * client is in it with all that it has received: from that follows what the library inside it knows.
    */
   key(): string {
-    const servers = this.servers.map((server) => {
-      const executed = [...server.executed].sort(([a], [b]) => (a < b ? -1 : 1)).join(" ");
-      return `${this.contentsOf(server).id} ${intern(executed)} ${Math.max(0, server.awayUntil - this.time)}`;
+    const servers = this.servers.map(({ contents, executed, awayUntil }) => {
+      const done = [...executed].sort(([a], [b]) => (a < b ? -1 : 1)).join(" ");
+      return `${contents.id} ${intern(done)} ${Math.max(0, awayUntil - this.now)}`;
     });
-    const clients = this.clients.map(({ history, frozen }) => `${history}${frozen ? "f" : ""}`);
+    const clients = this.processes.map(({ history, frozen }) => `${history}${frozen ? "f" : ""}`);
     const messages = this.messages
       .map(({ id, client, isLate, answer, answerId }) =>
         [client.index, id, isLate ? "l" : "", answer ? answerId : ""].join(" "),
       )
       .sort();
     return [
-      this.time,
+      this.now,
       this.leader,
       this.facts,
       ...this.events,
@@ -281,28 +273,16 @@ export class World {
   }
 
   /** The order in which things were executed matters to checks only where they are about the same nonce. */
-  #remember({ executed }: Server, { request, id, isOpen, answerId }: Message): void {
-    const { value } = request!;
-    executed.set(value, intern(`${executed.get(value) ?? 0} ${id} ${isOpen} ${answerId} ${this.time}`));
-  }
-
-  #remove(message: Message): void {
-    this.messages = this.messages.filter((other) => other !== message);
+  #remember({ executed }: Endpoint, { request, id, isOpen, answerId }: Message): void {
+    const { value } = request!.request;
+    executed.set(value, intern(`${executed.get(value) ?? 0} ${id} ${isOpen()} ${answerId} ${this.now}`));
   }
 }
 
 function isUnheard({ answer, isOpen }: Message): boolean {
-  return answer !== undefined && !isOpen;
+  return answer !== undefined && !isOpen();
 }
 
-/** A message in short, for the trace. */
-function describe({ id, request, command }: Message): string {
-  if (!request) return id;
-  const { operation, keys, value } = request;
-  return `${id} ${operation} ${keys.join()} ${value.slice(0, 8)}${value.slice(33)} (${String(command[0])})`;
-}
-
-function answerText({ answer }: Message): string {
-  if (!answer) return "";
-  return "reply" in answer ? JSON.stringify(answer.reply) : answer.refused;
+function textOf(answer: Answer): string {
+  return "reply" in answer ? JSON.stringify(answer.reply) : answer.error.message;
 }

@@ -24,12 +24,12 @@ export interface Announcement {
 
 /** Records the announcements of debounced calls. */
 export class Announcements {
-  readonly #world: { readonly now: number; readonly servers: readonly object[] };
+  readonly #world: { readonly servers: readonly object[]; moment(): number };
   readonly #byText = new Map<string, Announcement>();
   /** The last one, by client and key. */
   readonly #last = new Map<string, Announcement>();
 
-  constructor(world: { readonly now: number; readonly servers: readonly object[] }) {
+  constructor(world: { readonly servers: readonly object[]; moment(): number }) {
     this.#world = world;
   }
 
@@ -41,7 +41,7 @@ export class Announcements {
       this.#byText.set(text, announcement);
       this.#last.set(`${by} ${key}`, announcement);
     }
-    announcement.sent.push(this.#world.now);
+    announcement.sent.push(this.#world.moment());
   }
 
   executed(server: object, { value, ttl = 0 }: Request, granted: boolean): void {
@@ -50,14 +50,14 @@ export class Announcements {
     const { standing, stored, answers } = announcement;
     // One that its client does not know of, and that has expired since, counts from when it is made again: calls that
     // came and went in between were earlier ones. Clocks of servers may be fast by half a percent.
-    const isExpired = this.#world.now - stored.get(server)! > 0.99 * ttl;
+    const isExpired = this.#world.moment() - stored.get(server)! > 0.99 * ttl;
     const isKnown = new Set(answers.map((answer) => answer.server)).size >= this.#quorum;
-    if (!standing.has(server) || (isExpired && !isKnown)) standing.set(server, this.#world.now);
-    stored.set(server, this.#world.now);
+    if (!standing.has(server) || (isExpired && !isKnown)) standing.set(server, this.#world.moment());
+    stored.set(server, this.#world.moment());
   }
 
   answered(server: object, { value }: Request, granted: boolean): void {
-    this.#byText.get(value)!.answers.push({ server, at: this.#world.now, granted });
+    this.#byText.get(value)!.answers.push({ server, at: this.#world.moment(), granted });
   }
 
   /** A server removed an announcement, and with it all that the announcement had replaced. */
@@ -87,7 +87,7 @@ export class Announcements {
 
   /** Those that a quorum has now, or later ones that replaced them there. */
   complete(): Announcement[] {
-    return [...this.#byText.values()].filter((one) => this.quorumSince(one) <= this.#world.now);
+    return [...this.#byText.values()].filter((one) => this.quorumSince(one) <= this.#world.moment());
   }
 
   /** When a quorum's grants of an announcement had arrived; Infinity while they have not. */

@@ -97,7 +97,7 @@ export const exemptions: readonly Exemption[] = [
     because: "SET NX cannot recognise its own value; it is sent only where single execution is assumed",
     without: [
       inCheck(
-        "network.ts",
+        "link.ts",
         'command[0] === "SET" && this.#exactReplies ? (["single execution"] as const) : []',
         "[]",
       ),
@@ -109,7 +109,7 @@ export const exemptions: readonly Exemption[] = [
   {
     name: "an acquire that is executed late is refused because its holder has restored it",
     because: "the restored value is held; its release frees it, whatever the late request gets back",
-    without: [inCheck("network.ts", "    if (this.#wire.isRestored(nonceOf(value), server)) return;\n", "")],
+    without: [inCheck("link.ts", "    if (this.#wire.isRestored(nonceOf(value), server)) return;\n", "")],
     seed: 460,
     work: "locks",
     invariant: "refusals are true",

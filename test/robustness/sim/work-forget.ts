@@ -50,7 +50,7 @@ export async function probeForget(actor: Actor, bound: number): Promise<void> {
 }
 
 /** Forgets a key. Undefined: an endpoint did not answer, or a run is under way. */
-async function forget(actor: Actor, { key, timeout }: Target): Promise<boolean | undefined> {
+export async function forget(actor: Actor, { key, timeout }: Target): Promise<boolean | undefined> {
   const { world, wire, process, calls, redlock } = actor;
   const asked = world.now;
   const outcome = await calls.make(process, {

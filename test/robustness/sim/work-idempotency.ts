@@ -12,6 +12,7 @@ import {
 import { LockHeldError, QuorumError, type RedlockErrorCode } from "../../../src/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { type Actor, drawOptions, timeOf } from "./actor.ts";
+import type { Outcome } from "./calls.ts";
 import { checkLocksFreed } from "./claims.ts";
 import { type Hold, newHold } from "./holds.ts";
 import { lockIdOf } from "./request.ts";
@@ -23,7 +24,7 @@ import type { World } from "./world.ts";
 const noResult = "no result";
 
 /** How one call of a key is made, and what its handler does. Times are ms. */
-interface RunPlan {
+export interface RunPlan {
   readonly key: string;
   readonly options: RunOptions;
   /** How long the handler works. */
@@ -37,6 +38,10 @@ interface RunPlan {
   readonly maxAttempts?: number;
   /** The resources that the run locks. Default: none. */
   readonly lock?: readonly string[];
+  /** What a handler returns that has a value of its own, and the longest result. Default: see {@link resultOf}. */
+  readonly resultOf?: (value: string) => { readonly result: unknown; readonly maxResult: number };
+  /** Whether it updates the accounts of what it locks. Default true, but for probes. */
+  readonly updates?: boolean;
 }
 
 interface RunOptions {
@@ -122,7 +127,7 @@ export async function probeLockedRun(actor: Actor, histories: RunHistories, boun
 }
 
 /** One call of a key, and what is known of it. */
-class Run {
+export class Run {
   readonly #actor: Actor;
   readonly #world: World;
   readonly #histories: RunHistories;
@@ -150,7 +155,7 @@ class Run {
     this.#plan = plan;
     this.#invoked = actor.world.now;
     const { value, serial } = histories.nextValue();
-    const { result, maxResult } = resultOf(value, serial);
+    const { result, maxResult } = plan.resultOf?.(value) ?? resultOf(value, serial);
     this.#value = value;
     this.#result = result;
     this.#recorded = result === value ? value : noResult;
@@ -165,7 +170,7 @@ class Run {
     });
   }
 
-  async make(): Promise<void> {
+  async make(): Promise<Outcome<unknown>> {
     const { process, calls } = this.#actor;
     const { key, options, length, bound, codes, maxAttempts: most, lock } = this.#plan;
     const { timeout = 1_000, wait, lease } = options;
@@ -199,6 +204,7 @@ class Run {
     if (this.#token) this.#checkRequests(this.#token);
     if ("value" in outcome) this.#checkOutcome(outcome.value);
     else this.#checkError(outcome.error);
+    return outcome;
   }
 
   #observe(type: string, reason: string | undefined): void {
@@ -244,13 +250,13 @@ class Run {
     locked?: { readonly update: () => Promise<void>; readonly end: () => void },
   ): Promise<unknown> {
     const { process, claims, sleep } = this.#actor;
-    const { key, length, throws, maxAttempts: most, bound } = this.#plan;
+    const { key, length, throws, maxAttempts: most, bound, updates = bound === undefined } = this.#plan;
     this.#histories.begins(key, process.name);
     if (most !== undefined) this.#histories.counts(key, process.name, most);
     this.#token = context.token;
     const hold = this.#claim(context);
     await sleep(length);
-    if (bound === undefined) await locked?.update();
+    if (updates) await locked?.update();
     hold.releaseInvoked = this.#world.now;
     claims.end(hold);
     locked?.end();

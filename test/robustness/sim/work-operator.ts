@@ -11,7 +11,7 @@ import { nonceOf } from "./request.ts";
 // What operators do with the locks of others: inspect them, and free them.
 
 /** What is looked at. */
-interface Target {
+export interface Target {
   readonly resource: string;
   /** Its key in Redis. */
   readonly key: string;
@@ -56,12 +56,16 @@ export async function probeOperator(actor: Actor, bound: number): Promise<void> 
   await release(actor, held, 1_000);
 }
 
-function targetOf(resource: string, timeout: number): Target {
+/** A resource, asked about with ms for each request. */
+export function targetOf(resource: string, timeout: number): Target {
   return { resource, key: keyOf("redlock", "lock", resource), timeout };
 }
 
 /** Inspects a resource. Undefined: too few endpoints answered. */
-async function look(actor: Actor, { resource, key, timeout }: Target): Promise<Inspection | undefined> {
+export async function look(
+  actor: Actor,
+  { resource, key, timeout }: Target,
+): Promise<Inspection | undefined> {
   const { world, wire, calls, process, redlock } = actor;
   const asked = world.now;
   const during = actor.locks.all.filter((hold) => hold.resources.includes(resource) && isHeld(actor, hold));
@@ -101,7 +105,7 @@ function isHeld({ world, locks }: Actor, hold: Hold): boolean {
 }
 
 /** Frees a resource. Undefined: too few endpoints answered. */
-async function free(actor: Actor, { resource, key, timeout }: Target): Promise<boolean | undefined> {
+export async function free(actor: Actor, { resource, key, timeout }: Target): Promise<boolean | undefined> {
   const { world, wire, calls, process, redlock, locks } = actor;
   const before = locks.all.filter((hold) => hold.resources.includes(resource));
   const outcome = await calls.make(process, {

@@ -61,14 +61,9 @@ export function scoreOf(contents: Contents, key: string, member: string): number
   return entriesOf(contents, key).find(([name]) => name === member)?.[1];
 }
 
-/** What an endpoint answers. */
-export type Answer = { readonly reply: Reply } | { readonly refused: string };
-
-/** What the execution of one command leads to. */
-export interface Transition {
-  readonly answer: Answer;
-  /** The answer's number: see {@link intern}. */
-  readonly answerId: number;
+/** What the execution of one command leads to: a reply or an error, and what is stored then. */
+interface Transition {
+  readonly reply: Reply | ReplyError;
   readonly contents: Contents;
 }
 
@@ -77,7 +72,7 @@ export interface Transition {
  * and on the command, so each such combination is executed once, and its result is remembered: schedules differ in a
  * few steps, and repeat all others.
  */
-export class Store {
+class Store {
   /** No keys. */
   readonly empty: Contents;
   readonly #dialect: Dialect;
@@ -92,11 +87,6 @@ export class Store {
     this.empty = this.#remember([]);
   }
 
-  /** How many different commands on different contents have been executed. */
-  get executions(): number {
-    return this.#transitions.size;
-  }
-
   /** Without the keys that have expired at `now`. */
   at(contents: Contents, now: number): Contents {
     let isOver = false;
@@ -108,9 +98,9 @@ export class Store {
     );
   }
 
-  /** Executes a command. `now` is an integer, in ms since 1970. `commandId`: the command's number. */
-  execute(before: Contents, now: number, command: Command, commandId: number): Transition {
-    const name = `${before.id} ${now} ${commandId}`;
+  /** Executes a command. `now` is an integer, in ms since 1970. */
+  execute(before: Contents, now: number, command: Command): Transition {
+    const name = `${before.id} ${now} ${intern(command.join("\0"))}`;
     let transition = this.#transitions.get(name);
     if (!transition) {
       transition = this.#execute(before, now, command);
@@ -128,7 +118,7 @@ export class Store {
       else engine.execute(type === "hash" ? ["HSET", key, ...value] : ["ZADD", key, ...inPairs(value)]);
       if (deadline !== undefined) engine.execute(["PEXPIREAT", key, deadline]);
     }
-    const answer = this.#answer(this.#withSource(command));
+    const reply = this.#reply(this.#withSource(command));
     const keys = engine.execute(["KEYS", "*"]) as string[];
     const entries = keys.sort().map((key) => {
       const remaining = Number(engine.execute(["PTTL", key]));
@@ -138,16 +128,16 @@ export class Store {
       const value = engine.execute(read ?? ["GET", key]) as Entry["value"];
       return { key, type, value, deadline };
     });
-    return { answer, answerId: intern(JSON.stringify(answer)), contents: this.#remember(entries) };
+    return { reply, contents: this.#remember(entries) };
   }
 
-  #answer(command: Command): Answer {
+  #reply(command: Command): Reply | ReplyError {
     try {
-      return { reply: this.#engine.execute(command) };
+      return this.#engine.execute(command);
     } catch (error) {
       // Any other error is a defect of the engine.
       if (!(error instanceof ReplyError)) throw error;
-      return { refused: error.message };
+      return error;
     }
   }
 
@@ -173,4 +163,52 @@ export class Store {
 /** Members and scores as ZADD takes them: the score first. */
 function inPairs(members: readonly string[]): string[] {
   return members.flatMap((member, index) => (index % 2 === 0 ? [members[index + 1]!, member] : []));
+}
+
+const stores = new Map<Dialect, Store>();
+
+/** What is stored at one endpoint. */
+export class Memory {
+  readonly #store: Store;
+  readonly #time: () => number;
+  #contents: Contents;
+
+  /** @param time the endpoint's clock, an integer, in ms since 1970 */
+  constructor(dialect: Dialect, time: () => number) {
+    this.#store = stores.get(dialect) ?? new Store(dialect);
+    stores.set(dialect, this.#store);
+    this.#time = time;
+    this.#contents = this.#store.empty;
+  }
+
+  /** What is there now: without what has expired. */
+  get contents(): Contents {
+    this.#contents = this.#store.at(this.#contents, this.#time());
+    return this.#contents;
+  }
+
+  /** @throws ReplyError when Redis would answer with an error */
+  execute(command: Command): Reply {
+    const { contents } = this;
+    const [name, key = "", member = ""] = command;
+    const entry = contents.entries.get(String(key));
+    // What checks read.
+    if (name === "GET") return textAt(contents, String(key)) ?? null;
+    if (name === "PTTL" && !entry) return -2;
+    if (name === "PTTL") return entry?.deadline === undefined ? -1 : entry.deadline - this.#time();
+    if (name === "ZSCORE") return scoreOf(contents, String(key), String(member))?.toString() ?? null;
+    const { reply, contents: after } = this.#store.execute(contents, this.#time(), command);
+    this.#contents = after;
+    if (reply instanceof ReplyError) throw reply;
+    return reply;
+  }
+
+  flush(): void {
+    this.#contents = this.#store.empty;
+  }
+
+  /** The worlds have no streams. */
+  subscribe(): never {
+    throw new Error("there are no channels");
+  }
 }
