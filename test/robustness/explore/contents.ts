@@ -172,6 +172,8 @@ export class Memory {
   readonly #store: Store;
   readonly #time: () => number;
   #contents: Contents;
+  /** Since when nothing of that has expired. */
+  #checkedAt = 0;
 
   /** @param time the endpoint's clock, an integer, in ms since 1970 */
   constructor(dialect: Dialect, time: () => number) {
@@ -183,7 +185,9 @@ export class Memory {
 
   /** What is there now: without what has expired. */
   get contents(): Contents {
-    this.#contents = this.#store.at(this.#contents, this.#time());
+    const now = this.#time();
+    if (now !== this.#checkedAt) this.#contents = this.#store.at(this.#contents, now);
+    this.#checkedAt = now;
     return this.#contents;
   }
 

@@ -46,8 +46,8 @@ export function straight(world: World): (() => void) | undefined {
   return late && (() => advance(world, late));
 }
 
-/** Everything else that can happen next: without cost, and with one deviation. */
-export function deviations(world: World, faults: Faults): Option[] {
+/** Everything else that can happen next: without cost, and with one deviation, unless none is left. */
+export function deviations(world: World, faults: Faults, left = 1): Option[] {
   const { events = [] } = faults;
   const options: Option[] = [];
   const message = firstMessage(world);
@@ -59,6 +59,7 @@ export function deviations(world: World, faults: Faults): Option[] {
   for (const client of world.processes) {
     if (client.frozen) options.push({ name: `thaw:${client.name}`, cost: 0, run: () => thaw(world, client) });
   }
+  if (left === 0) return options;
   if (message) options.push(...disturb(world, message, faults));
   for (const { name, isPossible, run } of events) {
     if (world.events.has(name) || !(isPossible?.(world) ?? true)) continue;

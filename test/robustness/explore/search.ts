@@ -117,10 +117,8 @@ class Searching {
         const key = world.key();
         if (this.states.has(key)) return this.#end(play, last, step);
         this.states.add(key);
-        for (const { name, cost } of deviations(world, this.#scenario)) {
-          if (spent + cost <= bound) {
-            this.open[spent + cost]!.push({ step, name, spent: spent + cost, before: last });
-          }
+        for (const { name, cost } of deviations(world, this.#scenario, bound - spent)) {
+          this.open[spent + cost]!.push({ step, name, spent: spent + cost, before: last });
         }
       }
       const next = step < mostSteps ? straight(world) : undefined;

@@ -4,7 +4,7 @@ import { type Answer, failure, type Message as Request } from "../sim/link.ts";
 import { epoch } from "../sim/process.ts";
 import type { Scheduler } from "../sim/scheduler.ts";
 import { Server } from "../sim/server.ts";
-import { World as SimulatedWorld } from "../sim/world.ts";
+import { goodNetwork, World as SimulatedWorld } from "../sim/world.ts";
 import { Choice, Client, type Timer } from "./client.ts";
 import { type Contents, Memory } from "./contents.ts";
 import { intern } from "./intern.ts";
@@ -13,7 +13,9 @@ import { intern } from "./intern.ts";
 export class Endpoint extends Server {
   readonly memory: Memory;
   /** Everything that has been executed there, by the nonce that it was about: see {@link intern}. */
-  readonly executed = new Map<string, number>();
+  /** Everything that has been executed there, by the nonce that it was about: see {@link intern}. */
+  readonly #executed = new Map<string, number>();
+  #summary: number | undefined;
   /** It is away until then, in ms. */
   awayUntil = 0;
   /** When it lost its memory, in ms. */
@@ -29,6 +31,20 @@ export class Endpoint extends Server {
   get contents(): Contents {
     return this.memory.contents;
   }
+
+  /** The number of everything that has been executed there, in no order but that of each nonce. */
+  get executed(): number {
+    this.#summary ??= intern([...this.#executed].sort(([a], [b]) => (a < b ? -1 : 1)).join(" "));
+    return this.#summary;
+  }
+
+  /** The order in which things were executed matters to checks only where they are about the same nonce. */
+  remember({ request, id, isOpen, answerId }: Message, now: number): void {
+    const { value } = request!.request;
+    const before = this.#executed.get(value) ?? 0;
+    this.#executed.set(value, intern(`${before} ${id} ${isOpen()} ${answerId} ${now}`));
+    this.#summary = undefined;
+  }
 }
 
 /** What may be wrong with an HTTP answer: a gateway's status, or an error beside the result. It proves nothing. */
@@ -36,6 +52,8 @@ export type Flaw = "status" | "error";
 
 /** What the simulator's links draw for each. */
 const drawn = { status: ["with a wrong status", 502], error: ["with result and error"] } as const;
+
+const garbling = { ...goodNetwork, garbled: 1 };
 
 /** Something under way to an endpoint or to a client. */
 export interface Message {
@@ -193,7 +211,7 @@ export class World extends SimulatedWorld {
     } else {
       message.answer = request.execute(isCopy ? 1 : 0);
       message.answerId = intern(textOf(message.answer));
-      this.#remember(server, message);
+      server.remember(message, this.now);
       this.watcher?.executed(message, before, server.contents);
     }
     // Nobody would hear its answer.
@@ -208,7 +226,7 @@ export class World extends SimulatedWorld {
     if (!message.isOpen() || !answer) return;
     this.trace(() => `${client.name} gets ${id}: ${textOf(answer)}`);
     client.receive(`${id} ${answerId} ${flaw}`);
-    this.network = { ...this.network, garbled: flaw ? 1 : 0 };
+    this.network = flaw ? garbling : goodNetwork;
     if (flaw) this.#choice.wanted = drawn[flaw];
     message.deliver(answer);
   }
@@ -251,10 +269,10 @@ export class World extends SimulatedWorld {
    * client is in it with all that it has received: from that follows what the library inside it knows.
    */
   key(): string {
-    const servers = this.servers.map(({ contents, executed, awayUntil }) => {
-      const done = [...executed].sort(([a], [b]) => (a < b ? -1 : 1)).join(" ");
-      return `${contents.id} ${intern(done)} ${Math.max(0, awayUntil - this.now)}`;
-    });
+    const servers = this.servers.map(
+      ({ contents, executed, awayUntil }) =>
+        `${contents.id} ${executed} ${Math.max(0, awayUntil - this.now)}`,
+    );
     const clients = this.processes.map(({ history, frozen }) => `${history}${frozen ? "f" : ""}`);
     const messages = this.messages
       .map(({ id, client, isLate, answer, answerId }) =>
@@ -270,12 +288,6 @@ export class World extends SimulatedWorld {
       ...servers,
       intern(messages.join()),
     ].join("|");
-  }
-
-  /** The order in which things were executed matters to checks only where they are about the same nonce. */
-  #remember({ executed }: Endpoint, { request, id, isOpen, answerId }: Message): void {
-    const { value } = request!.request;
-    executed.set(value, intern(`${executed.get(value) ?? 0} ${id} ${isOpen()} ${answerId} ${this.now}`));
   }
 }
 
