@@ -156,6 +156,7 @@ describe("lock() refuses at once", () => {
     ["another status", { status: 503 }, RangeError],
     ["an unknown option", { autoextend: true }, TypeError],
     ["a wrong option of a lock", { ttl: 1 }, RangeError],
+    ["a waitUntil that is none", { waitUntil: {} }, TypeError],
   ])("%s", (_what, options, error) => {
     expect(wrong(options)).toThrow(error);
   });

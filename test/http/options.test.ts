@@ -91,24 +91,6 @@ describe("wrong options are refused at set-up", () => {
     );
   });
 
-  test.each([
-    ["no client", { resource: "a" }, TypeError, /redlock/],
-    ["no resource", { redlock }, TypeError, /resource/],
-    ["status", { redlock, resource: "a", status: 500 }, RangeError, /status.*500/],
-    ["ttl", { redlock, resource: "a", ttl: 5 }, RangeError, /ttl.*5/],
-    ["waitUntil", { redlock, resource: "a", waitUntil: {} }, TypeError, /waitUntil/],
-    [
-      "a misspelt option",
-      { redlock, resource: "a", fencng: true },
-      TypeError,
-      /lock .*did you mean fencing\?/,
-    ],
-    ["none", undefined, TypeError, /options/],
-  ])("lock: %s", (_what, options, type, message) => {
-    expect(() => lock(options as never)).toThrow(type);
-    expect(() => lock(options as never)).toThrow(message);
-  });
-
   test("undefined leaves defaults in place", async () => {
     const unset = { header: undefined, omitHeaders: undefined, wait: undefined, fingerprint: undefined };
     const app = new Hono().post("*", idempotent({ redlock, ...unset, store: undefined }), (c) => c.text("x"));

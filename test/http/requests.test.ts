@@ -157,14 +157,6 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     expect(await problemIn(tooLarge)).toEqual({ status: 413, code: "BODY_TOO_LARGE" });
   });
 
-  test("with failOpen and without a store the handler gets the body, and no run", async () => {
-    const client = clientOf(store);
-    for (const link of client.links) link.fate = () => "refused";
-    const handler: Handler = async (request, run) => new Response(`${run} ${await request.text()}`);
-    const fetch = stand(handler, { redlock: client.redlock, failOpen: true });
-    expect(await (await fetch(post(undefined, { body: "the body" }))).text()).toBe("undefined the body");
-  });
-
   test("another header can carry the key", async () => {
     let runs = 0;
     const fetch = serving(() => new Response(`${++runs}`), { header: "X-Request-Key" });

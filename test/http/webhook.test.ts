@@ -3,7 +3,6 @@ import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
 import { completeText, parseRecord, pendingText } from "../../src/idempotency/record.ts";
 import { github, type WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import { gate } from "../support/link.ts";
 import {
   allArrived,
   type Client,
@@ -12,7 +11,6 @@ import {
   recordName,
   recordsOf,
 } from "../support/stores.ts";
-import { until } from "../support/until.ts";
 import {
   delivery,
   everywhere,
@@ -129,14 +127,6 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
     expect((await fetch(delivery(id))).status).toBe(200);
   });
 
-  test("204 is replayed without a body", async () => {
-    const id = freshKey();
-    const fetch = serving(() => new Response(null, { status: 204 }));
-    await fetch(delivery(id));
-    const again = await fetch(delivery(id));
-    expect([again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([204, null, "true"]);
-  });
-
   test("422 only where a fingerprint was asked for", async () => {
     const id = freshKey();
     const fetch = serving(() => new Response("x"), { fingerprint: true });
@@ -185,14 +175,6 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
     expect(runs).toBe(3);
   });
 
-  test("a store that is down is 503", async () => {
-    const fetch = serving(never, { wait: 0 });
-    for (const link of client.links) link.fate = () => "refused";
-    const response = await fetch(delivery(freshKey()));
-    expect(response.headers.get("retry-after")).toBe("1");
-    expect(await problemIn(response)).toEqual({ status: 503, code: "NO_QUORUM" });
-  });
-
   test("lost: the winner's response, or 503 while there is none", async () => {
     const other = { token: "tother", fingerprint: "-" };
     const pending = () => pendingText({ ...other, startedAt: Date.now() });
@@ -217,26 +199,6 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
       expect(response.status).toBe(status);
       expect(await response.text()).toMatch(status === 202 ? /^theirs$/ : /LEASE_LOST/);
     }
-  });
-
-  test("a sender that hangs up cuts nothing off, and its retry gets the result", async () => {
-    const id = freshKey();
-    const connection = new AbortController();
-    const slow = slowHandler();
-    const given = gate<AbortSignal>();
-    const fetch = serving((request, run) => {
-      given.open(request.signal);
-      return slow.handler(request, run);
-    });
-    const first = fetch(delivery(id, { signal: connection.signal }));
-    await slow.started.passed;
-    connection.abort();
-    expect((await given.passed).aborted).toBe(false);
-    slow.finish(new Response("all of it"));
-    await first;
-    await until(async () => (await records(id)).every((text) => text?.startsWith("C1 ")));
-    expect(await (await fetch(delivery(id))).text()).toBe("all of it");
-    expect(slow.runs).toBe(1);
   });
 
   test("a sender that hangs up while it waits ends the waiting", async () => {
