@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import * as webhooks from "../../../src/webhooks/index.ts";
 import { type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
-import { moreSenders } from "../../unit/webhooks/more-senders.ts";
-import { at, type Delivery, senders as firstSenders, type Sender, url } from "../../unit/webhooks/senders.ts";
+import { leastOptions, makerOf, moreSenders } from "../../unit/webhooks/more-senders.ts";
+import { at, type Delivery, senders as firstSenders, url } from "../../unit/webhooks/senders.ts";
 import { everythingOf, expectMisuse } from "./messages.ts";
 import { anything } from "./values.ts";
 
@@ -217,15 +216,3 @@ describe.each(Object.entries(senders))("a webhook of %s", (title, sender) => {
     );
   });
 });
-
-/** A provider, called as from JavaScript, without types. */
-function makerOf(title: string): (options: unknown) => WebhookProvider {
-  const name = title.replace(/ ./, (text) => text.slice(1).toUpperCase());
-  return (webhooks as unknown as Record<string, (options: unknown) => WebhookProvider>)[name]!;
-}
-
-/** The options that a provider needs. */
-function leastOptions(title: string, { secrets: [secret] }: Sender): object {
-  if (title === "discord" || title === "sendgrid") return { publicKey: secret };
-  return { secret, ...(title === "square" && { url }), ...(title === "qstash" && { id: "header" }) };
-}

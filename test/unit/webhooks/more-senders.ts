@@ -1,4 +1,5 @@
 import { generateKeyPairSync, sign as signBytes } from "node:crypto";
+import * as webhooks from "../../../src/webhooks/index.ts";
 import {
   hubspot,
   lemonSqueezy,
@@ -9,6 +10,7 @@ import {
   square,
   twilio,
   twitch,
+  type WebhookProvider,
   zoom,
 } from "../../../src/webhooks/index.ts";
 import { at, bytes, hash, hmac, named, type Sender, secondsOf, url, whole } from "./senders.ts";
@@ -224,3 +226,15 @@ export const moreSenders: Record<string, Sender> = {
     verified: { id: hash("[{}]\r\n"), timestamp: whole, idSigned: true },
   },
 };
+
+/** A provider, called as from JavaScript, without types. */
+export function makerOf(title: string): (options: unknown) => WebhookProvider {
+  const name = title.replace(/ ./, (text) => text.slice(1).toUpperCase());
+  return (webhooks as unknown as Record<string, (options: unknown) => WebhookProvider>)[name]!;
+}
+
+/** The options that a provider needs. */
+export function leastOptions(title: string, { secrets: [secret] }: Sender): object {
+  if (title === "discord" || title === "sendgrid") return { publicKey: secret };
+  return { secret, ...(title === "square" && { url }), ...(title === "qstash" && { id: "header" }) };
+}

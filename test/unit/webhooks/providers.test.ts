@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { isRedlockError } from "../../../src/errors.ts";
 import { type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
-import { moreSenders } from "./more-senders.ts";
+import { leastOptions, makerOf, moreSenders } from "./more-senders.ts";
 import { at, bytes, type Delivery, senders, url } from "./senders.ts";
 
 // What all providers have in common. What is specific to one is tested in its own file.
@@ -175,6 +175,9 @@ describe.each(Object.entries({ ...senders, ...moreSenders }))("%s", (title, send
       expect(() => sender.make(secret, { name })).toThrow(TypeError);
       expect(() => sender.make(secret, { name })).toThrow(/^name /);
     }
+    const misspelt = () => makerOf(title)({ ...leastOptions(title, sender), tolerence: 1_000 });
+    expect(misspelt).toThrow(TypeError);
+    expect(misspelt).toThrow(/ has no option "tolerence"; (there are|did you mean) /);
     if (!sender.takesTolerance) return;
     for (const tolerance of [999, -1, 1_000.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => sender.make(secret, { tolerance })).toThrow(
