@@ -1,20 +1,9 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { loadOnTheEdge, type OnTheEdge } from "./bundle.ts";
-import { openService, openStage, type Service, type Stage } from "./stage.ts";
+import { staged } from "./stage.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let stage: Stage;
-let service: Service;
-beforeAll(async () => {
-  stage = await openStage();
-});
-afterAll(() => stage.local.close());
-beforeEach(async () => {
-  service = await openService();
-});
-afterEach(() => service.close());
+const at = staged();
 
 /** A request of the Edge runtime's own class, not of Node's. */
 function request({ vm }: OnTheEdge, url: string, init: RequestInit): Request {
@@ -25,9 +14,9 @@ describe("examples/vercel-edge", () => {
   const secret = "whsec_example";
   const load = () =>
     loadOnTheEdge("vercel-edge/api/stripe.ts", "@vercel/functions", {
-      ...stage.local.env(),
+      ...at.stage.local.env(),
       STRIPE_WEBHOOK_SECRET: secret,
-      ORDERS_URL: service.url,
+      ORDERS_URL: at.service.url,
     });
 
   /** A delivery as Stripe sends it; each attempt is signed anew. */
@@ -60,33 +49,33 @@ describe("examples/vercel-edge", () => {
     expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([204, null]);
     const second = await on.POST(delivery(on, id));
     expect([second.status, second.headers.get("idempotent-replayed")]).toEqual([204, "true"]);
-    expect(service.calls).toMatchObject([{ method: "PUT", path: `/cs_${id}` }]);
+    expect(at.service.calls).toMatchObject([{ method: "PUT", path: `/cs_${id}` }]);
   });
 
   it("rejects a delivery that Stripe did not sign, without a request to Redis", async () => {
     const on = await load();
-    const before = stage.local.endpoints.map(({ log }) => log.requests);
+    const before = at.stage.local.endpoints.map(({ log }) => log.requests);
     expect((await on.POST(delivery(on, `evt_${randomUUID()}`, "whsec_other"))).status).toBe(401);
-    expect(stage.local.endpoints.map(({ log }) => log.requests)).toEqual(before);
-    expect(service.calls).toHaveLength(0);
+    expect(at.stage.local.endpoints.map(({ log }) => log.requests)).toEqual(before);
+    expect(at.service.calls).toHaveLength(0);
   });
 
   it("runs a failed delivery again when Stripe retries it", async () => {
     const on = await load();
     const id = `evt_${randomUUID()}`;
-    service.rule = () => 500;
+    at.service.rule = () => 500;
     expect((await on.POST(delivery(on, id))).status).toBe(502);
-    service.rule = () => 204;
+    at.service.rule = () => 204;
     expect((await on.POST(delivery(on, id))).status).toBe(204);
-    expect(service.calls).toHaveLength(2);
+    expect(at.service.calls).toHaveLength(2);
   });
 
   it("passes the whole run to waitUntil, so that it completes after the client has disconnected", async () => {
     const on = await load();
     const id = `evt_${randomUUID()}`;
-    service.rule = () => undefined;
+    at.service.rule = () => undefined;
     const first = on.POST(delivery(on, id));
-    const call = await service.next();
+    const call = await at.service.next();
     expect(on.work.length).toBeGreaterThan(0);
     // Nothing awaits the response any more. The platform awaits only the promises passed to waitUntil.
     const background = Promise.all(on.work);
@@ -95,16 +84,16 @@ describe("examples/vercel-edge", () => {
     const again = await (await load()).POST(delivery(on, id));
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([204, "true"]);
     expect((await first).status).toBe(204);
-    expect(service.calls).toHaveLength(1);
+    expect(at.service.calls).toHaveLength(1);
   });
 });
 
 describe("examples/next", () => {
   const load = () =>
     loadOnTheEdge("next/app/api/payments/route.ts", "next/server", {
-      ...stage.local.env(),
+      ...at.stage.local.env(),
       API_KEYS: JSON.stringify({ "key-of-acme": "acme", "key-of-globex": "globex" }),
-      LEDGER_URL: service.url,
+      LEDGER_URL: at.service.url,
     });
 
   function payment(on: OnTheEdge, key: string, apiKey = "key-of-acme"): Request {
@@ -137,21 +126,21 @@ describe("examples/next", () => {
     const other = await on.POST(payment(on, key, "key-of-globex"));
     expect([other.status, await other.json()]).toEqual([201, { call: 2 }]);
     expect((await on.POST(payment(on, key, "constructor"))).status).toBe(401);
-    expect(service.calls).toHaveLength(2);
+    expect(at.service.calls).toHaveLength(2);
   });
 
   it("answers 409 to a concurrent duplicate, and passes its work to after()", async () => {
     const on = await load();
     const key = randomUUID();
-    service.rule = () => undefined;
+    at.service.rule = () => undefined;
     const first = on.POST(payment(on, key));
-    const call = await service.next();
+    const call = await at.service.next();
     expect((await on.POST(payment(on, key))).status).toBe(409);
     const background = Promise.all(on.work);
     call.answer(201);
     await background;
-    expect(Math.max(...(await stage.recordTtls(key, "acme")))).toBeGreaterThan(60_000);
+    expect(Math.max(...(await at.stage.recordTtls(key, "acme")))).toBeGreaterThan(60_000);
     expect((await first).status).toBe(201);
-    expect(service.calls).toHaveLength(1);
+    expect(at.service.calls).toHaveLength(1);
   });
 });

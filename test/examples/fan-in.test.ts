@@ -1,9 +1,7 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { importInNode } from "./bundle.ts";
-import { openService, openStage, type Service, type Stage } from "./stage.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
+import { staged } from "./stage.ts";
 
 const key = Buffer.from("a key of at least 24 bytes");
 const parts = [1, 2, 3, 4, 5];
@@ -13,22 +11,13 @@ interface Instance {
   POST(request: Request): Promise<Response>;
 }
 
-let stage: Stage;
-let service: Service;
-beforeAll(async () => {
-  stage = await openStage();
-});
-afterAll(() => stage.local.close());
-beforeEach(async () => {
-  service = await openService();
-});
-afterEach(() => service.close());
+const at = staged();
 
 const start = () =>
   importInNode<Instance>("fan-in/handler.ts", {
-    ...stage.local.env(),
+    ...at.stage.local.env(),
     IMPORT_WEBHOOK_SECRET: `whsec_${key.toString("base64")}`,
-    WAREHOUSE_URL: service.url,
+    WAREHOUSE_URL: at.service.url,
   });
 
 /** A delivery as the sender signs it, each time with a new id. */
@@ -44,7 +33,7 @@ function delivery(name: string, part: number, signedWith = key): Request {
   });
 }
 
-const paths = () => service.calls.map(({ path }) => path).sort();
+const paths = () => at.service.calls.map(({ path }) => path).sort();
 const storedOnce = (name: string) => parts.map((part) => `/imports/${name}/parts/${part}`);
 const all = (name: string) => [`/imports/${name}/finished`, ...storedOnce(name)];
 
@@ -87,7 +76,7 @@ describe("examples/fan-in", () => {
     const name = randomUUID();
     let finished = false;
     for (const part of parts) {
-      const { faults } = stage.local.endpoints[part % 3]!;
+      const { faults } = at.stage.local.endpoints[part % 3]!;
       faults.add({ fault: "status", status: 502 });
       finished = ((await (await instance.POST(delivery(name, part))).json()) as { finished: boolean })
         .finished;
@@ -101,11 +90,11 @@ describe("examples/fan-in", () => {
     const instance = await start();
     const name = randomUUID();
     for (const part of parts.slice(1)) await instance.POST(delivery(name, part));
-    service.rule = ({ path }) => (path.endsWith("/finished") ? 500 : 201);
+    at.service.rule = ({ path }) => (path.endsWith("/finished") ? 500 : 201);
     // The part is stored and counted, but the import is not finished.
     expect((await instance.POST(delivery(name, 1))).status).toBe(502);
-    service.rule = () => 201;
-    const end = stage.outage();
+    at.service.rule = () => 201;
+    const end = at.stage.outage();
     expect((await instance.POST(delivery(name, 1))).status).toBe(503);
     end();
     expect(await (await instance.POST(delivery(name, 2))).json()).toEqual({ finished: true });
@@ -114,10 +103,10 @@ describe("examples/fan-in", () => {
 
   it("rejects a delivery that the sender did not sign, without a request to Redis", async () => {
     const instance = await start();
-    const before = stage.local.endpoints.map(({ log }) => log.requests);
+    const before = at.stage.local.endpoints.map(({ log }) => log.requests);
     const forged = delivery(randomUUID(), 1, Buffer.from("another key of 24 bytes or more"));
     expect((await instance.POST(forged)).status).toBe(401);
-    expect(stage.local.endpoints.map(({ log }) => log.requests)).toEqual(before);
-    expect(service.calls).toEqual([]);
+    expect(at.stage.local.endpoints.map(({ log }) => log.requests)).toEqual(before);
+    expect(at.service.calls).toEqual([]);
   });
 });

@@ -1,24 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { keyOf } from "../../src/redis/keys.ts";
 import { until } from "../support/until.ts";
 import { bundleForNode } from "./bundle.ts";
 import { type NodeProcess, startNode } from "./node-process.ts";
-import { openService, openStage, type Service, type Stage } from "./stage.ts";
+import { staged } from "./stage.ts";
 
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
-
-let stage: Stage;
-let service: Service;
-beforeAll(async () => {
-  stage = await openStage();
-});
-afterAll(() => stage.local.close());
-beforeEach(async () => {
-  service = await openService();
-});
-afterEach(() => service.close());
+const at = staged();
 
 /** A running server. */
 interface Server {
@@ -28,9 +16,9 @@ interface Server {
 
 async function start(): Promise<Server> {
   const server = startNode([await bundleForNode("hono-node/server.ts")], {
-    ...stage.local.env(),
+    ...at.stage.local.env(),
     API_KEYS: JSON.stringify({ "key-of-acme": "acme", "key-of-globex": "globex" }),
-    LEDGER_URL: service.url,
+    LEDGER_URL: at.service.url,
     PORT: "0",
   });
   const [, port] = await server.printed(/"port":(\d+)/);
@@ -63,36 +51,36 @@ describe("examples/hono-node", () => {
     expect((await request("/payments", payment(key), "nobody's")).status).toBe(401);
     expect((await request("/payments", payment(key, '{"amount":11}'))).status).toBe(422);
     expect((await request("/payments", { method: "POST" })).status).toBe(400);
-    expect(service.calls.map(({ body }) => body)).toEqual(['{"amount":10}', '{"amount":10}']);
+    expect(at.service.calls.map(({ body }) => body)).toEqual(['{"amount":10}', '{"amount":10}']);
   });
 
   it("rejects duplicates during the lease after a crash, then pays", async () => {
     const crashing = await start();
     const key = randomUUID();
-    service.rule = () => undefined;
+    at.service.rule = () => undefined;
     const lost = crashing.request("/payments", payment(key)).catch(() => "lost");
-    await service.next();
+    await at.service.next();
     crashing.server.kill("SIGKILL");
     expect(await lost).toBe("lost");
     const { request } = await start();
     const busy = await request("/payments", payment(key));
     expect(busy.status).toBe(409);
     expect(Number(busy.headers.get("retry-after"))).toBeLessThanOrEqual(30);
-    service.rule = () => 201;
-    await stage.endLease(key, "acme");
+    at.service.rule = () => 201;
+    await at.stage.endLease(key, "acme");
     expect((await request("/payments", payment(key))).status).toBe(201);
-    expect(service.calls).toHaveLength(2);
+    expect(at.service.calls).toHaveLength(2);
   });
 
   it("finishes a payment whose client has disconnected", async () => {
     const { request } = await start();
     const key = randomUUID();
-    service.rule = () => undefined;
+    at.service.rule = () => undefined;
     const client = new AbortController();
     const given = request("/payments", payment(key, undefined, { signal: client.signal })).catch(
       () => "gone",
     );
-    const call = await service.next();
+    const call = await at.service.next();
     client.abort();
     expect(await given).toBe("gone");
     // Later requests have been answered, so the server has noticed that the client is gone.
@@ -101,20 +89,20 @@ describe("examples/hono-node", () => {
     }
     expect(call.aborted).toBe(false);
     call.answer(201);
-    const stored = async () => Math.max(...(await stage.recordTtls(key, "acme"))) > 60_000;
+    const stored = async () => Math.max(...(await at.stage.recordTtls(key, "acme"))) > 60_000;
     await until(stored, "the stored response");
     expect(call.aborted).toBe(false);
     const again = await request("/payments", payment(key));
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([201, "true"]);
-    expect(service.calls).toHaveLength(1);
+    expect(at.service.calls).toHaveLength(1);
   });
 
   it("answers open requests after SIGTERM, and exits", async () => {
     const { server, request } = await start();
     const key = randomUUID();
-    service.rule = () => undefined;
+    at.service.rule = () => undefined;
     const answer = request("/payments", payment(key));
-    const call = await service.next();
+    const call = await at.service.next();
     server.kill("SIGTERM");
     await until(
       () =>
@@ -127,28 +115,28 @@ describe("examples/hono-node", () => {
     call.answer(201);
     expect((await answer).status).toBe(201);
     expect(await server.ended).toBe(0);
-    expect(Math.min(...(await stage.recordTtls(key, "acme")))).toBeGreaterThan(60_000);
+    expect(Math.min(...(await at.stage.recordTtls(key, "acme")))).toBeGreaterThan(60_000);
   });
 
   it("closes an account under a lock, one request at a time", async () => {
     const { request } = await start();
-    service.rule = () => undefined;
+    at.service.rule = () => undefined;
     const first = request("/account", { method: "DELETE" });
-    const call = await service.next();
+    const call = await at.service.next();
     const held = keyOf("redlock", "lock", "account:acme");
-    expect(await stage.each("EXISTS", held)).toContain(1);
-    const requests = () => stage.local.endpoints.reduce((sum, { log }) => sum + log.requests, 0);
+    expect(await at.stage.each("EXISTS", held)).toContain(1);
+    const requests = () => at.stage.local.endpoints.reduce((sum, { log }) => sum + log.requests, 0);
     const before = requests();
     const second = request("/account", { method: "DELETE" });
     await until(() => requests() > before, "the second request to try to acquire the lock");
-    expect(service.calls).toHaveLength(1);
+    expect(at.service.calls).toHaveLength(1);
     call.answer(204, "");
     expect((await first).status).toBe(204);
-    const next = await service.next();
+    const next = await at.service.next();
     next.answer(204, "");
     expect((await second).status).toBe(204);
-    const [earlier, later] = service.calls.map(({ path }) =>
-      Number(new URL(path, service.url).searchParams.get("fence")),
+    const [earlier, later] = at.service.calls.map(({ path }) =>
+      Number(new URL(path, at.service.url).searchParams.get("fence")),
     );
     expect(earlier).toBeGreaterThan(0);
     expect(later).toBeGreaterThan(earlier!);

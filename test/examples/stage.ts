@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import type { KeyKind } from "../../src/idempotency/digest.ts";
 import { recordName } from "../support/stores.ts";
@@ -106,6 +107,29 @@ export async function openStage(): Promise<Stage> {
       return () => {
         for (const { faults } of local.endpoints) faults.clear();
       };
+    },
+  };
+}
+
+/** The endpoints of a file's tests, and a service for each test. Processes start slowly on a busy machine. */
+export function staged(): { readonly stage: Stage; readonly service: Service } {
+  vi.setConfig({ testTimeout: 60_000 });
+  let stage: Stage;
+  let service: Service;
+  beforeAll(async () => {
+    stage = await openStage();
+  });
+  afterAll(() => stage.local.close());
+  beforeEach(async () => {
+    service = await openService();
+  });
+  afterEach(() => service.close());
+  return {
+    get stage() {
+      return stage;
+    },
+    get service() {
+      return service;
     },
   };
 }

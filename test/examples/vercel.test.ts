@@ -1,25 +1,14 @@
 import { createHmac } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { importInNode } from "./bundle.ts";
-import { openService, openStage, type Service, type Stage } from "./stage.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
+import { staged } from "./stage.ts";
 
 const secret = "github-example";
-let stage: Stage;
-let service: Service;
-beforeAll(async () => {
-  stage = await openStage();
-});
-afterAll(() => stage.local.close());
-beforeEach(async () => {
-  service = await openService();
-  await stage.each("FLUSHALL");
-});
-afterEach(() => service.close());
+const at = staged();
+beforeEach(() => at.stage.each("FLUSHALL"));
 
 async function load(): Promise<(request: Request) => Promise<Response>> {
-  const env = { ...stage.local.env(), GITHUB_WEBHOOK_SECRET: secret, DEPLOYMENTS_URL: service.url };
+  const env = { ...at.stage.local.env(), GITHUB_WEBHOOK_SECRET: secret, DEPLOYMENTS_URL: at.service.url };
   return (await importInNode<{ POST(request: Request): Promise<Response> }>("vercel/api/github.ts", env))
     .POST;
 }
@@ -46,21 +35,21 @@ describe("examples/vercel/api/github", () => {
     expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([204, null]);
     const again = await POST(push("a1"));
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([204, "true"]);
-    expect(service.calls).toMatchObject([{ method: "PUT", path: "/a1" }]);
+    expect(at.service.calls).toMatchObject([{ method: "PUT", path: "/a1" }]);
   });
 
   it("deploys nothing for another branch, and nothing that GitHub has not signed", async () => {
     const POST = await load();
     expect((await POST(push("b1", "refs/heads/next"))).status).toBe(204);
     expect((await POST(push("b2", "refs/heads/main", "other"))).status).toBe(401);
-    expect(service.calls).toEqual([]);
+    expect(at.service.calls).toEqual([]);
   });
 
   it("can be redelivered after a failure", async () => {
     const POST = await load();
-    service.rule = () => 500;
+    at.service.rule = () => 500;
     expect((await POST(push("c1"))).status).toBe(502);
-    service.rule = () => 204;
+    at.service.rule = () => 204;
     const again = await POST(push("c1"));
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([204, null]);
   });
@@ -68,7 +57,7 @@ describe("examples/vercel/api/github", () => {
 
 describe("examples/vercel/api/report", () => {
   const load = async () => {
-    const env = { ...stage.local.env(), CRON_SECRET: "0123456789abcdef", REPORTS_URL: service.url };
+    const env = { ...at.stage.local.env(), CRON_SECRET: "0123456789abcdef", REPORTS_URL: at.service.url };
     const { GET } = await importInNode<{ GET(request: Request): Promise<Response> }>(
       "vercel/api/report.ts",
       env,
@@ -80,22 +69,22 @@ describe("examples/vercel/api/report", () => {
 
   it("makes one report of a tick that is delivered again, at the same time or later", async () => {
     const tick = await load();
-    service.rule = () => undefined;
+    at.service.rule = () => undefined;
     const first = tick();
-    const call = await service.next();
+    const call = await at.service.next();
     expect(await statusOf(await tick())).toBe("in progress");
     call.answer(204);
     expect(await statusOf(await first)).toBe("executed");
     expect(await statusOf(await tick())).toBe("replayed");
     const today = new Date().toISOString().slice(0, 10);
-    expect(service.calls).toMatchObject([{ method: "PUT", path: `/${today}` }]);
+    expect(at.service.calls).toMatchObject([{ method: "PUT", path: `/${today}` }]);
   });
 
   it("can be started again after a failure", async () => {
     const tick = await load();
-    service.rule = () => 500;
+    at.service.rule = () => 500;
     await expect(tick()).rejects.toThrow("the reports answered 500");
-    service.rule = () => 204;
+    at.service.rule = () => 204;
     expect(await statusOf(await tick())).toBe("executed");
   });
 
@@ -104,6 +93,6 @@ describe("examples/vercel/api/report", () => {
     expect((await tick("Bearer undefined")).status).toBe(401);
     vi.stubEnv("CRON_SECRET", "");
     expect((await tick("Bearer ")).status).toBe(401);
-    expect(service.calls).toEqual([]);
+    expect(at.service.calls).toEqual([]);
   });
 });

@@ -2,8 +2,9 @@ import type { D1Database, D1PreparedStatement, D1Result } from "@cloudflare/work
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
 import { databaseWorker } from "../../scripts/local-database.mjs";
-import { d1Schema, type InboxEntry, onceInD1, pruneD1, StaleFenceError } from "../../src/inbox/index.ts";
+import { d1Schema, type InboxEntry, onceInD1, pruneD1 } from "../../src/inbox/index.ts";
 import { outcomeOf } from "../support/outcomes.ts";
+import { fencesContract } from "./fences-contract.ts";
 
 // On D1 in workerd. The effect of these tests is a row in `effects`, which two effects of a delivery would double.
 
@@ -115,54 +116,18 @@ describe("the inbox in D1", () => {
     expect(await keys()).toEqual([]);
   });
 
-  describe("with a fence", () => {
-    const entity = "invoice:42";
-
-    test("a lower one writes nothing, an equal and a higher one do", async () => {
-      expect((await once("a", { entity, fence: 5 })).first).toBe(true);
-      expect((await once("b", { entity, fence: 5 })).first).toBe(true);
-      const { error } = await outcomeOf(once("c", { entity, fence: 4 }));
-      expect(error).toBeInstanceOf(StaleFenceError);
-      expect(error).toMatchObject({ code: "STALE_FENCE", entity, fence: 4n });
-      expect((await once("d", { entity, fence: 6n })).first).toBe(true);
-      expect((await once("e", { entity: "invoice:43", fence: 1 })).first).toBe(true);
-      // What was refused is not entered; what was entered is only repeated, however old its fence.
-      expect((await once("c", { entity, fence: 7 })).first).toBe(true);
-      expect(await once("a", { entity, fence: 5 })).toEqual({ first: false });
-      expect(await effects()).toEqual(["a", "b", "c", "d", "e"]);
-      const [stored] = await rows("SELECT fence FROM redlock_fences WHERE entity = 'invoice:42'");
-      expect(stored).toEqual({ fence: 7 });
-    });
-
-    test("beyond 2^53 they are compared exactly", async () => {
-      const fence = 2n ** 53n;
-      await once("a", { entity, fence: fence + 1n });
-      expect((await outcomeOf(once("b", { entity, fence }))).error).toBeInstanceOf(StaleFenceError);
-      expect((await once("c", { entity, fence: fence + 1n })).first).toBe(true);
-      // As doubles, these two are equal.
-      await once("e", { entity, fence: fence + 4n });
-      expect((await outcomeOf(once("f", { entity, fence: fence + 3n }))).error).toBeInstanceOf(
-        StaleFenceError,
-      );
-      expect((await once("d", { entity, fence: 2n ** 63n - 1n })).first).toBe(true);
-    });
-
-    test("a failed effect does not raise it, and its error is its own", async () => {
-      await once("a", { entity, fence: 5 });
-      const failing = onceInD1(db, { key: "b", entity, fence: 9 }, [
-        db.prepare("INSERT INTO effects (n) VALUES (1)"),
-      ]);
-      await expect(failing).rejects.toThrow(/NOT NULL constraint failed: effects/);
-      expect((await once("b", { entity, fence: 6 })).first).toBe(true);
-    });
-
-    test("of concurrent writers none writes after a higher one", async () => {
-      const fences = Array.from({ length: 20 }, (_, index) => ((index * 7) % 20) + 1);
-      await Promise.allSettled(fences.map((fence) => once(`${fence}`, { entity, fence }, `${fence}`)));
-      const written = (await rows("SELECT what FROM effects ORDER BY n")).map(({ what }) => Number(what));
-      expect(written).toContain(20);
-      expect(written).toEqual([...written].sort((a, b) => a - b));
-    });
+  fencesContract({
+    once,
+    fail: (key, fence) => onceInD1(db, { key, ...fence }, [db.prepare("INSERT INTO effects (n) VALUES (1)")]),
+    effects,
+    written: async () => (await rows("SELECT what FROM effects ORDER BY n")).map(({ what }) => Number(what)),
+    async stored(entity) {
+      const { results } = await db
+        .prepare("SELECT fence FROM redlock_fences WHERE entity = ?1")
+        .bind(entity)
+        .all();
+      return Number(results[0]?.fence);
+    },
   });
 
   describe("where D1's answer is lost", () => {

@@ -7,12 +7,12 @@ import {
   postgresSchema,
   prunePostgres,
   type SqlClient,
-  StaleFenceError,
   TransactionEndedError,
 } from "../../src/inbox/index.ts";
 import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
+import { fencesContract } from "./fences-contract.ts";
 
 // On a real PostgreSQL. The effect of these tests is a row in `effects`, which two effects of a delivery would double.
 
@@ -33,7 +33,7 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     await pool.query(postgresSchema);
     // It may be applied again.
     await pool.query(postgresSchema);
-    await pool.query(`CREATE TABLE effects (key text NOT NULL, what text NOT NULL);
+    await pool.query(`CREATE TABLE effects (key text NOT NULL, what text NOT NULL, n serial);
       CREATE TABLE invoices (number text PRIMARY KEY);
       CREATE TABLE inbox (key text PRIMARY KEY)`);
   });
@@ -215,58 +215,16 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     });
   });
 
-  describe("with a fence", () => {
-    const entity = "invoice:42";
-
-    test("a lower one writes nothing, an equal and a higher one do", async () => {
-      expect((await once("a", { entity, fence: 5 })).first).toBe(true);
-      expect((await once("b", { entity, fence: 5 })).first).toBe(true);
-      const { error } = await outcomeOf(once("c", { entity, fence: 4 }));
-      expect(error).toBeInstanceOf(StaleFenceError);
-      expect(error).toMatchObject({ code: "STALE_FENCE", entity, fence: 4n });
-      expect((await once("d", { entity, fence: 6n })).first).toBe(true);
-      expect((await once("e", { entity: "invoice:43", fence: 1 })).first).toBe(true);
-      // What was refused is not entered; what was entered is only repeated, however old its fence.
-      expect((await once("c", { entity, fence: 7 })).first).toBe(true);
-      expect(await once("a", { entity, fence: 5 })).toEqual({ first: false });
-      expect(await effects()).toEqual(["a", "b", "c", "d", "e"]);
-      expect(await rows("SELECT fence FROM redlock_fences WHERE entity = $1", [entity])).toEqual([
-        { fence: "7" },
-      ]);
-    });
-
-    test("beyond 2^53 they are compared exactly", async () => {
-      const fence = 2n ** 53n;
-      await once("a", { entity, fence: fence + 1n });
-      expect((await outcomeOf(once("b", { entity, fence }))).error).toBeInstanceOf(StaleFenceError);
-      const [stored] = await rows("SELECT fence FROM redlock_fences");
-      expect((await once("c", { entity, fence: BigInt(stored.fence) })).first).toBe(true);
-      // As doubles, these two are equal.
-      await once("e", { entity, fence: fence + 4n });
-      expect((await outcomeOf(once("f", { entity, fence: fence + 3n }))).error).toBeInstanceOf(
-        StaleFenceError,
-      );
-      expect((await once("d", { entity, fence: 2n ** 63n - 1n })).first).toBe(true);
-    });
-
-    test("a failed effect does not raise it", async () => {
-      await once("a", { entity, fence: 5 });
-      const failing = onceInPostgres(pool, { key: "b", entity, fence: 9 }, () =>
-        Promise.reject(new Error("no")),
-      );
-      await expect(failing).rejects.toThrow("no");
-      expect((await once("b", { entity, fence: 6 })).first).toBe(true);
-    });
-
-    test("of concurrent writers none writes after a higher one", async () => {
-      const fences = Array.from({ length: 20 }, (_, index) => ((index * 7) % 20) + 1);
-      await pool.query("ALTER TABLE effects ADD COLUMN n serial");
-      await Promise.allSettled(fences.map((fence) => once(`${fence}`, { entity, fence }, `${fence}`)));
-      const written = (await rows("SELECT what FROM effects ORDER BY n")).map(({ what }) => Number(what));
-      await pool.query("ALTER TABLE effects DROP COLUMN n");
-      expect(written).toContain(20);
-      expect(written).toEqual([...written].sort((a, b) => a - b));
-    });
+  fencesContract({
+    once,
+    fail: (key, fence) =>
+      onceInPostgres(pool, { key, ...fence }, (client) =>
+        client.query("INSERT INTO effects VALUES (NULL, 'x')"),
+      ),
+    effects,
+    written: async () => (await rows("SELECT what FROM effects ORDER BY n")).map(({ what }) => Number(what)),
+    stored: async (entity) =>
+      Number((await rows("SELECT fence FROM redlock_fences WHERE entity = $1", [entity]))[0].fence),
   });
 
   describe("a connection", () => {
