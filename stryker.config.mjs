@@ -11,7 +11,8 @@ export default {
   mutate: isDev
     ? // Redis behind an endpoint needs real servers, and the page a browser and real time.
       ["src/cli/**/*.ts", "local/src/{cli,rest}/**/*.ts", "!local/src/rest/redis/**"]
-    : ["src/**/*.ts", "!src/cli/**"],
+    : // The twins are held against their Lua by long tests.
+      ["src/**/*.ts", "!src/cli/**", "!src/twins/**"],
   testRunner: "vitest",
   vitest: { configFile: "vitest.mutation.config.ts", related: false },
   plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutation/messages.mjs"],

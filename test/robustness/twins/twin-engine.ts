@@ -1,40 +1,9 @@
 import { toBytes, toText } from "../../../local/src/engine/commands/bytes.ts";
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
 import { sha1 } from "../../../local/src/engine/lua/sha1.ts";
-import type { Engine, Reply } from "../../../local/src/memory/index.ts";
+import { type Engine, type Reply, ReplyError } from "../../../local/src/memory/index.ts";
 import type { Command } from "../../../src/endpoints/endpoint.ts";
-import { announceTwin } from "./announce-twin.ts";
-import { arrivalTwin } from "./arrival-twin.ts";
-import { cellTwin } from "./cell-twin.ts";
-import { claimTwin } from "./claim-twin.ts";
-import { freeTwin } from "./free-twin.ts";
-import { intervalTwin } from "./interval-twin.ts";
-import { memberTwin } from "./member-twin.ts";
-import { peekTwin } from "./peek-twin.ts";
-import { publishTwin } from "./publish-twin.ts";
-import { queueTwin } from "./queue-twin.ts";
-import { slotTwin } from "./slot-twin.ts";
-import type { Twin, TwinCall } from "./twin.ts";
-
-/** All twins, by the SHA-1 of the script that each replaces. */
-export const twins: ReadonlyMap<string, Twin> = new Map(
-  [
-    cellTwin,
-    peekTwin,
-    freeTwin,
-    publishTwin,
-    claimTwin,
-    memberTwin,
-    intervalTwin,
-    arrivalTwin,
-    slotTwin,
-    queueTwin,
-    announceTwin,
-  ].flatMap((twin) => [
-    [twin.sha.redis, twin],
-    [twin.sha.upstash, twin],
-  ]),
-);
+import type { TwinCall, Reply as TwinReply } from "../../../src/twins/twin.ts";
+import { twins } from "../../../src/twins/twins.ts";
 
 /**
  * An engine that runs scripts by their twins, where they have one. Everything else, a changed script included, is left
@@ -62,7 +31,7 @@ export class TwinEngine {
     if (!this.#known.has(sha)) return this.#engine.execute(command);
     const words = rest.map((word) => toBytes(String(word)));
     const [keys, args] = [words.slice(0, Number(count)), words.slice(Number(count))];
-    const reply = twin.run({ call: this.#call, keys, args });
+    const reply = twin.run({ call: this.#call, attempt: this.#attempt, keys, args });
     this.runs += 1;
     return toReply(reply);
   }
@@ -73,7 +42,17 @@ export class TwinEngine {
     this.#engine.flush();
   }
 
-  readonly #call: TwinCall["call"] = (...words) => this.#engine.executeBytes(words.map(String));
+  // A twin does not read a status.
+  readonly #call: TwinCall["call"] = (...words) => this.#engine.executeBytes(words.map(String)) as TwinReply;
+
+  readonly #attempt: TwinCall["attempt"] = (...words) => {
+    try {
+      return this.#call(...words);
+    } catch (error) {
+      if (error instanceof ReplyError) return undefined;
+      throw error;
+    }
+  };
 }
 
 const shas = new Map<string, string>();
@@ -88,7 +67,7 @@ function shaOf(text: string): string {
   return sha;
 }
 
-function toReply(reply: ByteReply): Reply {
+function toReply(reply: TwinReply): Reply {
   if (typeof reply === "string") return toText(reply);
   return Array.isArray(reply) ? reply.map(toReply) : (reply as number | null);
 }

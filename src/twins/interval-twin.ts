@@ -1,5 +1,4 @@
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
-import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `intervalScript`, which says what it does. */
 export const intervalTwin: Twin = {
@@ -19,7 +18,7 @@ interface Stored {
   readonly before: string;
 }
 
-function run(twin: TwinCall): ByteReply {
+function run(twin: TwinCall): Reply {
   const { call, keys, args } = twin;
   const [value, op, ttl, number] = args as [string, string, string, string];
   const found = call("MGET", ...keys) as Found;
@@ -45,7 +44,7 @@ function run(twin: TwinCall): ByteReply {
   return result;
 }
 
-function release({ call, keys, args }: TwinCall, found: Found, { own, run, before }: Stored): ByteReply {
+function release({ call, keys, args }: TwinCall, found: Found, { own, run, before }: Stored): Reply {
   if (own) call("DEL", keys[0]!);
   if (own && run !== undefined && found[1] !== null) call("SET", keys[1]!, `${before}:${before}`, "KEEPTTL");
   if (keys.length > 3) call("SET", keys[3]!, 1, "PX", whole(args[2]!));

@@ -1,6 +1,4 @@
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
-import { ReplyError } from "../../../local/src/memory/index.ts";
-import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `claimScript`, which says what it does. */
 export const claimTwin: Twin = {
@@ -11,7 +9,7 @@ export const claimTwin: Twin = {
   run,
 };
 
-/** A call, its arguments by name, and how many commands it has executed so far. */
+/** A call, its arguments by name, and how many commands it has executed so far; `attempt` does not count. */
 interface ClaimCall extends TwinCall {
   readonly pending: string;
   readonly token: string;
@@ -22,8 +20,8 @@ interface ClaimCall extends TwinCall {
   spent: number;
 }
 
-function run(twin: TwinCall): ByteReply {
-  const { call, keys, args } = twin;
+function run(twin: TwinCall): Reply {
+  const { call, attempt, keys, args } = twin;
   const [op, pending, token, n, ttl] = args as [string, string, string, string, string];
   const ends = whole(n) + 1;
   const claim: ClaimCall = {
@@ -35,25 +33,23 @@ function run(twin: TwinCall): ByteReply {
     counters: keys.slice(ends),
     ttl,
     spent: 0,
+    attempt,
     call(...words) {
       claim.spent += 1;
       return call(...words);
     },
   };
-  if (op === "end") return end(claim, call);
-  return op === "extend" ? extend(claim) : begin(claim, call);
+  if (op === "end") return end(claim);
+  return op === "extend" ? extend(claim) : begin(claim);
 }
 
-/** @param quietly executes a command that does not count */
-function end(claim: ClaimCall, quietly: TwinCall["call"]): ByteReply {
-  const { call, claimed, pending, token, ttl, args } = claim;
+function end(claim: ClaimCall): Reply {
+  const { call, attempt, claimed, pending, token, ttl, args } = claim;
   const [record, ...locks] = claimed;
   const next = args[5]!;
   if (args[8] === "1") {
     const compareAndSet = ["SET", record!, next, "IFEQ", pending, "PX", ttl];
-    const done = attempt(() =>
-      quietly(...(next === "" ? ["DELEX", record!, "IFEQ", pending] : compareAndSet)),
-    );
+    const done = attempt(...(next === "" ? ["DELEX", record!, "IFEQ", pending] : compareAndSet));
     if (done !== undefined) {
       for (const lock of locks) call("DELEX", lock, "IFEQ", token);
       return [done !== null && done !== 0 ? token : 0, claim.spent + 1];
@@ -68,7 +64,7 @@ function end(claim: ClaimCall, quietly: TwinCall["call"]): ByteReply {
   return [isOwn ? token : 0, claim.spent];
 }
 
-function extend(claim: ClaimCall): ByteReply {
+function extend(claim: ClaimCall): Reply {
   const { call, keys, claimed, counters, pending, token, ttl, args } = claim;
   const found = call("MGET", ...keys) as Found;
   const own = claimed.map((_, index) => (index === 0 ? pending : token));
@@ -81,12 +77,12 @@ function extend(claim: ClaimCall): ByteReply {
   return [token, claim.spent, String(fence)];
 }
 
-function begin(claim: ClaimCall, quietly: TwinCall["call"]): ByteReply {
+function begin(claim: ClaimCall): Reply {
   const { call, claimed, counters, pending, token, ttl, args } = claim;
   const fresh: string[] = [];
   for (const [index, key] of claimed.entries()) {
     const own = index === 0 ? pending : token;
-    const other = put(claim, quietly, [key, own, "PX", ttl], ["NX"]);
+    const other = put(claim, [key, own, "PX", ttl], ["NX"]);
     if (other === null) fresh.push(key);
     if (other === null || other === own) continue;
     const why = index === 0 ? other : call("PTTL", key);
@@ -97,7 +93,7 @@ function begin(claim: ClaimCall, quietly: TwinCall["call"]): ByteReply {
   const least = whole(args[6]!);
   let highest = least;
   for (const counter of counters) {
-    const old = put(claim, quietly, [counter, least, "PX", kept(claim, least, now)], []);
+    const old = put(claim, [counter, least, "PX", kept(claim, least, now)], []);
     highest = Math.max(highest, whole((old as string | null) ?? 0) + (old === null ? 0 : 1));
   }
   if (highest > least) {
@@ -109,12 +105,11 @@ function begin(claim: ClaimCall, quietly: TwinCall["call"]): ByteReply {
 /** Writes a value, with `NX` only where there is none. Returns the one before; null: there was none. */
 function put(
   claim: ClaimCall,
-  quietly: TwinCall["call"],
   words: readonly [key: string, value: string | number, ...expiry: (string | number)[]],
   only: readonly string[],
-): ByteReply {
+): Reply {
   claim.spent += 1;
-  const old = attempt(() => quietly("SET", ...words, "GET", ...only));
+  const old = claim.attempt("SET", ...words, "GET", ...only);
   if (old !== undefined) return old;
   const found = claim.call("GET", words[0]);
   if (found === null || only.length === 0) claim.call("SET", ...words);
@@ -124,14 +119,4 @@ function put(
 /** For how many ms a counter with this fence is kept. */
 function kept({ args }: ClaimCall, fence: number, now: number): number {
   return whole(args[7]!) + Math.max(0, fence - now);
-}
-
-/** A reply; undefined where Redis answers with an error, as `redis.pcall` lets a script see. */
-function attempt(perform: () => ByteReply): ByteReply | undefined {
-  try {
-    return perform();
-  } catch (error) {
-    if (error instanceof ReplyError) return undefined;
-    throw error;
-  }
 }

@@ -1,5 +1,4 @@
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
-import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
@@ -10,7 +9,8 @@ export const queueTwin: Twin = {
   run,
 };
 
-function run({ call, keys, args }: TwinCall): ByteReply {
+function run(twin: TwinCall): Reply {
+  const { call, keys, args } = twin;
   const [value, ticket] = args as [string, string];
   const [expiry, ttl] = [whole(args[2]!), whole(args[3]!)];
   const [holder, queued, ...tombstones] = call("MGET", ...keys) as Found;
@@ -24,7 +24,7 @@ function run({ call, keys, args }: TwinCall): ByteReply {
       return [value, 0, 2];
     }
   }
-  if (ticket === "") return release({ call, keys, args }, holder ?? null, tombstones[0] ?? null, queue);
+  if (ticket === "") return release(twin, holder ?? null, tombstones[0] ?? null, queue);
   const rollsBack = ttl === 0 && keys.length === 4;
   if (rollsBack) {
     call("SET", keys[3]!, 1, "PX", args[4]!);
@@ -61,7 +61,7 @@ function release(
   holder: string | null,
   tombstone: string | null,
   queue: string,
-): ByteReply {
+): Reply {
   const [value, , expiry] = args as [string, string, string];
   if (tombstone === "freed") return [value, 0, 1];
   const isHeld = holder === value;

@@ -1,13 +1,16 @@
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
+/** A reply of Redis, as scripts see it. A status is a text, or whatever is not one of these and is not read. */
+export type Reply = string | number | null | readonly Reply[];
 
-/** What a script is called with. All strings are byte strings, as in the engine. */
+/** What a script is called with. All strings are byte strings: each character is one byte. */
 export interface TwinCall {
   /**
    * Executes one command, as `redis.call` does.
    *
-   * @throws ReplyError when Redis would answer with an error
+   * @throws Error when Redis would answer with an error
    */
-  readonly call: (...words: readonly (string | number)[]) => ByteReply;
+  readonly call: (...words: readonly (string | number)[]) => Reply;
+  /** The same, as `redis.pcall` does: undefined when Redis would answer with an error. */
+  readonly attempt: (...words: readonly (string | number)[]) => Reply | undefined;
   readonly keys: readonly string[];
   readonly args: readonly string[];
 }
@@ -19,7 +22,7 @@ export interface TwinCall {
 export interface Twin {
   /** SHA-1 of the script's exact text, in each dialect. A script that was changed has no twin, and runs as Lua. */
   readonly sha: { readonly redis: string; readonly upstash: string };
-  readonly run: (call: TwinCall) => ByteReply;
+  readonly run: (call: TwinCall) => Reply;
 }
 
 /** The values of string keys, null for a key that does not exist: a reply to MGET. */

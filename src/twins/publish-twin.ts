@@ -1,6 +1,5 @@
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
 import { cellTwin } from "./cell-twin.ts";
-import type { Twin, TwinCall } from "./twin.ts";
+import type { Reply, Twin, TwinCall } from "./twin.ts";
 
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
@@ -11,7 +10,7 @@ export const publishTwin: Twin = {
   run,
 };
 
-function run(twin: TwinCall): ByteReply {
+function run(twin: TwinCall): Reply {
   const { call, args } = twin;
   const reply = cellTwin.run(twin);
   let spent = 0;

@@ -1,5 +1,4 @@
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
-import { type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `memberScript`, which says what it does. */
 export const memberTwin: Twin = {
@@ -13,7 +12,7 @@ export const memberTwin: Twin = {
   },
 };
 
-function extendOrRelease({ call, keys, args }: TwinCall, now: number): ByteReply {
+function extendOrRelease({ call, keys, args }: TwinCall, now: number): Reply {
   const [op, member, , ms, count, id] = args as [string, string, string, string, string, string];
   const [key, ttl, tombstones] = [keys[0]!, whole(ms), whole(count)];
   const waiting = keys[1 + tombstones];
@@ -59,7 +58,7 @@ interface Tell {
   readonly now: number;
 }
 
-function acquire({ call, keys, args }: TwinCall, now: number): ByteReply {
+function acquire({ call, keys, args }: TwinCall, now: number): Reply {
   const [, member, from, ttl, count, id, always, expiry] = args as [
     string,
     string,

@@ -1,5 +1,4 @@
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
-import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
@@ -10,7 +9,7 @@ export const cellTwin: Twin = {
   run,
 };
 
-function run(twin: TwinCall): ByteReply {
+function run(twin: TwinCall): Reply {
   const { call, keys, args } = twin;
   const [op, value] = args as [string, string];
   const found = call("MGET", ...keys) as Found;
@@ -34,7 +33,7 @@ function run(twin: TwinCall): ByteReply {
   return from > 1 ? [value, fence, tags] : [value, fence];
 }
 
-function release({ call, keys, args }: TwinCall, found: Found, mine: readonly number[]): ByteReply {
+function release({ call, keys, args }: TwinCall, found: Found, mine: readonly number[]): Reply {
   const [, value, from, count, ttl, expected] = args as [string, string, string, string, string, string];
   const [length, n] = [whole(from) - 1, whole(count)];
   if (found[n] === "f") return [value];

@@ -1,5 +1,4 @@
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
-import { type Twin, type TwinCall, whole } from "./twin.ts";
+import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 
 /** The twin of `arrivalScript`, which says what it does. */
 export const arrivalTwin: Twin = {
@@ -10,7 +9,7 @@ export const arrivalTwin: Twin = {
   run,
 };
 
-function run({ call, keys, args }: TwinCall): ByteReply {
+function run({ call, keys, args }: TwinCall): Reply {
   const [nonce, to, count, ms, id] = args as [string, string, string, string, string];
   const [key, ttl] = [keys[0]!, whole(ms)];
   const all = call("HGETALL", key) as string[];

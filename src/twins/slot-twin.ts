@@ -1,5 +1,4 @@
-import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
-import { type Found, type Twin, type TwinCall, whole } from "./twin.ts";
+import { type Found, type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 
 /** The twin of `slotScript`, which says what it does. */
 export const slotTwin: Twin = {
@@ -10,7 +9,7 @@ export const slotTwin: Twin = {
   run,
 };
 
-function run({ call, keys, args }: TwinCall): ByteReply {
+function run({ call, keys, args }: TwinCall): Reply {
   const [value, limit, ms, acquirable] = args as [string, string, string, string];
   const [ttl, span] = [whole(ms), whole(acquirable)];
   const found = call("MGET", ...keys) as Found;

@@ -1,0 +1,34 @@
+import { announceTwin } from "./announce-twin.ts";
+import { arrivalTwin } from "./arrival-twin.ts";
+import { cellTwin } from "./cell-twin.ts";
+import { claimTwin } from "./claim-twin.ts";
+import { freeSynchronizerTwin } from "./free-synchronizer-twin.ts";
+import { freeTwin } from "./free-twin.ts";
+import { intervalTwin } from "./interval-twin.ts";
+import { memberTwin } from "./member-twin.ts";
+import { peekTwin } from "./peek-twin.ts";
+import { publishTwin } from "./publish-twin.ts";
+import { queueTwin } from "./queue-twin.ts";
+import { slotTwin } from "./slot-twin.ts";
+import type { Twin } from "./twin.ts";
+
+/** The twins of all scripts, by the SHA-1 of the script that each replaces. */
+export const twins: ReadonlyMap<string, Twin> = new Map(
+  [
+    announceTwin,
+    arrivalTwin,
+    cellTwin,
+    claimTwin,
+    freeTwin,
+    freeSynchronizerTwin,
+    intervalTwin,
+    memberTwin,
+    peekTwin,
+    publishTwin,
+    queueTwin,
+    slotTwin,
+  ].flatMap((twin) => [
+    [twin.sha.redis, twin],
+    [twin.sha.upstash, twin],
+  ]),
+);
