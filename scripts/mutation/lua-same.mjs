@@ -1,12 +1,12 @@
 // Mutants of the Lua scripts that change nothing: the file, the changed line, and why no test can notice it.
 
-const cell = "src/redis/cell-script.ts";
-const claim = "src/redis/claim-script.ts";
-const slots = "src/sync/internal/slots.ts";
-const interval = "src/sync/internal/interval.ts";
-const release = "src/sync/internal/force-release.ts";
-const members = "src/sync/internal/members.ts";
-const queue = "src/sync/internal/queue-requests.ts";
+const cell = "src/redis/cell.lua";
+const claim = "src/redis/claim.lua";
+const slots = "src/sync/internal/slot.lua";
+const interval = "src/sync/internal/interval.lua";
+const release = "src/sync/internal/free-synchronizer.lua";
+const members = "src/sync/internal/member.lua";
+const queue = "src/sync/internal/queue.lua";
 const rows = [
   [
     claim,
@@ -15,8 +15,8 @@ const rows = [
   ],
   [claim, "for i = 1, n + 1 do", "the record never has the locks' value"],
   [claim, "for i = 2, n + 2 do", "behind the last lock nothing was read"],
-  [claim, "local fence, now = tonumber(ARGV[7]), 1", "the clock is read before `now`"],
-  [claim, "local fence, now = tonumber(ARGV[7]), -1", "the clock is read before `now`"],
+  [claim, "local fence, now = least, 1", "the clock is read before `now`"],
+  [claim, "local fence, now = least, -1", "the clock is read before `now`"],
   [
     claim,
     'for i = 1, ttl == "0" and -1 or n + 1 do run("SET", KEYS[i], found[i], "PX", ttl) end',
@@ -35,12 +35,12 @@ const rows = [
   [claim, "local drawn = tonumber(old or 1)", "every fence is greater"],
   [claim, "local drawn = tonumber(old or -1)", "every fence is greater"],
   [
-    "src/sync/internal/arrivals.ts",
+    "src/sync/internal/arrival.lua",
     "ids[#ids + 1], added[#added + 1], added[#added + 2] = id, id, 2",
     "only the field is read",
   ],
   [
-    "src/sync/internal/arrivals.ts",
+    "src/sync/internal/arrival.lua",
     "ids[#ids + 1], added[#added + 1], added[#added + 2] = id, id, 0",
     "only the field is read",
   ],
@@ -51,24 +51,16 @@ const rows = [
     'if own > 1 and span > 0 then remaining = redis.call("PTTL", KEYS[own]) end',
     "the first key is the limit's",
   ],
-  [
-    interval,
-    'if KEYS[4] then redis.call("SET", KEYS[4], 2, "PX", ttl) end',
-    "only whether it exists is read",
-  ],
-  [
-    interval,
-    'if KEYS[4] then redis.call("SET", KEYS[4], 0, "PX", ttl) end',
-    "only whether it exists is read",
-  ],
+  [interval, 'if KEYS[4] then redis.call("SET", KEYS[4], 2, "PX", ms) end', "only whether it exists is read"],
+  [interval, 'if KEYS[4] then redis.call("SET", KEYS[4], 0, "PX", ms) end', "only whether it exists is read"],
   [interval, "if number > tonumber(run or -1) then", "the first confirmation has the number 1"],
-  [interval, "local fence = math.max(tonumber(found[3] or 1), tonumber(ARGV[5]))", "every fence is greater"],
-  [interval, "local fence = math.max(tonumber(found[3] or -1), tonumber(ARGV[5]))", "every fence is greater"],
+  [interval, "fence = math.max(tonumber(found[3] or 1), fence)", "every fence is greater"],
+  [interval, "fence = math.max(tonumber(found[3] or -1), fence)", "every fence is greater"],
   [members, "return tonumber(found[2] or 1) - now, found[1]", "it is long past, as 0 is"],
   [members, "return tonumber(found[2] or -1) - now, found[1]", "it is long past, as 0 is"],
   [
     members,
-    'local subscribers = free and redis.call("PUBSUB", "NUMSUB", ARGV[9])[2] or -1',
+    'local subscribers = free and redis.call("PUBSUB", "NUMSUB", channel)[2] or -1',
     "it is only compared with 0",
   ],
   [
@@ -83,12 +75,12 @@ const rows = [
   ],
   [
     members,
-    'for i = 2, 1 + ARGV[5] do redis.call("SET", KEYS[i], found and "freed" or 2, "PX", ttl) end',
+    'for i = 2, 1 + tombstones do redis.call("SET", KEYS[i], found and "freed" or 2, "PX", ttl) end',
     "it is only compared with `freed`",
   ],
   [
     members,
-    'for i = 2, 1 + ARGV[5] do redis.call("SET", KEYS[i], found and "freed" or 0, "PX", ttl) end',
+    'for i = 2, 1 + tombstones do redis.call("SET", KEYS[i], found and "freed" or 0, "PX", ttl) end',
     "it is only compared with `freed`",
   ],
   [members, "elseif found and ttl > 1 then", "every ttl but 0 is longer"],
@@ -130,14 +122,14 @@ const rows = [
     'redis.call("SET", KEYS[3], holder == value and "freed" or 0, "PX", expiry)',
     "it is only compared with `freed`",
   ],
-  [queue, 'redis.call("SET", KEYS[4], 2, "PX", ARGV[5])', "only whether it exists is read"],
-  [queue, 'redis.call("SET", KEYS[4], 0, "PX", ARGV[5])', "only whether it exists is read"],
+  [queue, 'redis.call("SET", KEYS[4], 2, "PX", retention)', "only whether it exists is read"],
+  [queue, 'redis.call("SET", KEYS[4], 0, "PX", retention)', "only whether it exists is read"],
   [queue, "local live, ahead, latest, own, first = {}, 0, 1, now + expiry, nil", "every expiry is later"],
   [queue, "local live, ahead, latest, own, first = {}, 0, -1, now + expiry, nil", "every expiry is later"],
   [queue, "if not first or other <= first[1] then first = live[#live] end", "the tickets differ"],
   [queue, "if other <= ticket then ahead = ahead + 1 end", "the tickets differ"],
   [queue, "local acquires = ttl > 1 and not holder and ahead == 0", "every ttl but 0 is longer"],
-  [queue, "if ttl > 1 and not holder and ahead > 0 and ARGV[6] then", "every ttl but 0 is longer"],
+  [queue, "if ttl > 1 and not holder and ahead > 0 and alive then", "every ttl but 0 is longer"],
   [
     queue,
     "if rollsBack or ttl > 1 and expiry > 0 and not acquires then live[#live + 1] = {ticket, own} end",
@@ -153,23 +145,23 @@ const rows = [
   [queue, 'redis.call("SET", KEYS[3], 0, "PX", expiry)', "only whether it exists is read"],
   [
     cell,
-    "marks = marks .. string.sub(found[i], 0, from - 1)",
+    "tags = tags .. string.sub(found[i], 0, from - 1)",
     "a text begins at its first character either way",
   ],
   [
     cell,
     "local first, last = (i - 1) * (from + 1) + 1, i * (from - 1)",
-    "marks that differ also do so in their last characters",
+    "tags that differ also do so in their last characters",
   ],
   [
     cell,
     "local first, last = (i - 1) * (from - 0) + 1, i * (from - 1)",
-    "marks that differ also do so in their last characters",
+    "tags that differ also do so in their last characters",
   ],
   [
     cell,
     "local first, last = (i - 1) * (from - 1) + 2, i * (from - 1)",
-    "marks that differ also do so in their last characters",
+    "tags that differ also do so in their last characters",
   ],
   [
     cell,
@@ -208,14 +200,16 @@ const rows = [
     "local joins = isShared and tonumber(string.sub(text, 26, 33)) or -1",
     "any number is one to begin with",
   ],
-  [cell, "marks = marks .. string.sub(text, 0, from - 1)", "a text begins at its first character either way"],
-  [cell, "return {value, fence, from >= 1 and marks or nil}", "marks of length 0 are read as none"],
-  [cell, "return {value, fence, from > 0 and marks or nil}", "marks of length 0 are read as none"],
-  [cell, "return {value, fence, from > 2 and marks or nil}", "from is 1, or behind a mark"],
-  [cell, 'text = text and ""', "the marks in this reply are not read"],
+  [cell, "tags = tags .. string.sub(text, 0, from - 1)", "a text begins at its first character either way"],
+  [cell, "return {value, fence, from >= 1 and tags or nil}", "tags of length 0 are read as none"],
+  [cell, "return {value, fence, from > 0 and tags or nil}", "tags of length 0 are read as none"],
+  [cell, "return {value, fence, from > 2 and tags or nil}", "from is 1, or behind a tag"],
+  [cell, 'text = text and ""', "the tags in this reply are not read"],
   [release, "return {nonce, had and 1 or -1, at, remaining}", "only whether it is 1 is read"],
   [release, 'local limit = tonumber(redis.call("GET", key) or -1)', "there are more keys"],
 ];
+
+const changedLine = ({ line, source }) => source.split("\n")[line - 1].trim();
 
 /**
  * Whether a mutant is known to change nothing.
@@ -223,7 +217,12 @@ const rows = [
  * @param {string} file
  * @param {{ line: number, source: string }} mutant
  */
-export function changesNothing(file, { line, source }) {
-  const changed = source.split("\n")[line - 1].trim();
-  return rows.some(([where, text]) => where === file && text === changed);
+export function changesNothing(file, mutant) {
+  return rows.some(([where, text]) => where === file && text === changedLine(mutant));
+}
+
+/** The lines above that none of the file's mutants has any more. */
+export function staleLines(file, mutants) {
+  const lines = new Set(mutants.map(changedLine));
+  return rows.flatMap(([where, text]) => (where === file && !lines.has(text) ? [text] : []));
 }

@@ -1,134 +1,135 @@
-// `npm run mutation -- --lua [part of a file's path]`: mutants of the Lua scripts, which are strings to StrykerJS. Runs
-// the tests that `npm run mutation` runs, on embedded engines, and for each script only the files that send it.
+// `npm run mutation -- --lua [part of a path]`: mutants of the Lua scripts, which are strings to StrykerJS. Runs the tests
+// that `npm run mutation` runs, on embedded engines, and for each script only the files that send it.
 
-import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import process from "node:process";
 import { createVitest } from "vitest/node";
+import { luaFiles } from "../generate-scripts.mjs";
 import { project } from "../load.mjs";
 import { mutantsOf } from "./lua-mutants.mjs";
-import { changesNothing } from "./lua-same.mjs";
+import { changesNothing, staleLines } from "./lua-same.mjs";
 
-const files = [
-  "redis/cell-script",
-  "redis/claim-script",
-  "lock/wake-up/publish-script",
-  "sync/debounce",
-  "sync/internal/arrivals",
-  "sync/internal/members",
-  "sync/internal/queue-requests",
-  "sync/internal/force-release",
-  "sync/internal/slots",
-  "sync/internal/interval",
-].map((name) => join(project, `src/${name}.ts`));
-const [cell] = files;
-const pattern = /source: `([^`]*)`,\n {2}sha: \{[^}]*\}/;
-const flag = "#!lua flags=allow-key-locking\n";
-/** ms for the tests of one mutant; all files together take less. */
-const longestRun = 300_000;
-const sha = (text) => createHash("sha1").update(text).digest("hex");
+/** ms without news after which a mutant counts as an endless loop. In virtual time a test's own timeout never comes. */
+const longestSilence = 60_000;
 
-/** Puts one mutant at a time into the sources that the tests load, and notes in `log` which files send a script. */
-class Mutations {
-  #sources;
-  #log;
-  #active;
+/** What Vite puts in the place of every script's module: getters that note which file sends the script. */
+const noteSenders = (log) => ({
+  name: "lua-senders",
+  enforce: "pre",
+  transform(code, id) {
+    if (!id.endsWith(".lua.ts")) return null;
+    const line = JSON.stringify(`${relative(project, id).replaceAll("\\", "/").slice(0, -".ts".length)}\t`);
+    const note = `process.getBuiltinModule("fs").appendFileSync(${JSON.stringify(log)}, ${line} + globalThis.__vitest_worker__.filepath + "\\n")`;
+    // Worlds in virtual time load scripts that perhaps nobody sends.
+    const noteUnlessLoaded = `if (!new Error().stack.includes("/test/support/virtual-")) ${note}`;
+    return code.replace(
+      /source: (`[^`]*`),\n {2}sha: (\{[^}]*\})/,
+      (_, source, sha) =>
+        `get source() { ${noteUnlessLoaded}; return ${source}; }, get sha() { ${note}; return ${sha}; }`,
+    );
+  },
+});
 
-  constructor(sources, log) {
-    this.#sources = sources;
-    this.#log = log;
-  }
-
-  /** @param {{ file: string, source: string } | undefined} mutant */
-  activate(mutant) {
-    this.#active = mutant;
-  }
-
-  /** For Vite. */
-  get plugin() {
-    return {
-      name: "lua-mutants",
-      enforce: "pre",
-      transform: (code, id) =>
-        this.#sources.has(id) ? code.replace(pattern, () => this.#scriptOf(id)) : null,
-    };
-  }
-
-  #textOf(file) {
-    const text = this.#active?.file === file ? this.#active.source : this.#sources.get(file);
-    return text.replace(/\$\{cellScript\.source\}/, () => this.#textOf(cell));
-  }
-
-  #scriptOf(file) {
-    const text = this.#textOf(file);
-    const hashes = JSON.stringify({ redis: sha(text), upstash: sha(flag + text) });
-    if (this.#active) return `source: ${JSON.stringify(text)}, sha: ${hashes}`;
-    const note = `process.getBuiltinModule("fs").appendFileSync(${JSON.stringify(this.#log)}, ${JSON.stringify(file)} + "\\t" + globalThis.__vitest_worker__.filepath + "\\n")`;
-    return `get source() { ${note}; return ${JSON.stringify(text)}; }, get sha() { ${note}; return ${hashes}; }`;
+/** The test files that send each of these scripts, the fastest first. */
+async function findSenders(directory, files) {
+  const log = join(directory, "senders");
+  const related = files.map((file) => join(project, `${file}.ts`));
+  const options = {
+    config: "vitest.mutation.config.ts",
+    root: project,
+    watch: false,
+    reporters: [{}],
+    related,
+  };
+  const vitest = await createVitest("test", options, { plugins: [noteSenders(log)] });
+  try {
+    const { testModules } = await vitest.runTestSpecifications(await vitest.getRelevantTestSpecifications());
+    // With other work on the machine, one that measures time may fail. It would kill every mutant.
+    const sound = testModules.filter((module) => module.ok());
+    for (const module of testModules) {
+      if (!module.ok())
+        console.log(`left out, because it fails without a mutant: ${module.relativeModuleId}`);
+    }
+    const lines = new Set(readFileSync(log, "utf8").trim().split("\n"));
+    const fastest = sound.sort((one, other) => one.diagnostic().duration - other.diagnostic().duration);
+    const names = fastest.map(({ moduleId }) => moduleId);
+    return (file) => names.filter((name) => lines.has(`${file}\t${name}`));
+  } finally {
+    await vitest.close();
   }
 }
 
-/**
- * Runs test files one after another until one fails. Resolves with whether all passed, also if a worker had to be killed:
- * in virtual time a mutant may keep it busy for ever, where a test's own timeout never comes.
- */
-async function passes(vitest, specifications) {
-  for (const file of files) vitest.invalidateFile(file);
-  const limit = setTimeout(killWorkers, longestRun);
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
-  clearTimeout(limit);
-  // Vitest also hands out those of earlier runs: one that failed for a mutant of another script says nothing.
-  const mine = new Set(specifications.map(({ moduleId }) => moduleId));
-  const failed = testModules.filter((module) => mine.has(module.moduleId) && !module.ok());
-  return unhandledErrors.length === 0 && failed.length === 0;
+/** Runs the tests for one mutant after another, from `first` on, in one process, until all are tried or one hangs. */
+async function runTests(directory, order) {
+  const [orderFile, log] = [join(directory, "order.json"), join(directory, "results")];
+  await rm(log, { force: true });
+  await writeFile(orderFile, JSON.stringify({ ...order, log }));
+  const config = join("scripts", "mutation", "lua.config.ts");
+  const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--config", config], {
+    cwd: project,
+    env: { ...process.env, LUA_MUTANTS: orderFile },
+    stdio: "ignore",
+    detached: true,
+  });
+  // Its workers, too.
+  const kill = () => process.kill(-child.pid, "SIGKILL");
+  const read = () => (existsSync(log) ? readFileSync(log, "utf8").split("\n").slice(0, -1) : []);
+  let [news, at] = [0, performance.now()];
+  const watch = setInterval(() => {
+    const { length } = read();
+    if (length > news) [news, at] = [length, performance.now()];
+    else if (performance.now() - at > longestSilence) kill();
+  }, 1_000);
+  const interrupted = () => {
+    kill();
+    process.exit(1);
+  };
+  process.once("SIGINT", interrupted);
+  await new Promise((resolve) => child.on("close", resolve));
+  process.off("SIGINT", interrupted);
+  clearInterval(watch);
+  return read().map((line) => JSON.parse(line));
 }
 
-/** Kills the workers of this process, which Vitest does not hand out. */
-function killWorkers() {
-  const { stdout } = spawnSync("pgrep", ["-P", String(process.pid), "-f", "vitest"], { encoding: "utf8" });
-  for (const pid of stdout.trim().split("\n").filter(Boolean)) process.kill(Number(pid), "SIGKILL");
-}
-
-/** The test files that send each script, the fastest first. */
-async function findSenders(vitest, log) {
-  const all = await vitest.globTestSpecifications();
-  if (!(await passes(vitest, all))) {
-    const failed = vitest.state.getTestModules().filter((module) => !module.ok());
-    throw new Error(`without a mutant tests fail: ${failed.map(({ moduleId }) => moduleId).join(" ")}`);
+/** By mutant: why its tests failed; undefined where they passed. */
+async function tryAll(directory, order) {
+  const reasons = new Map();
+  for (let first = 0; first <= order.mutants.length; ) {
+    const results = await runTests(directory, { ...order, first });
+    for (const { index, failed } of results) reasons.set(index, failed);
+    first += results.length;
+    // The one that has not ended.
+    if (first <= order.mutants.length) reasons.set(first, "it hangs");
+    first += 1;
   }
-  const lines = new Set((await readFile(log, "utf8")).trim().split("\n"));
-  const took = ({ moduleId }) =>
-    vitest.state
-      .getTestModules()
-      .find((module) => module.moduleId === moduleId)
-      ?.diagnostic().duration ?? 0;
-  return (file) =>
-    all
-      .filter(({ moduleId }) => lines.has(`${file}\t${moduleId}`))
-      .sort((one, other) => took(one) - took(other));
+  if (reasons.get(0)) throw new Error(`without a mutant a test fails: ${reasons.get(0)}`);
+  return reasons;
 }
 
 /** Tries the mutants of one script. Prints those that survive, and resolves with how many these are. */
-async function tryMutants(name, source, isKilled) {
-  const counts = { killed: 0, survived: 0, same: 0 };
-  for (const mutant of mutantsOf(source)) {
-    const line = source.split("\n")[mutant.line - 1].trim();
-    if (changesNothing(name, mutant)) {
-      counts.same += 1;
-    } else if (await isKilled(mutant.source)) {
-      counts.killed += 1;
-    } else {
-      counts.survived += 1;
-      const change = `${mutant.from.trim()} → ${mutant.to.trim()}`;
-      console.log(`SURVIVED ${name}, line ${mutant.line} of the script: ${change}\n    ${line}`);
-    }
+async function tryMutants(directory, file, tests) {
+  const source = readFileSync(join(project, file), "utf8");
+  const all = mutantsOf(source);
+  for (const line of staleLines(file, all))
+    console.log(`lua-same.mjs has a line that is not a mutant: ${line}`);
+  const mutants = all.filter((mutant) => !changesNothing(file, mutant));
+  console.log(`${file}: ${mutants.length} mutants, ${tests.length} test files`);
+  const reasons = await tryAll(directory, { file, mutants, tests });
+  // Number 0 is the script without a mutant.
+  const survivors = mutants.filter((_, index) => !reasons.get(index + 1));
+  for (const { line, from, to } of survivors) {
+    console.log(
+      `SURVIVED ${file}:${line}: ${from.trim()} → ${to.trim()}\n    ${source.split("\n")[line - 1].trim()}`,
+    );
   }
-  const { killed, survived, same } = counts;
-  console.log(`${name}: ${killed} of ${killed + survived} killed; ${same} are known to change nothing`);
-  return survived;
+  const killed = mutants.length - survivors.length;
+  const same = all.length - mutants.length;
+  console.log(`${file}: ${killed} of ${mutants.length} killed; ${same} are known to change nothing`);
+  return survivors.length;
 }
 
 /**
@@ -139,36 +140,15 @@ async function tryMutants(name, source, isKilled) {
  */
 export async function mutateScripts(parts) {
   const directory = await mkdtemp(join(tmpdir(), "lua-mutants-"));
-  const log = join(directory, "senders");
-  const sources = new Map();
-  for (const file of files) sources.set(file, pattern.exec(await readFile(file, "utf8"))[1]);
-  const mutations = new Mutations(sources, log);
-  const options = {
-    config: "vitest.mutation.config.ts",
-    root: project,
-    watch: false,
-    bail: 1,
-    maxWorkers: 1,
-  };
-  const reporters = [{}];
-  const vitest = await createVitest("test", { ...options, reporters }, { plugins: [mutations.plugin] });
-  let exitCode = 0;
   try {
-    const sendersOf = await findSenders(vitest, log);
-    const chosen = files.filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)));
-    for (const file of chosen) {
-      const senders = sendersOf(file);
-      const isKilled = async (source) => {
-        mutations.activate({ file, source });
-        return !(await passes(vitest, senders));
-      };
-      console.log(`${relative(project, file)}: ${senders.length} test files`);
-      if ((await tryMutants(relative(project, file), sources.get(file), isKilled)) > 0) exitCode = 1;
-      mutations.activate(undefined);
-    }
+    const chosen = luaFiles().filter(
+      (file) => parts.length === 0 || parts.some((part) => file.includes(part)),
+    );
+    const sendersOf = await findSenders(directory, chosen);
+    let survived = 0;
+    for (const file of chosen) survived += await tryMutants(directory, file, sendersOf(file));
+    return survived > 0 ? 1 : 0;
   } finally {
-    await vitest.close();
     await rm(directory, { recursive: true, force: true });
   }
-  return exitCode;
 }
