@@ -1,7 +1,6 @@
 import type { Outcome, TimelineEvent } from "../picture/timeline.ts";
 import { Redlock, type RedlockEvent, type Runtime } from "../src/index.ts";
 import { Link, type Sender, type Wire } from "./link.ts";
-import { epoch } from "./names.ts";
 
 /** What a client relies on. */
 export interface Validity {
@@ -30,14 +29,14 @@ export class Client implements Sender {
   constructor(world: Wire, name: string) {
     this.world = world;
     this.name = name;
-    const { scheduler } = world;
+    const { time } = world;
     this.runtime = {
-      now: () => epoch + scheduler.now + this.wallOffset,
+      now: () => time.now() + this.wallOffset,
       // It stands still while the platform freezes the process, as in a Lambda.
-      monotonic: () => (this.isFrozen ? this.#frozenAt : scheduler.now) - this.#frozenFor,
+      monotonic: () => (this.isFrozen ? this.#frozenAt : time.elapsed) - this.#frozenFor,
       timer: (ms, callback) => {
         let isCancelled = false;
-        const cancel = scheduler.at(scheduler.now + ms, () =>
+        const cancel = time.at(time.elapsed + ms, () =>
           this.whenRunning(() => {
             if (!isCancelled) callback();
           }),
@@ -47,8 +46,8 @@ export class Client implements Sender {
           cancel();
         };
       },
-      random: () => world.random(),
-      randomBytes: (bytes) => void crypto.getRandomValues(bytes as Uint8Array<ArrayBuffer>),
+      random: time.random,
+      randomBytes: time.randomBytes,
     };
   }
 
@@ -73,14 +72,14 @@ export class Client implements Sender {
   freeze(): void {
     if (this.isFrozen) return;
     this.isFrozen = true;
-    this.#frozenAt = this.world.scheduler.now;
+    this.#frozenAt = this.world.time.elapsed;
     this.record({ phase: "fault", name: "frozen" });
   }
 
   thaw(): void {
     if (!this.isFrozen) return;
     this.isFrozen = false;
-    this.#frozenFor += this.world.scheduler.now - this.#frozenAt;
+    this.#frozenFor += this.world.time.elapsed - this.#frozenAt;
     this.record({ phase: "healed", name: "frozen" });
     for (const then of this.#held.splice(0)) then();
   }
@@ -97,7 +96,7 @@ export class Client implements Sender {
 
   /** It relies on something from now on. */
   holds(key: string, validity: Validity): void {
-    const now = this.world.scheduler.now;
+    const now = this.world.time.elapsed;
     const { fence, ttl } = validity;
     const safe = now + validity.remaining();
     this.record({

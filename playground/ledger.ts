@@ -29,7 +29,7 @@ export class Ledger {
   /** A client writes a line. @returns whether the ledger took it */
   async write(client: Client, what: string, { hold, fence }: Writer): Promise<boolean> {
     const world = this.#world;
-    const { scheduler } = world;
+    const { time } = world;
     const about = {
       client: client.name,
       endpoint: storageName,
@@ -37,12 +37,12 @@ export class Ledger {
       operation: "write",
     };
     world.record({ phase: "sent", ...about, ...(fence === undefined ? {} : { fence }) });
-    await scheduler.sleep(world.travelTime(client.name, storageName));
+    await time.sleep(world.travelTime(client.name, storageName));
     const isTaken = fence === undefined || fence >= this.highest;
     const detail = isTaken ? what : `refused: fence ${fence} is lower than ${this.highest}`;
     world.record({ phase: "executed", ...about, outcome: isTaken ? "granted" : "held", detail });
     if (isTaken) this.#append({ by: client.name, what, fence }, hold);
-    await scheduler.sleep(world.travelTime(client.name, storageName));
+    await time.sleep(world.travelTime(client.name, storageName));
     await new Promise<void>((resolve) => client.whenRunning(resolve));
     world.record({ phase: "answered", ...about, outcome: isTaken ? "granted" : "held", detail });
     return isTaken;

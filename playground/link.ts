@@ -1,13 +1,12 @@
-import type { MemoryEndpoint } from "../local/src/memory/index.ts";
+import type { MemoryEndpoint, VirtualTime } from "../local/src/memory/index.ts";
 import { answerOf, keysIn, operationOf } from "../local/src/page/command.ts";
 import type { TimelineEvent } from "../picture/timeline.ts";
 import { type Command, type Endpoint, EndpointError } from "../src/index.ts";
-import type { Scheduler } from "./scheduler.ts";
 import { labelOf } from "./stored.ts";
 
 /** What a world is to its clients and to what they send. */
 export interface Wire {
-  readonly scheduler: Scheduler;
+  readonly time: VirtualTime;
   readonly endpoints: readonly MemoryEndpoint[];
   readonly network: { readonly loss: number };
   readonly killed: ReadonlySet<string>;
@@ -57,12 +56,12 @@ export class Link implements Endpoint {
     const about = { client, endpoint, request, operation, ...(key && { key: labelOf(key) }) };
     world.claim(command, client);
     world.record({ phase: "sent", ...about });
-    const { scheduler, network } = world;
+    const { time, network } = world;
     const isLost = world.isCut(client, endpoint) || world.random() < network.loss;
     const there = world.travelTime(client, endpoint);
     return new Promise((resolve, reject) => {
       signal.addEventListener("abort", () => reject(new Error("no answer in time")), { once: true });
-      scheduler.at(scheduler.now + (isLost ? there / 2 : there), () => {
+      time.at(time.elapsed + (isLost ? there / 2 : there), () => {
         if (isLost) world.record({ phase: "lost", what: "request", ...about });
         else void this.#execute(command, about).then(resolve, reject);
       });
@@ -85,7 +84,7 @@ export class Link implements Endpoint {
     world.look(endpoint);
     const isLost = world.isCut(name, endpoint.name) || world.random() < world.network.loss;
     const back = world.travelTime(name, endpoint.name);
-    await world.scheduler.sleep(isLost ? back / 2 : back);
+    await world.time.sleep(isLost ? back / 2 : back);
     if (isLost) {
       world.record({ phase: "lost", what: "reply", ...about });
       return new Promise(() => undefined);

@@ -56,8 +56,8 @@ export class Page {
       // A tab in the background gets no frames: then the world stands still, too.
       const passed = Math.min(100, now - last);
       last = now;
-      const { scheduler } = this.#stage.world;
-      if (this.#isRunning) await scheduler.advance(scheduler.now + passed * this.#speed);
+      const { time } = this.#stage.world;
+      if (this.#isRunning) await time.advance(passed * this.#speed);
       this.#update();
     }
   }
@@ -201,11 +201,11 @@ export class Page {
   }
 
   #update(): void {
-    setText(this.#time, `after ${Math.round(this.#stage.world.scheduler.now)} ms of the world`);
+    setText(this.#time, `after ${Math.round(this.#stage.world.time.elapsed)} ms of the world`);
     // While nobody waits or holds anything, the picture stays as it is.
     const isBusy = this.#stage.contenders.some(({ state }) => state === "waiting" || state === "holding");
     if (this.#pending.length > 0 || isBusy) {
-      this.#shown?.add(this.#pending.splice(0), this.#stage.world.scheduler.now);
+      this.#shown?.add(this.#pending.splice(0), this.#stage.world.time.elapsed);
     }
     for (const part of this.#parts) part.update();
   }

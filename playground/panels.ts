@@ -136,7 +136,7 @@ export function endpointsPanel(stage: Stage): Panel {
       ),
       update() {
         const isKilled = world.killed.has(endpoint.name);
-        const held = [...world.stored(endpoint).values()].filter(({ until }) => until > world.scheduler.now);
+        const held = [...world.stored(endpoint).values()].filter(({ until }) => until > world.time.elapsed);
         const what = held.map(({ label, holder }) => `${label}: ${holder}`).join(", ") || "holds nothing";
         setText(state, isKilled ? "killed" : what);
         kill.disabled = isKilled;

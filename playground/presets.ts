@@ -33,12 +33,12 @@ const evenSplit: Preset = {
       }
     }
     const turns = contenders.map((contender) => contender.acquire());
-    await world.scheduler.sleep(200);
+    await world.time.sleep(200);
     world.distances.clear();
     const first = await Promise.race(
       contenders.map((contender, index) => turns[index]!.then(() => contender)),
     );
-    await world.scheduler.sleep(600);
+    await world.time.sleep(600);
     for (const contender of contenders) contender.giveUp();
     await first.release();
   },

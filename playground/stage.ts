@@ -43,5 +43,5 @@ export class Stage {
     return this.#race.holds;
   }
 
-  readonly pause = (ms: number): Promise<void> => this.world.scheduler.sleep(ms);
+  readonly pause = (ms: number): Promise<void> => this.world.time.sleep(ms);
 }

@@ -1,4 +1,4 @@
-import { type MemoryEndpoint, memoryEndpoint } from "../local/src/memory/index.ts";
+import { type MemoryEndpoint, memoryEndpoint, VirtualTime } from "../local/src/memory/index.ts";
 import type { Timeline, TimelineEvent } from "../picture/timeline.ts";
 import type { Command } from "../src/index.ts";
 import { cellScript } from "../src/redis/cell.lua.ts";
@@ -7,11 +7,9 @@ import { upstashFlag } from "../src/redis/script.ts";
 import { tokensIn } from "../src/stored/index.ts";
 import { queueScript } from "../src/sync/internal/queue.lua.ts";
 import { slotScript } from "../src/sync/internal/slot.lua.ts";
-import { seededRandom } from "../test/support/random.ts";
 import { Client } from "./client.ts";
 import type { Wire } from "./link.ts";
 import { epoch, storageName } from "./names.ts";
-import { Scheduler } from "./scheduler.ts";
 import { type Stored, storedAt } from "./stored.ts";
 
 /** What the sliders set. */
@@ -29,7 +27,7 @@ const scripts = [cellScript, claimScript, slotScript, queueScript];
  * embedded engine.
  */
 export class World implements Wire {
-  readonly scheduler: Scheduler = new Scheduler();
+  readonly time: VirtualTime;
   /** A number in [0, 1), the same for the same seed. */
   readonly random: () => number;
   readonly network: Network;
@@ -59,16 +57,10 @@ export class World implements Wire {
   ) {
     this.network = network;
     this.#onEvent = onEvent;
-    this.random = seededRandom(seed);
-    const runtime = {
-      now: () => epoch + this.scheduler.now,
-      monotonic: () => this.scheduler.now,
-      timer: (ms: number, callback: () => void) => this.scheduler.at(this.scheduler.now + ms, callback),
-      random: () => this.random(),
-      randomBytes: (bytes: Uint8Array) => void crypto.getRandomValues(bytes as Uint8Array<ArrayBuffer>),
-    };
+    this.time = new VirtualTime({ seed, start: epoch });
+    this.random = this.time.random;
     this.endpoints = Array.from({ length: endpoints }, (_, index) =>
-      memoryEndpoint({ name: `redis-${index + 1}`, runtime }),
+      memoryEndpoint({ name: `redis-${index + 1}`, runtime: this.time }),
     );
     this.clients = clients.map((name) => new Client(this, name));
     for (const { name, engine } of this.endpoints) {
@@ -109,7 +101,7 @@ export class World implements Wire {
   }
 
   record(event: Omit<TimelineEvent, "time">): void {
-    this.#onEvent({ time: this.scheduler.now, ...event });
+    this.#onEvent({ time: this.time.elapsed, ...event });
   }
 
   /** A clock was set: a fault that is over at once. */

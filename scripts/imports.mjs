@@ -15,7 +15,7 @@ export const houses = {
   src: [],
   "local/src": ["picture"],
   picture: [],
-  playground: ["src", "local/src", "picture", "test/support"],
+  playground: ["src", "local/src", "picture"],
   worker: ["src"],
 };
 

@@ -60,7 +60,7 @@ const holds: ReadonlySet<string> = new Set([
  * @example
  * const key = parseKey(name);
  * const said = key && parseValue(key, await redis.get(name));
- * if (said?.type === "record" && said.state === "pending") console.log("began", new Date(said.since));
+ * if (said?.type === "record" && said.state === "pending") console.log("running since", said.since);
  */
 export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): StoredValue | undefined {
   if (holds.has(kind)) return { type: "hold", holder: holderOf(text.replace(/^r\d+:/, "")) };

@@ -14,11 +14,11 @@ async function play(preset: Preset, fencing = preset.fencing) {
     { network, seed: 3, onEvent: (event) => events.push(event) },
   );
   const end = preset.play(stage).then(() => "over");
-  const { scheduler } = stage.world;
+  const { time } = stage.world;
   // The platform checks signatures in its own time.
   const settle = preset.kind === "webhook" ? 5 : 0;
-  for (let time = 0; time < preset.lasts; time += 50) {
-    await scheduler.advance(time);
+  while (time.elapsed < preset.lasts) {
+    await time.advance(50);
     if (settle > 0) await sleep(settle);
   }
   expect(await Promise.race([end, "under way"])).toBe("over");

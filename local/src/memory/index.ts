@@ -15,3 +15,4 @@ export {
   type MemoryEndpointOptions,
   memoryEndpoint,
 } from "./memory-endpoint.ts";
+export { VirtualTime, type VirtualTimeOptions } from "./virtual-time.ts";

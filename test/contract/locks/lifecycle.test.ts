@@ -1,6 +1,7 @@
 import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
+import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { Idempotency, type IdempotencyEvent } from "../../../src/idempotency/index.ts";
 import {
   type AcquireOptions,
@@ -13,7 +14,6 @@ import {
 } from "../../../src/index.ts";
 import { once } from "../../../src/sync/index.ts";
 import type { Fate } from "../../support/link.ts";
-import { seededRandom } from "../../support/random.ts";
 import { seeded, seedsUntil } from "../../support/seeded.ts";
 import { until } from "../../support/until.ts";
 import { delays, virtualWorld } from "../../support/virtual-client.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { FaultRule } from "../../../local/src/memory/index.ts";
+import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { pubSub, Redlock } from "../../../src/index.ts";
 import { CyclicBarrier, FairLock, ReadWriteLock, ReentrantLock } from "../../../src/sync/index.ts";
-import { seededRandom } from "../../support/random.ts";
 import { seeded } from "../../support/seeded.ts";
 import { type VirtualWorld, virtualWorld } from "../../support/virtual-client.ts";
 

@@ -1,7 +1,7 @@
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import { expect } from "vitest";
-import { type MemoryEndpoint, memoryEndpoint } from "../../../local/src/memory/index.ts";
+import { type MemoryEndpoint, memoryEndpoint, VirtualTime } from "../../../local/src/memory/index.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import {
   type Command,
@@ -10,7 +10,6 @@ import {
   type RedlockOptions,
   type Runtime,
 } from "../../../src/index.ts";
-import { seededRandom } from "../../support/random.ts";
 
 /** A client's connection to one endpoint. `cut`: nothing arrives. `deaf`: all is executed, nothing is answered. */
 export type Way = "open" | "cut" | "deaf";
@@ -26,49 +25,6 @@ export interface Schedule {
   sleep(ms: number): Promise<void>;
   /** Delivers messages and lets time pass until `work` has settled. */
   run<Value>(work: Promise<Value>): Promise<Value>;
-}
-
-/** A clock that stands until `pass` moves it to the next timer. */
-interface SteppedClock {
-  readonly runtime: Runtime;
-  time(): number;
-  /** Fires the next timer. Returns whether there was one. */
-  pass(): boolean;
-}
-
-function steppedClock(random: () => number): SteppedClock {
-  let time = 0;
-  let timers: { readonly at: number; readonly callback: () => void }[] = [];
-  const runtime: Runtime = {
-    now: () => 1_763_714_567_890 + time,
-    monotonic: () => time,
-    timer(ms, callback) {
-      const timer = { at: time + ms, callback };
-      timers.push(timer);
-      return () => {
-        timers = timers.filter((other) => other !== timer);
-      };
-    },
-    random,
-    randomBytes: (bytes) => {
-      for (let index = 0; index < bytes.length; index += 1) bytes[index] = Math.floor(random() * 256);
-    },
-  };
-  return {
-    runtime,
-    time: () => time,
-    pass() {
-      const next = timers.reduce<(typeof timers)[0] | undefined>(
-        (first, timer) => (first && first.at <= timer.at ? first : timer),
-        undefined,
-      );
-      if (!next) return false;
-      timers = timers.filter((timer) => timer !== next);
-      time = Math.max(time, next.at);
-      next.callback();
-      return true;
-    },
-  };
 }
 
 /** An endpoint whose requests and replies wait in `network` until they are delivered. */
@@ -100,9 +56,8 @@ function reach(endpoint: MemoryEndpoint, way: Way, network: (() => void)[]): End
  * late; with 0 nothing takes any time
  */
 export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Schedule {
-  const random = seededRandom(seed);
-  const clock = steppedClock(random);
-  const { runtime } = clock;
+  const runtime = new VirtualTime({ seed });
+  const { random } = runtime;
   const network: (() => void)[] = [];
   const endpoints = Array.from({ length: count }, (_, index) =>
     memoryEndpoint({ name: `endpoint-${index}`, dialect: random() < 0.5 ? "upstash" : "redis", runtime }),
@@ -118,7 +73,7 @@ export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Sc
         runtime,
         endpoints: endpoints.map((endpoint, index) => reach(endpoint, ways[index] ?? "open", network)),
       }),
-    sleep: (ms) => new Promise((resolve) => void runtime.timer(ms, resolve)),
+    sleep: (ms) => runtime.sleep(ms),
     async run(work) {
       let isSettled = false;
       const settle = () => {
@@ -130,8 +85,8 @@ export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Sc
         if (isSettled) return work;
         const waits = network.length > 0 && random() >= haste;
         if (waits) network.splice(Math.floor(random() * network.length), 1)[0]?.();
-        else idle = clock.pass() || network.length > 0 ? 0 : idle + 1;
-        if (idle > 100) throw new Error(`nothing happens any more, at ${clock.time()} ms`);
+        else idle = (await runtime.advanceToNext()) || network.length > 0 ? 0 : idle + 1;
+        if (idle > 100) throw new Error(`nothing happens any more, at ${runtime.elapsed} ms`);
       }
     },
   };

@@ -1,9 +1,9 @@
 import { openSync, writeSync } from "node:fs";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { isRedlockError, type Lock, Redlock, type RedlockEvent } from "../../../src/index.ts";
-import { seededRandom } from "../../support/random.ts";
 import {
   type Account,
   accounts,

@@ -57,7 +57,7 @@ async function expectRefusedOrRight(
   const { runtime, exchanges } = network;
   const before = exchanges.length;
   const began = runtime.now();
-  const outcome = await runtime.settle(call);
+  const outcome = await runtime.outcomeOf(call);
   if ("value" in outcome) {
     seen.worked += 1;
     return outcome.value;
@@ -75,14 +75,14 @@ async function expectRefusedOrRight(
 async function resumeChanged(change: unknown, token: string | undefined): Promise<void> {
   const { network, redlock } = open();
   const { runtime, engines } = network;
-  await runtime.settle(() => redlock.acquire("b", { fencing: true }));
-  const acquired = await runtime.settle(() => redlock.acquire("a", { fencing: true, token }));
+  await runtime.outcomeOf(() => redlock.acquire("b", { fencing: true }));
+  const acquired = await runtime.outcomeOf(() => redlock.acquire("a", { fencing: true, token }));
   const { value: lock } = acquired as { value: Lock };
   const keys = ["redlock:lock:{a}", "redlock:lock:{b}"] as const;
   const values = () => keys.map((key) => engines[0]!.execute(["GET", key]));
   const before = values();
   const value = values()[0] as string;
-  const handed = await runtime.settle(() => handoff(lock));
+  const handed = await runtime.outcomeOf(() => handoff(lock));
   const given = changed((handed as { value: LockJSON }).value, change);
   const resuming = () => resume(redlock, given);
   const resumed = (await expectRefusedOrRight(network, resuming, ["LOCK_LOST"])) as Lock | undefined;
@@ -150,7 +150,7 @@ describe("arguments of any type", () => {
           await expectRefusedOrRight(network, () => lock.release(), ["none"]);
           expect(network.engines[0]!.execute(["KEYS", "*:lock:*"])).toEqual([]);
         }
-        await network.runtime.drain(1_000);
+        await network.runtime.advance(1_000);
       }),
       seeded<[unknown, unknown, number]>(250, [
         ["a", { signal: { addEventListener: () => undefined } }, 0],
@@ -193,7 +193,7 @@ describe("arguments of any type", () => {
     await fc.assert(
       fc.asyncProperty(backoff, async (given) => {
         const { network, redlock } = open();
-        await network.runtime.settle(() => redlock.acquire("a"));
+        await network.runtime.outcomeOf(() => redlock.acquire("a"));
         const call = () => redlock.acquire("a", { wait: 1_000, backoff: given as object });
         await expectRefusedOrRight(network, call, ["LOCK_HELD"]);
         // Pauses of 1 ms are allowed where the caller sets them.
@@ -244,7 +244,7 @@ describe("arguments of any type", () => {
     await fc.assert(
       fc.asyncProperty(anything, async (ttl) => {
         const { network, redlock } = open();
-        const outcome = await network.runtime.settle(() => redlock.acquire("a"));
+        const outcome = await network.runtime.outcomeOf(() => redlock.acquire("a"));
         const { value: lock } = outcome as { value: Lock };
         const left = (await expectRefusedOrRight(network, () => lock.extend(ttl as number), [
           "none",

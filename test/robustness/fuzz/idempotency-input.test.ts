@@ -58,7 +58,7 @@ describe("idempotency with arguments of any type", () => {
         fc.pre(first.key !== "" && second.key !== "");
         const { network, idempotency, records } = open();
         const run = async ({ key, scope }: typeof first, value: number) => {
-          const outcome = await network.runtime.settle(() => idempotency.run(key, { scope }, () => value));
+          const outcome = await network.runtime.outcomeOf(() => idempotency.run(key, { scope }, () => value));
           if ("error" in outcome) throw outcome.error;
           return outcome.value;
         };
@@ -87,7 +87,7 @@ describe("idempotency with arguments of any type", () => {
       fc.asyncProperty(content, content, async (first, second) => {
         const { network, idempotency } = open();
         const run = (fingerprint: string | Uint8Array) =>
-          network.runtime.settle(() => idempotency.run("key", { fingerprint }, () => 1));
+          network.runtime.outcomeOf(() => idempotency.run("key", { fingerprint }, () => 1));
         expect(await run(first)).toEqual({ value: { status: "executed", value: 1 } });
         const again = await run(second);
         if (bytes(first).equals(bytes(second)))
@@ -117,7 +117,7 @@ describe("idempotency with arguments of any type", () => {
         const { runtime, exchanges } = network;
         let runs = 0;
         const call = () => idempotency.run(key as string, given as RunOptions<unknown>, () => ++runs);
-        const outcome = await runtime.settle(call);
+        const outcome = await runtime.outcomeOf(call);
         if ("value" in outcome) {
           seen.worked += 1;
           // A value that the codec cannot encode is not stored, but its effect has happened.
@@ -134,7 +134,7 @@ describe("idempotency with arguments of any type", () => {
           expect(exchanges).toEqual([]);
           seen.refused += 1;
         }
-        await runtime.drain(1_000);
+        await runtime.advance(1_000);
       }),
       seeded<[unknown, unknown]>(200, [
         ["key", { codec: 5 }],
@@ -158,10 +158,10 @@ describe("idempotency with arguments of any type", () => {
         const { network, idempotency, records } = open();
         const { runtime } = network;
         const codec = { encode: () => given as string, decode: (stored: string): unknown => stored };
-        const first = await runtime.settle(() => idempotency.run("key", { codec }, () => given));
+        const first = await runtime.outcomeOf(() => idempotency.run("key", { codec }, () => given));
         expect(first).toMatchObject({ value: { status: "executed" } });
         expect(records()).toHaveLength(1);
-        const replayed = await runtime.settle(() => idempotency.run("key", { codec }, () => "another"));
+        const replayed = await runtime.outcomeOf(() => idempotency.run("key", { codec }, () => "another"));
         const { unstored } = (first as { value: { unstored?: string } }).value;
         expect(unstored).toBe(isText(given) ? undefined : "unserializable");
         if (unstored) return expectUnavailable(replayed, unstored);
@@ -178,11 +178,11 @@ describe("idempotency with arguments of any type", () => {
       fc.asyncProperty(fc.oneof(anything, fc.jsonValue(), text), async (given) => {
         const { network, idempotency, records } = open();
         const { runtime } = network;
-        const first = await runtime.settle(() => idempotency.run("key", () => given));
+        const first = await runtime.outcomeOf(() => idempotency.run("key", () => given));
         const { status, value, unstored } = (first as { value: Outcome<unknown> }).value;
         expect(status).toBe("executed");
         expect(records()).toHaveLength(1);
-        const replayed = await runtime.settle(() => idempotency.run("key", () => "another"));
+        const replayed = await runtime.outcomeOf(() => idempotency.run("key", () => "another"));
         if (unstored) {
           expect(value).toBe(given);
           return expectUnavailable(replayed, unstored);
@@ -207,7 +207,7 @@ describe("idempotency with arguments of any type", () => {
           throw thrown;
         };
         const call = () => idempotency.run("key", way === "throws" ? sync : handler);
-        const outcome = await network.runtime.settle(call);
+        const outcome = await network.runtime.outcomeOf(call);
         expect(outcome).toEqual({ error: thrown });
         expect(records()).toEqual([]);
       }),

@@ -100,7 +100,7 @@ async function play(given: Scenario): Promise<void> {
   const began: string[] = [];
   const fingerprint = given.fingerprint === "none" ? undefined : given.fingerprint;
   network.lying = true;
-  const outcome = await runtime.settle(() =>
+  const outcome = await runtime.outcomeOf(() =>
     idempotency.run<unknown>("key", { fingerprint }, async (context) => {
       began.push(context.token);
       if (given.handler === "is slow") {
@@ -117,7 +117,7 @@ async function play(given: Scenario): Promise<void> {
     "value" in outcome ? expectRight(played, outcome.value) : expectRightError(played, outcome.error);
   seen[result] = (seen[result] ?? 0) + 1;
   if (events.some(({ type }) => type === "executed")) expectStoredByQuorum(played);
-  await runtime.drain(40_000);
+  await runtime.advance(40_000);
   const errors = "error" in outcome && outcome.error !== thrown ? [outcome.error] : [];
   expectNoSecret([...errors, events], secrets);
 }
@@ -226,9 +226,9 @@ describe("idempotency over endpoints that answer anything", () => {
     });
     let runs = 0;
     const idempotency = new Idempotency(new Redlock({ endpoints, runtime }));
-    const outcome = await runtime.settle(() => idempotency.run("key", { fingerprint }, () => ++runs));
+    const outcome = await runtime.outcomeOf(() => idempotency.run("key", { fingerprint }, () => ++runs));
     const stands = () => engines.map((engine) => engine.execute(["GET", recordKey]));
-    await runtime.drain(5_000);
+    await runtime.advance(5_000);
     return { outcome, runs: () => runs, stands };
   }
 

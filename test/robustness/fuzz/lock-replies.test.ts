@@ -66,11 +66,11 @@ class Play {
   async run(): Promise<void> {
     const { runtime, secrets } = this.#network;
     const { rival, resources } = this.#given;
-    if (rival) await runtime.settle(() => this.#redlock.acquire(resources));
+    if (rival) await runtime.outcomeOf(() => this.#redlock.acquire(resources));
     await this.#use((await this.#acquire()) ?? (await this.#acquireHonestly()));
     seen.failures += this.#emitted.length;
     this.#network.lying = true;
-    await runtime.drain(20_000);
+    await runtime.advance(20_000);
     expectNoSecret(this.#emitted, secrets);
   }
 
@@ -79,7 +79,7 @@ class Play {
     const { runtime, exchanges } = this.#network;
     const from = exchanges.length;
     this.#network.lying = true;
-    const outcome = await runtime.settle(call);
+    const outcome = await runtime.outcomeOf(call);
     this.#network.lying = false;
     if ("error" in outcome) this.#emitted.push(outcome.error);
     check(outcome, exchanges.slice(from));
@@ -108,7 +108,7 @@ class Play {
   async #acquireHonestly(): Promise<Lock> {
     const { runtime, engines } = this.#network;
     for (const engine of engines) engine.flush();
-    const honest = await runtime.settle(() => this.#redlock.acquire(this.#given.resources, this.#options));
+    const honest = await runtime.outcomeOf(() => this.#redlock.acquire(this.#given.resources, this.#options));
     if (!("value" in honest)) throw honest.error;
     return honest.value;
   }
@@ -118,7 +118,7 @@ class Play {
     const earlier: string[] = [];
     for (const step of this.#given.steps) {
       if (step === "resume") {
-        const handed = await this.#network.runtime.settle(() => handoff(held));
+        const handed = await this.#network.runtime.outcomeOf(() => handoff(held));
         // A lost lock cannot be handed off.
         if ("error" in handed) {
           expectTyped(handed.error, "LOCK_LOST");
@@ -198,7 +198,7 @@ describe.each(["redis", "upstash"] as const)("a lock whose endpoint cuts off eve
       const network = openNetwork({ dialect, transport: "http", liars });
       const { runtime, endpoints, exchanges } = network;
       const redlock = new Redlock({ endpoints, runtime, wait: 0 });
-      const honest = await runtime.settle<Lock>(() => redlock.acquire("a", options));
+      const honest = await runtime.outcomeOf<Lock>(() => redlock.acquire("a", options));
       const { value: lock } = honest as { value: Lock };
       network.lying = true;
       const calls: Record<string, () => Promise<unknown>> = {
@@ -218,7 +218,7 @@ describe.each(["redis", "upstash"] as const)("a lock whose endpoint cuts off eve
         if (length >= (longest[name] ?? 1)) continue;
         more = true;
         const from = exchanges.length;
-        const outcome = await runtime.settle(call);
+        const outcome = await runtime.outcomeOf(call);
         const bytes = exchanges.slice(from).map((exchange) => exchange.bytes);
         longest[name] = Math.max(longest[name] ?? 0, ...bytes);
         expect(outcome, `${name}, ${length} bytes`).toHaveProperty("error");

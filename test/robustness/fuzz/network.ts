@@ -5,7 +5,7 @@ import { upstashEndpoint } from "../../../src/endpoints/upstash.ts";
 import type { Endpoint } from "../../../src/index.ts";
 import { type Claim, claimOf, type ParsedCommand, parseCommand } from "./claims.ts";
 import { type Distortion, filled } from "./garbage.ts";
-import { type VirtualRuntime, virtualRuntime } from "./virtual-runtime.ts";
+import { FuzzTime } from "./virtual-runtime.ts";
 
 /** One request, and what its answer claims. */
 export interface Exchange extends ParsedCommand, Claim {
@@ -18,7 +18,7 @@ export interface Exchange extends ParsedCommand, Claim {
 
 /** Endpoints in this process behind a `fetch` that may answer anything. */
 export interface Network {
-  readonly runtime: VirtualRuntime;
+  readonly runtime: FuzzTime;
   readonly endpoints: readonly Endpoint[];
   readonly engines: readonly Engine[];
   /** All requests and answers, in order. */
@@ -51,7 +51,7 @@ function engineOf(index: number, dialect: Dialect): Engine {
 
 /** Opens a network and replaces the global `fetch`. One at a time. */
 export function openNetwork({ dialect, transport, liars }: NetworkOptions): Network {
-  const runtime = virtualRuntime();
+  const runtime = new FuzzTime();
   clock = runtime.now;
   const engines = liars.map((_, index) => engineOf(index, dialect));
   const tokens = liars.map((_, index) => `rest-token-${index}-5ecret5ecret5ecret`);

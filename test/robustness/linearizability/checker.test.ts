@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "../../support/random.ts";
+import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { explain, linearizable, linearizableEach, type Operation, partition } from "./checker.ts";
 import { looseCounterModel, type RegisterInput, registerModel, span } from "./operations.ts";
 

@@ -1,4 +1,4 @@
-import { seededRandom } from "../../support/random.ts";
+import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 
 /** The source of all random decisions, from one seed. */
 export class Draw {

@@ -1,28 +1,18 @@
-/** Virtual time: a queue of events. Time advances only from one event to the next. */
-export class Scheduler {
-  /** ms since the simulation began. */
-  now = 0;
-  readonly #queue: Scheduled[] = [];
-  #order = 0;
+import { EventQueue } from "../../../local/src/memory/event-queue.ts";
 
-  /** Schedules a call of `run`. The returned function cancels it. */
-  at(time: number, run: () => void): () => void {
-    const scheduled = this.#add(time, run, false);
-    return () => {
-      scheduled.run = undefined;
-    };
-  }
+/**
+ * The time of a simulation. Unlike `VirtualTime`, it has no clocks: each process and each server has its own. It follows
+ * promises without a turn of the event loop, because nothing here is computed in threads.
+ */
+export class Scheduler extends EventQueue {
+  #wasQuiet = false;
 
-  /** The same for a call that settles no promise and ends nothing: the next event follows it in the same turn. */
+  /** As `at`, for a call that settles no promise and ends nothing: the next event follows it in the same turn. */
   quietlyAt(time: number, run: () => void): void {
-    this.#add(time, run, true);
-  }
-
-  #add(time: number, run: () => void, isQuiet: boolean): Scheduled {
-    this.#order += 1;
-    const scheduled: Scheduled = { time: Math.max(time, this.now), order: this.#order, run, isQuiet };
-    push(this.#queue, scheduled);
-    return scheduled;
+    this.at(time, () => {
+      run();
+      this.#wasQuiet = true;
+    });
   }
 
   /**
@@ -50,27 +40,15 @@ export class Scheduler {
 
   /** Runs the next event that is due by `until`, and the quiet ones before it, or returns false. */
   #next(until: number): boolean {
-    for (;;) {
-      const next = this.#queue[0];
-      if (!next || next.time > until) {
+    do {
+      this.#wasQuiet = false;
+      if (!this.next(until)) {
         this.now = Math.max(this.now, until);
         return false;
       }
-      pop(this.#queue);
-      if (!next.run) continue;
-      this.now = next.time;
-      next.run();
-      if (!next.isQuiet) return true;
-    }
+    } while (this.#wasQuiet);
+    return true;
   }
-}
-
-interface Scheduled {
-  readonly time: number;
-  /** The order of events that are due at the same time: that in which they were scheduled. */
-  readonly order: number;
-  run: (() => void) | undefined;
-  readonly isQuiet: boolean;
 }
 
 const resolved = Promise.resolve();
@@ -81,36 +59,4 @@ const resolved = Promise.resolve();
  */
 function afterMicrotasks(next: () => void): void {
   void resolved.then(() => process.nextTick(next));
-}
-
-function isBefore(one: Scheduled, other: Scheduled): boolean {
-  return one.time < other.time || (one.time === other.time && one.order < other.order);
-}
-
-/** A binary heap: a simulation has thousands of timers, most of them cancelled. */
-function push(heap: Scheduled[], added: Scheduled): void {
-  let index = heap.length;
-  heap.push(added);
-  while (index > 0) {
-    const parent = (index - 1) >> 1;
-    if (!isBefore(added, heap[parent]!)) break;
-    heap[index] = heap[parent]!;
-    index = parent;
-  }
-  heap[index] = added;
-}
-
-function pop(heap: Scheduled[]): void {
-  const last = heap.pop();
-  if (!last || heap.length === 0) return;
-  let index = 0;
-  for (;;) {
-    let child = 2 * index + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child += 1;
-    if (!isBefore(heap[child]!, last)) break;
-    heap[index] = heap[child]!;
-    index = child;
-  }
-  heap[index] = last;
 }

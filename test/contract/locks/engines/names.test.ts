@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { seededRandom } from "../../../../local/src/memory/seeded-random.ts";
 import { handoff, resume } from "../../../../src/lock/handoff.ts";
 import { forceRelease, inspect } from "../../../../src/lock/inspect.ts";
 import { eachEngine } from "../../../support/each-engine.ts";
 import { describeSet, type EndpointSet, type Local, openLocal } from "../../../support/local-endpoints.ts";
-import { seededRandom } from "../../../support/random.ts";
 import { engines } from "../../../support/redis-servers.ts";
 
 const sets: EndpointSet[] = [

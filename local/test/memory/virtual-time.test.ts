@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { Redlock } from "../../../src/index.ts";
+import { memoryEndpoint, VirtualTime } from "../../src/memory/index.ts";
+
+test("timers fire in their order, each after what the one before has resolved", async () => {
+  const time = new VirtualTime();
+  const seen: string[] = [];
+  const note = (what: string) => () => void seen.push(`${what} at ${time.elapsed}`);
+  time.timer(20, note("b"));
+  time.timer(Number.NaN, note("at once"));
+  time.timer(10, () => void Promise.resolve().then(() => time.timer(0, note("a"))));
+  time.timer(20, note("c"));
+  time.timer(15, note("cancelled"))();
+  time.timer(31, note("later"));
+  await time.advance(30);
+  expect(seen).toEqual(["at once at 0", "a at 10", "b at 20", "c at 20"]);
+  expect([time.elapsed, time.pending, time.now()]).toEqual([30, 1, 1_700_000_000_030]);
+});
+
+test("steps from one timer to the next", async () => {
+  const time = new VirtualTime();
+  const woken = time.sleep(1_000).then(() => time.sleep(500));
+  expect([await time.advanceToNext(), time.elapsed]).toEqual([true, 1_000]);
+  expect([await time.advanceToNext(499), time.elapsed]).toEqual([false, 1_000]);
+  expect([await time.advanceToNext(), time.elapsed]).toEqual([true, 1_500]);
+  await woken;
+});
+
+test("passes until a promise has settled, also one that a thread computes", async () => {
+  const time = new VirtualTime({ start: 0 });
+  const hash = () => crypto.subtle.digest("SHA-256", new Uint8Array(1_000_000));
+  const work = time.sleep(3_600_000).then(hash);
+  expect((await time.settle(work, 3_600_000)).byteLength).toBe(32);
+  expect(time.now()).toBe(3_600_000);
+  await expect(time.settle(time.sleep(10).then(() => Promise.reject(new Error("no"))))).rejects.toThrow("no");
+});
+
+test("an endless loop of timers ends the test", async () => {
+  const time = new VirtualTime();
+  const again = () => void time.timer(0, again);
+  again();
+  await expect(time.advance(1)).rejects.toThrow(/on and on at 0 ms/);
+});
+
+test("the same seed draws the same", () => {
+  const drawn = (seed?: number) => {
+    const time = new VirtualTime(seed === undefined ? {} : { seed });
+    const bytes = new Uint8Array(8);
+    time.randomBytes(bytes);
+    return [time.random(), ...bytes];
+  };
+  expect(drawn()).toEqual(drawn(1));
+  expect(drawn(2)).not.toEqual(drawn(1));
+});
+
+test("its clocks can be set, and stand still", async () => {
+  const time = new VirtualTime();
+  await time.advance(100);
+  time.frozen = true;
+  time.wallOffset = -5_000;
+  await time.advance(100);
+  expect([time.monotonic(), time.now()]).toEqual([100, 1_700_000_000_000 - 4_800]);
+  time.frozen = false;
+  await time.advance(1.5);
+  expect([time.monotonic(), time.now()]).toEqual([101.5, 1_700_000_000_000 - 4_799]);
+});
+
+test("a client and its endpoints share it", async () => {
+  const runtime = new VirtualTime();
+  const endpoints = ["a", "b", "c"].map((name) => memoryEndpoint({ name, runtime }));
+  const redlock = new Redlock({ endpoints, runtime });
+  const lock = await redlock.acquire("invoice:42", { ttl: 10_000 });
+  const other = redlock.acquire("invoice:42", { wait: 60_000 });
+  expect((await runtime.settle(other)).remaining()).toBeGreaterThan(0);
+  expect(runtime.elapsed).toBeGreaterThanOrEqual(10_000);
+  expect(lock.remaining()).toBeLessThanOrEqual(0);
+});
