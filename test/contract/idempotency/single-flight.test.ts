@@ -64,6 +64,13 @@ function callers(world: VirtualWorld, defaults: Partial<SingleFlightOptions<stri
 
 const sent = ({ links }: VirtualClient) => links.flatMap((link) => link.sent).length;
 
+/** Waits until a call has ended: keys are hashed in real time. */
+const settled = (world: VirtualWorld, call: { readonly settled: boolean }) =>
+  until(async () => {
+    await world.runtime.advance(10);
+    return call.settled;
+  }, "the end of the call");
+
 describe("a single flight", () => {
   test("is computed by one caller, and shared with those that wait and those that come within its ttl", async () => {
     const world = virtualWorld();
@@ -189,10 +196,7 @@ describe("a single flight", () => {
     silence(client.links);
     const options = { ttl: 1_000, wait: 0, onOutage: "run" } as const;
     const alone = watch(singleFlight(client.redlock, "key", options, () => value as never));
-    await until(async () => {
-      await world.runtime.advance(10);
-      return alone.settled;
-    }, "the value");
+    await settled(world, alone);
     expect(alone.value).toStrictEqual(got);
   });
 
@@ -408,10 +412,7 @@ describe("a single flight", () => {
     expect(reasons).toEqual([reason, reason]);
     // It is kept for no longer than those that wait.
     const late = call(world.client().redlock);
-    await until(async () => {
-      await world.runtime.advance(10);
-      return late.settled;
-    }, "the next value");
+    await settled(world, late);
     expect(count).toBe(3);
   });
 
@@ -488,10 +489,7 @@ describe("a single flight", () => {
     };
     for (let call = 1; call <= 2; call += 1) {
       const value = watch(singleFlight(redlock, "key", { ttl: 60_000 }, compute));
-      await until(async () => {
-        await world.runtime.advance(10);
-        return value.settled;
-      }, "the value");
+      await settled(world, value);
       expect(value.value).toHaveProperty("self");
     }
     expect(count).toBe(2);

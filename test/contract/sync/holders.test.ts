@@ -97,6 +97,13 @@ describe.each(holders)("$title", ({ script, keys, acquire, another, tryAnother, 
     expect(sentBy(own)).toEqual(nowhere);
   });
 
+  test("is extended exactly, at every endpoint", async () => {
+    const { each, redlock } = newWorld();
+    const hold = await acquire(redlock(), "n", { ttl });
+    expect(await hold.extend(40_000)).toBe(40_000 - 402);
+    expect([hold.ttl, each("PTTL", keys.at(-1)!, "n")]).toEqual([40_000, [40_000, 40_000, 40_000]]);
+  });
+
   test("is lost at its next extension where it is gone, and not created again", async () => {
     const { each, redlock, holds } = newWorld();
     const hold = await acquire(redlock(), "n");

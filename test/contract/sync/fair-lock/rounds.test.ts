@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LockHeldError, LockLostError } from "../../../../src/index.ts";
-import { rejection } from "../../../support/outcomes.ts";
+import { LockHeldError } from "../../../../src/index.ts";
 import { delays, watch } from "../../../support/virtual-client.ts";
 import { sentBy, timesOf } from "../../../support/virtual-sync.ts";
 import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./world.ts";
@@ -11,28 +10,6 @@ import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./world.t
 const acquires = (command: readonly unknown[]) => command[2] === 4 && command[10] !== 0;
 
 describe("the lock", () => {
-  test("is held by one at a time, for its ttl without the drift", async () => {
-    const world = newWorld();
-    const hold = await lockOf(world.client()).acquire();
-    expect([locksIn(world), new Set(world.each("GET", "fair", "f")).size]).toEqual([[1, 1, 1], 1]);
-    expect([hold.ttl, hold.remaining(), hold.signal.aborted]).toEqual([20_000, 19_798, false]);
-    expect(await lockOf(world.client()).tryAcquire()).toBe(null);
-    expect([await hold.verify(), await hold.release()]).toEqual([true, true]);
-    expect([hold.remaining(), hold.signal.aborted, await hold.release()]).toEqual([0, false, false]);
-    expect(world.ttls()).toEqual({});
-    expect(await lockOf(world.client()).tryAcquire()).not.toBe(null);
-  });
-
-  test("is extended exactly, and not created again where it is gone", async () => {
-    const world = newWorld();
-    const hold = await lockOf(world.client()).acquire();
-    expect(await hold.extend(40_000)).toBe(40_000 - 402);
-    expect(world.each("PTTL", "fair", "f")).toEqual([40_000, 40_000, 40_000]);
-    world.each("DEL", "fair", "f");
-    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
-    expect(locksIn(world)).toEqual(nowhere);
-  });
-
   test("is not acquired without waiting while somebody waits, and nobody joins the queue for that", async () => {
     const world = await queueOf(0);
     const own = world.client();
