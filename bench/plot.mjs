@@ -1,6 +1,8 @@
 // Draws charts as SVG: panels of lines or bars below each other. Readable on light and dark pages and without colours:
 // every line has its own dashes, markers and name, every bar its value. A pure function of its argument.
+import { load } from "../scripts/load.mjs";
 
+const { escapeMarkup } = await load("picture/pen.ts");
 const width = 640;
 const left = 48;
 const right = 424;
@@ -36,7 +38,7 @@ export function plot({ title, panels }) {
   });
   const height = top + 4;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escapeMarkup(title)}">`,
     `<style>${style()}</style>`,
     `<rect class="ground" width="${width}" height="${height}" rx="6"/>`,
     ...heading.map((line, index) => text(16, 26 + index * 22, line, "heading")),
@@ -137,12 +139,7 @@ function wrap(words, most) {
 }
 
 function text(x, y, content, classes) {
-  return `<text class="${classes}" x="${x}" y="${y}">${escaped(content)}</text>`;
-}
-
-function escaped(content) {
-  const names = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-  return String(content).replace(/[&<>"]/g, (sign) => names[sign]);
+  return `<text class="${classes}" x="${x}" y="${y}">${escapeMarkup(String(content))}</text>`;
 }
 
 function style() {
