@@ -13,7 +13,7 @@ import { project } from "../load.mjs";
 import { mutantsOf } from "./lua-mutants.mjs";
 import { changesNothing, staleLines } from "./lua-same.mjs";
 
-/** ms without news after which a mutant counts as an endless loop. In virtual time a test's own timeout never comes. */
+/** ms without a new test after which a mutant counts as an endless loop. In virtual time a test's own timeout never comes. */
 const longestSilence = 60_000;
 
 /** What Vite puts in the place of every script's module: getters that note which file sends the script. */
@@ -92,7 +92,7 @@ async function runTests(directory, order) {
   await new Promise((resolve) => child.on("close", resolve));
   process.off("SIGINT", interrupted);
   clearInterval(watch);
-  return read().map((line) => JSON.parse(line));
+  return read().flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
 }
 
 /** By mutant: why its tests failed; undefined where they passed. */

@@ -31,6 +31,8 @@ for (const [index, mutant] of [{}, ...mutants].entries()) {
     beforeAll(() => activate(mutant.source));
     beforeEach((context) => {
       if (failed) context.skip();
+      // For lua.mjs, which waits for news.
+      appendFileSync(log, "\n");
       context.onTestFailed(() => {
         failed ??= context.task.name;
       });
