@@ -12,7 +12,8 @@ export interface Exemption {
   readonly without: readonly Patch[];
   /** A simulation of the sound library that the check then accuses of violating `invariant`. */
   readonly seed: number;
-  readonly work: Theme;
+  /** Default: what the seed decides. */
+  readonly work?: Theme;
   readonly invariant: Invariant;
   /** The assumptions that this simulation drops. Default: what the seed decides. */
   readonly dropped?: readonly Assumption[];

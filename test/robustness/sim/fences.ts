@@ -36,6 +36,8 @@ function compare(world: World, earlier: Hold, later: Hold, more: readonly Assump
   if (atOnce && later.endUnknown) return;
   // An operator may free a lock before its holder has its answer, and the next holder may have its own sooner.
   if (atOnce && world.freed.has(later.nonce)) return;
+  // What has been freed meanwhile can still be resumed without a request, and has the fence of its first grant.
+  if (later.earlier.some((nonce) => world.freed.has(nonce))) return;
   const rises = second > first;
   // Concurrent acquires may return in another order than their fences were drawn: a paused process gets its answers
   // late. Then its validity is over, unless a clock is wrong.

@@ -133,9 +133,9 @@ async function receive(
 }
 
 /** Uses a lock that was received, then releases it or hands it on. */
-async function useReceived({ json, held }: LockMessage, received: ReceivedLock): Promise<void> {
+async function useReceived({ held }: LockMessage, received: ReceivedLock): Promise<void> {
   const { receiver, timeout } = received;
-  const { world, draw, scenario, wire, kept } = receiver;
+  const { world, draw, scenario, kept } = receiver;
   if (draw.chance(0.7)) await extend(receiver, received, 2 * scenario.ttl, timeout);
   await receiver.sleep(draw.between(0, 1.5) * scenario.ttl);
   if (scenario.handingOn && draw.chance(0.4)) {
@@ -144,13 +144,8 @@ async function useReceived({ json, held }: LockMessage, received: ReceivedLock):
     return;
   }
   await release(receiver, received, timeout);
-  const { fence, owner, resources, pendingAcquires } = json;
-  const isPlain = fence === undefined && owner === "" && resources.length === 1;
-  // A receiver that dies keeps the lock until its ttl; and an acquire that is executed late sees no tombstone where it is
-  // plain, or where the release got lost: only the giver would get the answer.
-  const isReleased = (name: string) => noncesOf(received.hold).some((nonce) => wire.isReleased(nonce, name));
-  const isGuarded = !isPlain && pendingAcquires.every(isReleased);
-  if (isGuarded || pendingAcquires.length === 0) kept.delete(held.hold.nonce);
+  // A receiver that dies keeps the lock until its ttl.
+  kept.delete(held.hold.nonce);
 }
 
 /** The giver's handle has ended: it relies on nothing, and sends nothing. */
