@@ -18,7 +18,9 @@ const library = {
     "test/unit/layout.test.ts",
     // Over HTTP, or with real waiting. What they show of one client, tests in virtual time show as well.
     "test/contract/endpoints/{secrets,upstash-sdk-contract}.test.ts",
-    "test/contract/*/engines/*.test.ts",
+    "test/contract/idempotency/engines/ends.test.ts",
+    "test/contract/locks/engines/{budget,fences,lifetime,names}.test.ts",
+    "test/contract/sync/engines/*.test.ts",
     "test/http/{api,workerd}.test.ts",
     // Thousands of random schedules each.
     "test/contract/sync/**/{model,schedules,holds-model}.test.ts",
