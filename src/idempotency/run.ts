@@ -210,11 +210,12 @@ class RunCall<Value> {
       if (!decided) return claim.operations.free(call);
       return this.#replaceOne(call, claim, decided);
     };
-    const { done } = rollback(settings, claim.round, rollbackOne, { includeRefused: decided !== undefined });
+    const includeRefused = decided !== undefined;
+    const free = () => rollback(settings, claim.round, rollbackOne, { includeRefused }).done;
+    // The count first: a run that finds the key free must not count this one, whose handler has not begun.
+    const done = attempt ? attempt.undo().then(free) : free();
     // Stryker disable next-line ArrowFunction: one that is over may be waited for again
-    const rolledBack: Promise<void> = (attempt ? attempt.undo().then(() => done) : done).finally(() =>
-      this.#rollbacks.delete(rolledBack),
-    );
+    const rolledBack: Promise<void> = done.finally(() => this.#rollbacks.delete(rolledBack));
     this.#rollbacks.add(rolledBack);
     return runInBackground(settings, rolledBack);
   }

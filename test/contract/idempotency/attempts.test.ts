@@ -345,3 +345,24 @@ describe("a run that cannot be counted", () => {
     }
   });
 });
+
+test("a count that is still being taken back makes no key dead", async () => {
+  const world = virtualWorld();
+  const { late } = delays(world.runtime);
+  const first = runner(world, { maxAttempts: 1 });
+  first.links.forEach((link, index) => {
+    link.fate = (command) => {
+      if (!isCount(command)) return "delivered";
+      if (command.includes("release") || command[0] === "DELEX") return late(50);
+      return index < 2 ? "refused" : "delivered";
+    };
+  });
+  void watch(first.idempotency.run("key", never));
+  await first.started();
+  await world.runtime.advance(5);
+  const next = runner(world, { maxAttempts: 1, wait: 1_000 });
+  const call = watch(next.idempotency.run("key", () => 2));
+  await next.started();
+  await world.runtime.advance(500);
+  expect(call).toMatchObject({ value: { status: "executed", value: 2 } });
+});
