@@ -55,7 +55,7 @@ export class World {
     return new this.ours.Redlock({ endpoints: endpoints.map(rest), ...options });
   }
 
-  /** Cells what to do when the program has ended. */
+  /** Registers what to do when the program has ended. */
   onEnd(action) {
     this.#closing.push(action);
   }

@@ -182,10 +182,10 @@ export function checkHistories(
     accessRecords(holds.filter(({ resource }) => opened.has(resource))),
   );
   const locks = linearizableEach(lockModel, grantHistory(grants, { duplicates: true }));
-  const cells = linearizableEach(fencedRegisterModel(0), fenced);
+  const registers = linearizableEach(fencedRegisterModel(0), fenced);
   return [
     { title: "lock histories are linearizable", ...checked(locks) },
-    { title: "fenced histories are linearizable", ...checked(cells) },
+    { title: "fenced histories are linearizable", ...checked(registers) },
   ];
 }
 

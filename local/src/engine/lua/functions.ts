@@ -97,7 +97,7 @@ export class Functions {
     const { name, source } = readShebang(code);
     const before = this.#libraries.get(name);
     if (before && !replaces) throw new ReplyError(`ERR Library '${name}' already exists`);
-    const functions = this.#cell(source);
+    const functions = this.#register(source);
     try {
       this.#check(functions, before);
     } catch (error) {
@@ -110,7 +110,7 @@ export class Functions {
   }
 
   /** Runs the code of a library, and returns what it has registered. */
-  #cell(source: string): Registration[] {
+  #register(source: string): Registration[] {
     const functions: Registration[] = [];
     const machine = this.#machine();
     const chunk = machine.compile(source, "user_function");
@@ -122,7 +122,7 @@ export class Functions {
         command: () => {
           throw new ReplyError("ERR redis.call/pcall can only be called inside a script invocation");
         },
-        cell: (registered) => functions.push(registered),
+        register: (registered) => functions.push(registered),
       });
       return functions;
     } catch (error) {

@@ -45,8 +45,8 @@ export interface ScriptCall {
   readonly values: readonly string[];
   /** Whether keys and values are arguments of the chunk, as for a function; otherwise they are KEYS and ARGV. */
   readonly passesArguments?: boolean;
-  /** Takes what the code of a library cells. */
-  readonly cell?: (registered: Registration) => void;
+  /** Takes what the code of a library registers. */
+  readonly register?: (registered: Registration) => void;
   /** Executes one command for redis.call or redis.pcall. Throws a `ReplyError` when it fails. */
   readonly command: (words: readonly string[]) => ByteReply;
 }
@@ -263,7 +263,7 @@ export class Lua {
       error_reply: (own) => singleField(own, "err"),
       status_reply: (own) => singleField(own, "ok"),
       sha1hex,
-      register_function: (own) => this.#cell(own),
+      register_function: (own) => this.#register(own),
       log: () => 0,
     });
     for (const [level, text] of ["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"].entries()) {
@@ -356,16 +356,16 @@ export class Lua {
     }
   }
 
-  #cell(state: LuaState): number {
-    const cell = this.#running?.cell;
-    const registered = cell
+  #register(state: LuaState): number {
+    const register = this.#running?.register;
+    const registered = register
       ? readRegistration(state)
       : "redis.register_function can only be called on FUNCTION LOAD command";
     if (typeof registered === "string") {
       pushField(state, "err", `ERR ${registered}`);
       return lua.lua_error(state);
     }
-    cell?.(registered);
+    register?.(registered);
     return 0;
   }
 }

@@ -43,7 +43,7 @@ export function loadString(state: LuaState): number {
   return 2;
 }
 
-/** A function that a library cells. */
+/** A function that a library registers. */
 export interface Registration {
   readonly name: string;
   readonly description: string | null;
