@@ -105,7 +105,7 @@ export async function writeVariables(
     if (text !== undefined) await chmod(path, 0o600);
     await writeFile(path, withVariables(text ?? "", variables), { mode: 0o600 });
   } catch (error) {
-    throw fileError("--write-env", path, error);
+    throw fileError(path, error);
   }
 }
 
@@ -117,7 +117,7 @@ export async function writeVariables(
  */
 export async function tokenBefore(path: string): Promise<string | undefined> {
   const text = await textBefore(path).catch((error) => {
-    throw fileError("--write-env", path, error);
+    throw fileError(path, error);
   });
   const { UPSTASH_REDIS_REST_URL_1: url = "", UPSTASH_REDIS_REST_TOKEN_1: token } = parseVariables(
     text ?? "",
@@ -166,10 +166,10 @@ const remedies: Readonly<Record<string, string>> = {
   EROFS: "it is on a disk that can only be read: name another file",
 };
 
-function fileError(option: string, path: string, error: unknown): unknown {
+function fileError(path: string, error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === undefined) return error;
-  return new UsageError(`${option} ${path}: ${remedies[code] ?? (error as Error).message}`);
+  return new UsageError(`--write-env ${path}: ${remedies[code] ?? (error as Error).message}`);
 }
 
 /** Whether git would take a file into a commit. False where there is no repository, or no git. */
