@@ -89,7 +89,7 @@ function readCounts(
   { counter, retention }: CountRequest,
   { token, cost }: CountedRun,
 ): Round<CountSnapshot> {
-  const first = registerOf(counter, token, 1);
+  const first = cellOf(counter, token, 1);
   const readOne = async (call: EndpointRequest): Promise<CountSnapshot> => {
     const { other } = await acquireOrRead(call, first, retention);
     const before = other === undefined ? 0 : countOf(other);
@@ -105,7 +105,7 @@ function raiseCounts(
   { settings, counter, retention }: CountRequest,
   { run, reading, count }: { run: CountedRun; reading: Round<CountSnapshot>; count: number },
 ): Round<Answer> {
-  const { value } = registerOf(counter, run.token, count);
+  const { value } = cellOf(counter, run.token, count);
   const raiseOne = async (call: EndpointRequest): Promise<Answer> => {
     const snapshot = await reading.requests[settings.endpoints.indexOf(call.endpoint)]!;
     if (snapshot.outcome === "error") throw snapshot.cause;
@@ -120,7 +120,7 @@ function attemptOf(
   counted: Pick<Attempt, "result" | "count"> & { reading: Round<Answer>; last: Round<Answer> },
 ): Attempt {
   const { reading, last, result, count } = counted;
-  const cell = (count: number) => registerOf(counter, token, count);
+  const cell = (count: number) => cellOf(counter, token, count);
   // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
   const rollBack = (perform: (call: EndpointRequest) => Promise<Answer>) =>
     rollback(settings, last, perform).done;
@@ -138,6 +138,6 @@ function attemptOf(
   };
 }
 
-function registerOf(counter: string, token: string, count: number): Cell {
+function cellOf(counter: string, token: string, count: number): Cell {
   return { keys: [counter], value: countText({ count, token }) };
 }

@@ -124,10 +124,10 @@ class Completion {
     const noted = round.done.then(() => this.#noteSizeRefusals(round));
     const roundResult = await round.result;
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
-    const isCallerWaiting = runInBackground(settings, round.done);
+    const isKeptAlive = runInBackground(settings, round.done);
     this.#noteSizeRefusals(round);
     // Where some refuse the result for its size, those that answer after the decision may do so as well.
-    if (!isCallerWaiting || (roundResult === "unavailable" && this.#sizeRefusals.size > 0)) await noted;
+    if (!isKeptAlive || (roundResult === "unavailable" && this.#sizeRefusals.size > 0)) await noted;
     const { length: count } = settings.endpoints;
     const isTooLarge = this.#sizeRefusals.size > count - quorumOf(count);
     if (roundResult !== "unavailable" || unstored || !isTooLarge) return { roundResult, unstored };

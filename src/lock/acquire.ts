@@ -277,10 +277,10 @@ class Acquisition {
     const wanted = next?.type === "pause" ? next.ms : undefined;
     const poll = retries ? 0 : Math.min(wanted ?? this.#nextPause(round.elapsed()), longest);
     const mayGoOn = retries || (next?.type !== "fail" && remainingWait > 0);
-    const isCallerWaiting = mayGoOn && !isHopeless(last.votes());
+    const triesAgain = mayGoOn && !isHopeless(last.votes());
     if (held)
-      emit(onEvent, { type: "contended", ...this.#progress(), retryIn: isCallerWaiting ? poll : undefined });
-    if (isCallerWaiting) return { pause: { poll, longest } };
+      emit(onEvent, { type: "contended", ...this.#progress(), retryIn: triesAgain ? poll : undefined });
+    if (triesAgain) return { pause: { poll, longest } };
     const makeError = () => {
       if (next?.type === "fail") return next.error;
       // A clock may have ended the waiting after a round that was cut short: by now more may be known.

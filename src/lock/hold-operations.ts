@@ -46,11 +46,11 @@ const waiterOf = (operations: HoldOperations | undefined): Waiter | undefined =>
 const maxTries = 4;
 
 /**
- * Releases an owner's lock on one endpoint. The request names the handleTags that this handle has left there, and where another
- * handle has acquired the lock since, the handleTags that the endpoint returned. So no request can end what is acquired after
- * it was sent. A lock without an owner has no handleTags: one request is all.
+ * Releases an owner's lock on one endpoint. The request names the tags that this handle has left there, and where another
+ * handle has acquired the lock since, the tags that the endpoint returned. So no request can end what is acquired after it
+ * was sent. A lock without an owner has none: one request is all.
  *
- * @param isCallerWaiting whether what another handle has acquired is still to be released
+ * @param isCallerWaiting whether the release has not returned: what another handle has acquired is released as well
  */
 export async function releaseUntilGone(
   cell: Cell,

@@ -55,7 +55,7 @@ export class Lock {
   readonly #pendingAcquires: string[];
   readonly #openExtensions: OpenExtensions;
   readonly #takeOver: TakeOver | undefined;
-  /** By endpoint: the handleTags that an extension of an owner's lock has found or left there. */
+  /** By endpoint: the tags of handles that an extension of an owner's lock has found or left there. */
   readonly #handleTags = new Map<string, string | undefined>();
   /** ms since the fence's counters were renewed. */
   #sinceCounters: () => number;

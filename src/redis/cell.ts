@@ -204,7 +204,7 @@ function refusal(
   return { outcome: "held", retryAfter: Number(retryAfter), other: String(other) };
 }
 
-/** Whether a script can have returned these handleTags: `length` characters, each a letter or digit, or `-` where absent. */
+/** Whether a script can have returned these tags of handles: `length` characters, each a letter or digit, or `-` where absent. */
 function areHandleTags(text: unknown, length: number): text is string {
   return typeof text === "string" && text.length === length && /^[a-z0-9-]+$/.test(text);
 }

@@ -47,9 +47,9 @@ const cell: RandomScript = {
     const guarded = draw.chance(0.7);
     const counters = guarded && draw.chance(0.5) ? names.map((name) => `${name}:fence`) : [];
     const from = draw.pick([1, 34]);
-    const value = registerValue(draw);
-    const marks = names.map(() => (draw.chance(0.7) ? value : registerValue(draw)).slice(0, from - 1));
-    const next = draw.chance(0.7) ? value : registerValue(draw);
+    const value = cellValue(draw);
+    const marks = names.map(() => (draw.chance(0.7) ? value : cellValue(draw)).slice(0, from - 1));
+    const next = draw.chance(0.7) ? value : cellValue(draw);
     const ttl = op === "extend" && draw.chance(0.3) ? 0 : draw.pick(ttls);
     const least = draw.pick([0, 1, 1_700_000_000_000, 1_700_000_900_000, 9_007_199_254_740_000]);
     return {
@@ -70,7 +70,7 @@ const cell: RandomScript = {
     const key = draw.pick(["a", "b", "c", "void"]);
     if (draw.chance(0.3)) return ["DEL", key];
     if (draw.chance(0.3)) return ["SET", `${draw.pick(["a", "b"])}:fence`, draw.pick([1, 1_700_000_500_000])];
-    const other = key === "void" ? draw.pick(["f", "1"]) : registerValue(draw);
+    const other = key === "void" ? draw.pick(["f", "1"]) : cellValue(draw);
     return ["SET", key, other, ...(draw.chance(0.5) ? ["PX", draw.pick(ttls)] : [])];
   },
 };
@@ -96,7 +96,7 @@ const publish: RandomScript = {
   call(draw) {
     const { keys, args } = cell.call(draw);
     const names = keys.slice(0, Number(args[3]));
-    const marks = names.map(() => registerValue(draw).slice(0, Number(args[2]) - 1)).join("");
+    const marks = names.map(() => cellValue(draw).slice(0, Number(args[2]) - 1)).join("");
     const released = ["release", ...args.slice(1, 5), marks, 0, 0];
     const channels = draw.pick([["heard"], ["unheard"], ["heard", "unheard"]]);
     return { keys: keys.slice(0, names.length + 1), args: [...released, ...channels] };
@@ -105,7 +105,7 @@ const publish: RandomScript = {
 };
 
 /** A nonce or a shared mark, and an owner; most of them one of two, so that they often meet. Not all is ASCII. */
-function registerValue(draw: Draw): string {
+function cellValue(draw: Draw): string {
   if (draw.chance(0.6)) return `${draw.pick(nonces.slice(0, 2))}:ann`;
   const mark = draw.chance(0.5) ? draw.pick(nonces) : shared(draw.pick([0, 1, 41, 99_999_999]));
   return mark + draw.pick(["", ":ann", ":bob", ":müller"]);

@@ -37,7 +37,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     names += 1;
     const key = `members:{${names}}`;
     const waiting = `waiting:{${names}}`;
-    const registerOf = (value: string) => ({ keys: [key], value, compareFrom, tombstone: `${key}:${value}` });
+    const cellOf = (value: string) => ({ keys: [key], value, compareFrom, tombstone: `${key}:${value}` });
     const own = { id: "w1", tombstone: `${waiting}:w1`, expiry: 20_000 };
     return {
       key,
@@ -46,10 +46,10 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
       alwaysAnnounced: { key: waiting, own: { ...own, always: true } },
       asReader: { key: waiting },
       acquire: (value: string, ttl = 20_000, announcements?: Announcements) =>
-        acquireMember(call(), registerOf(value), ttl, announcements),
-      extend: (value: string, ttl: number) => extendMember(call(), registerOf(value), ttl),
+        acquireMember(call(), cellOf(value), ttl, announcements),
+      extend: (value: string, ttl: number) => extendMember(call(), cellOf(value), ttl),
       release: (value: string, retention = 0, announcements?: Announcements) =>
-        releaseMember(call(), registerOf(value), { retention, announcements }),
+        releaseMember(call(), cellOf(value), { retention, announcements }),
       deadline: async (value: string) => Number(await store.execute(0, ["ZSCORE", key, value])),
       members: () => store.execute(0, ["ZRANGE", key, "0", "-1"]),
       announcements: () => store.execute(0, ["ZRANGE", waiting, "0", "-1"]),
@@ -239,7 +239,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
 });
 
 describe("a member in virtual time", () => {
-  const registerOf = (value: string) => ({
+  const cellOf = (value: string) => ({
     keys: ["members"],
     value,
     compareFrom,
@@ -253,11 +253,11 @@ describe("a member in virtual time", () => {
     return {
       ...world,
       acquire: (value: string, ttl: number, announcements?: Announcements) =>
-        acquireMember(world.call(), registerOf(value), ttl, announcements),
+        acquireMember(world.call(), cellOf(value), ttl, announcements),
       release: async (value: string, announcements?: Announcements) =>
         (
           await world.run((at) =>
-            releaseMember(at, registerOf(value), { retention: 0, channel: "c", announcements }),
+            releaseMember(at, cellOf(value), { retention: 0, channel: "c", announcements }),
           )
         ).outcome,
     };
