@@ -242,8 +242,9 @@ async function storedInstead(
 ): Promise<StoredResponse | undefined> {
   // The sender only needs to know that the event was handled, and it was.
   if (code === "RESULT_UNAVAILABLE" && rules.webhook) return emptySuccess;
+  // After the handler nothing but the loss of the lease refuses.
   if (!response) return undefined;
-  // After the handler nothing but the loss of the lease refuses. This response is not sent, and must not keep the source of its stream open.
+  // This response is not sent, and must not keep the source of its stream open.
   void response.body?.cancel().catch(() => undefined);
   // The result of the run that took over. Where that has none either, the handler must not run once more.
   const again = runInScopes(rules, { ...run, lock: undefined }, () => Promise.reject(notStored));

@@ -99,7 +99,7 @@ async function readBody(response: Response, cap: number): Promise<Uint8Array | R
  */
 function isStream({ headers }: Response, cap: number): boolean {
   return (
-    /^text\/event-stream\b/i.test(String(headers.get("content-type"))) ||
+    /^text\/event-stream\b/i.test(headers.get("content-type") ?? "") ||
     headers.has("transfer-encoding") ||
     !/^(identity)?$/i.test(headers.get("content-encoding") ?? "") ||
     Number(headers.get("content-length")) > cap

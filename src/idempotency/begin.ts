@@ -55,7 +55,8 @@ export function classifyBegin(answers: BeginAnswers, result: RoundResult, finger
   const state = classifyRecords(others, fingerprint, count);
   if (result === "granted") {
     // A quorum is ours, but the effect of a run that could complete on a minority only has happened nevertheless.
-    const isComplete = state.kind === "replay" || (state as { readonly complete?: boolean }).complete;
+    // Stryker disable next-line ConditionalExpression: no other state has `complete`
+    const isComplete = state.kind === "replay" || (state.kind === "mismatch" && state.complete);
     return isComplete ? state : { kind: "run" };
   }
   if (state.kind !== "split-vote") return state;

@@ -201,12 +201,12 @@ function fieldsOf(
   const record = parseRecord(text);
   if (!record) return { state: text === undefined ? "none" : "corrupt" };
   const { state, fingerprint } = record;
-  const { unstored } = record as Pick<KeyVote, "unstored">;
   const since = state === "pending" ? record.startedAt : record.completedAt;
   return {
     state,
     age: Math.max(0, now - since),
     ...(fingerprint !== noFingerprint && { fingerprint }),
-    ...(unstored && { unstored }),
+    // Stryker disable next-line ConditionalExpression: no other record has `unstored`
+    ...(state === "complete" && record.unstored && { unstored: record.unstored }),
   };
 }
