@@ -96,7 +96,9 @@ export class ChannelStream {
   #draw(waiters: number, name: string | undefined): void {
     const all = shuffled(this.#listeners, this.#random);
     const called = all.filter(({ waiter }) => waiter.name === name);
-    const turns = drawTurns(called.length, waiters, this.#random);
+    // A message that names nobody is counted by streams, which may have any number of waiters.
+    const distance = name === undefined ? waiters : waiters / called.length;
+    const turns = drawTurns(called.length, distance, this.#random);
     called.forEach((listener, position) => {
       listener.onMessage(turns[position]!);
     });

@@ -5,7 +5,10 @@
 export type ChannelEvent =
   /** The subscription stands: every later message arrives. */
   | { readonly kind: "subscribed" }
-  /** Something became free for those of this name. `waiters`: how many draw their turns; 0: each of them asks at once. */
+  /**
+   * Something became free. `waiters`: how many draw their turns, counted by streams where nobody is named; 0: each of those
+   * of this name asks at once.
+   */
   | { readonly kind: "released"; readonly waiters: number; readonly name: string | undefined };
 
 /** The longest line that is kept, in characters: a channel of 1 024 characters, encoded, and more. */

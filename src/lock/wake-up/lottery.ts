@@ -3,15 +3,15 @@ const askers = 4;
 
 /**
  * The turns of one stream's waiters after a message. Without a lottery all would ask at once: a herd, of which one is
- * granted.
+ * granted. Together, the turns of all streams are spread evenly, about one a slot.
  *
  * @param waiters how many wait on this stream
- * @param subscribers how many streams the message went to
+ * @param distance from one turn of this stream to the next, in slots: how many others there are for each of its turns
  * @param random a number in [0, 1)
- * @returns a turn for each, in slots: those of all streams are spread evenly, about one a slot
+ * @returns a turn for each, in slots
  */
-export function drawTurns(waiters: number, subscribers: number, random: () => number): number[] {
-  return Array.from({ length: waiters }, (_, position) => (position + random()) * subscribers);
+export function drawTurns(waiters: number, distance: number, random: () => number): number[] {
+  return Array.from({ length: waiters }, (_, position) => (position + random()) * distance);
 }
 
 /** When a waiter asks after a message, in ms from then; Infinity: it does not. */

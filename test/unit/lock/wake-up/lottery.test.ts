@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { drawTurns, shuffled, timesToAsk } from "../../../../src/lock/wake-up/lottery.ts";
 
 describe("drawTurns", () => {
-  it("spreads the waiters of a stream over the turns, one per as many slots as there are streams", () => {
+  it("spreads the waiters of a stream over the turns, at the distance given", () => {
     expect(drawTurns(3, 1, () => 0)).toEqual([0, 1, 2]);
     expect(drawTurns(3, 1, () => 0.5)).toEqual([0.5, 1.5, 2.5]);
     expect(drawTurns(2, 10, () => 0.25)).toEqual([2.5, 12.5]);
