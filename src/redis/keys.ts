@@ -41,11 +41,11 @@ export interface StoredKey {
  * parseKey("redlock:lock:{invoice:42}"); // { prefix: "redlock", kind: "lock", resource: "invoice:42", … }
  */
 export function parseKey(key: string): StoredKey | undefined {
-  // A tombstone has a name behind that of the resource.
-  const named = key.replace(/^([^{}]*:void:\{.*):\w+$/s, "$1");
-  const match = /^([^{}]*?):(?:slot:(\d+)|([a-z-]+)):\{([^}]+)\}(?::(.*))?$/s.exec(named);
+  const match = /^([^{}]*?):(?:slot:(\d+)|([a-z-]+)):\{([^}]+)\}(:.*)?$/s.exec(key);
   if (!match) return undefined;
-  const [, prefix = "", slot, kind = "slot", tag = "", rest] = match;
-  const resource = rest ?? tag.replaceAll(/%25|%7D/g, decodeURIComponent);
-  return { key, prefix, kind, resource, ...(slot && { slot: Number(slot) }) };
+  const [, prefix, slot, kind = "slot", tag, rest = ""] = match;
+  // A tombstone has a name behind that of the resource.
+  const named = kind === "void" ? rest.replace(/:\w+$/, "") : rest;
+  const resource = named.slice(1) || tag!.replaceAll(/%25|%7D/g, decodeURIComponent);
+  return { key, prefix: prefix!, kind, resource, ...(slot && { slot: Number(slot) }) };
 }
