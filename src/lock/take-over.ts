@@ -19,9 +19,9 @@ export class TakeOver {
   #round: Round<Answer> | undefined;
   #isOver = false;
 
-  constructor(request: LockRequest) {
+  constructor(request: LockRequest & { readonly earlier: readonly string[] }) {
     this.#request = request;
-    this.#earlier = request.earlier ?? [];
+    this.#earlier = request.earlier;
   }
 
   /** The nonces of earlier handles that the next one needs: of the first, whose tombstone it is, and what may be stored. */
@@ -90,25 +90,18 @@ interface Undoing {
  */
 export function isSplit(answers: Round<CellAnswer | Answer>["answers"]): boolean {
   const quorum = quorumOf(answers.length);
-  const others = answers.flatMap((answer) =>
-    answer?.outcome === "lost" ? ["other" in answer && answer.other ? answer.other : ""] : [],
-  );
-  const most = Math.max(
-    0,
-    ...others.map((other) => (other ? others.filter((one) => one === other).length : 0)),
-  );
-  const gone = others.filter((other) => !other).length;
-  return most > 0 && most < quorum && gone <= answers.length - quorum;
+  const lost = answers.filter((answer): answer is CellAnswer => answer?.outcome === "lost");
+  const others = lost.flatMap(({ other }) => other || []);
+  const gone = lost.length - others.length;
+  const hasQuorum = (other: string) => others.filter((one) => one === other).length >= quorum;
+  return others.length > 0 && !others.some(hasQuorum) && gone <= answers.length - quorum;
 }
 
 /** On one value after another, until one is there. */
 async function performOnOne(cells: readonly Cell[], operation: Operation): Promise<CellAnswer> {
-  let answer: CellAnswer = { outcome: "lost" };
-  for (const cell of cells) {
-    answer = await operation(cell);
-    if (answer.outcome === "granted") break;
-  }
-  return answer;
+  const [cell, ...others] = cells;
+  const answer = await operation(cell!);
+  return answer.outcome === "granted" || !others.length ? answer : performOnOne(others, operation);
 }
 
 /** On all values that may be there, at once: granted, if it is granted for one of them. */
