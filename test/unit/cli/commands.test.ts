@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
-import { runCommand } from "../../../src/cli/run-command.ts";
+import { runCommand } from "../../../src/cli/commands.ts";
 import { Idempotency, inspectKey, singleFlight } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, httpEndpoint, Redlock } from "../../../src/index.ts";
 import { CountDownLatch, Semaphore } from "../../../src/sync/index.ts";
