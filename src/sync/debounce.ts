@@ -10,7 +10,7 @@ import { type CellAnswer, release } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
-import { announceScript } from "./announce.lua.ts";
+import { debounceScript } from "./debounce.lua.ts";
 import { checkName, syncSettings, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
 import { itemsOf } from "./internal/reply.ts";
 
@@ -162,7 +162,7 @@ async function announceOne(
   text: string,
   ttl: number,
 ): Promise<CellAnswer> {
-  const reply = await runScript(call, announceScript, [key], [text, ttl]);
+  const reply = await runScript(call, debounceScript, [key], [text, ttl]);
   const [echo, other] = itemsOf(reply);
   if (echo === text) return { outcome: "granted" };
   if (echo === 0 && sequenceIn(other)) return { outcome: "held", other: String(other) };

@@ -1,7 +1,7 @@
-import { announceTwin } from "./announce-twin.ts";
 import { arrivalTwin } from "./arrival-twin.ts";
 import { cellTwin } from "./cell-twin.ts";
 import { claimTwin } from "./claim-twin.ts";
+import { debounceTwin } from "./debounce-twin.ts";
 import { freeSynchronizerTwin } from "./free-synchronizer-twin.ts";
 import { freeTwin } from "./free-twin.ts";
 import { intervalTwin } from "./interval-twin.ts";
@@ -15,7 +15,7 @@ import type { Twin } from "./twin.ts";
 /** The twins of all scripts, by the SHA-1 of the script that each replaces. */
 export const twins: ReadonlyMap<string, Twin> = new Map(
   [
-    announceTwin,
+    debounceTwin,
     arrivalTwin,
     cellTwin,
     claimTwin,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/index.ts";
 import type { Script } from "../../../src/redis/script.ts";
-import { announceScript } from "../../../src/sync/announce.lua.ts";
+import { debounceScript } from "../../../src/sync/debounce.lua.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -169,7 +169,7 @@ describe("once", () => {
 
 describe("debounce", () => {
   test("does not run the pending call, and remembers that as long as the call would have been", async () => {
-    const { runtime, client, each } = newWorld(announceScript);
+    const { runtime, client, each } = newWorld(debounceScript);
     const pending = watch(debounce(client().redlock, "n", { window: 100, ttl: 5_000 }, unreachable));
     await runtime.advance(60);
     const operator = client();
@@ -187,7 +187,7 @@ describe("debounce", () => {
   });
 
   test("runs a call that came meanwhile: it has superseded what was to be freed", async () => {
-    const { runtime, client, each } = newWorld(announceScript);
+    const { runtime, client, each } = newWorld(debounceScript);
     watch(debounce(client().redlock, "n", { window: 1_000 }, unreachable));
     await runtime.advance(500);
     const operator = client();

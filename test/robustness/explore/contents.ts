@@ -5,7 +5,7 @@ import { cellScript } from "../../../src/redis/cell.lua.ts";
 import { claimScript } from "../../../src/redis/claim.lua.ts";
 import { peekScript } from "../../../src/redis/peek.lua.ts";
 import { shaOf, textOf } from "../../../src/redis/script.ts";
-import { announceScript } from "../../../src/sync/announce.lua.ts";
+import { debounceScript } from "../../../src/sync/debounce.lua.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
 import { memberScript } from "../../../src/sync/internal/member.lua.ts";
@@ -40,7 +40,7 @@ const scripts = [
   queueScript,
   arrivalScript,
   intervalScript,
-  announceScript,
+  debounceScript,
 ];
 
 /** The text at a key; undefined: there is nothing, or no text. */

@@ -79,7 +79,7 @@ export const worldMutants: readonly Mutant[] = [
   {
     name: "a short announcement cuts a long one",
     breaks: "a call with a shorter ttl makes the endpoint forget too early which call was the last",
-    patches: [patch("sync/announce.lua", 'math.max(ttl, redis.call("PTTL", KEYS[1]))', "ARGV[2]")],
+    patches: [patch("sync/debounce.lua", 'math.max(ttl, redis.call("PTTL", KEYS[1]))', "ARGV[2]")],
     noticedBy: ["validity is honest"],
   },
   {

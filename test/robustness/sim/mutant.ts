@@ -43,7 +43,7 @@ export const twoHolders: readonly Invariant[] = [
 export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolean {
   if (only) return theme === only;
   const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
-  if (areIn("sync/debounce.ts") || areIn("sync/announce.lua")) return theme === "debounce";
+  if (areIn("sync/debounce.")) return theme === "debounce";
   if (areIn("lock/wake-up/")) return theme === "wake-ups";
   if (areIn("sync/")) return !["locks", "operators", "locked-runs", "wake-ups", "debounce"].includes(theme);
   return theme === "operators" || !operated.some(areIn);

@@ -3,7 +3,7 @@ import { freeScript } from "../../../src/lock/free.lua.ts";
 import { claimScript } from "../../../src/redis/claim.lua.ts";
 import { peekScript } from "../../../src/redis/peek.lua.ts";
 import type { Script } from "../../../src/redis/script.ts";
-import { announceScript } from "../../../src/sync/announce.lua.ts";
+import { debounceScript } from "../../../src/sync/debounce.lua.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
 import { memberScript } from "../../../src/sync/internal/member.lua.ts";
@@ -85,7 +85,7 @@ export function readRequest(command: Command): Request {
   if (isScript(words[1]!, arrivalScript)) return readArrival(names, args);
   if (isScript(words[1]!, queueScript)) return readTicket(names, args);
   if (isScript(words[1]!, intervalScript)) return readInterval(names, args);
-  if (isScript(words[1]!, announceScript)) return readAnnouncement(names, args);
+  if (isScript(words[1]!, debounceScript)) return readAnnouncement(names, args);
   const [operation, value = "", from, keyCount, ttl, next] = args;
   const request: Request = {
     operation: operation as Request["operation"],

@@ -4,7 +4,7 @@ import { cellScript } from "../../../src/redis/cell.lua.ts";
 import { claimScript } from "../../../src/redis/claim.lua.ts";
 import { peekScript } from "../../../src/redis/peek.lua.ts";
 import type { Script } from "../../../src/redis/script.ts";
-import { announceScript } from "../../../src/sync/announce.lua.ts";
+import { debounceScript } from "../../../src/sync/debounce.lua.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
 import { freeSynchronizerScript } from "../../../src/sync/internal/free-synchronizer.lua.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
@@ -254,8 +254,8 @@ const queue: RandomScript = {
 };
 
 const announce: RandomScript = {
-  name: "announceScript",
-  script: announceScript,
+  name: "debounceScript",
+  script: debounceScript,
   call(draw) {
     const announced = `${draw.integer(1, 40)}`.padStart(16, "0") + draw.pick(["ta", "tb"]);
     return { keys: ["debounce"], args: [announced, draw.pick(ttls)] };

@@ -1,7 +1,7 @@
-// Generated from announce.lua by `npm run scripts`. Change it there.
+// Generated from debounce.lua by `npm run scripts`. Change it there.
 import type { Script } from "../redis/script.ts";
 
-export const announceScript: Script = {
+export const debounceScript: Script = {
   source: `local call, ttl = ARGV[1], tonumber(ARGV[2])
 local found = redis.call("GET", KEYS[1])
 if found and found > call then return {0, found} end
