@@ -1,15 +1,15 @@
-import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
-import { QuorumError } from "../../errors.ts";
-import type { LockClient, Settings } from "../../lock/options.ts";
-import { runRound } from "../../quorum/round.ts";
-import { type Answer, quorumOf } from "../../quorum/tally.ts";
-import { keyOf } from "../../redis/keys.ts";
-import { runScript, unexpectedReply } from "../../redis/script.ts";
-import { randomToken } from "../../runtime.ts";
-import { defaultTtl } from "./arrivals.ts";
-import { freeSynchronizerScript } from "./free-synchronizer.lua.ts";
-import { checkName, checkSyncNames, type SyncOptions, syncSettings } from "./hold.ts";
-import { isInteger, itemsOf } from "./reply.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import { QuorumError } from "../errors.ts";
+import type { LockClient, Settings } from "../lock/options.ts";
+import { runRound } from "../quorum/round.ts";
+import { type Answer, quorumOf } from "../quorum/tally.ts";
+import { keyOf } from "../redis/keys.ts";
+import { runScript, unexpectedReply } from "../redis/script.ts";
+import { randomToken } from "../runtime.ts";
+import { defaultTtl } from "./internal/arrivals.ts";
+import { freeSynchronizerScript } from "./internal/free-synchronizer.lua.ts";
+import { checkName, checkSyncNames, type SyncOptions, syncSettings } from "./internal/hold.ts";
+import { isInteger, itemsOf } from "./internal/reply.ts";
 
 /** The kind of a synchronizer: the name that it is imported by. */
 export type SynchronizerKind =
