@@ -3,12 +3,11 @@ import { describe, expect, test } from "vitest";
 import { type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
-import { leastOptions, makerOf, moreSenders } from "../../unit/webhooks/more-senders.ts";
-import { at, type Delivery, senders as firstSenders, url } from "../../unit/webhooks/senders.ts";
+import { at, type Delivery, leastOptions, makerOf, url } from "../../unit/webhooks/sender.ts";
+import { senders } from "../../unit/webhooks/senders.ts";
 import { everythingOf, expectMisuse } from "./messages.ts";
 import { anything } from "./values.ts";
 
-const senders = { ...firstSenders, ...moreSenders };
 const now = () => at;
 
 /** Headers that no signature covers. */

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type HubSpotOptions, hubspot } from "../../../src/webhooks/index.ts";
 import { idOf, outcome } from "./outcome.ts";
-import { hash } from "./senders.ts";
+import { hash } from "./sender.ts";
 
 const secret = "39ad4b5c-a4cf-4a4b-8f2a-000000000000";
 const at = 1_763_714_567_890;

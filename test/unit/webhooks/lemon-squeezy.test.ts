@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { lemonSqueezy } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
-import { hash } from "./senders.ts";
+import { hash } from "./sender.ts";
 
 describe("lemonSqueezy", () => {
   it("accepts what the page on signing says, and takes neither event nor id from a header", async () => {

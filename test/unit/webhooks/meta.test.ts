@@ -2,7 +2,7 @@ import { sign } from "@octokit/webhooks-methods";
 import { describe, expect, it } from "vitest";
 import { constantTimeEqual, meta, metaChallenge } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
-import { bytes, hash } from "./senders.ts";
+import { bytes, hash } from "./sender.ts";
 
 const secret = "app secret of Meta".replaceAll(" ", "-");
 // Meta escapes what is not ASCII, and signs what it sends.

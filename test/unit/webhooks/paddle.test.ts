@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type PaddleOptions, paddle } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
-import { hmac } from "./senders.ts";
+import { hmac } from "./sender.ts";
 
 // A signature that Webhooks.isSignatureValid of @paddle/paddle-node-sdk 3.10.0 accepts.
 const secret = "pdl_ntfset_01hz_abcdefghijklmnop";

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { isRedlockError } from "../../../src/errors.ts";
 import { type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
-import { leastOptions, makerOf, moreSenders } from "./more-senders.ts";
-import { at, bytes, type Delivery, senders, url } from "./senders.ts";
+import { at, bytes, type Delivery, leastOptions, makerOf, url } from "./sender.ts";
+import { senders } from "./senders.ts";
 
 // What all providers have in common. What is specific to one is tested in its own file.
 
@@ -29,7 +29,7 @@ async function refusal(provider: WebhookProvider, delivery: Delivery): Promise<W
 
 const now = () => at;
 
-describe.each(Object.entries({ ...senders, ...moreSenders }))("%s", (title, sender) => {
+describe.each(Object.entries(senders))("%s", (title, sender) => {
   const [secret, other] = sender.secrets;
   const provider = sender.make(secret, { now });
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type QStashOptions, qstash } from "../../../src/webhooks/index.ts";
-import { claimsOf, jwtOf } from "./more-senders.ts";
 import { outcome } from "./outcome.ts";
-import { hash } from "./senders.ts";
+import { claimsOf, hash, jwtOf } from "./sender.ts";
 
 const seconds = 1_763_714_567;
 const secret = "sig_5qHK4xHkGkVYyGyrzW6FjTLb3zCN";

@@ -1,60 +1,53 @@
-import { createHash, createHmac, generateKeyPairSync, sign as signBytes } from "node:crypto";
+import { generateKeyPairSync, sign as signBytes } from "node:crypto";
 import {
   discord,
   github,
+  hubspot,
+  lemonSqueezy,
   linear,
+  meta,
+  paddle,
+  qstash,
+  sendgrid,
   shopify,
   slack,
+  square,
   standardWebhooks,
   stripe,
-  type ToleranceOptions,
-  type WebhookProvider,
+  twilio,
+  twitch,
+  zoom,
 } from "../../../src/webhooks/index.ts";
+import {
+  at,
+  bytes,
+  claimsOf,
+  hash,
+  hmac,
+  jwtOf,
+  named,
+  type Sender,
+  secondsOf,
+  url,
+  whole,
+} from "./sender.ts";
 
 // How each sender signs, for the tests of what all providers have in common.
 
-/** Where the deliveries are sent to; some senders sign it. */
-export const url = "https://example.com/hooks";
-export const at = 1_763_714_567_890;
-export const bytes = (text: string) => new TextEncoder().encode(text);
-export const hmac = (secret: string | Uint8Array, content: string | Uint8Array, algorithm = "sha256") =>
-  createHmac(algorithm, secret).update(content);
-
-export const hash = (text: string) => createHash("sha256").update(text).digest("hex");
-
-export interface Delivery {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array<ArrayBuffer>;
-}
-
-/** The options that providers accept whose senders sign no time. */
-export const named = ({ name }: { readonly name?: string } = {}) => (name === undefined ? {} : { name });
-
-export interface Sender {
-  make(secret: string | readonly string[], options?: ToleranceOptions & { name?: string }): WebhookProvider;
-  /** Two valid secrets, and values that set-up refuses. */
-  readonly secrets: readonly [string, string];
-  readonly badSecrets: readonly string[];
-  /** Signs an event that happened at `time`, with one of the secrets. */
-  sign(secret: string, time?: number, text?: string): Delivery;
-  /** The header with the signature, and malformed values of it. */
-  readonly signatureHeader: string;
-  readonly malformed: readonly string[];
-  /** In ms; undefined where no time is signed or none is checked by default. */
-  readonly tolerance: number | undefined;
-  readonly takesTolerance: boolean;
-  /** How long the sender lets a delivery be accepted, in ms, besides the tolerance. Default 0. */
-  readonly lifetime?: number;
-  /** The event that is signed, as verified. */
-  readonly verified: Readonly<Record<string, unknown>>;
-}
-
-const pairs = [generateKeyPairSync("ed25519"), generateKeyPairSync("ed25519")];
-const publicKeys = pairs.map(({ publicKey }) =>
+const ed25519Pairs = [generateKeyPairSync("ed25519"), generateKeyPairSync("ed25519")];
+const ed25519Keys = ed25519Pairs.map(({ publicKey }) =>
   publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex"),
 );
-export const whole = Math.floor(at / 1_000) * 1_000;
-export const secondsOf = (time: number) => String(Math.floor(time / 1_000));
+const p256Pairs = [1, 2].map(() => generateKeyPairSync("ec", { namedCurve: "P-256" }));
+const p256Keys = p256Pairs.map(({ publicKey }) =>
+  publicKey.export({ format: "der", type: "spki" }).toString("base64"),
+);
+const p384 = generateKeyPairSync("ec", { namedCurve: "P-384" }).publicKey;
+const generated = {
+  secrets: ["0123456789abcdef", "fedcba9876543210"],
+  badSecrets: ["", "0123456789abcdef\n"],
+} as const;
+const noTime = { tolerance: undefined, takesTolerance: false };
 
 export const senders: Record<string, Sender> = {
   github: {
@@ -158,7 +151,7 @@ export const senders: Record<string, Sender> = {
   },
   discord: {
     make: (publicKey, options) => discord({ publicKey, ...options }),
-    secrets: [publicKeys[0]!, publicKeys[1]!],
+    secrets: [ed25519Keys[0]!, ed25519Keys[1]!],
     badSecrets: [
       "",
       ...[62, 63, 65, 66].map((digits) => "0".repeat(digits)),
@@ -166,7 +159,7 @@ export const senders: Record<string, Sender> = {
       `${"0".repeat(64)}\n`,
     ],
     sign(publicKey, time = at, text = '{"type":2,"id":"1234567890"}') {
-      const { privateKey } = pairs[publicKeys.indexOf(publicKey)]!;
+      const { privateKey } = ed25519Pairs[ed25519Keys.indexOf(publicKey)]!;
       const seconds = secondsOf(time);
       const signature = signBytes(null, Buffer.from(seconds + text), privateKey).toString("hex");
       const headers = { "x-signature-ed25519": signature, "x-signature-timestamp": seconds };
@@ -177,5 +170,182 @@ export const senders: Record<string, Sender> = {
     tolerance: undefined,
     takesTolerance: true,
     verified: { id: "1234567890", timestamp: whole, idSigned: true },
+  },
+  meta: {
+    make: (secret, options) => meta({ secret, ...named(options) }),
+    ...generated,
+    sign(secret, _time, text = "{}") {
+      const signature = `sha256=${hmac(secret, text).digest("hex")}`;
+      return { headers: { "x-hub-signature-256": signature }, body: bytes(text) };
+    },
+    signatureHeader: "x-hub-signature-256",
+    malformed: ["sha256=", "0".repeat(64), `sha1=${"0".repeat(40)}`],
+    ...noTime,
+    verified: { id: hash("{}"), idSigned: true },
+  },
+  "lemon squeezy": {
+    make: (secret, options) => lemonSqueezy({ secret, ...named(options) }),
+    secrets: ["any text", "another text"],
+    badSecrets: [""],
+    sign: (secret, _time, text = "{}") => ({
+      headers: { "x-signature": hmac(secret, text).digest("hex") },
+      body: bytes(text),
+    }),
+    signatureHeader: "x-signature",
+    malformed: ["00", `sha256=${"0".repeat(64)}`, "A".repeat(64)],
+    ...noTime,
+    verified: { id: hash("{}"), idSigned: true },
+  },
+  paddle: {
+    make: (secret, options) => paddle({ secret, ...options }),
+    ...generated,
+    sign(secret, time = at, text = '{"event_id":"evt_1","notification_id":"ntf_1"}') {
+      const seconds = secondsOf(time);
+      const signature = `ts=${seconds};h1=${hmac(secret, `${seconds}:${text}`).digest("hex")}`;
+      return { headers: { "paddle-signature": signature }, body: bytes(text) };
+    },
+    signatureHeader: "paddle-signature",
+    malformed: [
+      "ts=1763714567",
+      `h1=${"0".repeat(64)}`,
+      `ts=x;h1=${"0".repeat(64)}`,
+      `ts=1763714567,h1=${"0".repeat(64)}`,
+    ],
+    tolerance: 5_000,
+    takesTolerance: true,
+    verified: { id: "evt_1", timestamp: whole, idSigned: true },
+  },
+  square: {
+    make: (secret, options) => square({ secret, url, ...named(options) }),
+    ...generated,
+    sign: (secret, _time, text = '{"event_id":"sq-1"}') => ({
+      headers: { "x-square-hmacsha256-signature": hmac(secret, url + text).digest("base64") },
+      body: bytes(text),
+    }),
+    signatureHeader: "x-square-hmacsha256-signature",
+    malformed: ["AAAA", "0".repeat(64), `${"A".repeat(42)}B=`],
+    ...noTime,
+    verified: { id: "sq-1", idSigned: true },
+  },
+  twilio: {
+    make: (secret, options) => twilio({ secret, ...named(options) }),
+    ...generated,
+    sign(secret, _time, text = "MessageSid=SM1&Body=hi") {
+      // As Twilio's package joins them: in order, each once.
+      const given = new URLSearchParams(`&${text}`);
+      const fields = [...new Set(given.keys())]
+        .sort()
+        .flatMap((name) => [...new Set(given.getAll(name))].sort().map((value) => name + value))
+        .join("");
+      const signature = Buffer.from(hmac(secret, url + fields, "sha1").digest()).toString("base64");
+      const headers = { "x-twilio-signature": signature, "i-twilio-idempotency-token": "t-1" };
+      return { headers, body: bytes(text) };
+    },
+    signatureHeader: "x-twilio-signature",
+    malformed: ["AAAA", Buffer.alloc(32).toString("base64"), "0".repeat(40)],
+    ...noTime,
+    verified: { id: hash(`${url}BodyhiMessageSidSM1`), deliveryId: "t-1", idSigned: true },
+  },
+  hubspot: {
+    make: (secret, options) => hubspot({ secret, ...options }),
+    ...generated,
+    sign(secret, time = at, text = '[{"eventId":7,"attemptNumber":0}]') {
+      const signature = hmac(secret, `POST${url}${text}${time}`).digest("base64");
+      const headers = { "x-hubspot-signature-v3": signature, "x-hubspot-request-timestamp": String(time) };
+      return { headers, body: bytes(text) };
+    },
+    signatureHeader: "x-hubspot-signature-v3",
+    malformed: ["AAAA", "0".repeat(64), `${"A".repeat(42)}B=`],
+    tolerance: 300_000,
+    takesTolerance: true,
+    verified: { id: hash(`POST${url}[{"eventId":7,}]`), timestamp: at, idSigned: true },
+  },
+  zoom: {
+    make: (secret, options) => zoom({ secret, ...options }),
+    ...generated,
+    sign(secret, time = at, text = '{"event":"meeting.started"}') {
+      const seconds = secondsOf(time);
+      const signature = `v0=${hmac(secret, `v0:${seconds}:${text}`).digest("hex")}`;
+      const headers = {
+        "x-zm-signature": signature,
+        "x-zm-request-timestamp": seconds,
+        "x-zm-trackingid": "z-1",
+      };
+      return { headers, body: bytes(text) };
+    },
+    signatureHeader: "x-zm-signature",
+    malformed: ["v0=", "0".repeat(64), `v1=${"0".repeat(64)}`],
+    tolerance: 300_000,
+    takesTolerance: true,
+    verified: {
+      id: hash('{"event":"meeting.started"}'),
+      timestamp: whole,
+      deliveryId: "z-1",
+      idSigned: true,
+    },
+  },
+  twitch: {
+    make: (secret, options) => twitch({ secret, ...options }),
+    secrets: ["s3cre77890ab", "another secret"],
+    badSecrets: ["", "too short", "x".repeat(101), "s3cre77890ab\n", "gehëimnis1234"],
+    sign(secret, time = at, text = '{"event":{}}') {
+      const signedAt = new Date(time).toISOString().replace("Z", "626Z");
+      const headers = {
+        "twitch-eventsub-message-id": "tw-1",
+        "twitch-eventsub-message-timestamp": signedAt,
+        "twitch-eventsub-message-signature": `sha256=${hmac(secret, `tw-1${signedAt}${text}`).digest("hex")}`,
+      };
+      return { headers, body: bytes(text) };
+    },
+    signatureHeader: "twitch-eventsub-message-signature",
+    malformed: ["sha256=", "0".repeat(64), `sha1=${"0".repeat(40)}`],
+    tolerance: 600_000,
+    takesTolerance: true,
+    verified: { id: "tw-1", timestamp: at, idSigned: true },
+  },
+  qstash: {
+    make: (secret, options) => qstash({ secret, id: "header", ...options }),
+    ...generated,
+    sign(secret, time = at, text = "{}") {
+      const signature = jwtOf(secret, claimsOf(text, Number(secondsOf(time))));
+      return {
+        headers: { "upstash-signature": signature, "upstash-message-id": "msg_1" },
+        body: bytes(text),
+      };
+    },
+    signatureHeader: "upstash-signature",
+    malformed: ["a.b", "a.b.c.d", "..", "e30.e30.", "e30..AAAA", "e30=.e30=.AAAA", "e3/.e30.AAAA"],
+    tolerance: 10_000,
+    takesTolerance: true,
+    lifetime: 300_000,
+    verified: { id: "msg_1", timestamp: whole, deliveryId: "msg_1", idSigned: false },
+  },
+  sendgrid: {
+    make: (publicKey, options) => sendgrid({ publicKey, ...options }),
+    secrets: [p256Keys[0]!, p256Keys[1]!],
+    badSecrets: [
+      "",
+      "no key",
+      p256Keys[0]!.slice(4),
+      p256Keys[0]!.slice(0, -8),
+      Buffer.from(`${Buffer.from(p256Keys[0]!, "base64").toString("latin1")}x`, "latin1").toString("base64"),
+      p384.export({ format: "der", type: "spki" }).toString("base64"),
+      generateKeyPairSync("ed25519").publicKey.export({ format: "der", type: "spki" }).toString("base64"),
+    ],
+    sign(publicKey, time = at, text = "[{}]\r\n") {
+      const { privateKey } = p256Pairs[p256Keys.indexOf(publicKey)]!;
+      const seconds = secondsOf(time);
+      const signature = signBytes("sha256", Buffer.from(seconds + text), privateKey).toString("base64");
+      const headers = {
+        "x-twilio-email-event-webhook-signature": signature,
+        "x-twilio-email-event-webhook-timestamp": seconds,
+      };
+      return { headers, body: bytes(text) };
+    },
+    signatureHeader: "x-twilio-email-event-webhook-signature",
+    malformed: ["AAAA", "0".repeat(64), Buffer.alloc(64, 1).toString("base64")],
+    tolerance: undefined,
+    takesTolerance: true,
+    verified: { id: hash("[{}]\r\n"), timestamp: whole, idSigned: true },
   },
 };

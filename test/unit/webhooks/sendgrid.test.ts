@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { decodeDer, decodePublicKey, secretTag, sendgrid } from "../../../src/webhooks/index.ts";
 import { seeded } from "../../support/seeded.ts";
 import { outcome } from "./outcome.ts";
-import { hash } from "./senders.ts";
+import { hash } from "./sender.ts";
 
 // The example of @sendgrid/eventwebhook 8.0.0's tests.
 const publicKey =

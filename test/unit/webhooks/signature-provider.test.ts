@@ -19,7 +19,7 @@ import {
   WebhookVerificationError,
 } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
-import { bytes, hash } from "./senders.ts";
+import { bytes, hash } from "./sender.ts";
 
 const seconds = 1_763_714_567;
 const at = seconds * 1_000;

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type SquareOptions, square } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
-import { hash } from "./senders.ts";
+import { hash } from "./sender.ts";
 
 const secret = "asdf1234";
 const url = "https://example.com/webhook";

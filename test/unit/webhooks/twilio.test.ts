@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type TwilioOptions, twilio } from "../../../src/webhooks/index.ts";
 import { idOf, outcome } from "./outcome.ts";
-import { hash } from "./senders.ts";
+import { hash } from "./sender.ts";
 
 const secret = "12345";
 const url = "https://mycompany.com/myapp.php?foo=1&bar=2";

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { zoom, zoomChallenge } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
-import { bytes, hash } from "./senders.ts";
+import { bytes, hash } from "./sender.ts";
 
 // Signed as isEventVerified and hashUrlValidationEvent of @zoom/rivet 0.4.0 do it.
 const secret = "qlb5CvrHSAm9zI7EX2U6tA";
