@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { hyperLogLogs, positions } from "./geo-arbitrary.ts";
-import { bits, groupsOfStreams, streams } from "./stream-arbitrary.ts";
+import { positions } from "./geo-arbitrary.ts";
+import { groupsOfStreams, streams } from "./stream-arbitrary.ts";
 import { type Command, command, field, index, integer, key, optional, some, value, word } from "./words.ts";
 
 const float = fc.oneof(
@@ -227,6 +227,58 @@ const sortedSets: readonly fc.Arbitrary<Command>[] = [
   command("ZCOUNT", key, bound, bound),
   command("ZPOPMIN", key, optional(index)),
   command("ZINCRBY", key, score, field),
+];
+
+const bitOffset = word(0, 1, 7, 8, 9, 20, -1, "x");
+const fieldType = word("u1", "u8", "i8", "i5", "u63", "i64", "u64", "x8", "u0");
+const fieldOffset = word(0, 3, 8, "#0", "#1", "#2", "x", -1);
+const fieldOperation = fc.oneof<fc.Arbitrary<Command>[]>(
+  fc.tuple(word("GET", "get"), fieldType, fieldOffset),
+  fc.tuple(word("SET"), fieldType, fieldOffset, integer),
+  fc.tuple(word("INCRBY"), fieldType, fieldOffset, integer),
+  fc.tuple(word("OVERFLOW"), word("WRAP", "SAT", "FAIL", "foo")),
+);
+const bitRange = fc.oneof<fc.Arbitrary<Command>[]>(
+  fc.constant([]),
+  fc.tuple(index),
+  fc.tuple(index, index),
+  fc.tuple(index, index, word("BYTE", "bit", "foo")),
+);
+
+/** Commands on bits. */
+const bits: readonly fc.Arbitrary<Command>[] = [
+  command("SET", key, value),
+  command("SETBIT", key, bitOffset, word(0, 1, 1, 2)),
+  command("GETBIT", key, bitOffset),
+  command("BITCOUNT", key, bitRange),
+  command("BITPOS", key, word(0, 1, 2), bitRange),
+  command("BITOP", word("AND", "or", "XOR", "NOT", "foo"), key, key, some(key, 2)),
+  command("BITFIELD", key, some(fieldOperation)),
+  command("BITFIELD_RO", key, some(fieldOperation, 2)),
+];
+
+const manyElements = fc
+  .tuple(key, fc.nat(1000), fc.constantFrom(10, 1_000))
+  .map(
+    ([name, first, count]): Command => [
+      "PFADD",
+      name,
+      ...Array.from({ length: count }, (_, index) => `element ${first + index}`),
+    ],
+  );
+
+/** Commands on HyperLogLogs. Their bytes are not compared: Redis has a shorter form for few elements. */
+const hyperLogLogs: readonly fc.Arbitrary<Command>[] = [
+  command("PFADD", key, some(fc.oneof(value, field))),
+  command("PFADD", key, some(fc.string({ unit: "binary", maxLength: 40 }))),
+  manyElements,
+  command("PFCOUNT", key, some(key, 2)),
+  command("PFCOUNT", key),
+  command("PFMERGE", key, some(key)),
+  command("PEXPIRE", key, word(1_000_000)),
+  command("SET", key, word("HYLL", "v")),
+  command("SADD", key, field),
+  command("DEL", key),
 ];
 
 /** Arbitraries of one command, by group. All commands share three keys, so that they also meet values of other types. */

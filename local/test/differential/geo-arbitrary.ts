@@ -92,27 +92,3 @@ export const positions: readonly fc.Arbitrary<Command>[] = [
   command("SET", key, value),
   command("DEL", key),
 ];
-
-const manyElements = fc
-  .tuple(key, fc.nat(1000), fc.constantFrom(10, 1_000))
-  .map(
-    ([name, first, count]): Command => [
-      "PFADD",
-      name,
-      ...Array.from({ length: count }, (_, index) => `element ${first + index}`),
-    ],
-  );
-
-/** Commands on HyperLogLogs. Their bytes are not compared: Redis has a shorter form for few elements. */
-export const hyperLogLogs: readonly fc.Arbitrary<Command>[] = [
-  command("PFADD", key, some(fc.oneof(value, field))),
-  command("PFADD", key, some(fc.string({ unit: "binary", maxLength: 40 }))),
-  manyElements,
-  command("PFCOUNT", key, some(key, 2)),
-  command("PFCOUNT", key),
-  command("PFMERGE", key, some(key)),
-  command("PEXPIRE", key, word(1_000_000)),
-  command("SET", key, word("HYLL", "v")),
-  command("SADD", key, field),
-  command("DEL", key),
-];

@@ -1,33 +1,5 @@
 import fc from "fast-check";
-import { type Command, command, field, index, integer, key, optional, some, value, word } from "./words.ts";
-
-const bitOffset = word(0, 1, 7, 8, 9, 20, -1, "x");
-const fieldType = word("u1", "u8", "i8", "i5", "u63", "i64", "u64", "x8", "u0");
-const fieldOffset = word(0, 3, 8, "#0", "#1", "#2", "x", -1);
-const fieldOperation = fc.oneof<fc.Arbitrary<Command>[]>(
-  fc.tuple(word("GET", "get"), fieldType, fieldOffset),
-  fc.tuple(word("SET"), fieldType, fieldOffset, integer),
-  fc.tuple(word("INCRBY"), fieldType, fieldOffset, integer),
-  fc.tuple(word("OVERFLOW"), word("WRAP", "SAT", "FAIL", "foo")),
-);
-const bitRange = fc.oneof<fc.Arbitrary<Command>[]>(
-  fc.constant([]),
-  fc.tuple(index),
-  fc.tuple(index, index),
-  fc.tuple(index, index, word("BYTE", "bit", "foo")),
-);
-
-/** Commands on bits. */
-export const bits: readonly fc.Arbitrary<Command>[] = [
-  command("SET", key, value),
-  command("SETBIT", key, bitOffset, word(0, 1, 1, 2)),
-  command("GETBIT", key, bitOffset),
-  command("BITCOUNT", key, bitRange),
-  command("BITPOS", key, word(0, 1, 2), bitRange),
-  command("BITOP", word("AND", "or", "XOR", "NOT", "foo"), key, key, some(key, 2)),
-  command("BITFIELD", key, some(fieldOperation)),
-  command("BITFIELD_RO", key, some(fieldOperation, 2)),
-];
+import { type Command, command, field, index, key, optional, some, value, word } from "./words.ts";
 
 // Without `*`: the servers' clocks differ.
 const newId = word(
