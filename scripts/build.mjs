@@ -28,8 +28,15 @@ function buildRedlockEdge() {
 /** In chunks, with maps, because it contains the libraries that it uses. */
 async function buildRedisRestLocal() {
   rmSync("local/dist", { recursive: true, force: true });
-  const options = { absWorkingDir: project, bundle: true, format: "esm", target: "es2022", sourcemap: true };
-  await build({
+  const options = {
+    absWorkingDir: project,
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    sourcemap: true,
+    metafile: true,
+  };
+  const modules = await build({
     ...options,
     entryPoints: ["index", "memory/index", "cli/main"].map((name) => `local/src/${name}.ts`),
     outbase: "local/src",
@@ -40,12 +47,14 @@ async function buildRedisRestLocal() {
     plugins: [redlockEdgeOutside],
   });
   // The script of its page: one file, which the command reads when a browser asks for it.
-  await build({
+  const page = await build({
     ...options,
     entryPoints: ["local/src/page/browser/main.ts"],
     outfile: "local/dist/cli/page.js",
   });
   leaveOutLibraries("local/dist");
+  const bundles = [modules, page].flatMap(({ metafile }) => Object.values(metafile.outputs));
+  writeFileSync("local/dist/LICENSES.txt", licensesIn(bundles));
   compile("local/tsconfig.build.json", "local/dist");
 }
 
@@ -71,6 +80,25 @@ function leaveOutLibraries(target) {
     );
     writeFileSync(file, JSON.stringify({ ...map, sourcesContent }));
   }
+}
+
+/** The licences of the packages that have code in the bundles, as their authors ask. */
+function licensesIn(bundles) {
+  const sources = bundles.flatMap(({ inputs }) =>
+    Object.keys(inputs).filter((path) => inputs[path].bytesInOutput > 0),
+  );
+  const folders = sources.flatMap((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  return [...new Set(folders)]
+    .sort()
+    .map(licenseOf)
+    .join(`\n${"-".repeat(80)}\n\n`);
+}
+
+function licenseOf(folder) {
+  const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)\b/i.test(entry));
+  if (!file) throw new Error(`${name} is in the bundles, but its licence is not in ${folder}`);
+  return `${name} ${version}\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
 }
 
 function filesOf(folder, ending) {

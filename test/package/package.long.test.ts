@@ -60,7 +60,8 @@ const isBuilt = (path: string) => /^dist\/.*\.(js|js\.map|d\.ts)$/.test(path);
 describe("the packed packages", () => {
   it("contain the build with types, and nothing else", () => {
     for (const { files } of [packed.redlockEdge, packed.redisRestLocal]) {
-      expect(files.filter((path) => !isBuilt(path))).toEqual(["LICENSE", "README.md", "package.json"]);
+      const others = files.filter((path) => !isBuilt(path) && path !== "dist/LICENSES.txt");
+      expect(others).toEqual(["LICENSE", "README.md", "package.json"]);
     }
     expect(scriptsOf(packed.redisRestLocal.files)).toEqual([
       "dist/chunk-*.js",
@@ -78,6 +79,18 @@ describe("the packed packages", () => {
       const { sources, sourcesContent } = JSON.parse(readFileSync(join(local, `${path}.map`), "utf8"));
       const isOwn = (_: unknown, index: number) => !sources[index].includes("node_modules/");
       expect(sourcesContent.filter(isOwn), path).not.toContain(null);
+    }
+  });
+
+  it("contain the licence of each package in the bundles", () => {
+    const sources = packed.redisRestLocal.files
+      .filter((name) => name.endsWith(".js.map"))
+      .flatMap((name) => JSON.parse(readFileSync(join(local, name), "utf8")).sources as string[]);
+    const bundled = sources.flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
+    expect(bundled).toContain("fengari");
+    const licenses = readFileSync(join(local, "dist/LICENSES.txt"), "utf8");
+    for (const name of new Set(bundled)) {
+      expect(licenses).toContain(readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim());
     }
   });
 
