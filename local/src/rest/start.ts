@@ -60,7 +60,7 @@ const optionNames: Readonly<Record<keyof StartOptions, 1>> = {
 export interface LocalEndpoints {
   /** What executes the commands. */
   readonly engine: "redis" | "embedded";
-  readonly endpoints: readonly LocalEndpoint[];
+  readonly endpoints: readonly [LocalEndpoint, ...LocalEndpoint[]];
   /**
    * The environment variables that `endpointsFromEnv` reads: `UPSTASH_REDIS_REST_URL_1`,
    * `UPSTASH_REDIS_REST_TOKEN_1`, and so on. A single endpoint also has them without the number.
@@ -131,7 +131,8 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
   }
   return {
     engine,
-    endpoints,
+    // As many as `count` says, which is at least 1.
+    endpoints: endpoints as [LocalEndpoint, ...LocalEndpoint[]],
     env: () => environment(endpoints),
     close,
     [Symbol.asyncDispose]: close,
