@@ -24,6 +24,7 @@ export function pages(): string[] {
     readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
   return [
     ...readdirSync("."),
+    "local/README.md",
     ...["docs", "local/docs", "worker", "examples", "bench", "scripts"].flatMap(below),
   ]
     .filter((name) => name.endsWith(".md"))

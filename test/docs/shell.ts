@@ -11,6 +11,10 @@ const notRun: readonly (readonly [command: RegExp, why: string])[] = [
   ],
   [/^npx esbuild queue\.ts( --[a-z]+(=[\w.]+)?)+$/, "test/package bundles it with these options"],
   [/^npm install( --save-dev)?( [@a-z0-9./-]+)+$/, "the tests install the packed package instead"],
+  [
+    /^docker (build|run)( --?[\w-]+)*( [\w.:-]+)+$/,
+    "local/test/readme.long.test.ts runs them where Docker is, and the command of the image everywhere",
+  ],
   [/^npx vitest run( \S+)+( -t "[^"]+")?$/, "it would run tests in tests"],
 ];
 

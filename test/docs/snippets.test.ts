@@ -100,10 +100,12 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
     programs: chosen.map(({ path, page, language }) => ({ program: built(path), page, language })),
     endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
   };
+  const [{ url, token }] = local.endpoints;
+  const single = { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token };
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join("test", "docs", "run-programs.mjs"), JSON.stringify(task)],
-    { env: { ...process.env, ...local.env(), ...postgres?.env, ...variables }, timeout: 60_000 },
+    { env: { ...process.env, ...local.env(), ...single, ...postgres?.env, ...variables }, timeout: 60_000 },
   );
   const reports = JSON.parse(stdout.split("\n").at(-1)!) as { printed: string; error?: string }[];
   if (reports.length !== chosen.length) throw new Error(reports.at(-1)?.error);
