@@ -17,8 +17,9 @@ import { queueStrategy } from "./internal/queue.ts";
  * separate from the plain lock of the same name; the queue only decides who may try for it. It has no fence.
  *
  * A waiter that a quorum's worth of endpoints has refused is served before everybody who comes later, as long as it keeps
- * sending requests. One that stops is skipped after its last pause and a `timeout`. The wall clocks of the waiters decide
- * who came first: one whose clock is ahead waits longer by that much.
+ * sending requests. One that stops is skipped after its last pause and a `timeout`; with `wakeUp`, once it does not answer
+ * while the lock is free. The wall clocks of the waiters decide who came first: one whose clock is ahead waits longer by
+ * that much.
  *
  * @example
  * const till = new FairLock(redlock, "till", { ttl: 30_000 });

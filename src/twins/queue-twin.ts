@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "b9712e434ff1802d6f53fd02fc911428fc4e460a",
-    upstash: "24a2bb704c4361312b2af8234aaffc8ae7ed6b71",
+    redis: "21e0a5deb1c326bda2b4fc4fdf334a76180406f1",
+    upstash: "b5b53218a3809294354a1ede1714315d1f375b2e",
   },
   run,
 };
@@ -35,22 +35,34 @@ function run(twin: TwinCall): Reply {
   const now = timeOf(call);
   const { live, ahead, own } = readQueue(queue, ticket, now);
   const acquires = ttl > 0 && holder === null && ahead === 0;
-  if (ttl > 0 && holder === null && ahead > 0 && grace !== undefined) {
-    const first = live.find((waiting) => waiting.ticket === firstOf(live))!;
-    first.until = Math.min(first.until, now + whole(grace));
+  const isFree = ttl > 0 && holder === null && ahead > 0 && grace !== undefined;
+  const before = /\/.*/.exec(queue)?.[0] ?? "";
+  const {
+    mark,
+    calls: called,
+    again,
+  } = isFree
+    ? callOf(before, { ticket, now, grace: whole(grace) })
+    : { mark: before, calls: undefined, again: undefined };
+  if (called === "all") {
+    for (const waiting of live) waiting.until = Math.min(waiting.until, now + whole(grace!));
   }
   if (rollsBack || (ttl > 0 && expiry > 0 && !acquires))
     live.push({ ticket, until: Math.max(own, now + expiry) });
-  const calls = writeQueue({ call, key: keys[1]!, now }, queue, live);
+  const calls = writeQueue({ call, key: keys[1]!, now }, queue, live, acquires ? "" : mark);
   if (acquires) {
     call("SET", keys[0]!, value, "PX", ttl);
     return [value, 0, calls + 1];
   }
   if (rollsBack) return [value, 0, calls + 2];
-  if (ttl > 0) return [0, ahead, calls];
+  if (ttl > 0) {
+    if (called === "all") call("PUBLISH", channel!, "0:all");
+    const spent = called === "first" ? tell(call, channel, live) : Number(called === "all");
+    return [0, ahead, calls + spent, ...(again === undefined ? [] : [again])];
+  }
   call("SET", keys[2]!, 1, "PX", expiry);
   if (holder === value) call("DEL", keys[0]!);
-  const told = holder === null || holder === value ? tell(call, channel, firstOf(live)) : 0;
+  const told = holder === null || holder === value ? tell(call, channel, live) : 0;
   if (holder !== value) return [0, ahead, calls + 1 + told];
   return [value, 0, calls + 2 + told];
 }
@@ -68,19 +80,36 @@ function release(
   const calls = keys.length > 2 ? 2 : 1;
   if (keys.length > 2) call("SET", keys[2]!, isHeld ? "freed" : 1, "PX", expiry);
   if (isHeld) call("DEL", keys[0]!);
-  const told = isHeld || holder === null ? tell(call, args[6], firstOf(ticketsOf(queue))) : 0;
+  const told = isHeld || holder === null ? tell(call, args[6], ticketsOf(queue)) : 0;
   return [isHeld ? value : 0, 0, calls + Number(isHeld) + told];
 }
 
-/** Names the first ticket to those that wait, and returns how many commands that took. */
-function tell(call: TwinCall["call"], channel: string | undefined, first: string | undefined): number {
-  if (channel === undefined || first === undefined) return 0;
-  call("PUBLISH", channel, `0:${first}`);
-  return 1;
+/** What a request does that finds the lock free and others before it. */
+function callOf(
+  mark: string,
+  { ticket, now, grace }: { readonly ticket: string; readonly now: number; readonly grace: number },
+): { mark: string; calls?: "first" | "all"; again: number } {
+  const [, ends = "0", stage, caller] = /(\d+)([a-z])(\w+)/.exec(mark) ?? [];
+  const left = whole(ends) - now;
+  const begin = (calls: "first" | "all", again: number) => ({
+    mark: `/${now + again}${calls[0]}${ticket}`,
+    calls,
+    again,
+  });
+  if (stage === "f" && left <= 0 && left > -grace) return begin("all", grace);
+  if (left <= 0) return begin("first", 500);
+  return { mark, again: caller === ticket ? left : 0 };
 }
 
-const firstOf = (queue: readonly Waiting[]): string | undefined =>
-  queue.map(({ ticket }) => ticket).sort()[0];
+/** Calls the first ticket, and returns how many commands that took. */
+function tell(call: TwinCall["call"], channel: string | undefined, queue: readonly Waiting[]): number {
+  const [first] = queue.map(({ ticket }) => ticket).sort();
+  if (channel === undefined || first === undefined) return 0;
+  const hasOthers = queue.length > 1;
+  const others = hasOthers ? `:${(call("PUBSUB", "NUMSUB", channel) as [string, number])[1]}` : "";
+  call("PUBLISH", channel, `0:${first}${others}`);
+  return hasOthers ? 2 : 1;
+}
 
 interface Waiting {
   readonly ticket: string;
@@ -110,8 +139,10 @@ function writeQueue(
   { call, key, now }: { readonly call: TwinCall["call"]; readonly key: string; readonly now: number },
   before: string,
   live: readonly Waiting[],
+  mark: string,
 ): number {
-  const queue = live.map(({ ticket, until }) => `${ticket}:${until}`).join(",");
+  const tickets = live.map(({ ticket, until }) => `${ticket}:${until}`).join(",");
+  const queue = tickets && tickets + mark;
   if (queue === before) return 2;
   if (queue === "") call("DEL", key);
   else call("SET", key, queue, "PX", Math.max(...live.map(({ until }) => until)) - now);

@@ -2,7 +2,7 @@ import type { Endpoint } from "../../endpoints/endpoint.ts";
 import { subscribeOf } from "../../endpoints/subscribe.ts";
 import { stopwatch } from "../../runtime.ts";
 import { ChannelStream, type StreamListener } from "./channel-stream.ts";
-import { timesToAsk } from "./lottery.ts";
+import { timesToAsk, watchesIn } from "./lottery.ts";
 import {
   type ListenerSettings,
   maxFallbackPoll,
@@ -111,10 +111,10 @@ export class ChannelListener implements WakeUpListener {
     const listener: StreamListener = {
       waiter: this.#waiter,
       onSubscribed: (turn) => this.#note(turn),
-      onMessage: (turn) => {
+      onMessage: (turn, watch) => {
         this.#hasMessage = true;
         this.#asksAgain = 0;
-        this.#note(turn);
+        this.#note(turn, watch);
       },
       onClosed: (wasOpen) => {
         this.#streams.delete(channel);
@@ -139,14 +139,14 @@ export class ChannelListener implements WakeUpListener {
     this.#askAt = Math.min(this.#askAt, this.#elapsed() + turn * this.#slot);
   }
 
-  #note(turn: number): void {
+  #note(turn: number, watch = Infinity): void {
     const now = this.#elapsed();
     // Of several intervals the longest counts, and less with each that is shorter.
     if (this.#toldAt > 0) this.#interval = Math.max(now - this.#toldAt, 0.9 * this.#interval);
     this.#toldAt = now;
     const { turnsIn, substitutesIn } = timesToAsk(turn, this.#slot, this.#interval || Infinity);
     this.#askAt = Math.min(this.#askAt, now + turnsIn);
-    this.#substituteAt = now + substitutesIn;
+    this.#substituteAt = now + Math.min(substitutesIn, watchesIn(watch, this.#slot));
     this.#wake?.();
   }
 

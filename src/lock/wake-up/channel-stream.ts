@@ -1,17 +1,25 @@
 import type { Endpoint } from "../../endpoints/endpoint.ts";
 import { subscribeOf } from "../../endpoints/subscribe.ts";
 import type { Runtime } from "../../runtime.ts";
-import { lineSplitter, parseEvent } from "./events.ts";
+import { type ChannelEvent, lineSplitter, parseEvent } from "./events.ts";
 import { drawTurns, shuffled } from "./lottery.ts";
 import type { Waiter } from "./wake-up.ts";
+
+type Released = Extract<ChannelEvent, { readonly kind: "released" }>;
+
+/** The name that calls every waiter of a channel. */
+const everybody = "all";
 
 /** One waiter of a stream. */
 export interface StreamListener {
   readonly waiter: Waiter;
   /** The subscription stands. A message may have been missed. `turn`: when to ask for that, in slots. */
   onSubscribed(turn: number): void;
-  /** A message came. `turn`: see {@link drawTurns}. */
-  onMessage(turn: number): void;
+  /**
+   * A message came. `turn`: see {@link drawTurns}. `watch`: the turn to look after whether those that it called have come.
+   * Default: others do.
+   */
+  onMessage(turn: number, watch?: number): void;
   /** The stream has ended. `wasOpen`: it had been subscribed. */
   onClosed(wasOpen: boolean): void;
 }
@@ -89,20 +97,25 @@ export class ChannelStream {
         listener.onSubscribed(listener.waiter.firstTurn?.() ?? position);
       });
     }
-    if (event?.kind === "released") this.#draw(event.waiters, event.name);
+    if (event?.kind === "released") this.#draw(event);
   }
 
-  /** Those that a message is for draw their turns; the others only learn that messages come. */
-  #draw(waiters: number, name: string | undefined): void {
+  /** Those that a message is for draw their turns; the others learn that messages come, and who is to watch. */
+  #draw({ waiters, name, streams }: Released): void {
     const all = shuffled(this.#listeners, this.#random);
-    const called = all.filter(({ waiter }) => waiter.name === name);
+    const isCalled = ({ waiter }: StreamListener) => name === everybody || waiter.name === name;
+    const called = all.filter(isCalled);
+    const others = all.filter((listener) => !isCalled(listener));
     // A message that names nobody is counted by streams, which may have any number of waiters.
     const distance = name === undefined ? waiters : waiters / called.length;
     const turns = drawTurns(called.length, distance, this.#random);
     called.forEach((listener, position) => {
       listener.onMessage(turns[position]!);
     });
-    for (const listener of all) if (listener.waiter.name !== name) listener.onMessage(Infinity);
+    const watches = streams ? drawTurns(others.length, streams, this.#random) : [];
+    others.forEach((listener, position) => {
+      listener.onMessage(Infinity, watches[position]);
+    });
   }
 
   #end(): void {

@@ -7,9 +7,14 @@ export type ChannelEvent =
   | { readonly kind: "subscribed" }
   /**
    * Something became free. `waiters`: how many draw their turns, counted by streams where nobody is named; 0: each of those
-   * of this name asks at once.
+   * of this name asks at once. `streams`: how many there are, where others are to look after whether it was taken.
    */
-  | { readonly kind: "released"; readonly waiters: number; readonly name: string | undefined };
+  | {
+      readonly kind: "released";
+      readonly waiters: number;
+      readonly name: string | undefined;
+      readonly streams: number | undefined;
+    };
 
 /** The longest line that is kept, in characters: a channel of 1 024 characters, encoded, and more. */
 const maxLine = 8_192;
@@ -31,15 +36,17 @@ export function lineSplitter(): (text: string) => string[] {
   };
 }
 
-const pattern = /^data: ?(?:(subscribe),[^,]*,.*|message,[^,]*,(\d{1,7})(?::(\w{1,64}))?)$/;
+const pattern = /^data: ?(?:(subscribe),[^,]*,.*|message,[^,]*,(\d{1,7})(?::(\w{1,64})(?::(\d{1,7}))?)?)$/;
 
 /** The event in a line; undefined where it is none that this package has published or asked for. */
 export function parseEvent(line: string): ChannelEvent | undefined {
   const match = pattern.exec(line);
   if (!match) return undefined;
-  const [, subscribe, text, name] = match;
+  const [, subscribe, text, name, streams] = match;
   if (subscribe) return { kind: "subscribed" };
   // Anybody who may publish could have sent anything. At worst it makes a waiter ask.
   const waiters = Number(text);
-  return waiters > 0 || name ? { kind: "released", waiters, name } : undefined;
+  return waiters > 0 || name
+    ? { kind: "released", waiters, name, streams: streams ? Number(streams) : undefined }
+    : undefined;
 }

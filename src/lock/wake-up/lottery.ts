@@ -38,6 +38,21 @@ export function timesToAsk(turn: number, slot: number, interval: number): AskTim
   };
 }
 
+/** ms without a message after which somebody asks whether the one that was called has come. */
+const patience = 750;
+
+/**
+ * When a waiter asks after a message that has called another one, in ms from then, unless the next message comes before:
+ * about four of all waiters at first, and more the longer nobody does, because the streams of the dead may be counted.
+ *
+ * @param watch its turn among those that were not called, in slots
+ * @param slot ms
+ */
+export function watchesIn(watch: number, slot: number): number {
+  const later = Math.max(0, Math.log2(watch / askers)) / 2;
+  return patience * (1 + later) + Math.min(watch, askers) * slot;
+}
+
 /** The same list in random order: Fisher and Yates. */
 export function shuffled<Item>(items: Iterable<Item>, random: () => number): Item[] {
   const list = [...items];

@@ -2,7 +2,6 @@ import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { tombstoneRetention } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
-import { maxFallbackPoll } from "../../lock/wake-up/wake-up.ts";
 import type { Cell, CellAnswer } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
@@ -20,13 +19,16 @@ export interface QueueAnswer extends CellAnswer {
 /** The kind of those that wait, as their channel is named. */
 export const fairWaiter = "fair";
 
+/** In how many ms a living waiter answers a call, at least. A client's timeout may be short. */
+const leastGrace = 1_000;
+
 /** The requests of one ticket. */
 export class QueueRequests {
   readonly lock: string;
   readonly #queue: string;
   readonly #tombstones: string;
   readonly #ticket: string;
-  /** With wake-ups: ms in which a living waiter asks again, and the channel. */
+  /** With wake-ups: ms in which a living waiter answers a call, and the channel. */
   readonly #wakeUp: readonly (string | number)[];
 
   constructor({ prefix, timeout, wakeUp }: Settings, name: string, ticket: string) {
@@ -34,7 +36,8 @@ export class QueueRequests {
     this.#queue = keyOf(prefix, "queue", name);
     this.#tombstones = keyOf(prefix, "void", name);
     this.#ticket = ticket;
-    this.#wakeUp = wakeUp ? [Math.ceil(maxFallbackPoll + timeout), channelOf(prefix, fairWaiter, name)] : [];
+    const grace = Math.ceil(Math.max(leastGrace, timeout));
+    this.#wakeUp = wakeUp ? [grace, channelOf(prefix, fairWaiter, name)] : [];
   }
 
   /** Acquires with this value, and else queues the ticket for `expiry` ms. */
@@ -91,11 +94,11 @@ async function operate(
 ): Promise<QueueAnswer> {
   const [value, , , ttl] = args;
   const reply = await runScript(call, queueScript, keys, args);
-  const [echo, ahead, calls] = itemsOf(reply, 3);
-  if (!isInteger(ahead) || !isInteger(calls) || ahead < 0) throw unexpectedReply();
+  const [echo, ahead, calls, again = 0] = itemsOf(reply, 4);
+  if (!isInteger(ahead) || !isInteger(calls) || !isInteger(again) || ahead < 0) throw unexpectedReply();
   if (echo !== 0 && (echo !== value || ahead > 0)) throw unexpectedReply();
   // What Upstash bills beside the script itself.
   call.cost.commands += calls;
   if (echo === value) return { outcome: "granted", ahead };
-  return { outcome: ttl > 0 ? "held" : "lost", ahead };
+  return { outcome: ttl > 0 ? "held" : "lost", ahead, ...(again > 0 && { retryAfter: again }) };
 }

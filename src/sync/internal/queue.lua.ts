@@ -3,16 +3,22 @@ import type { Script } from "../../redis/script.ts";
 
 export const queueScript: Script = {
   source: `local value, ticket, expiry, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local retention, alive, channel = ARGV[5], ARGV[6], ARGV[7]
+local retention, grace, channel = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 local found = redis.call("MGET", unpack(KEYS))
 local holder, queue, calls = found[1], found[2] or "", 1
 local function tell()
-local first
+local first, count = nil, 0
 for other in string.gmatch(queue, "(%w+):") do
 if not first or other < first then first = other end
+count = count + 1
 end
 if channel and first then
-redis.call("PUBLISH", channel, "0:" .. first)
+local others = ""
+if count > 1 then
+others = ":" .. redis.call("PUBSUB", "NUMSUB", channel)[2]
+calls = calls + 1
+end
+redis.call("PUBLISH", channel, "0:" .. first .. others)
 calls = calls + 1
 end
 end
@@ -46,19 +52,30 @@ if found[3] then return {value, 0, 3} end
 end
 local time = redis.call("TIME")
 local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
-local live, ahead, latest, own, first = {}, 0, 0, now + expiry, nil
+local live, ahead, latest, own = {}, 0, 0, now + expiry
 for other, expiries in string.gmatch(queue, "(%w+):(%d+)") do
 if other == ticket then
 own = math.max(own, tonumber(expiries))
 elseif tonumber(expiries) > now then
 live[#live + 1] = {other, tonumber(expiries)}
-if not first or other < first[1] then first = live[#live] end
 if other < ticket then ahead = ahead + 1 end
 end
 end
 local acquires = ttl > 0 and not holder and ahead == 0
-if ttl > 0 and not holder and ahead > 0 and alive then
-first[2] = math.min(first[2], now + alive)
+local mark, calling, again = string.match(queue, "/.*") or "", nil, nil
+if ttl > 0 and not holder and ahead > 0 and grace then
+local ends, stage, caller = string.match(mark, "(%d+)(%a)(%w+)")
+local left = tonumber(ends or 0) - now
+again = math.max(left, 0)
+if stage == "f" and left <= 0 and left > -grace then
+calling, again = "all", grace
+for _, entry in ipairs(live) do entry[2] = math.min(entry[2], now + grace) end
+elseif left <= 0 then
+calling, again = "first", 500
+elseif caller ~= ticket then
+again = 0
+end
+if calling then mark = "/" .. string.format("%.0f", now + again) .. string.sub(calling, 1, 1) .. ticket end
 end
 if rollsBack or ttl > 0 and expiry > 0 and not acquires then live[#live + 1] = {ticket, own} end
 for i, entry in ipairs(live) do
@@ -67,6 +84,7 @@ live[i] = entry[1] .. ":" .. string.format("%.0f", entry[2])
 end
 local before = queue
 queue, calls = table.concat(live, ","), 2
+if queue ~= "" and not acquires then queue = queue .. mark end
 if queue ~= before then
 calls = 3
 if queue == "" then
@@ -80,7 +98,13 @@ redis.call("SET", KEYS[1], value, "PX", ttl)
 return {value, 0, calls + 1}
 end
 if rollsBack then return {value, 0, calls + 2} end
-if ttl > 0 then return {0, ahead, calls} end
+if calling == "first" then
+tell()
+elseif calling then
+redis.call("PUBLISH", channel, "0:all")
+calls = calls + 1
+end
+if ttl > 0 then return {0, ahead, calls, again} end
 redis.call("SET", KEYS[3], 1, "PX", expiry)
 calls = calls + 1
 if holder == value then
@@ -91,7 +115,7 @@ if not holder then tell() end
 if found[1] ~= value then return {0, ahead, calls} end
 return {value, 0, calls}`,
   sha: {
-    redis: "b9712e434ff1802d6f53fd02fc911428fc4e460a",
-    upstash: "24a2bb704c4361312b2af8234aaffc8ae7ed6b71",
+    redis: "21e0a5deb1c326bda2b4fc4fdf334a76180406f1",
+    upstash: "b5b53218a3809294354a1ede1714315d1f375b2e",
   },
 };

@@ -36,6 +36,21 @@ function mortal(world: VirtualWorld, options: LockOptions): { redlock: Redlock; 
   };
 }
 
+/** The endpoints as a process reaches them that does not get so many messages. */
+function losing(world: VirtualWorld, count: number) {
+  return reached(world, (endpoint) => ({
+    async subscribe(channel, signal) {
+      let lost = 0;
+      const transform = (event: Uint8Array, to: TransformStreamDefaultController<Uint8Array>) => {
+        const isMessage = new TextDecoder().decode(event).includes("message,");
+        if (isMessage) lost += 1;
+        if (!isMessage || lost > count) to.enqueue(event);
+      };
+      return (await endpoint.subscribe!(channel, signal)).pipeThrough(new TransformStream({ transform }));
+    },
+  }));
+}
+
 /** Begins calls one after the other, 30 ms apart, so that all wait by their streams. */
 async function inTurn<Value>(world: VirtualWorld, calls: readonly (() => Promise<Value>)[]) {
   const watched = [];
@@ -90,29 +105,61 @@ describe("FairLock", () => {
     expect(calls[1]!.value).toBeDefined();
   });
 
-  test("a message that is lost costs a poll, and nobody's place", async () => {
+  test.each([1, 2])("%i messages that are lost cost up to two seconds, and nobody's place", async (lost) => {
     const world = virtualWorld();
-    const calls = await enterAll(world, 4);
-    for (const { faults } of world.endpoints) faults.add({ fault: "drop-message", times: 1 });
+    const lossy = () => new FairLock(clientOf(world, {}, losing(world, lost)), "a").acquire();
+    const calls = await inTurn(world, [enter(world), lossy, enter(world), enter(world)]);
     await calls[0]!.value!.release();
-    await world.runtime.advance(2_400);
+    // Another one looks after a release that nobody has answered, and 500 ms later calls all.
+    await world.runtime.advance(lost === 1 ? 750 : 1_250);
     expect(settled(calls)).toHaveLength(1);
-    await world.runtime.advance(200);
+    await world.runtime.advance(10);
     expect(settled(calls)).toEqual(calls.slice(0, 2));
   });
 
-  test("one that died is skipped once its turn has come, long before its ticket expires", async () => {
+  test.each([
+    [1, 1],
+    [5, 1],
+    [5, 5],
+    [100, 1],
+  ])("%i that died, in %i processes, are skipped together", async (count, processes) => {
     const world = virtualWorld();
     const held = await enter(world)();
-    const { redlock, die } = mortal(world, {});
-    await inTurn(world, [() => new FairLock(redlock, "a").acquire()]);
-    die();
-    const [call] = await inTurn(world, [enter(world)]);
+    const dying = Array.from({ length: processes }, () => mortal(world, {}));
+    await inTurn(
+      world,
+      Array.from({ length: count }, (_, index) => () => {
+        const { redlock } = dying[index % processes]!;
+        return new FairLock(redlock, "a").acquire();
+      }),
+    );
+    for (const { die } of dying) die();
+    const next = await enterAll(world, 2);
     await held.release();
-    await world.runtime.advance(2_600);
-    expect(call!.settled).toBe(false);
-    await world.runtime.advance(7_000);
-    expect(call!.value).toBeDefined();
+    await world.runtime.advance(2_200);
+    expect(settled(next)).toEqual([]);
+    await world.runtime.advance(100);
+    expect(settled(next)).toEqual([next[0]]);
+  });
+
+  test("one that does not hear its call is overtaken, and returns to its place", async () => {
+    const world = virtualWorld();
+    const held = await enter(world)();
+    let isMute = false;
+    const mute = reached(world, (endpoint) => ({
+      send: (command, signal) => (isMute ? new Promise(() => undefined) : endpoint.send(command, signal)),
+    }));
+    const slow = () => new FairLock(clientOf(world, {}, mute), "a").acquire();
+    const [called, ...others] = await inTurn(world, [slow, enter(world), enter(world)]);
+    isMute = true;
+    await held.release();
+    await world.runtime.advance(2_300);
+    isMute = false;
+    expect([called!.settled, others[0]!.settled]).toEqual([false, true]);
+    await world.runtime.advance(4_000);
+    await others[0]!.value!.release();
+    await world.runtime.advance(5);
+    expect([called!.settled, others[1]!.settled]).toEqual([true, false]);
   });
 
   test("those that got a part each ask again at once", async () => {
@@ -204,7 +251,9 @@ describe("ReadWriteLock", () => {
     for (let served = 1; served <= 10; served += 1) {
       await world.runtime.advance(30);
       expect(settled(calls)).toHaveLength(served);
-      await settled(calls).find(({ value }) => value!.remaining() > 0)!.value!.release();
+      await settled(calls)
+        .find(({ value }) => value!.remaining() > 0)!
+        .value!.release();
     }
   });
 

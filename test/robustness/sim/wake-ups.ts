@@ -158,7 +158,7 @@ export class WakeUps {
     const waiting = this.#waiting.get(process);
     // Everything else is no message of the library, and must change nothing.
     const [line = ""] = payload.split("\n");
-    const [, count, name] = /^(\d{1,7})(?::(\w{1,64}))?$/.exec(line) ?? [];
+    const [, count, name] = /^(\d{1,7})(?::(\w{1,64})(?::\d{1,7})?)?$/.exec(line) ?? [];
     if (waiting && (Number(count) > 0 || name)) this.#tell(waiting);
   }
 

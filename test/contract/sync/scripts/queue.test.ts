@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Command, pubSub, QuorumError, Redlock } from "../../../../src/index.ts";
 import type { Settings } from "../../../../src/lock/options.ts";
 import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
-import { maxFallbackPoll } from "../../../../src/lock/wake-up/wake-up.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import type { Runtime } from "../../../../src/runtime.ts";
 import { FairLock } from "../../../../src/sync/index.ts";
@@ -108,7 +107,7 @@ describe("a queue in virtual time", () => {
   /** A queue whose clients hear of their turns, and one whose clients poll. Every request costs what is billed. */
   async function newQueue() {
     const world = await scriptWorld(queueScript);
-    const settings = { prefix: "redlock", timeout: 100, wakeUp: pubSub };
+    const settings = { prefix: "redlock", timeout: 1_200, wakeUp: pubSub };
     const at = (ticket: string) => new QueueRequests(settings as unknown as Settings, "q", ticket);
     return {
       ...world,
@@ -138,17 +137,50 @@ describe("a queue in virtual time", () => {
     expect(await acquire("d")).toEqual({ outcome: "held", ahead: 0 });
   });
 
-  test("the first ticket is kept for long while the lock is held, and briefly once it keeps others out", async () => {
-    const { acquire, remove, free, queue } = await newQueue();
+  test("tickets are kept for long, and briefly once their waiters do not answer", async () => {
+    const { runtime, acquire, remove, free, queue, heard } = await newQueue();
     await acquire("a");
-    for (const ticket of ["b", "c", "d"]) await acquire(ticket);
+    for (const ticket of ["b", "c", "d", "e"]) await acquire(ticket);
     const long = start + 30_000;
-    expect(queue()).toBe(`b:${long},c:${long},d:${long}`);
+    expect(queue()).toBe(`b:${long},c:${long},d:${long},e:${long}`);
     free();
-    await remove("d");
-    expect(queue()).toBe(`b:${long},c:${long}`);
-    expect(await acquire("c")).toEqual({ outcome: "held", ahead: 1 });
-    expect(queue()).toBe(`b:${start + maxFallbackPoll + 100},c:${long}`);
+    await remove("e");
+    expect(heard()).toEqual(["0:b:1"]);
+    const ask = async (ticket: string) => [(await acquire(ticket)).retryAfter, ...heard()];
+    // The first is called again, and then all are. Who has called asks again.
+    expect(await ask("d")).toEqual([500, "0:b:1"]);
+    await runtime.advance(499);
+    expect([await ask("c"), await ask("d")]).toEqual([[undefined], [1]]);
+    await runtime.advance(1);
+    expect([await ask("c"), await ask("c"), await ask("d")]).toEqual([
+      [1_200, "0:all"],
+      [1_200],
+      [undefined],
+    ]);
+    const brief = start + 500 + 1_200;
+    expect(queue()).toBe(`b:${brief},c:${long + 500},d:${long + 500}/${brief}ac`);
+    await runtime.advance(1_200);
+    expect(await acquire("d")).toMatchObject({ outcome: "held", ahead: 1 });
+    expect(heard()).toEqual(["0:c:1"]);
+    expect((await acquire("c")).outcome).toBe("granted");
+    expect(queue()).toBe(`d:${long + 1_700}`);
+  });
+
+  test("the first is called anew where nobody has asked for a while", async () => {
+    const { runtime, acquire, free, heard } = await newQueue();
+    for (const ticket of ["a", "b", "c"]) await acquire(ticket);
+    free();
+    for (const [ms, name] of [
+      [0, "b:1"],
+      [500 + 1_200, "b:1"],
+      [500 + 1_199, "all"],
+    ] as const) {
+      await runtime.advance(ms);
+      await acquire("d");
+      expect(heard()).toEqual([`0:${name}`]);
+    }
+    await runtime.advance(1_200);
+    expect((await acquire("d")).outcome).toBe("granted");
   });
 
   test("a ticket that is removed while its value has the lock releases it, and calls the first", async () => {
@@ -245,6 +277,7 @@ describe("replies that the script cannot have given", async () => {
     ["no number ahead", [0, "1", 4]],
     ["less than nobody ahead", [0, -1, 4]],
     ["half a command", [0, 1, 2.5]],
+    ["no number of ms", [0, 1, 4, "1"]],
     ["an echo of true", [true, 0, 2]],
   ];
   test.each(garbage)("%s is an endpoint's error, not a grant", async (_what, reply) => {

@@ -9,6 +9,7 @@ describe("parseEvent", () => {
     ["data: message,a,9999999", { kind: "released", waiters: 9_999_999 }],
     ["data: message,a,5:w", { kind: "released", waiters: 5, name: "w" }],
     ["data: message,a,0:all", { kind: "released", waiters: 0, name: "all" }],
+    ["data: message,a,0:t1:20", { kind: "released", waiters: 0, name: "t1", streams: 20 }],
   ])("%s", (line, event) => {
     expect(parseEvent(line)).toEqual(event);
   });
@@ -19,6 +20,8 @@ describe("parseEvent", () => {
     ["no name", "data: message,a,0:"],
     ["a name of other characters", "data: message,a,1:a b"],
     ["a name that is too long", `data: message,a,1:${"a".repeat(65)}`],
+    ["a number without a name", "data: message,a,0::20"],
+    ["more streams than any database has", "data: message,a,0:t1:10000000"],
     ["a negative number", "data: message,a,-1"],
     ["more than any database has", "data: message,a,10000000"],
     ["a fraction", "data: message,a,1.5"],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { drawTurns, shuffled, timesToAsk } from "../../../../src/lock/wake-up/lottery.ts";
+import { drawTurns, shuffled, timesToAsk, watchesIn } from "../../../../src/lock/wake-up/lottery.ts";
 
 describe("drawTurns", () => {
   it("spreads the waiters of a stream over the turns, at the distance given", () => {
@@ -21,6 +21,13 @@ describe("timesToAsk", () => {
     expect(timesToAsk(7.5, 5, 100)).toEqual({ turnsIn: Infinity, substitutesIn: 237.5 });
     expect(timesToAsk(8, 5, 100)).toEqual({ turnsIn: Infinity, substitutesIn: Infinity });
     expect(timesToAsk(5, 5, Infinity)).toEqual({ turnsIn: Infinity, substitutesIn: Infinity });
+  });
+});
+
+describe("watchesIn", () => {
+  it("lets the first four watch, each in its slot, and four times as many each time that it lasts as long again", () => {
+    const times = [0, 3, 4, 16, 64, Infinity].map((watch) => watchesIn(watch, 5));
+    expect(times).toEqual([750, 765, 770, 1_520, 2_270, Infinity]);
   });
 });
 
