@@ -15,6 +15,9 @@ import {
 /** Bounds of the pause after which a waiter asks although no message came, in ms. Uniform between them. */
 const fallback = { min: 1_000, max: maxFallbackPoll };
 
+/** From so many times the latency of the nearest endpoint, and so many ms more, another one is far. */
+const far = { times: 3, ms: 20 };
+
 /** How often a waiter asks again after rounds of which it got a part, while nobody may hold what it waits for. */
 const mostAsksAgain = 3;
 
@@ -30,9 +33,16 @@ const sharesStreams = () => Object(Reflect.get(globalThis, "navigator")).userAge
 /** For how long an endpoint is not asked for a stream again, in ms: after a stream that stood, and after one that never did. */
 const rest = { afterCut: 1_000, afterFailure: 30_000 };
 
+/** A stream that a listener has joined. */
+interface Joined {
+  readonly endpoint: Endpoint;
+  readonly leave: () => void;
+}
+
 /**
- * Waits for messages on some channels, each at one endpoint at a time: the first in the client's order that answers.
- * So all who wait are told by the same endpoint, and draw from one lottery. If its stream ends, the next one follows.
+ * Waits for messages on some channels, each at one endpoint at a time: the first in the client's order that answers, and
+ * is not far. So those who wait are told by the same endpoint, and draw from one lottery; with endpoints that are far from
+ * some of them and near to others, by two. If its stream ends, or it becomes silent, the next one follows.
  */
 export class ChannelListener implements WakeUpListener {
   readonly #settings: ListenerSettings;
@@ -41,8 +51,8 @@ export class ChannelListener implements WakeUpListener {
   readonly #elapsed: () => number;
   /** By endpoint: when it may be asked for a stream again, in ms of `#elapsed`. */
   readonly #restsUntil = new Map<Endpoint, number>();
-  /** By channel: leaves its stream. */
-  readonly #streams = new Map<string, () => void>();
+  /** By channel. */
+  readonly #streams = new Map<string, Joined>();
   /** When the last message came, in ms of `#elapsed`. */
   #toldAt = 0;
   /** ms between two messages; 0: not known. */
@@ -66,7 +76,7 @@ export class ChannelListener implements WakeUpListener {
   }
 
   async wait({ round, mayBeSplit, poll, longest, signal }: WakeUpPause): Promise<void> {
-    const { endpoints, runtime, latencies } = this.#settings;
+    const { runtime } = this.#settings;
     const { min, max } = fallback;
     const { longestPause = maxSleep } = this.#waiter;
     const began = this.#elapsed();
@@ -74,18 +84,15 @@ export class ChannelListener implements WakeUpListener {
     this.#slot = Math.max(1, 1.5 * round.elapsed());
     if (mayBeSplit) this.#askAgain();
     const slowPoll = min + runtime.random() * (max - min);
-    // Not only those that have answered: a round is over before its last answers.
-    const healthy = endpoints.filter(
-      (endpoint, index) => round.answers[index]?.outcome !== "error" && latencies?.get(endpoint) !== 0,
-    );
     while (!signal?.aborted) {
-      const isTold = this.#channels.every((channel) => this.#join(channel, healthy));
+      const { isFar, changesIn } = this.#distances(round);
+      const isTold = this.#channels.every((channel) => this.#join(channel, round, isFar));
       // As long as messages come, those that are told to ask do it for all.
       const until = isTold ? Math.max(began, this.#toldAt) + slowPoll : began + poll;
       const latest = began + Math.min(longest, longestPause);
       const remaining = Math.min(until, latest, this.#askAt, this.#substituteAt) - this.#elapsed();
       if (remaining <= 0) break;
-      await this.#idle(remaining, signal);
+      await this.#idle(Math.min(remaining, changesIn), signal);
     }
     // What comes during the next round is for the pause after it.
     if (this.#askAt <= this.#elapsed()) this.#askAt = Infinity;
@@ -93,20 +100,47 @@ export class ChannelListener implements WakeUpListener {
   }
 
   close(): void {
-    for (const leave of this.#streams.values()) leave();
+    for (const { leave } of this.#streams.values()) leave();
     this.#streams.clear();
   }
 
+  /** Which endpoints are far, as far as rounds have shown it; and in how many ms more of them will be. */
+  #distances(round: WakeUpPause["round"]): { isFar(endpoint: Endpoint): boolean; changesIn: number } {
+    const { endpoints, latencies = new Map<Endpoint, number>() } = this.#settings;
+    const limit = far.times * Math.min(...[...latencies.values()].filter(Boolean)) + far.ms;
+    // What has not answered yet takes at least as long as it has taken so far.
+    const unknownFor = round.elapsed();
+    const isPending = endpoints.some((endpoint) => !latencies.has(endpoint)) && unknownFor <= limit;
+    return {
+      isFar: (endpoint) => (latencies.get(endpoint) ?? unknownFor) > limit,
+      changesIn: isPending ? limit - unknownFor + 1 : Infinity,
+    };
+  }
+
   /**
-   * Joins a stream of the channel, where it has none.
+   * Joins a stream of the channel, where it has none, or one at a far or silent endpoint.
    *
    * @returns whether it has one
    */
-  #join(channel: string, healthy: readonly Endpoint[]): boolean {
-    if (this.#streams.has(channel)) return true;
+  #join(channel: string, { answers }: WakeUpPause["round"], isFar: (endpoint: Endpoint) => boolean): boolean {
+    const { endpoints, latencies } = this.#settings;
+    const joined = this.#streams.get(channel);
     const now = this.#elapsed();
-    const endpoint = healthy.find((one) => subscribeOf(one) && (this.#restsUntil.get(one) ?? 0) <= now);
-    if (!endpoint) return false;
+    // Not only those that have answered: a round is over before its last answers.
+    const usable = endpoints.filter(
+      (one, index) =>
+        latencies?.get(one) !== 0 &&
+        (one === joined?.endpoint ||
+          (answers[index]?.outcome !== "error" &&
+            subscribeOf(one) &&
+            (this.#restsUntil.get(one) ?? 0) <= now)),
+    );
+    // A stream is not left for an endpoint that may turn out to be far.
+    const near = usable.filter((one) => !isFar(one));
+    const endpoint =
+      near.find((one) => !joined || one === joined.endpoint || latencies?.has(one)) ?? near[0] ?? usable[0];
+    if (!endpoint || endpoint === joined?.endpoint) return joined !== undefined;
+    joined?.leave();
     const stream = this.#streamOf(endpoint, channel);
     const listener: StreamListener = {
       waiter: this.#waiter,
@@ -122,7 +156,7 @@ export class ChannelListener implements WakeUpListener {
         this.#wake?.();
       },
     };
-    this.#streams.set(channel, () => stream.leave(listener));
+    this.#streams.set(channel, { endpoint, leave: () => stream.leave(listener) });
     stream.join(listener);
     return true;
   }

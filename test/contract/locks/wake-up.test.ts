@@ -69,6 +69,30 @@ describe.each(["redis", "upstash"] as const)("a waiter in the %s dialect", (dial
   });
 });
 
+test("a waiter is told by an endpoint that is near, though the first is far", async () => {
+  const world = stage(3);
+  const pause = (ms: number) => new Promise<void>((resolve) => void world.runtime.timer(ms, resolve));
+  const far = () =>
+    reached(world, (endpoint, index) => ({
+      async send(command, signal) {
+        if (index === 0) await pause(150);
+        const reply = await endpoint.send(command, signal);
+        if (index === 0) await pause(150);
+        return reply;
+      },
+    }));
+  const options = { timeout: 1_000 };
+  const held = await clientOf(world, options, far()).acquire("a", { ttl: 60_000 });
+  const call = watch(clientOf(world, options, far()).acquire("a"));
+  await world.runtime.advance(100);
+  expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([0, 1, 0]);
+  const released = held.release();
+  await world.runtime.advance(5);
+  expect(call.settled).toBe(true);
+  await world.runtime.advance(600);
+  expect(await released).toBe(true);
+});
+
 describe("a message that does not come", () => {
   test.each<[string, (world: VirtualWorld) => void]>([
     ["is lost", (world) => world.endpoints[0]!.faults.add({ fault: "drop-message" })],

@@ -43,15 +43,27 @@ describe("which endpoint streams", () => {
   const answered = { outcome: "held" } as const;
   const failed = { outcome: "error" } as const;
 
-  it.each([
+  it.each<[string, readonly unknown[], readonly number[], number | undefined]>([
     ["the first, if its answer is missing still", [undefined, answered], [], 0],
     ["not one that has failed", [failed, answered], [], 1],
-    ["not one that has never answered in time", [answered, answered], [0], 1],
+    ["not one that has not answered in time", [answered, answered], [0, 1], 1],
     ["none, if none is healthy", [failed, failed], [], undefined],
-  ])("%s", async (_, answers, silent, chosen) => {
+    ["the first, if it is not much farther", [answered, answered], [50, 10], 0],
+    ["not one that is far", [answered, answered], [51, 10], 1],
+    ["one that is far, if no other is healthy", [answered, failed], [51, 10], 0],
+    [
+      "not one of which no answer has come for so long as if it were far",
+      [undefined, answered],
+      [NaN, 26],
+      1,
+    ],
+    ["the first, if its answer is not late yet", [undefined, answered], [NaN, 27], 0],
+  ])("%s", async (_, answers, known, chosen) => {
     const runtime = steppingRuntime();
     const endpoints = [streamingEndpoint(), streamingEndpoint()];
-    const latencies = new Map(silent.map((index) => [endpoints[index]!, 0]));
+    const latencies = new Map(
+      known.flatMap((ms, index) => (Number.isNaN(ms) ? [] : [[endpoints[index]!, ms] as const])),
+    );
     const listener = new ChannelListener(settingsOf(runtime, endpoints, { latencies }), waiter, ["c"]);
     const round = { answers: answers as never, elapsed: () => 100 };
     const over = pauseOf(runtime, listener, { round, poll: 500, longest: 600 });
@@ -61,6 +73,56 @@ describe("which endpoint streams", () => {
     );
     // Without a stream it polls.
     expect(await over).toBe(chosen === undefined ? 500 : 600);
+  });
+
+  it("changes during a pause from one that turns out to be far, and not back before it has answered", async () => {
+    const runtime = steppingRuntime();
+    const endpoints = [streamingEndpoint(), streamingEndpoint()];
+    const latencies = new Map([[endpoints[1]!, 2]]);
+    const listener = new ChannelListener(settingsOf(runtime, endpoints, { latencies }), waiter, ["c"]);
+    const open = () =>
+      endpoints.map(({ subscriptions }) => subscriptions.filter(({ signal }) => !signal.aborted).length);
+    const pause = (answers: readonly unknown[]) => {
+      const began = runtime.monotonic() - 2;
+      const round = { answers: answers as never, elapsed: () => runtime.monotonic() - began };
+      return pauseOf(runtime, listener, { round, longest: 100 });
+    };
+    const first = pause([undefined, answered]);
+    await runtime.advance(24);
+    expect(open()).toEqual([1, 0]);
+    await runtime.advance(2);
+    expect(open()).toEqual([0, 1]);
+    await runtime.advance(100);
+    await first;
+    const second = pause([undefined, answered]);
+    await runtime.advance(1);
+    expect(open()).toEqual([0, 1]);
+    await runtime.advance(100);
+    await second;
+    for (const [ms, expected] of [
+      [300, [0, 1]],
+      [3, [1, 0]],
+      [0, [0, 1]],
+    ] as const) {
+      latencies.set(endpoints[0]!, ms);
+      const next = pause([ms > 0 ? answered : failed, answered]);
+      await runtime.advance(100);
+      await next;
+      expect(open()).toEqual(expected);
+    }
+  });
+
+  it("stays at one that has failed once", async () => {
+    const runtime = steppingRuntime();
+    const endpoints = [streamingEndpoint(), streamingEndpoint()];
+    const listener = new ChannelListener(settingsOf(runtime, endpoints), waiter, ["c"]);
+    for (const outcome of [answered, failed]) {
+      const round = { answers: [outcome, answered] as never, elapsed: () => 2 };
+      const over = pauseOf(runtime, listener, { round, longest: 100 });
+      await runtime.advance(100);
+      await over;
+    }
+    expect(endpoints.map(({ subscriptions }) => subscriptions.length)).toEqual([1, 0]);
   });
 
   it("knows endpoints without a memory of latencies", async () => {
