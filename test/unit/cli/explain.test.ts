@@ -3,7 +3,7 @@ import { deadLines, deadReport } from "../../../src/cli/explain-dead.ts";
 import { type KeyReport, keyLines, keyReport } from "../../../src/cli/explain-key.ts";
 import { lockLines, lockReport } from "../../../src/cli/explain-lock.ts";
 import { changeBetween, type Look, lineOf } from "../../../src/cli/watch.ts";
-import type { KeyInspection } from "../../../src/idempotency/index.ts";
+import type { KeyInspection, KeyVote } from "../../../src/idempotency/index.ts";
 import { EndpointError, type Inspection, QuorumError } from "../../../src/index.ts";
 
 const silent = new EndpointError("e3", "timeout", "no answer\u001b[2J in time");
@@ -44,8 +44,20 @@ describe("locks", () => {
     expect(lockReport("r", held, 999_999).fenceAge).toBeUndefined();
   });
 
+  test("shows the last fence of a free lock, and no time that remains", () => {
+    const votes = [{ endpoint: "e1", outcome: "free", remaining: 0, fence: 7 }] as const;
+    const report = lockReport("r", { held: false, remaining: 0, fence: 7, votes }, 7);
+    expect(lockLines(report, cost)).toEqual([
+      "r is free",
+      "  why         no endpoint that answered has a holder, a quorum is 1",
+      "  last fence  7, drawn 0 ms ago",
+      "  votes       e1  free  fence 7",
+      "  cost        3 requests, 12 ms",
+    ]);
+  });
+
   test("says that several holders have a part each", () => {
-    const votes = ["x", "y", "z"].map((holder) => ({
+    const votes = ["x", "y", "z", "z"].map((holder) => ({
       endpoint: holder,
       outcome: "held" as const,
       holder,
@@ -53,7 +65,7 @@ describe("locks", () => {
     }));
     const report = lockReport("r", { held: false, remaining: 0, fence: undefined, votes }, 0);
     expect(report.state).toBe("free");
-    expect(report.why).toContain("nobody has a quorum, which is 2 of 3: x has 1, y has 1, z has 1");
+    expect(report.why).toContain("nobody has a quorum, which is 3 of 4: x has 1, y has 1, z has 2. What");
   });
 
   test("says that it is undecided, and whose answers are missing", () => {
@@ -119,14 +131,79 @@ describe("keys", () => {
     ]);
   });
 
-  test.each<[Partial<KeyInspection>, RegExp]>([
-    [{ unstored: "too-large" }, /not stored \(too-large\), so duplicates get ResultUnavailableError/],
-    [{ state: "pending" }, /under way, or its process has died/],
-    [{ state: "corrupt" }, /RecordCorruptError until it is forgotten/],
-    [{ state: "none" }, /the next call runs the handler/],
-    [{ state: "undecided" }, /the next call decides/],
+  const votesOf = (...states: KeyVote["state"][]) =>
+    states.map((state, index): KeyVote => ({ endpoint: `e${index + 1}`, state }));
+
+  test.each<[Partial<KeyInspection>, string]>([
+    [
+      { unstored: "too-large" },
+      "1 of 1 endpoint has the record of a complete run, a quorum is 1: its result is not stored (too-large), so duplicates get ResultUnavailableError",
+    ],
+    [
+      { state: "pending", votes: votesOf("pending", "none", "pending") },
+      "2 of 3 endpoints have the record of a run that began and did not end, a quorum is 2: it is under way, or its process has died",
+    ],
+    [
+      { state: "corrupt", votes: votesOf("complete", "corrupt") },
+      "1 of 2 endpoints has a value that is not a record: calls get RecordCorruptError until it is forgotten",
+    ],
+    [
+      { state: "none", votes: votesOf("none") },
+      "no endpoint that answered has a record: the next call runs the handler",
+    ],
+    [
+      { state: "none", votes: [{ ...vote, state: "none" }] },
+      "no endpoint that answered has a record: the next call runs the handler, unless the key is dead",
+    ],
+    [
+      { state: "undecided", votes: votesOf("pending", "complete", "none") },
+      "of 3 endpoints, 1 have a pending and 1 a complete record, a quorum is 2: the next call decides",
+    ],
   ])("explains %j", (change, why) => {
-    expect(keyReport("k", { ...complete, ...change }).why).toMatch(why);
+    expect(keyReport("k", { ...complete, ...change }).why).toBe(why);
+  });
+
+  test.each<[Partial<KeyInspection>, RegExp]>([
+    [{}, /: callers share its value until its ttl has ended$/],
+    [{ unstored: "too-large" }, /\(too-large\), so callers of other processes compute$/],
+    [{ state: "none", votes: votesOf("none") }, /: the next call computes$/],
+  ])("explains %j of a single flight", (change, why) => {
+    expect(keyReport("k", { ...complete, ...change }, "flight").why).toMatch(why);
+  });
+
+  test("shows a run that is under way, and an endpoint that does not answer", () => {
+    const votes: KeyVote[] = [
+      { endpoint: "e1", state: "pending", age: 900, remaining: 100, attempts: 1 },
+      { endpoint: "e2", state: "pending" },
+      { endpoint: "e3", state: "error", cause: silent },
+    ];
+    const found: KeyInspection = { state: "pending", age: 900, remaining: 100, attempts: 1, votes };
+    expect(keyLines(keyReport("k", { ...found, fingerprint: "ab12" }), cost).slice(3)).toEqual([
+      "  age          began 900 ms ago",
+      "  remaining    100 ms, then its lease ends, unless it is renewed",
+      "  attempts     1 run began and neither completed nor failed",
+      "  fingerprint  ab12",
+      "  votes        e1  pending  900 ms old, 100 ms left, 1 attempt",
+      "               e2  pending",
+      "               e3  error    no answer\\u{1b}[2J in time",
+      "  cost         3 requests, 12 ms",
+    ]);
+  });
+
+  test("shows only what is known of a key without a record", () => {
+    const found: KeyInspection = {
+      state: "none",
+      age: undefined,
+      remaining: 0,
+      attempts: 0,
+      votes: votesOf("none"),
+    };
+    expect(keyLines(keyReport("k", found), cost)).toEqual([
+      "k has no record",
+      "  why    no endpoint that answered has a record: the next call runs the handler",
+      "  votes  e1  none",
+      "  cost   3 requests, 12 ms",
+    ]);
   });
 
   test("watch sees each change", () => {

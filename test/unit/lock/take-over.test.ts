@@ -124,6 +124,7 @@ describe("isSplit", () => {
   test.each<[string, boolean, Parameters<typeof isSplit>[0]]>([
     ["each of three has one", true, [granted, lost("x"), lost("y")]],
     ["another has a quorum", false, [granted, lost("x"), lost("x")]],
+    ["another has a quorum, and one a part", false, [granted, lost("x"), lost("x"), lost("x"), lost("y")]],
     ["it has a quorum itself", false, [granted, granted, granted]],
     ["one has failed", true, [granted, lost("x"), failed]],
     ["one is not answered", true, [granted, lost("x"), undefined]],
