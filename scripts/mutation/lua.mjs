@@ -16,6 +16,9 @@ import { changesNothing, staleLines } from "./lua-same.mjs";
 /** ms without a new test after which a mutant counts as an endless loop. In virtual time a test's own timeout never comes. */
 const longestSilence = 60_000;
 
+/** How many test files one process imports, each once per mutant. All are imported before the first test runs. */
+const importsAtOnce = 700;
+
 /** What Vite puts in the place of every script's module: getters that note which file sends the script. */
 const noteSenders = (log) => ({
   name: "lua-senders",
@@ -63,7 +66,7 @@ async function findSenders(directory, files) {
   }
 }
 
-/** Runs the tests for one mutant after another, from `first` on, in one process, until all are tried or one hangs. */
+/** Runs the tests for one mutant after another, from `first` to `last`, in one process, until one hangs. */
 async function runTests(directory, order) {
   const [orderFile, log] = [join(directory, "order.json"), join(directory, "results")];
   await rm(log, { force: true });
@@ -97,16 +100,21 @@ async function runTests(directory, order) {
 
 /** By mutant: why its tests failed; undefined where they passed. */
 async function tryAll(directory, order) {
+  const { mutants, tests } = order;
+  const atOnce = Math.ceil(importsAtOnce / tests.length);
   const reasons = new Map();
-  for (let first = 0; first <= order.mutants.length; ) {
-    const results = await runTests(directory, { ...order, first });
+  for (let first = 0; first <= mutants.length; ) {
+    const last = Math.min(first + atOnce - 1, mutants.length);
+    const results = await runTests(directory, { ...order, first, last });
     for (const { index, failed } of results) reasons.set(index, failed);
     first += results.length;
-    // The one that has not ended.
-    if (first <= order.mutants.length) reasons.set(first, "it hangs");
-    first += 1;
+    if (first <= last) {
+      // The one that has not ended.
+      reasons.set(first, "it hangs");
+      first += 1;
+    }
+    if (reasons.get(0)) throw new Error(`without a mutant a test fails: ${reasons.get(0)}`);
   }
-  if (reasons.get(0)) throw new Error(`without a mutant a test fails: ${reasons.get(0)}`);
   return reasons;
 }
 

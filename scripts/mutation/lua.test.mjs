@@ -9,7 +9,7 @@ import { textOf } from "../../src/redis/script.ts";
 import { luaFiles, scriptOf } from "../generate-scripts.mjs";
 import { project } from "../load.mjs";
 
-const { file, mutants, tests, first, log } = JSON.parse(readFileSync(process.env.LUA_MUTANTS, "utf8"));
+const { file, mutants, tests, first, last, log } = JSON.parse(readFileSync(process.env.LUA_MUTANTS, "utf8"));
 const sha = (text) => createHash("sha1").update(text).digest("hex");
 const read = (name) => readFileSync(join(project, name), "utf8");
 
@@ -25,7 +25,7 @@ function activate(text = read(file)) {
 activate();
 // Number 0 is the script without a mutant.
 for (const [index, mutant] of [{}, ...mutants].entries()) {
-  if (index < first) continue;
+  if (index < first || index > last) continue;
   describe(`mutant ${index}`, async () => {
     let failed;
     beforeAll(() => activate(mutant.source));
