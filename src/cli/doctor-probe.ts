@@ -94,7 +94,7 @@ async function begin(
   const { url } = candidate;
   const common = {
     number,
-    isLoopback: /^(?:localhost|127\..*|\[::1\])$/.test(url?.hostname ?? ""),
+    isLoopback: /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(url?.hostname ?? ""),
     isEncrypted: url?.protocol === "https:",
   };
   if ("failure" in candidate) {

@@ -235,6 +235,87 @@ describe("examineAll", () => {
     expect(await endpoint.send(["PTTL", left[0]!], signal)).toBeLessThanOrEqual(30_000);
   });
 
+  /** An endpoint that answers a command in its own way. */
+  const answering = (first: string, answer: () => Promise<unknown>): Endpoint => {
+    const endpoint = memoryEndpoint({ name: "e" });
+    return {
+      name: "e",
+      dialect: "redis",
+      send: (command, signal) => (command[0] === first ? answer() : endpoint.send(command, signal)),
+    };
+  };
+
+  test.each([
+    ["https://db.example", false, true],
+    ["http://localhost:8079", true, false],
+    ["http://127.0.0.2:8079", true, false],
+    ["http://[::1]:8079", true, false],
+    ["http://127.example", false, false],
+    ["http://localhost.example", false, false],
+    ["http://my-localhost", false, false],
+  ])("knows whether %s is on this machine, and encrypted", async (address, isLoopback, isEncrypted) => {
+    const endpoint = answering("TIME", async () => null);
+    const [examination] = await examineAll([{ endpoint, url: new URL(address) }], settings);
+    expect(examination).toMatchObject({ isLoopback, isEncrypted });
+  });
+
+  test("tries scripts in the dialect that the server has, and deletes its key in any case", async () => {
+    const endpoint = memoryEndpoint({ name: "e", dialect: "upstash" });
+    const noFlag = await examine([endpoint], (line) => (line.includes("allow-key") ? "ERR flag" : undefined));
+    expect(noFlag.examinations[0]).toMatchObject({
+      native: "yes",
+      flag: { message: "ERR flag" },
+      scripts: "yes",
+    });
+    expect(noFlag.sent).toContain("SET p:doctor:{unguessable} 1 NX PX 60000");
+    const noNative = await examine([endpoint], (line) => (/IFEQ/.test(line) ? "ERR syntax" : undefined));
+    expect(noNative.examinations[0]).toMatchObject({ native: { message: "ERR syntax" }, scripts: "yes" });
+    expect(noNative.examinations[0]).not.toHaveProperty("flag");
+    const left = await endpoint.send(["KEYS", "*"], AbortSignal.timeout(1_000));
+    expect(left).toEqual(["p:fence:{doctor:unguessable:1}"]);
+  });
+
+  test("reads a clock that is ahead, and none from a reply that is no time", async () => {
+    const clockOf = async (answer: () => unknown) => {
+      const { examinations, sent } = await examine([answering("TIME", async () => answer())]);
+      return { ...examinations[0], asked: sent.filter((line) => line === "TIME").length };
+    };
+    const ahead = () => [String(Math.floor(Date.now() / 1_000) + 100), String((Date.now() % 1_000) * 1_000)];
+    const { clock, asked, roundTrip } = await clockOf(ahead);
+    expect(asked).toBe(5);
+    expect(roundTrip).toBeLessThan(1_000);
+    expect(Math.abs(clock!.ahead - 100_000)).toBeLessThanOrEqual(clock!.within + 5);
+    for (const reply of ["OK", [], ["1"], ["now", "0"], null]) {
+      const unknown = await clockOf(() => reply);
+      expect(unknown).not.toHaveProperty("clock");
+      expect([unknown.asked, unknown.scripts]).toEqual([1, "yes"]);
+    }
+  });
+
+  test("finds one database also where the other's number has gone again", async () => {
+    const { examinations } = await examine([answering("SET", async () => null)]);
+    expect(examinations[0]).toMatchObject({ write: 0 });
+    expect(examinations[0]).not.toHaveProperty("native");
+  });
+
+  test("waits no longer than its timeout", async () => {
+    const silent: Endpoint = {
+      name: "e",
+      dialect: "redis",
+      send: (_, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(new EndpointError("e", "timeout", "no answer")));
+        }),
+    };
+    const [examination] = await examineAll([{ endpoint: silent, url }], { ...settings, timeout: 20 });
+    expect(examination).toMatchObject({ unreachable: { kind: "timeout", message: "no answer" } });
+  });
+
+  test("does not take a mistake of the program for an endpoint's failure", async () => {
+    const mistake = new TypeError("x is not a function");
+    await expect(examine([answering("PING", () => Promise.reject(mistake))])).rejects.toBe(mistake);
+  });
+
   test("finds two endpoints that are one database", async () => {
     const endpoint = memoryEndpoint({ name: "e1" });
     const { examinations } = await examine([
