@@ -45,5 +45,5 @@ export async function answerFaults(
 
 /** Whether an address is a loopback address: a peer's, or one to listen on. */
 export function isLoopback(address: string): boolean {
-  return /^(?:::ffff:)?127\.|^(?:\[?::1\]?|localhost)$/i.test(address);
+  return /^(?:(?:::ffff:)?127\.[\d.]+|\[?::1\]?|localhost)$/i.test(address);
 }
