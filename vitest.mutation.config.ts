@@ -4,8 +4,14 @@ import { resolve } from "./vitest.config.ts";
 
 /** Those of `npm run mutation -- --dev`. What they start as a process of its own has no mutants. */
 const dev = {
-  include: ["test/unit/cli/**/*.test.ts", "local/test/{cli,rest}/**/*.test.ts"],
-  exclude: ["local/test/rest/redis/**", "test/unit/cli/cli.test.ts", "local/test/rest/start.test.ts"],
+  include: ["test/unit/cli/**/*.test.ts", "local/test/{cli,rest,rest-protocol}/**/*.test.ts"],
+  exclude: [
+    "local/test/rest/redis/**",
+    "local/test/rest/start.test.ts",
+    "local/test/cli/process.test.ts",
+    // About Redis behind an endpoint, and about a client.
+    "local/test/rest-protocol/{cluster,rest-protocol-{emulation,scripts,sdk}}.test.ts",
+  ],
 };
 
 /** The tests that run for the mutants of `npm run mutation`: those that are fast and deterministic. */
