@@ -51,6 +51,48 @@ async function command({ url, token }: Address, args: readonly string[]): Promis
   return ((await response.json()) as { result: unknown[] }).result;
 }
 
+/** How many streams wait for these resources at an endpoint. */
+async function streamsOf(address: Address, resources: readonly string[]): Promise<number> {
+  const channels = resources.map((resource) => `redlock:wake-lock:{${resource}}`);
+  const counts = await command(address, ["PUBSUB", "NUMSUB", ...channels]);
+  return counts.reduce<number>((sum, count) => sum + (typeof count === "number" ? count : 0), 0);
+}
+
+const isWorker = globalThis.navigator?.userAgent === "Cloudflare-Workers";
+
+/**
+ * Lets requests wait for six connections, as Cloudflare does, and workerd alone does not.
+ *
+ * @returns gives back what there was
+ */
+function limitConnections(): () => void {
+  const send = globalThis.fetch;
+  const queue: (() => void)[] = [];
+  let open = 0;
+  const close = () => {
+    open -= 1;
+    queue.shift()?.();
+  };
+  globalThis.fetch = async (...request: Parameters<typeof fetch>) => {
+    if (open === 6) await new Promise<void>((resolve) => queue.push(resolve));
+    open += 1;
+    const response = await send(...request).catch((error: unknown) => {
+      close();
+      throw error;
+    });
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    // Whether it is read, given up or aborted.
+    void response.body!.pipeTo(writable).then(close, close);
+    return new Response(readable, response);
+  };
+  return () => {
+    globalThis.fetch = send;
+  };
+}
+
+/** A client that lives as long as the process. */
+let common: Redlock | undefined;
+
 /** Waits for a condition, 10 seconds at most. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 500; tries += 1) {
@@ -121,6 +163,49 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     // The first round, the look when the stream stands, and the one that is granted: it has not polled.
     check(attempts <= 4, `few rounds, not ${attempts}`);
     await until(async () => (await command(healthy[0]!, ["PUBSUB", "NUMSUB", channel]))[1] === 0);
+  },
+
+  "eight that wait in one request share a stream, and are served in turn": async ({ healthy }) => {
+    const redlock = client(healthy, { wakeUp: pubSub, wait: 60_000 });
+    const resource = fresh();
+    const giveBack = limitConnections();
+    const held = await redlock.acquire(resource, { ttl: 60_000 });
+    let inside = 0;
+    let most = 0;
+    const waiting = Array.from({ length: 8 }, async () => {
+      const lock = await redlock.acquire(resource, { ttl: 60_000 });
+      inside += 1;
+      most = Math.max(most, inside);
+      await lock.verify();
+      inside -= 1;
+      await lock.release();
+    });
+    const streams = () => streamsOf(healthy[0]!, [resource]);
+    await until(async () => (await streams()) === 1);
+    await held.release();
+    await Promise.all(waiting);
+    same(most, 1, "most at once");
+    await until(async () => (await streams()) === 0);
+    giveBack();
+  },
+
+  "a request that waits for more than a Worker has connections for": async ({ healthy }) => {
+    const redlock = client(healthy, { wakeUp: pubSub, wait: 60_000 });
+    const resources = Array.from({ length: 8 }, fresh);
+    const giveBack = isWorker ? limitConnections() : () => undefined;
+    const held = await Promise.all(resources.map((each) => redlock.acquire(each, { ttl: 60_000 })));
+    const waiting = resources.map((each) => redlock.acquire(each, { ttl: 60_000 }));
+    await until(async () => (await streamsOf(healthy[0]!, resources)) === (isWorker ? 3 : 8));
+    await Promise.all(held.map((lock) => lock.release()));
+    for (const lock of await Promise.all(waiting)) await lock.release();
+    giveBack();
+  },
+
+  "a client that several requests have": async ({ healthy }) => {
+    common ??= client(healthy, { wakeUp: pubSub, wait: 60_000 });
+    const lock = await common.acquire("common", { ttl: 60_000 });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    same(await lock.release(), true, "release");
   },
 
   "a held lock is LOCK_HELD, an outage is NO_QUORUM": async ({ healthy, broken, silent }) => {

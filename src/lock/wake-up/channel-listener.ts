@@ -1,8 +1,9 @@
 import type { Endpoint } from "../../endpoints/endpoint.ts";
 import { subscribeOf } from "../../endpoints/subscribe.ts";
 import { stopwatch } from "../../runtime.ts";
-import { ChannelStream, type StreamListener } from "./channel-stream.ts";
+import type { StreamListener } from "./channel-stream.ts";
 import { timesToAsk, watchesIn } from "./lottery.ts";
+import { sharedStream } from "./shared-streams.ts";
 import {
   type ListenerSettings,
   maxFallbackPoll,
@@ -20,15 +21,6 @@ const far = { times: 3, ms: 20 };
 
 /** How often a waiter asks again after rounds of which it got a part, while nobody may hold what it waits for. */
 const mostAsksAgain = 3;
-
-/** By endpoint and channel: the streams of this process. */
-const shared = new WeakMap<Endpoint, Map<string, ChannelStream>>();
-
-/**
- * Whether the calls of a process may share streams. On Workers they may not: what one request has opened ends with it, and
- * must not be used by another.
- */
-const sharesStreams = () => Object(Reflect.get(globalThis, "navigator")).userAgent !== "Cloudflare-Workers";
 
 /** For how long an endpoint is not asked for a stream again, in ms: after a stream that stood, and after one that never did. */
 const rest = { afterCut: 1_000, afterFailure: 30_000 };
@@ -140,8 +132,9 @@ export class ChannelListener implements WakeUpListener {
     const endpoint =
       near.find((one) => !joined || one === joined.endpoint || latencies?.has(one)) ?? near[0] ?? usable[0];
     if (!endpoint || endpoint === joined?.endpoint) return joined !== undefined;
+    const stream = sharedStream(endpoint, channel, this.#settings);
+    if (!stream) return joined !== undefined;
     joined?.leave();
-    const stream = this.#streamOf(endpoint, channel);
     const listener: StreamListener = {
       waiter: this.#waiter,
       onSubscribed: (turn) => this.#note(turn),
@@ -182,18 +175,6 @@ export class ChannelListener implements WakeUpListener {
     this.#askAt = Math.min(this.#askAt, now + turnsIn);
     this.#substituteAt = now + Math.min(substitutesIn, watchesIn(watch, this.#slot));
     this.#wake?.();
-  }
-
-  #streamOf(endpoint: Endpoint, channel: string): ChannelStream {
-    const streams = (sharesStreams() && shared.get(endpoint)) || new Map<string, ChannelStream>();
-    if (sharesStreams()) shared.set(endpoint, streams);
-    const known = streams.get(channel);
-    if (known) return known;
-    const stream: ChannelStream = new ChannelStream(endpoint, channel, this.#settings, () => {
-      if (streams.get(channel) === stream) streams.delete(channel);
-    });
-    streams.set(channel, stream);
-    return stream;
   }
 
   /** Ends after `ms`, with a change of a stream, or with an abort. */

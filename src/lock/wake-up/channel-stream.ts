@@ -25,7 +25,7 @@ export interface StreamListener {
 }
 
 /** What a stream needs of its client. */
-interface StreamContext {
+export interface StreamContext {
   readonly runtime: Runtime;
   /** ms in which the subscription must stand. */
   readonly timeout: number;

@@ -6,9 +6,19 @@ import { pauseOf, settingsOf, streamingEndpoint } from "./streaming-endpoint.ts"
 
 // One listener, in virtual time, in which every random number is 0.5. The herd and real streams: test/contract/locks.
 
+const opened: ChannelListener[] = [];
+
 afterEach(() => {
   vi.unstubAllGlobals();
+  // Streams that are shared outlive a test.
+  for (const listener of opened.splice(0)) listener.close();
 });
+
+function listenerOf(...args: ConstructorParameters<typeof ChannelListener>): ChannelListener {
+  const listener = new ChannelListener(...args);
+  opened.push(listener);
+  return listener;
+}
 
 /** Asks when it is told, and not because its stream stands. */
 const waiter: Waiter = { kind: "lock", firstTurn: () => Infinity };
@@ -17,7 +27,7 @@ function stage(own: Waiter = waiter) {
   const runtime = steppingRuntime();
   const endpoint = streamingEndpoint();
   const settings = settingsOf(runtime, [endpoint]);
-  const open = (other: Waiter = own) => new ChannelListener(settings, other, ["c"]);
+  const open = (other: Waiter = own) => listenerOf(settings, other, ["c"]);
   return { runtime, endpoint, open, listener: open() };
 }
 
@@ -64,7 +74,7 @@ describe("which endpoint streams", () => {
     const latencies = new Map(
       known.flatMap((ms, index) => (Number.isNaN(ms) ? [] : [[endpoints[index]!, ms] as const])),
     );
-    const listener = new ChannelListener(settingsOf(runtime, endpoints, { latencies }), waiter, ["c"]);
+    const listener = listenerOf(settingsOf(runtime, endpoints, { latencies }), waiter, ["c"]);
     const round = { answers: answers as never, elapsed: () => 100 };
     const over = pauseOf(runtime, listener, { round, poll: 500, longest: 600 });
     await runtime.advance(600);
@@ -79,7 +89,7 @@ describe("which endpoint streams", () => {
     const runtime = steppingRuntime();
     const endpoints = [streamingEndpoint(), streamingEndpoint()];
     const latencies = new Map([[endpoints[1]!, 2]]);
-    const listener = new ChannelListener(settingsOf(runtime, endpoints, { latencies }), waiter, ["c"]);
+    const listener = listenerOf(settingsOf(runtime, endpoints, { latencies }), waiter, ["c"]);
     const open = () =>
       endpoints.map(({ subscriptions }) => subscriptions.filter(({ signal }) => !signal.aborted).length);
     const pause = (answers: readonly unknown[]) => {
@@ -115,7 +125,7 @@ describe("which endpoint streams", () => {
   it("stays at one that has failed once", async () => {
     const runtime = steppingRuntime();
     const endpoints = [streamingEndpoint(), streamingEndpoint()];
-    const listener = new ChannelListener(settingsOf(runtime, endpoints), waiter, ["c"]);
+    const listener = listenerOf(settingsOf(runtime, endpoints), waiter, ["c"]);
     for (const outcome of [answered, failed]) {
       const round = { answers: [outcome, answered] as never, elapsed: () => 2 };
       const over = pauseOf(runtime, listener, { round, longest: 100 });
@@ -128,11 +138,9 @@ describe("which endpoint streams", () => {
   it("knows endpoints without a memory of latencies", async () => {
     const runtime = steppingRuntime();
     const endpoint = streamingEndpoint();
-    const listener = new ChannelListener(
-      settingsOf(runtime, [endpoint], { latencies: undefined as never }),
-      waiter,
-      ["c"],
-    );
+    const listener = listenerOf(settingsOf(runtime, [endpoint], { latencies: undefined as never }), waiter, [
+      "c",
+    ]);
     const over = pauseOf(runtime, listener, { longest: 50 });
     await runtime.advance(50);
     expect(await over).toBe(50);
@@ -282,6 +290,32 @@ describe("when a waiter asks", () => {
   });
 });
 
+/** Signals of one request throw in another, as on Workers. Returns a function that runs something as a request. */
+function stubRequests() {
+  let current = 0;
+  const isAborted = Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")!.get!;
+  class OfRequest extends AbortController {
+    constructor() {
+      super();
+      const own = current;
+      const get = () => {
+        if (own !== current) throw new Error("Cannot perform I/O on behalf of a different request.");
+        return isAborted.call(this.signal);
+      };
+      Object.defineProperty(this.signal, "aborted", { get });
+    }
+  }
+  vi.stubGlobal("AbortController", OfRequest);
+  return async <Value>(request: number, run: () => Promise<Value>): Promise<Value> => {
+    current = request;
+    try {
+      return await run();
+    } finally {
+      current = 0;
+    }
+  };
+}
+
 describe("who shares a stream", () => {
   const count = (the: ReturnType<typeof stage>) => the.endpoint.subscriptions.length;
 
@@ -304,15 +338,36 @@ describe("who shares a stream", () => {
     expect(count(the)).toBe(1);
   });
 
-  it("no two requests of a Worker, and nobody else", async () => {
+  it("the calls of one request, where no request may use what another has opened", async () => {
+    const asRequest = stubRequests();
+    const the = stage();
+    for (const [request, streams] of [
+      [1, 1],
+      [2, 2],
+      [1, 2],
+      [2, 2],
+      [3, 3],
+    ] as const) {
+      await asRequest(request, () => open(the));
+      expect(count(the)).toBe(streams);
+    }
+  });
+
+  it("of three channels at most, on Workers: the others poll", async () => {
+    const asRequest = stubRequests();
     vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
     const the = stage();
-    await open(the);
-    await open(the);
-    expect(count(the)).toBe(2);
-    vi.unstubAllGlobals();
-    await open(the);
-    expect(count(the)).toBe(3);
+    const settings = settingsOf(the.runtime, [the.endpoint]);
+    const listeners = ["c", "d", "e", "f"].map((channel) => listenerOf(settings, waiter, [channel]));
+    const pausesOf = (some: readonly ChannelListener[]) =>
+      asRequest(1, async () => {
+        const all = some.map((listener) => pauseOf(the.runtime, listener, { poll: 500, longest: 600 }));
+        await the.runtime.advance(600);
+        return Promise.all(all);
+      });
+    expect(await pausesOf(listeners)).toEqual([600, 600, 600, 500]);
+    for (const listener of listeners) listener.close();
+    expect(await pausesOf(listeners.slice(3))).toEqual([600]);
   });
 
   it("those that come after one has ended, also while the old one is still read", async () => {
