@@ -1,16 +1,8 @@
-import { checkNames, checkType, wrongType } from "../check.ts";
-import { EndpointError, type EndpointErrorKind } from "../errors.ts";
+import { checkInteger, checkNames, checkType, wrongType } from "../check.ts";
 import { addressOf } from "./address.ts";
-import {
-  type Command,
-  checkDialect,
-  type Dialect,
-  dialectNames,
-  dialectOf,
-  type Endpoint,
-  withoutSecrets,
-} from "./endpoint.ts";
-import { answerReason, networkReason } from "./failure.ts";
+import { batchingSend } from "./batch.ts";
+import { checkDialect, type Dialect, dialectNames, dialectOf, type Endpoint } from "./endpoint.ts";
+import { postTo } from "./post.ts";
 import { type RestEndpoint, subscriber } from "./subscribe.ts";
 
 /** The address of an endpoint, and its token. */
@@ -39,6 +31,12 @@ export interface HttpEndpointOptions {
   readonly name?: string | undefined;
   /** Default: `upstash` when the host ends in `.upstash.io`, else `redis`. */
   readonly dialect?: Dialect | undefined;
+  /**
+   * The most requests to this endpoint that are open at once, 1 … 10 000; what is asked meanwhile waits, and is sent together.
+   * What has waited for its `timeout` is never sent. Streams of `wakeUp` do not count. On Workers the platform's own limit
+   * counts instead. Default 6.
+   */
+  readonly maxRequests?: number | undefined;
 }
 
 // As a record, so that the compiler notices when one is missing.
@@ -49,13 +47,12 @@ const optionNames: Readonly<Record<keyof HttpEndpointOptions, 1>> = {
   allowInsecure: 1,
   name: 1,
   dialect: 1,
+  maxRequests: 1,
 };
 
-// Larger than any record that the library stores, and small enough for a Worker with 128 MB.
-const maxReplyBytes = 4 * 1024 * 1024;
-
 /**
- * An endpoint that speaks Upstash's REST protocol through the global `fetch`: one POST, one attempt.
+ * An endpoint that speaks Upstash's REST protocol through the global `fetch`: one POST for all commands of a turn of the
+ * event loop, one attempt.
  *
  * @throws TypeError when `url` or `token` cannot be used
  * @example
@@ -88,34 +85,8 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
   }
   const name = checkType("name", options.name ?? address, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(address);
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-
-  async function send(command: Command, signal: AbortSignal): Promise<unknown> {
-    let response: Response;
-    let text: string;
-    try {
-      const body = JSON.stringify(command);
-      // redirect: a token must never follow a redirect. No `cache`, no `keepalive`: Workers refuse them.
-      response = await fetch(href, { method: "POST", headers, body, redirect: "manual", signal });
-      text = await readText(response);
-    } catch (cause) {
-      if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");
-      const kind = cause instanceof RangeError ? "malformed" : "network";
-      // Node's HTTP parser keeps the bytes that it could not parse, secrets included.
-      const quotesReply = (cause as { cause?: { data?: unknown } }).cause?.data !== undefined;
-      throw new EndpointError(name, kind, networkReason(cause), quotesReply ? {} : { cause });
-    }
-    const { status } = response;
-    const reply = parseReply(text);
-    if (status === 200 && reply && Object.hasOwn(reply, "result") && !Object.hasOwn(reply, "error")) {
-      return reply.result;
-    }
-    // Redis's own errors come with status 400; every other status is the gateway's.
-    const said = typeof reply?.error === "string" ? withoutSecrets(reply.error, [token, ...command]) : "";
-    const kind: EndpointErrorKind = status !== 200 && status !== 400 ? "http" : said ? "redis" : "malformed";
-    const reason = answerReason(said, status);
-    throw new EndpointError(name, kind, `HTTP ${status}, ${reason}`, { status });
-  }
+  const maxRequests = checkInteger("maxRequests", options.maxRequests ?? 6, 1, 10_000);
+  const send = batchingSend(name, maxRequests, postTo(name, href, token));
 
   return { name, dialect, exactReplies: !options.basePath, send, restAccess: () => [href, token] };
 }
@@ -155,35 +126,4 @@ function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: r
     );
   }
   return restEndpoint(given as HttpEndpointOptions, where, all.length > 1 ? `_${index + 1}` : "");
-}
-
-function parseReply(text: string): { error?: unknown; result?: unknown } | undefined {
-  try {
-    const reply: unknown = JSON.parse(text);
-    return typeof reply === "object" && reply !== null ? reply : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Reads the body, or cancels it once it is too large; Workers count an unread body as an open connection. */
-async function readText(response: Response): Promise<string> {
-  const { body, headers } = response;
-  const length = headers.get("content-length");
-  // The fast way, where the length is known and the body is not compressed; HTTP does not allow more bytes.
-  if (length && Number(length) <= maxReplyBytes && !headers.has("content-encoding")) return response.text();
-  const reader = body?.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  let size = 0;
-  // Counted while it is read: a reply may have no length, or a wrong one.
-  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
-    size += piece.value.length;
-    if (size > maxReplyBytes) {
-      await reader?.cancel();
-      throw new RangeError(`the reply exceeds ${maxReplyBytes} bytes`);
-    }
-    text += decoder.decode(piece.value, { stream: true });
-  }
-  return text + decoder.decode();
 }

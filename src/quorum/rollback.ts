@@ -26,19 +26,19 @@ export function rollback(
   { includeRefused = false }: { readonly includeRefused?: boolean } = {},
 ): Round<Answer> {
   const { endpoints, runtime, timeout } = context;
-  // A failed rollback is not reported: its request has been, already. And its answers do not count as latencies, because
-  // it waits for the request before.
-  const quiet: RoundContext = { endpoints, runtime, timeout };
+  // A failed rollback is not reported: its request has been, already.
   const onFailure = includeRefused ? context.onFailure : undefined;
-  const again = (call: EndpointRequest, perform: (call: EndpointRequest) => Promise<Answer>) =>
-    runRound({ ...quiet, endpoints: [call.endpoint] }, perform).done;
+  const again = ({ endpoint }: EndpointRequest, perform: Perform) =>
+    sendRollback({ ...context, endpoints: [endpoint], onFailure: undefined }, perform).done;
 
   async function rollbackOne(call: EndpointRequest): Promise<Answer> {
     const index = endpoints.indexOf(call.endpoint);
-    const outcome = round!.answers[index]?.outcome;
+    const answer = round!.answers[index];
+    const outcome = answer?.outcome;
     const refused = outcome === "held" || outcome === "lost";
-    // A refusal proves that the request was executed and acquired nothing.
-    if (refused && !includeRefused) return { outcome: "lost" };
+    // A refusal proves that the request was executed and acquired nothing; what was never sent is never executed.
+    const isUnsent = answer?.outcome === "error" && answer.isUnsent;
+    if ((refused || isUnsent) && !includeRefused) return { outcome: "lost" };
     const request = round!.requests[index];
     const released = release(call);
     if (outcome !== "granted" && !refused && request) {
@@ -60,7 +60,7 @@ export function rollback(
     return released;
   }
 
-  return runRound({ ...quiet, onFailure }, async (call) => {
+  return sendRollback({ ...context, onFailure }, async (call) => {
     const index = endpoints.indexOf(call.endpoint);
     const request = round?.requests[index];
     if (!request) return release(call);
@@ -72,6 +72,24 @@ export function rollback(
     // Stryker disable next-line ObjectLiteral,StringLiteral: nobody reads the votes of this rollback
     return { outcome: "lost" };
   });
+}
+
+type Perform = (call: EndpointRequest) => Promise<Answer>;
+
+/** A round, of which what had no room until its timeout is sent later: else it is certain to stand until its ttl. */
+function sendRollback(context: RollbackContext, perform: Perform): Round<Answer> {
+  const { endpoints, runtime, timeout, onFailure } = context;
+  // Its answers do not count as latencies, because it waits for the request before.
+  const round = runRound({ endpoints, runtime, timeout, onFailure }, perform);
+  void round.done.then(() => {
+    for (const [index, endpoint] of endpoints.entries()) {
+      const answer = round.answers[index];
+      if (answer?.outcome !== "error" || !answer.isUnsent) continue;
+      const repeat = () => sendRollback({ ...context, endpoints: [endpoint] }, perform).done;
+      runInBackground(context, round.requests[index]!.then(repeat));
+    }
+  });
+  return round;
 }
 
 /** Ends with `request`, or after `ms`. */

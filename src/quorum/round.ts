@@ -1,3 +1,4 @@
+import { notSent } from "../endpoints/batch.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { EndpointError, type Vote } from "../errors.ts";
@@ -11,6 +12,8 @@ import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 export interface Failure {
   readonly outcome: "error";
   readonly cause: EndpointError;
+  /** Nothing was sent to it, so there is nothing to roll back. */
+  readonly isUnsent?: boolean | undefined;
 }
 
 /** What every round of a client uses. */
@@ -63,6 +66,9 @@ export function runRound<Reply extends Answer>(
   return new PendingRound(context, perform, options);
 }
 
+/** By how many ms a timer may be late in a process that can read answers. */
+const latestTimer = 20;
+
 class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly answers: (Reply | Failure | undefined)[];
   readonly result: Promise<RoundResult>;
@@ -73,7 +79,9 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly #context: RoundContext;
   readonly #latencies: Latencies;
   readonly #controller = new AbortController();
-  readonly #cancelTimeout: () => void;
+  readonly #calls: readonly EndpointRequest[];
+  #cancelTimeout: () => void;
+  #hasBeenLate = false;
   #cancelCut: (() => void) | undefined;
   #cutsShort: boolean;
   #granted = 0;
@@ -104,11 +112,12 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     if (endpoints.length === 0) this.#finish();
     this.#cancelTimeout = runtime.timer(timeout, () => this.#expire());
     const { signal } = this.#controller;
-    this.requests = endpoints.map(async (endpoint, index) => {
+    this.#calls = endpoints.map((endpoint) => ({ endpoint, signal, cost }));
+    this.requests = this.#calls.map(async (call, index) => {
       try {
-        return this.#note(index, await perform({ endpoint, signal, cost }));
+        return this.#note(index, await perform(call));
       } catch (error) {
-        return this.#note(index, { outcome: "error", cause: asEndpointError(endpoint, error) });
+        return this.#note(index, { outcome: "error", cause: asEndpointError(call.endpoint, error) });
       }
     });
   }
@@ -165,14 +174,23 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
 
   /** Fails what has not answered in time. Not left to the endpoints: one may ignore its signal. */
   #expire(): void {
-    const { endpoints, timeout } = this.#context;
+    const { timeout, runtime } = this.#context;
+    const late = this.elapsed() - timeout;
+    if (late > latestTimer && !this.#hasBeenLate) {
+      // The process was busy or frozen: it has yet to read the answers that came meanwhile.
+      this.#hasBeenLate = true;
+      this.#cancelTimeout = runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
+      return;
+    }
     this.#controller.abort();
-    for (const endpoint of this.#silent()) this.#latencies.set(endpoint, 0);
-    endpoints.forEach(({ name }, index) => {
-      // A usual mistake: seconds instead of ms.
-      const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
-      const why = `no answer within ${Math.round(timeout)} ms${hint}`;
-      this.#note(index, { outcome: "error", cause: new EndpointError(name, "timeout", why) });
+    // A usual mistake: seconds instead of ms.
+    const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
+    this.#calls.forEach(({ endpoint, isUnsent }, index) => {
+      if (this.answers[index]) return;
+      if (!isUnsent) this.#latencies.set(endpoint, 0);
+      const why = isUnsent ? notSent : `no answer within ${Math.round(timeout)} ms${hint}`;
+      const cause = new EndpointError(endpoint.name, "timeout", why);
+      this.#note(index, { outcome: "error", cause, isUnsent });
     });
   }
 

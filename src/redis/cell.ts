@@ -1,3 +1,4 @@
+import type { Command } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
 import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
@@ -53,7 +54,7 @@ export async function acquire(
 ): Promise<CellAnswer> {
   const { keys, value } = cell;
   if (call.endpoint.exactReplies && isPlain(cell)) {
-    return plainAnswer(await send(call, ["SET", keys[0]!, value, "NX", "PX", ttl]), "OK", null, "held");
+    return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
   }
   return operate(call, "acquire", cell, { ttl, fencing });
 }
@@ -85,8 +86,7 @@ export async function extend(
 ): Promise<CellAnswer> {
   if (isNative(call) && isPlain(cell) && ttl > 0) {
     const { keys, value: old } = cell;
-    const reply = await send(call, ["SET", keys[0]!, value ?? old, "IFEQ", old, "PX", ttl]);
-    return plainAnswer(reply, "OK", null, "lost");
+    return sendPlain(call, ["SET", keys[0]!, value ?? old, "IFEQ", old, "PX", ttl], ["OK", null], "lost");
   }
   return operate(call, "extend", cell, { ttl, value });
 }
@@ -114,7 +114,7 @@ export function restore(
 export async function release(call: EndpointRequest, cell: Cell, retention = 0): Promise<CellAnswer> {
   const { keys, value } = cell;
   if (isNative(call) && isPlain(cell)) {
-    return plainAnswer(await send(call, ["DELEX", keys[0]!, "IFEQ", value]), 1, 0, "lost");
+    return sendPlain(call, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost");
   }
   return releaseThrough(call, cell, retention);
 }
@@ -221,10 +221,17 @@ export function readCounter(word: unknown): number | undefined {
   return count > 0 && Number.isSafeInteger(count) ? count : undefined;
 }
 
-/** The meaning of a reply to a plain command: one means yes, one means no, any other is an error. */
-function plainAnswer(reply: unknown, yes: unknown, no: unknown, refused: "held" | "lost"): CellAnswer {
+/** Sends a plain command. Of its replies, the first means yes, the second no, and any other is an error. */
+async function sendPlain(
+  call: EndpointRequest,
+  command: Command,
+  [yes, no]: readonly [unknown, unknown],
+  refused: "held" | "lost",
+): Promise<CellAnswer> {
+  const reply = await send(call, command);
   if (reply === yes) return granted;
-  if (reply === no) return { outcome: refused };
+  // Of what was sent again, a refusal may mean that the first one did it.
+  if (reply === no && !call.isResent) return { outcome: refused };
   throw unexpectedReply();
 }
 

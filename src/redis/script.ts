@@ -1,5 +1,6 @@
-import type { Command, Dialect } from "../endpoints/endpoint.ts";
+import type { Command, Dialect, Endpoint } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
+import { sharesRequests } from "../endpoints/platform.ts";
 
 /** A Lua script. `npm run scripts` makes one of each `.lua` file. */
 export interface Script {
@@ -25,6 +26,9 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
   return dialect === "upstash" ? sha.upstash : sha.redis;
 }
 
+/** The texts of scripts that are on their way, by endpoint: each settles with its answer. */
+const loads = new WeakMap<Endpoint, Map<Script, Promise<unknown>>>();
+
 /** Runs a script by its hash, and by its text where the endpoint does not know it yet. */
 export async function runScript(
   call: EndpointRequest,
@@ -32,14 +36,28 @@ export async function runScript(
   keys: readonly string[],
   args: Command,
 ): Promise<unknown> {
+  const { endpoint } = call;
   const rest = [keys.length, ...keys, ...args];
-  try {
-    return await send(call, ["EVALSHA", shaOf(script, call.endpoint.dialect), ...rest]);
-  } catch (error) {
-    // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
-    if (!(error as Error).message.includes("NOSCRIPT")) throw error;
-    return runSource(call, script.source, rest);
+  const underWay = loads.get(endpoint) ?? new Map<Script, Promise<unknown>>();
+  loads.set(endpoint, underWay);
+  for (let hasWaited = false; ; hasWaited = true) {
+    try {
+      return await send(call, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
+    } catch (error) {
+      // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
+      if (!(error as Error).message.includes("NOSCRIPT")) throw error;
+    }
+    // Of many that ask at the same time, one sends the text.
+    const load = underWay.get(script);
+    if (!load || hasWaited) break;
+    await load;
   }
+  const running = runSource(call, script.source, rest);
+  const done = running.catch(() => undefined);
+  underWay.set(script, done);
+  // Others of the same turn may always wait for it: what asks in one turn belongs to one invocation.
+  void (sharesRequests() ? done : Promise.resolve()).then(() => underWay.delete(script));
+  return running;
 }
 
 /** Runs a script by its text. `rest`: the number of keys, the keys, the arguments. */

@@ -50,7 +50,7 @@ export function createActor(shared: SharedContext, process: Process): Actor {
     const carrier = new Network(world, process, server);
     const way = { world, wire, process, server, carrier, wakeUps };
     return scenario.http
-      ? createHttpLink({ ...way, gateways: scenario.gateways })
+      ? createHttpLink({ ...way, gateways: scenario.gateways, batches: scenario.batches })
       : createLink({ ...way, exactReplies: scenario.exactReplies[index] === true });
   });
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;

@@ -46,8 +46,8 @@ export class Calls {
     const { what, bound, codes, run, isExpected = () => false } = call;
     const world = this.#world;
     const pausedBefore = process.pausedFor;
-    // Clocks may be slow and timers late.
-    const pending = { process, what, invoked: world.now, pausedBefore, bound: bound * 1.25 + 60 };
+    // Clocks may be slow and timers late. A process that was paused waits for a quarter of a timeout more.
+    const pending = { process, what, invoked: world.now, pausedBefore, bound: bound * 1.5 + 60 };
     this.#pending.add(pending);
     world.count("operations");
     world.trace(() => `${process.name} ${what}`);

@@ -1,5 +1,6 @@
 import { EndpointError } from "../../../src/errors.ts";
 import { type Command, type Endpoint, httpEndpoint } from "../../../src/index.ts";
+import { BundlingCarrier } from "./bundle.ts";
 import type { Draw } from "./draw.ts";
 import { createLink, type LinkOptions, type Observer } from "./link.ts";
 import { readRequest } from "./request.ts";
@@ -22,16 +23,26 @@ const flaws = [
 
 type Flaw = (typeof flaws)[number];
 
+/**
+ * What may be wrong with the answer to several commands. A page, or a status such as 404, says that the address takes no
+ * pipelines: no gateway says that of one that it has passed on.
+ */
+const ofPipelines = flaws.filter((flaw) => flaw !== "a page of HTML" && flaw !== "with a wrong status");
+
 /** The names under which garbled answers are counted. */
 export const garbledReplies: readonly string[] = flaws.map((flaw) => `reply ${flaw}`);
 
 type HttpLinkOptions = Omit<LinkOptions, "exactReplies"> & {
   /** Whether some clients reach it through a gateway, and some try an address at which commands are in the path. */
   readonly gateways?: boolean;
+  /** Whether clients have few requests open at once, so that commands wait for each other. */
+  readonly batches?: boolean;
 };
 
-/** `channel`: what it subscribes to; undefined: it sends a command. */
-type Respond = (init: RequestInit, channel: string | undefined) => Promise<Response>;
+/** `action`: `pipeline`, or what it subscribes to; undefined: it sends a command. */
+type Respond = (init: RequestInit, action: Action | undefined) => Promise<Response>;
+
+type Action = "pipeline" | { readonly channel: string };
 
 /** By address: who answers there. Only one simulation runs at a time. */
 const addresses = new Map<string, Respond>();
@@ -42,10 +53,15 @@ const servers = new Map<string, Server>();
 export function interceptFetch(): () => void {
   const own = globalThis.fetch;
   globalThis.fetch = (address, init) => {
-    const [url = "", channel] = String(address).split("subscribe/");
-    const respond = addresses.get(url);
+    const [, url = "", action, channel] = /^(.*?)(pipeline|subscribe\/(.*))?$/.exec(String(address))!;
+    const respond = addresses.get(url) ?? addresses.get(url.replace(/\/$/, ""));
     if (!init) throw new Error(`the library fetched ${String(address)} without a request`);
-    if (respond) return respond(init, channel && decodeURIComponent(channel));
+    const isPipeline = action === "pipeline";
+    if (respond)
+      return respond(
+        init,
+        isPipeline ? action : channel ? { channel: decodeURIComponent(channel) } : undefined,
+      );
     return runPath(new URL(String(address)), init);
   };
   return () => {
@@ -70,17 +86,20 @@ const basePath = "/redis";
 
 /** The HTTP endpoint through which a process reaches a server. */
 export function createHttpLink(options: HttpLinkOptions): Endpoint {
-  const { world, process, server, gateways = false } = options;
+  const { world, process, server, gateways = false, batches = false } = options;
   const { name, dialect } = server;
   const url = `https://${process.name}.${name}.example/`;
   const link = new HttpLink(options);
-  const respond: Respond = (init, channel) =>
-    channel === undefined ? link.respond(init) : link.respondWithStream(channel, init);
+  const respond: Respond = (init, action) =>
+    typeof action === "object"
+      ? link.respondWithStream(action.channel, init)
+      : link.respond(init, action !== undefined);
   addresses.set(url, respond);
   const origin = url.slice(0, -1);
   addresses.set(origin + basePath, respond);
   servers.set(origin, server);
-  const known = { token: "token", name, dialect };
+  const maxRequests = batches ? world.draw.pick([1, 2, 6]) : undefined;
+  const known = { token: "token", name, dialect, maxRequests };
   const kind = gateways ? world.draw.pick(["direct", "gateway", "with a path"] as const) : "direct";
   if (kind === "with a path") {
     try {
@@ -98,8 +117,9 @@ class HttpLink {
   readonly #options: HttpLinkOptions;
   readonly #link: Endpoint;
   readonly #draw: Draw;
-  /** Notes the last answer: what the client does with it is only known when it has read the whole body. */
-  #note: () => void = () => undefined;
+  readonly #carrier: BundlingCarrier;
+  /** Note the last answers: what the client does with them is only known when it has read the whole body. */
+  #notes: (() => void)[] = [];
 
   constructor(options: HttpLinkOptions) {
     this.#options = options;
@@ -109,28 +129,33 @@ class HttpLink {
       sent: (...sent) => wire.sent(...sent),
       executed: (...executed) => wire.executed(...executed),
       answered: (...answered) => {
-        this.#note = () => wire.answered(...answered);
+        this.#notes.push(() => wire.answered(...answered));
       },
       refusedForSize: (...refused) => {
-        this.#note = () => wire.refusedForSize(...refused);
+        this.#notes.push(() => wire.refusedForSize(...refused));
       },
       failed: (...failed) => wire.failed(...failed),
       isRestored: (nonce, server) => wire.isRestored(nonce, server),
     };
-    this.#link = createLink({ ...options, wire: observer, exactReplies: true });
+    this.#carrier = new BundlingCarrier(options, this.#draw);
+    this.#link = createLink({ ...options, carrier: this.#carrier, wire: observer, exactReplies: true });
   }
 
-  async respond({ body, signal }: RequestInit): Promise<Response> {
-    const command = JSON.parse(String(body)) as Command;
+  async respond({ body, signal }: RequestInit, isPipeline: boolean): Promise<Response> {
     const until = signal ?? new AbortController().signal;
-    const answer = await this.#answer(command, until);
+    const sent = JSON.parse(String(body)) as Command | Command[];
+    const commands = isPipeline ? (sent as Command[]) : [sent as Command];
+    const answer = await this.#answer(commands, until, isPipeline);
     const { status, text, note } = answer;
     const { world, wire, process } = this.#options;
     const draw = this.#draw;
-    const flaw = draw.chance(world.network.garbled ?? 0) ? draw.pick(flaws) : undefined;
+    if (isPipeline) world.count("commands share a request");
+    const flaw = draw.chance(world.network.garbled ?? 0)
+      ? draw.pick(isPipeline ? ofPipelines : flaws)
+      : undefined;
     if (flaw) {
       world.count(`reply ${flaw}`);
-      wire.failed(process, readRequest(command));
+      for (const command of commands) wire.failed(process, readRequest(command));
     }
     return this.#response(flaw ? spoil(flaw, { status, text }, draw) : { status, text, note }, until);
   }
@@ -157,24 +182,27 @@ class HttpLink {
   }
 
   /** The answer of the network, as HTTP. */
-  async #answer(command: Command, signal: AbortSignal): Promise<HttpAnswer> {
-    try {
-      const result = await this.#link.send(command, signal);
-      const note = this.#note;
-      this.#note = () => undefined;
-      return { status: 200, text: JSON.stringify({ result }), note };
-    } catch (error) {
+  async #answer(commands: readonly Command[], signal: AbortSignal, isPipeline: boolean): Promise<HttpAnswer> {
+    const replies = await this.#carrier.together(() =>
+      Promise.allSettled(commands.map((command) => this.#link.send(command, signal))),
+    );
+    const notes = this.#notes.splice(0);
+    const parts: object[] = [];
+    for (const reply of replies) {
+      if (reply.status === "fulfilled") {
+        parts.push({ result: reply.value });
+        continue;
+      }
+      const error: unknown = reply.reason;
       if (!(error instanceof EndpointError)) throw error;
       if (signal.aborted) throw signal.reason;
       if (error.kind === "http") return { status: 503, text: "<h1>Service Unavailable</h1>" };
-      if (error.kind === "redis") {
-        const text = JSON.stringify({ error: error.message });
-        const note = this.#note;
-        this.#note = () => undefined;
-        return { status: 400, text, note };
-      }
-      throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
+      if (error.kind !== "redis") throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
+      parts.push({ error: error.message });
     }
+    const note = () => notes.forEach((each) => void each());
+    if (isPipeline) return { status: 200, text: JSON.stringify(parts), note };
+    return { status: "error" in parts[0]! ? 400 : 200, text: JSON.stringify(parts[0]), note };
   }
 
   /** A response whose body comes at once, or in pieces. */

@@ -172,4 +172,28 @@ import { cellScript } from`,
     ],
     noticedBy: [...twoHolders, "a quorum decides"],
   },
+  {
+    name: "answers of a pipeline are shifted",
+    breaks: "each gets the answer to the command after its own: one that was refused is told that it holds",
+    patches: [
+      patch("endpoints/batch.ts Batches", "outcomes[index]!", "outcomes[(index + 1) % outcomes.length]!"),
+    ],
+    noticedBy: [...twoAtOnce, "a quorum decides", "refusals are true"],
+    theme: "batches",
+  },
+  {
+    name: "what waited for too long is sent all the same",
+    breaks:
+      "an acquire is executed after its caller was told that it was never sent, and is never rolled back",
+    patches: [patch("endpoints/batch.ts Batches", "next.signal.aborted", "false")],
+    noticedBy: ["nothing is abandoned"],
+    theme: "batches",
+  },
+  {
+    name: "a rollback without room is never sent",
+    breaks: "where many requests are open, what a failed round acquired stands until its ttl",
+    patches: [patch("quorum/rollback.ts sendRollback", "!answer.isUnsent", "answer")],
+    noticedBy: ["nothing is abandoned"],
+    theme: "batches",
+  },
 ];

@@ -69,6 +69,8 @@ export interface Scenario {
   readonly silentMinority: boolean;
   /** Whether clients use the library's HTTP endpoint. */
   readonly http: boolean;
+  /** Whether processes make several calls at once, whose commands share requests. */
+  readonly batches: boolean;
   /** Whether these are behind gateways, too, and some clients try an address that is not the API's. */
   readonly gateways: boolean;
   /** Set where waiters are woken up by messages. */
@@ -77,7 +79,7 @@ export interface Scenario {
 
 /**
  * `operate`: inspects and frees resources; `forget`: the same of keys; `attempts`: runs that are counted; `locked run`:
- * runs with locks; `flight`: single flights.
+ * runs with locks; `flight`: single flights; `burst`: several locks at once.
  */
 export type Work =
   | "lock"
@@ -88,12 +90,13 @@ export type Work =
   | "forget"
   | "attempts"
   | "flight"
+  | "burst"
   | Synchronizer;
 
 /**
  * What a simulation is about: locks and idempotent runs, the same with operators, dying handlers and garbled answers,
  * runs with locks, waiters that are woken up, single flights beside runs of the same keys, endpoints at addresses of all
- * kinds, synchronizers, or one synchronizer only.
+ * kinds, many calls at once, synchronizers, or one synchronizer only.
  */
 export type Theme =
   | "locks"
@@ -102,6 +105,7 @@ export type Theme =
   | "wake-ups"
   | "flights"
   | "addresses"
+  | "batches"
   | "sync"
   | Synchronizer;
 
@@ -112,6 +116,7 @@ export const themes: readonly Theme[] = [
   "wake-ups",
   "flights",
   "addresses",
+  "batches",
   "sync",
   ...synchronizers,
 ];
@@ -125,6 +130,7 @@ export function themeOf(seed: number): Theme {
   if (seed % 30 === 26 || seed % 30 === 27) return "wake-ups";
   if (seed % 30 === 8) return "flights";
   if (seed % 30 === 14) return "addresses";
+  if (seed % 30 === 20) return "batches";
   return seed % 3 === 2 ? "sync" : "locks";
 }
 
@@ -223,6 +229,7 @@ function drawUsual(draw: Draw): Scenario {
     badNetwork: draw.chance(0.15) && !late ? goodNetwork : badNetwork,
     silentMinority,
     http: false,
+    batches: false,
     gateways: false,
     wakeUps: undefined,
   };
@@ -325,6 +332,13 @@ export function withAddresses(scenario: Scenario, draw: Draw): Scenario {
   // An HTTP endpoint is known not to repeat anything.
   const exactReplies = scenario.exactReplies.map(() => true);
   return { ...scenario, work, dialects, exactReplies, http: true, gateways: true };
+}
+
+/** The same scenario with processes that acquire several locks at once, over HTTP, where commands share requests. */
+export function withBatches(scenario: Scenario, draw: Draw): Scenario {
+  const resources = ["a", "b", "c", "d", "e"].slice(0, draw.integer(2, 5));
+  const exactReplies = scenario.exactReplies.map(() => true);
+  return { ...scenario, work: ["burst"], resources, exactReplies, http: true, batches: true };
 }
 
 /** The same scenario, with one or two synchronizers in place of locks. */

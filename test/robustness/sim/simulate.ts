@@ -19,6 +19,7 @@ import {
   themeOf,
   type Work,
   withAddresses,
+  withBatches,
   withFlights,
   withLockedRuns,
   withOperators,
@@ -37,7 +38,7 @@ import {
   probeKey,
   probeLockedRun,
 } from "./work-idempotency.ts";
-import { performLock, performUsing, probeLock } from "./work-lock.ts";
+import { performBurst, performLock, performUsing, probeLock } from "./work-lock.ts";
 import { performOperation, probeOperator } from "./work-operator.ts";
 import { drawDropped, type Violation, World } from "./world.ts";
 
@@ -135,6 +136,7 @@ function aboutOf(drawn: Scenario, theme: Theme, fork: () => Draw): Scenario {
   if (theme === "wake-ups") return withWakeUps(drawn, fork());
   if (theme === "flights") return withFlights(drawn, fork());
   if (theme === "addresses") return withAddresses(drawn, fork());
+  if (theme === "batches") return withBatches(drawn, fork());
   return theme === "operators" ? withOperators(drawn, fork()) : withSynchronizers(drawn, fork(), theme);
 }
 
@@ -247,6 +249,7 @@ async function work(actor: Actor, { histories, flights, workloads }: Cast): Prom
     else if (kind === "idempotency") await performIdempotency(actor, histories);
     else if (kind === "locked run") await performLockedRun(actor, histories);
     else if (kind === "attempts") await performAttempts(actor, histories);
+    else if (kind === "burst") await performBurst(actor);
     else if (kind === "flight") await performFlight(actor, flights);
     else if (kind === "forget") await performForget(actor);
     else if (kind === "operate") await performOperation(actor);
@@ -307,7 +310,7 @@ function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
 function* startProbes(actor: Actor, { histories, workloads }: Cast, bound: number): Generator<Promise<void>> {
   const { work: kinds } = actor.scenario;
   if (kinds.includes("idempotency")) yield probeKey(actor, histories, bound);
-  const locks = kinds.includes("lock") || kinds.includes("using");
+  const locks = kinds.some((kind) => kind === "lock" || kind === "using" || kind === "burst");
   const runs = kinds.includes("locked run");
   // Each process probes with one of the two: more at once would only take longer.
   if (runs && (!locks || actor.actors.indexOf(actor) % 2 === 0))

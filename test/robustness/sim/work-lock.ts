@@ -31,6 +31,17 @@ export async function performLock(actor: Actor): Promise<void> {
   checkExtensionRate(actor, hold, extensions, options);
 }
 
+/** Acquires several locks in the same turn, and uses them side by side. Each resource is asked for once. */
+export async function performBurst(actor: Actor): Promise<void> {
+  const { draw, process, scenario } = actor;
+  const locks = scenario.resources
+    .filter(() => draw.chance(0.7))
+    .map((resource) => performLock({ ...actor, scenario: { ...scenario, resources: [resource] } }));
+  // Each has a timeout of its own.
+  process.timeout = 0;
+  await Promise.all(locks);
+}
+
 /** What came of an acquire. */
 interface Acquisition extends Times {
   /** undefined: it failed. */

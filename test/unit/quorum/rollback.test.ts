@@ -284,6 +284,39 @@ describe("rollback", () => {
     expect(released).toEqual(["a", "b", "c"]);
   });
 
+  test.each([false, true])(
+    "sends nothing for what was never sent, unless its holder releases it: %s",
+    async (includeRefused) => {
+      const { settings, released, release, runtime } = rig();
+      const acquiring = runRound(settings, queued());
+      await runtime.advance(100);
+      await rollback(settings, acquiring, release, { includeRefused }).done;
+      expect(released).toEqual(includeRefused ? ["a", "b", "c"] : []);
+    },
+  );
+
+  test("is sent later where it had no room within the timeout", async () => {
+    const { runtime, settings, acquiring, answer } = rig();
+    for (const name of ["a", "b", "c"]) answer(name, "granted");
+    await acquiring.done;
+    const [first, second] = [gate<undefined>(), gate<undefined>()];
+    const rooms = [first, second];
+    const asked: string[] = [];
+    const done = rollback(settings, acquiring, async (call) => {
+      asked.push(call.endpoint.name);
+      const room = call.endpoint.name === "a" ? rooms.shift() : undefined;
+      if (room) await queued(room.passed)(call);
+      return { outcome: "granted" };
+    }).done;
+    for (const room of [first, second]) {
+      await runtime.advance(100);
+      room.open(undefined);
+      await runtime.advance(0);
+    }
+    await done;
+    expect(asked).toEqual(["a", "b", "c", "a", "a"]);
+  });
+
   test("passes the releases after late answers to waitUntil", async () => {
     const background: Promise<unknown>[] = [];
     const { runtime, settings, acquiring, released, release, answer } = rig({
@@ -311,3 +344,12 @@ describe("rollback", () => {
     expect(failing).toHaveLength(3);
   });
 });
+
+/** A request that waits to be sent, and fails once there is room: its caller waits no longer. */
+function queued(room: Promise<unknown> = new Promise(() => undefined)) {
+  return async (call: EndpointRequest): Promise<never> => {
+    call.isUnsent = true;
+    await room;
+    throw new EndpointError(call.endpoint.name, "timeout", "not sent in time");
+  };
+}

@@ -102,6 +102,26 @@ describe("a round", () => {
   });
 
   test.each([
+    ["is read within a quarter of the timeout more", 24, "granted"],
+    ["is late after that", 25, "unavailable"],
+  ] as const)("after a time in which the process stood still, an answer %s", async (_, after, result) => {
+    const { runtime, round, answer } = rig(1);
+    await runtime.advance(99);
+    runtime.wallOffset += 5_000;
+    await runtime.advance(1);
+    await runtime.advance(after);
+    answer(0, "granted");
+    expect(await round.result).toBe(result);
+  });
+
+  test("gives a process that is late by what timers usually are no more time", async () => {
+    const { runtime, round } = rig(1);
+    runtime.wallOffset += 20;
+    await runtime.advance(100);
+    expect(await round.result).toBe("unavailable");
+  });
+
+  test.each([
     [49, /: no answer within 49 ms: raise .* timeout \(in ms\)$/],
     [50, /: no answer within 50 ms$/],
   ])("says that a timeout of %i ms is short, where it is", async (timeout, message) => {

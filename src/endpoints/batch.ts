@@ -1,0 +1,163 @@
+import { EndpointError } from "../errors.ts";
+import type { Command, Endpoint } from "./endpoint.ts";
+import { sharesRequests } from "./platform.ts";
+
+// Sends together what is asked in one turn of the event loop, and has no more requests open than a platform allows. HTTP
+// keeps no order, so nothing may rely on the order that the commands of one request have.
+
+/** The most commands that one request carries. */
+const maxCommands = 1_000;
+
+/** The most bytes that the commands of one request have, unless a single one has more. */
+const maxBytes = 512 * 1024;
+
+/** Why a command has no reply that waited in the queue until its timeout. */
+export const notSent = "not sent in time: too many requests were open";
+
+/** Called when a command is sent. `part`: its part of the request, 1 / n where n commands share it. */
+export type SentHook = (part: number) => void;
+
+/** What became of one command: its reply, or why there is none. */
+export type Outcome = { readonly reply: unknown } | { readonly error: EndpointError };
+
+/**
+ * Sends commands, and the same as JSON texts, as one request. Resolves with the outcome of each; undefined: the server
+ * takes one command at a time, and has executed none of these.
+ */
+export type Post = (
+  commands: readonly Command[],
+  texts: readonly string[],
+  signal: AbortSignal,
+) => Promise<readonly Outcome[] | undefined>;
+
+/** A command, from the call to its reply. */
+interface Pending {
+  readonly command: Command;
+  readonly text: string;
+  /** Aborts when its caller waits no longer. */
+  readonly signal: AbortSignal;
+  readonly onSent: SentHook | undefined;
+  readonly settle: (outcome: Outcome) => void;
+}
+
+/** Sends one command, and calls `onSent` then. */
+export type Send = (command: Command, signal: AbortSignal, onSent?: SentHook) => Promise<unknown>;
+
+/** The functions that call `onSent`. A wrapper around one is not among them: it may leave the argument out. */
+const reporting = new WeakSet<Endpoint["send"]>();
+
+/** Sends one command through an endpoint. One that does not say when it sends has sent it at once. */
+export function sendThrough(
+  endpoint: { readonly send: Send },
+  command: Command,
+  signal: AbortSignal,
+  onSent: SentHook,
+): Promise<unknown> {
+  if (reporting.has(endpoint.send)) return endpoint.send(command, signal, onSent);
+  onSent(1);
+  return endpoint.send(command, signal);
+}
+
+/**
+ * A function that sends commands, those of one turn together. What still waits to be sent when its signal aborts is never
+ * sent. A request is given up once none of those that share it waits any more; until then, its answer counts for all.
+ *
+ * @param name the endpoint's, for errors
+ * @param maxRequests the most requests that are open at once
+ */
+export function batchingSend(name: string, maxRequests: number, post: Post): Send {
+  const batches = new Batches(name, maxRequests, post);
+  const send: Send = (command, signal, onSent) =>
+    new Promise((resolve, reject) => {
+      const settle = (outcome: Outcome) => {
+        if ("error" in outcome) reject(outcome.error);
+        else resolve(outcome.reply);
+      };
+      batches.add({ command, text: JSON.stringify(command), signal, onSent, settle });
+    });
+  reporting.add(send);
+  return send;
+}
+
+class Batches {
+  readonly #name: string;
+  readonly #maxRequests: number;
+  readonly #post: Post;
+  /** What waits to be sent, in the order of the calls. */
+  readonly #queue = new Set<Pending>();
+  #open = 0;
+  #most = maxCommands;
+
+  constructor(name: string, maxRequests: number, post: Post) {
+    this.#name = name;
+    this.#maxRequests = maxRequests;
+    this.#post = post;
+  }
+
+  add(pending: Pending): void {
+    this.#queue.add(pending);
+    // Each asks for it: should a platform drop what one call began, the next one does not wait for that.
+    queueMicrotask(() => this.#flush());
+  }
+
+  #flush(): void {
+    // Where requests may not be shared, the platform itself queues what is too much: it knows whose request is whose.
+    while (this.#queue.size > 0 && (this.#open < this.#maxRequests || !sharesRequests())) {
+      const batch = this.#take();
+      if (batch.length > 0) void this.#send(batch);
+    }
+  }
+
+  /** The next commands that share a request. */
+  #take(): Pending[] {
+    const batch: Pending[] = [];
+    let size = 0;
+    for (const next of this.#queue) {
+      if (next.signal.aborted) {
+        next.settle({ error: new EndpointError(this.#name, "timeout", notSent) });
+      } else {
+        // UTF-8 takes up to three bytes for a character of a string.
+        size += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
+        if (batch.length > 0 && (batch.length >= this.#most || size > maxBytes)) break;
+        batch.push(next);
+      }
+      this.#queue.delete(next);
+    }
+    return batch;
+  }
+
+  async #send(batch: readonly Pending[]): Promise<void> {
+    const controller = new AbortController();
+    let isOpen = true;
+    const close = () => {
+      if (isOpen) this.#open -= 1;
+      isOpen = false;
+      this.#flush();
+    };
+    let first = 0;
+    /** Watches the signal of the first one that still waits. */
+    const watch = () => {
+      while (batch[first]?.signal.aborted) first += 1;
+      const waiting = batch[first]?.signal;
+      if (waiting) return waiting.addEventListener("abort", watch);
+      controller.abort();
+      // Now, because `fetch` may not notice.
+      close();
+    };
+    this.#open += 1;
+    for (const { onSent } of batch) onSent?.(1 / batch.length);
+    watch();
+    const outcomes = await this.#post(
+      batch.map(({ command }) => command),
+      batch.map(({ text }) => text),
+      controller.signal,
+    );
+    batch[first]?.signal.removeEventListener("abort", watch);
+    if (!outcomes) this.#most = 1;
+    batch.forEach((pending, index) => {
+      if (outcomes) pending.settle(outcomes[index]!);
+      else this.#queue.add(pending);
+    });
+    close();
+  }
+}

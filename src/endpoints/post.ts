@@ -1,0 +1,102 @@
+import { EndpointError, type EndpointErrorKind } from "../errors.ts";
+import type { Outcome, Post } from "./batch.ts";
+import { type Command, withoutSecrets } from "./endpoint.ts";
+import { answerReason, networkReason } from "./failure.ts";
+
+// One request of the REST API: a command, or several to `/pipeline`.
+// https://upstash.com/docs/redis/features/restapi#pipelining
+
+// Larger than any record that the library stores, and small enough for a Worker with 128 MB.
+const maxReplyBytes = 4 * 1024 * 1024;
+
+/** How often more than one reply those of a pipeline may have together. */
+const maxPipelineReplies = 8;
+
+/** What is known of an answer. */
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** A function that sends commands to an address. It never rejects. */
+export function postTo(name: string, href: string, token: string): Post {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const pipeline = `${href.replace(/\/$/, "")}/pipeline`;
+
+  async function post(url: string, body: string, signal: AbortSignal, maxBytes: number): Promise<Answer> {
+    try {
+      // redirect: a token must never follow a redirect. No `cache`, no `keepalive`: Workers refuse them.
+      const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
+      return { status: response.status, text: await readText(response, maxBytes) };
+    } catch (cause) {
+      if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");
+      const kind = cause instanceof RangeError ? "malformed" : "network";
+      // Node's HTTP parser keeps the bytes that it could not parse, secrets included.
+      const quotesReply = (cause as { cause?: { data?: unknown } }).cause?.data !== undefined;
+      throw new EndpointError(name, kind, networkReason(cause), quotesReply ? {} : { cause });
+    }
+  }
+
+  /** The outcome of one command. `secrets`: what its error must not quote. */
+  function outcomeOf(reply: unknown, status: number, secrets: Command): Outcome {
+    const { error, ...rest } = Object(reply) as { error?: unknown; result?: unknown };
+    if (status === 200 && "result" in rest && error === undefined) return { reply: rest.result };
+    // Redis's own errors come with status 400, or in a pipeline; every other status is the gateway's.
+    const said = typeof error === "string" ? withoutSecrets(error, [token, ...secrets]) : "";
+    const kind: EndpointErrorKind = status !== 200 && status !== 400 ? "http" : said ? "redis" : "malformed";
+    const reason = `HTTP ${status}, ${answerReason(said, status)}`;
+    return { error: new EndpointError(name, kind, reason, { status }) };
+  }
+
+  return async (commands, texts, signal) => {
+    const [only = ""] = texts;
+    const isSingle = texts.length === 1;
+    try {
+      const { status, text } = isSingle
+        ? await post(href, only, signal, maxReplyBytes)
+        : await post(pipeline, `[${texts.join()}]`, signal, maxReplyBytes * maxPipelineReplies);
+      const reply = parse(text);
+      if (isSingle) return [outcomeOf(reply, status, commands[0]!)];
+      // A gateway that knows no such path has not executed anything. A page that a server's failure made proves nothing.
+      if (status === 404 || status === 405 || (status < 500 && /^\s*</.test(text))) return undefined;
+      if (status === 200 && Array.isArray(reply) && reply.length === commands.length) {
+        return commands.map((command, index) => outcomeOf(reply[index], status, command));
+      }
+      // Which reply is missing, or one too many, cannot be known: none of them counts.
+      const failed = outcomeOf({ error: Object(reply).error }, status, commands.flat());
+      return commands.map(() => failed);
+    } catch (error) {
+      return commands.map(() => ({ error: error as EndpointError }));
+    }
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads the body, or cancels it once it is too large; Workers count an unread body as an open connection. */
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  const { body, headers } = response;
+  const length = headers.get("content-length");
+  // The fast way, where the length is known and the body is not compressed; HTTP does not allow more bytes.
+  if (length && Number(length) <= maxBytes && !headers.has("content-encoding")) return response.text();
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  // Counted while it is read: a reply may have no length, or a wrong one.
+  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
+    size += piece.value.length;
+    if (size > maxBytes) {
+      await reader?.cancel();
+      throw new RangeError(`the reply exceeds ${maxBytes} bytes`);
+    }
+    text += decoder.decode(piece.value, { stream: true });
+  }
+  return text + decoder.decode();
+}

@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type LocalEndpoints, start } from "../../../local/src/index.ts";
+import {
+  EndpointError,
+  httpEndpoint,
+  type QuorumError,
+  Redlock,
+  type RedlockEvent,
+  upstashEndpoint,
+} from "../../../src/index.ts";
+import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
+import { newResource, sdkClient } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { type RawReply, type RawRequest, type RawServer, startRawServer } from "../../support/raw-server.ts";
+import { until } from "../../support/until.ts";
+
+// Many calls at once share requests. The endpoints are local ones, behind gateways that see every request.
+
+const timeout = 8_000;
+const ttl = 60_000;
+let local: LocalEndpoints;
+let gateways: Gateway[];
+
+beforeAll(async () => {
+  local = await start({ count: 3, engine: "embedded" });
+  gateways = await Promise.all(local.endpoints.map(startGateway));
+});
+
+afterAll(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.close()));
+  await local.close();
+});
+
+const endpoints = () => gateways.map((gateway) => gateway.endpoint("redis"));
+const names = (count: number) => Array.from({ length: count }, () => newResource());
+
+/** What is sent while `act` runs. */
+async function sentBy(act: () => Promise<unknown>): Promise<RawRequest[]> {
+  const before = gateways.map(({ requests }) => requests.length);
+  await act();
+  return gateways.flatMap(({ requests }, index) => requests.slice(before[index]));
+}
+
+describe("calls that begin in one turn", () => {
+  test("share one request to each endpoint, and so do their releases", async () => {
+    const redlock = new Redlock({ endpoints: endpoints(), ttl, timeout });
+    await (await redlock.acquire(newResource())).release(); // the scripts are known from here on
+    const sent = await sentBy(async () => {
+      const locks = await Promise.all(names(20).map((name) => redlock.acquire(name)));
+      expect(await Promise.all(locks.map((lock) => lock.release()))).toEqual(Array(20).fill(true));
+    });
+    expect(sent.map(({ path }) => path)).toEqual(Array(6).fill("/pipeline"));
+  });
+
+  test("share the text of a script that the endpoint does not know", async () => {
+    await Promise.all(local.endpoints.map((endpoint) => endpoint.execute(["SCRIPT", "FLUSH"])));
+    const redlock = new Redlock({ endpoints: endpoints(), ttl, timeout });
+    const locks = await Promise.all(names(20).map((name) => redlock.acquire(name)));
+    const sent = await sentBy(() => Promise.all(locks.map((lock) => lock.release())));
+    expect(sent.filter(({ body }) => body.includes('"EVAL"'))).toHaveLength(3);
+    expect(sent).toHaveLength(9);
+  });
+
+  test("say in their events what part of the requests was theirs", async () => {
+    const events: RedlockEvent[] = [];
+    const redlock = new Redlock({
+      endpoints: endpoints(),
+      ttl,
+      timeout,
+      onEvent: (event) => events.push(event),
+    });
+    await (await redlock.acquire(newResource())).release();
+    events.length = 0;
+    const sent = await sentBy(async () => {
+      const locks = await Promise.all(names(7).map((name) => redlock.acquire(name)));
+      await Promise.all(locks.map((lock) => lock.release()));
+    });
+    const sum = events.reduce((all, event) => all + ("requests" in event ? event.requests : 0), 0);
+    expect(sum).toBeCloseTo(sent.length, 9);
+  });
+
+  test("of @upstash/redis's client are batched by the client, each with its own answer", async () => {
+    const clients = gateways.map(({ url }, index) =>
+      upstashEndpoint(
+        sdkClient({ url, token: local.endpoints[index]!.token }, { enableAutoPipelining: true }),
+        {
+          name: `e${index}`,
+        },
+      ),
+    );
+    const redlock = new Redlock({ endpoints: clients, ttl, timeout });
+    const [taken = "", ...free] = names(10);
+    await redlock.acquire(taken);
+    const sent = await sentBy(async () => {
+      const locks = await Promise.all([taken, ...free].map((name) => redlock.tryAcquire(name)));
+      expect(locks.map((lock) => lock !== null)).toEqual([false, ...free.map(() => true)]);
+    });
+    expect(sent.map(({ path }) => path)).toEqual(Array(3).fill("/pipeline"));
+  });
+});
+
+describe("an endpoint without /pipeline", () => {
+  test.each<[string, RawReply]>([
+    ["that answers 404", { status: 404, body: '{"error":"not found"}' }],
+    ["that answers 405", { status: 405, body: "Method Not Allowed" }],
+    ["that answers with a page", { status: 200, body: "<!doctype html><title>Home</title>" }],
+  ])("%s gets one command at a time from then on", async (_, answer) => {
+    const server = await startRawServer(forward(answer));
+    const endpoint = httpEndpoint({ url: server.url, token: local.endpoints[0]!.token });
+    const events: RedlockEvent[] = [];
+    const redlock = new Redlock({
+      endpoints: [endpoint],
+      ttl,
+      timeout,
+      onEvent: (event) => events.push(event),
+    });
+    const locks = await Promise.all(names(8).map((name) => redlock.acquire(name)));
+    const acquired = events.filter((event) => event.type === "acquired");
+    expect(acquired.map(({ commands }) => commands)).toEqual(Array(8).fill(1));
+    await Promise.all(locks.map((lock) => lock.release()));
+    expect(server.requests.filter(({ path }) => path === "/pipeline")).toHaveLength(1);
+    await server.close();
+  });
+});
+
+test("a refusal of what was sent again proves nothing: the first one may have acquired it", async () => {
+  const { token } = local.endpoints[0]!;
+  const server = await startRawServer(async (request) => {
+    const response = await fetch(local.endpoints[0]!.url + request.path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+      body: request.body,
+    });
+    const body = await response.text();
+    return request.path === "/pipeline" ? { status: 404 } : { status: response.status, body };
+  });
+  const redlock = new Redlock({ endpoints: [{ url: server.url, token }], ttl, wait: 0, timeout });
+  const resources = names(2);
+  const outcomes = await Promise.all(resources.map((name) => rejection(redlock.acquire(name))));
+  expect(outcomes).toMatchObject([{ code: "NO_QUORUM" }, { code: "NO_QUORUM" }]);
+  // It is rolled back, so that the next one gets it.
+  await Promise.all(resources.map((name) => redlock.acquire(name, { wait: timeout })));
+  await server.close();
+});
+
+describe("an answer to several commands that proves nothing", () => {
+  let server: RawServer;
+  beforeAll(async () => {
+    server = await startRawServer(() => "reset");
+  });
+  afterAll(() => server.close());
+
+  const ok = { result: "OK" };
+  test.each<[string, unknown, number?]>([
+    ["has too few replies", [ok, ok]],
+    ["has too many", [ok, ok, ok, ok]],
+    ["has none", []],
+    ["is that of a single command", ok],
+    ["is an object with indices", { 0: ok, 1: ok, 2: ok, length: 3 }],
+    ["is no JSON", "[{"],
+    ["is an error with status 200", { error: "ERR no" }],
+    ["is an error", { error: "ERR no" }, 400],
+    ["is valid, but its status is not", [ok, ok, ok], 500],
+    ["is a page of a server that failed", "<h1>Bad Gateway</h1>", 502],
+    ["is for nobody", { error: "Unauthorized" }, 401],
+  ])("grants nothing to anyone: it %s", async (_, body, status = 200) => {
+    server.answer = () => ({ status, body: typeof body === "string" ? body : JSON.stringify(body) });
+    const redlock = new Redlock({ endpoints: [{ url: server.url, token: "t" }], wait: 0, timeout, ttl });
+    const outcomes = await Promise.all(names(3).map((name) => rejection(redlock.acquire(name))));
+    expect(outcomes).toMatchObject(Array(3).fill({ code: "NO_QUORUM" }));
+  });
+
+  test("counts for those whose part of it is sound", async () => {
+    const parts: unknown[] = [
+      ok,
+      { error: "OOM command not allowed" },
+      { result: "odd" },
+      null,
+      { result: null },
+    ];
+    server.answer = () => ({ body: JSON.stringify(parts) });
+    const redlock = new Redlock({ endpoints: [{ url: server.url, token: "t" }], wait: 0, timeout, ttl });
+    const outcomes = await Promise.allSettled(names(5).map((name) => redlock.acquire(name)));
+    expect(outcomes).toMatchObject([
+      { status: "fulfilled" },
+      { reason: { code: "NO_QUORUM", message: expect.stringContaining("OOM") } },
+      { reason: { code: "NO_QUORUM" } },
+      { reason: { code: "NO_QUORUM" } },
+      { reason: { code: "LOCK_HELD" } },
+    ]);
+  });
+
+  test("shows no secret of any of them in its error", async () => {
+    server.answer = ({ body }) => ({
+      status: 400,
+      body: JSON.stringify({ error: `ERR cannot read ${body}` }),
+    });
+    const endpoint = httpEndpoint({ url: server.url, token: "a-secret-token", name: "e" });
+    const secrets = ["first-secret", "second-secret"];
+    const { signal } = new AbortController();
+    for (const error of await Promise.all(
+      secrets.map((word) => rejection(endpoint.send(["GET", word], signal))),
+    )) {
+      expect(error).toBeInstanceOf(EndpointError);
+      for (const secret of [...secrets, "a-secret-token"]) expect(String(error)).not.toContain(secret);
+    }
+  });
+});
+
+describe("what waits for a free request", () => {
+  test("until its timeout was never sent, so it costs nothing and owes no rollback", async () => {
+    const [gateway] = gateways;
+    const { opened, open } = latch();
+    const { url, token } = { url: gateway!.url, token: local.endpoints[0]!.token };
+    const endpoint = httpEndpoint({ url, token, maxRequests: 1 });
+    const events: RedlockEvent[] = [];
+    const redlock = new Redlock({
+      endpoints: [endpoint],
+      ttl,
+      wait: 0,
+      timeout,
+      onEvent: (e) => events.push(e),
+    });
+    const [slow = "", late = ""] = names(2);
+    const before = gateway!.requests.length;
+    gateway!.before = () => opened;
+    const first = redlock.acquire(slow);
+    await until(() => gateway!.requests.length > before);
+    const error = (await rejection(redlock.acquire(late, { timeout: 100 }))) as QuorumError;
+    expect(error.message).toContain("not sent in time");
+    expect(events.at(-1)).toMatchObject({ type: "notAcquired", requests: 0, commands: 0 });
+    gateway!.before = () => undefined;
+    open();
+    await (await first).release();
+    const sent = gateway!.requests.slice(before);
+    expect(sent.filter(({ body }) => body.includes(late))).toEqual([]);
+  });
+});
+
+/** Answers `/pipeline` itself, and forwards everything else to the first endpoint. */
+function forward(answer: RawReply) {
+  return async ({ path, headers, body }: RawRequest): Promise<RawReply> => {
+    if (path === "/pipeline") return answer;
+    const { authorization = "" } = headers;
+    const response = await fetch(local.endpoints[0]!.url, {
+      method: "POST",
+      headers: { authorization },
+      body,
+    });
+    return { status: response.status, body: await response.text() };
+  };
+}

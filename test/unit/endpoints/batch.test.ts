@@ -1,0 +1,237 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import {
+  batchingSend,
+  type Outcome,
+  type Post,
+  type Send,
+  type SentHook,
+  sendThrough,
+} from "../../../src/endpoints/batch.ts";
+import type { Command } from "../../../src/endpoints/endpoint.ts";
+import { EndpointError } from "../../../src/errors.ts";
+import { rejection } from "../../support/outcomes.ts";
+
+// What is sent together, without a server; test/contract/endpoints/batches.test.ts has real ones.
+
+/** A request under way. */
+interface Sent {
+  readonly commands: readonly Command[];
+  readonly signal: AbortSignal;
+  answer(outcomes: readonly Outcome[] | undefined): Promise<void>;
+}
+
+/** An endpoint whose requests the test answers. */
+function rig(maxRequests = 6) {
+  const sent: Sent[] = [];
+  const post: Post = (commands, texts, signal) => {
+    expect(texts).toEqual(commands.map((command) => JSON.stringify(command)));
+    return new Promise((resolve) => {
+      const answer = async (outcomes: readonly Outcome[] | undefined) => {
+        resolve(outcomes);
+        await turn();
+      };
+      sent.push({ commands, signal, answer });
+    });
+  };
+  const send = batchingSend("e", maxRequests, post);
+  const parts: number[] = [];
+  const onSent: SentHook = (part) => parts.push(part);
+  return { sent, parts, send: (command: Command, signal = forever) => send(command, signal, onSent) };
+}
+
+const forever = new AbortController().signal;
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const ping = (number: number): Command => ["PING", number];
+const pings = (count: number): Command[] => Array.from({ length: count }, (_, number) => ping(number));
+const echo = ({ commands }: Sent): Outcome[] => commands.map((command) => ({ reply: command[1] }));
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe("the commands of one turn", () => {
+  test("share a request, in their order, and each gets its own reply or error", async () => {
+    const { sent, send, parts } = rig();
+    const error = new EndpointError("e", "redis", "no");
+    const replies = Promise.allSettled(pings(3).map((command) => send(command)));
+    await turn();
+    expect(sent).toHaveLength(1);
+    expect(sent[0]!.commands).toEqual(pings(3));
+    expect(parts).toEqual([1 / 3, 1 / 3, 1 / 3]);
+    await sent[0]!.answer([{ reply: "a" }, { error }, { reply: null }]);
+    expect(await replies).toMatchObject([{ value: "a" }, { reason: error }, { value: null }]);
+  });
+
+  test("do not wait for the answer of the turn before", async () => {
+    const { sent, send, parts } = rig();
+    const first = send(ping(1));
+    await turn();
+    const second = send(ping(2));
+    await turn();
+    expect(sent.map(({ commands }) => commands)).toEqual([[ping(1)], [ping(2)]]);
+    expect(parts).toEqual([1, 1]);
+    await sent[1]!.answer([{ reply: 2 }]);
+    expect(await second).toBe(2);
+    await sent[0]!.answer([{ reply: 1 }]);
+    expect(await first).toBe(1);
+  });
+});
+
+describe("a request has at most", () => {
+  test("1 000 commands", async () => {
+    const { sent, send } = rig();
+    for (const command of pings(2_001)) void send(command);
+    await turn();
+    expect(sent.map(({ commands }) => commands.length)).toEqual([1_000, 1_000, 1]);
+  });
+
+  test.each([
+    ["ASCII", "a", 512 * 1024],
+    ["other characters", "é", 512 * 1024],
+  ])("512 kB of %s, or one command that is larger", async (_, character, most) => {
+    const { sent, send } = rig();
+    const half = character.repeat(most / 2 / (character === "a" ? 1 : 3) - 20);
+    for (const word of [half, half, half, half.repeat(3), "b"]) void send(["PING", word]);
+    await turn();
+    expect(sent.map(({ commands }) => commands.length)).toEqual([2, 1, 1, 1]);
+  });
+});
+
+describe("where as many requests are open as may be", () => {
+  test("what is asked waits, and is sent together in the order of the calls", async () => {
+    const { sent, send } = rig(2);
+    const sending: Promise<unknown>[] = [];
+    for (const command of pings(5)) {
+      sending.push(send(command));
+      await turn();
+    }
+    expect(sent).toHaveLength(2);
+    await sent[1]!.answer(echo(sent[1]!));
+    expect(sent[2]!.commands).toEqual([ping(2), ping(3), ping(4)]);
+    for (const request of sent) await request.answer(echo(request));
+    expect(await Promise.all(sending)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test("what waited until its signal aborted is never sent", async () => {
+    const { sent, send, parts } = rig(1);
+    const { signal, abort } = abortable();
+    void send(ping(0));
+    await turn();
+    const late = rejection(send(ping(1), signal));
+    const next = send(ping(2));
+    await turn();
+    abort();
+    await sent[0]!.answer(echo(sent[0]!));
+    expect(await late).toMatchObject({
+      kind: "timeout",
+      message: expect.stringContaining("not sent in time"),
+    });
+    expect(sent[1]!.commands).toEqual([ping(2)]);
+    expect(parts).toEqual([1, 1]);
+    await sent[1]!.answer(echo(sent[1]!));
+    expect(await next).toBe(2);
+  });
+
+  test("nothing is sent where nobody waits any more", async () => {
+    const { sent, send } = rig();
+    const { signal, abort } = abortable();
+    abort();
+    expect(await rejection(send(ping(0), signal))).toMatchObject({ kind: "timeout" });
+    expect(sent).toEqual([]);
+  });
+
+  test.each([
+    ["on Workers", () => vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" })],
+    ["in an edge runtime", () => vi.stubGlobal("EdgeRuntime", "edge-runtime")],
+  ])("%s nothing waits for another invocation's request", async (_, pretend) => {
+    pretend();
+    const { sent, send } = rig(1);
+    for (const command of pings(3)) {
+      void send(command);
+      await turn();
+    }
+    expect(sent).toHaveLength(3);
+  });
+});
+
+describe("a request that several share", () => {
+  test("goes on while one of them waits, and its answer counts for all", async () => {
+    const { sent, send } = rig();
+    const [first, second] = [abortable(), abortable()];
+    const replies = [send(ping(1), first.signal), send(ping(2), second.signal)];
+    await turn();
+    first.abort();
+    expect(sent[0]!.signal.aborted).toBe(false);
+    await sent[0]!.answer(echo(sent[0]!));
+    expect(await Promise.all(replies)).toEqual([1, 2]);
+  });
+
+  test.each([
+    ["the first one", [0, 1, 2]],
+    ["the last one", [2, 1, 0]],
+  ])(
+    "is given up once none waits, %s first, and makes room even if fetch does not notice",
+    async (_, order) => {
+      const { sent, send } = rig(1);
+      const callers = pings(3).map((command) => ({ command, ...abortable() }));
+      for (const { command, signal } of callers) void send(command, signal).catch(() => undefined);
+      await turn();
+      const next = send(ping(9));
+      await turn();
+      for (const index of order) {
+        expect(sent[0]!.signal.aborted).toBe(false);
+        callers[index]!.abort();
+      }
+      expect(sent[0]!.signal.aborted).toBe(true);
+      expect(sent[1]!.commands).toEqual([ping(9)]);
+      await sent[1]!.answer(echo(sent[1]!));
+      expect(await next).toBe(9);
+      // Its answer is too late for the room that it has given back already.
+      await sent[0]!.answer(echo(sent[0]!));
+      for (const command of pings(2)) {
+        void send(command);
+        await turn();
+      }
+      expect(sent).toHaveLength(3);
+    },
+  );
+});
+
+describe("an endpoint that takes one command at a time", () => {
+  test("gets them one by one from then on", async () => {
+    const { sent, send } = rig(2);
+    const { signal, abort } = abortable();
+    const replies = Promise.all(pings(3).map((command) => send(command)));
+    const late = rejection(send(ping(3), signal));
+    await turn();
+    abort();
+    await sent[0]!.answer(undefined);
+    expect(sent.slice(1).map(({ commands }) => commands)).toEqual([[ping(0)], [ping(1)]]);
+    for (let next = 1; next < sent.length; next += 1) await sent[next]!.answer(echo(sent[next]!));
+    expect(await replies).toEqual([0, 1, 2]);
+    expect(await late).toMatchObject({ kind: "timeout" });
+    expect(sent).toHaveLength(4);
+  });
+});
+
+test.each<[string, (send: Send) => Send]>([
+  ["that leaves arguments out", (send) => (command, signal) => send(command, signal)],
+  [
+    "that passes all on",
+    (send) =>
+      (...given) =>
+        send(...given),
+  ],
+])("a wrapper around the function %s counts as sending at once, and once", async (_, wrap) => {
+  const parts: number[] = [];
+  const inner = batchingSend("e", 1, async (commands) => commands.map(() => ({ reply: 1 })));
+  const wrapper = { send: wrap(inner) };
+  await sendThrough(wrapper, ping(1), forever, (part) => parts.push(part));
+  expect(parts).toEqual([1]);
+});
+
+/** A signal, and the function that aborts it. */
+function abortable() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}
