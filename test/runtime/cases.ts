@@ -93,6 +93,9 @@ function limitConnections(): () => void {
 /** A client that lives as long as the process. */
 let common: Redlock | undefined;
 
+/** The client of all requests that come at the same time. */
+let busy: Redlock | undefined;
+
 /** Waits for a condition, 10 seconds at most. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 500; tries += 1) {
@@ -206,6 +209,33 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     const lock = await common.acquire("common", { ttl: 60_000 });
     await new Promise((resolve) => setTimeout(resolve, 300));
     same(await lock.release(), true, "release");
+  },
+
+  "20 locks at once on three endpoints are six requests, to acquire and release them": async ({
+    healthy,
+  }) => {
+    const redlock = client(healthy, { ttl: 60_000 });
+    await (await redlock.acquire(fresh())).release(); // the endpoints know the scripts from here on
+    const original = globalThis.fetch;
+    let sent = 0;
+    globalThis.fetch = (...parameters: Parameters<typeof fetch>) => {
+      sent += 1;
+      return original(...parameters);
+    };
+    try {
+      const locks = await Promise.all(Array.from({ length: 20 }, () => redlock.acquire(fresh())));
+      const released = await Promise.all(locks.map((lock) => lock.release()));
+      same(released, Array(20).fill(true), "releases");
+    } finally {
+      globalThis.fetch = original;
+    }
+    same(sent, 6, "requests");
+  },
+
+  "locks of requests that come at the same time": async ({ healthy }) => {
+    busy ??= client(healthy, { ttl: 60_000 });
+    const locks = await Promise.all([fresh(), fresh()].map((each) => busy!.acquire(each)));
+    same(await Promise.all(locks.map((lock) => lock.release())), [true, true], "releases");
   },
 
   "a held lock is LOCK_HELD, an outage is NO_QUORUM": async ({ healthy, broken, silent }) => {

@@ -63,6 +63,15 @@ describe.each([
     expect(await response.text()).toBe("passed");
   });
 
+  test("50 requests at once use one client", async () => {
+    const body = JSON.stringify({
+      title: "locks of requests that come at the same time",
+      stage: { ...open.stage, healthy: open.stage.healthy.slice(0, 1) },
+    });
+    const ask = async () => (await worker.dispatchFetch("http://worker/", { method: "POST", body })).text();
+    expect(await Promise.all(Array.from({ length: 50 }, ask))).toEqual(Array(50).fill("passed"));
+  });
+
   test("requests that wait with one client have a stream each", async () => {
     const body = JSON.stringify({ title: "a client that several requests have", stage: open.stage });
     const ask = async () => (await worker.dispatchFetch("http://worker/", { method: "POST", body })).text();

@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../endpoints/endpoint.ts";
+import { sharesRequests } from "../../endpoints/platform.ts";
 import { ChannelStream, type StreamContext } from "./channel-stream.ts";
 
 // Calls that wait for one channel at one endpoint share a stream. On Workers only those of one request may: what a request
@@ -32,7 +33,7 @@ class StreamScope {
   open(endpoint: Endpoint, channel: string, context: StreamContext): ChannelStream | undefined {
     const streams = this.#streams.get(endpoint) ?? new Map<string, ChannelStream>();
     const known = streams.get(channel);
-    if (known || (this.#count >= mostOnWorkers && isWorker())) return known;
+    if (known || (this.#count >= mostOnWorkers && !sharesRequests())) return known;
     this.#streams.set(endpoint, streams);
     const stream: ChannelStream = new ChannelStream(endpoint, channel, context, () => {
       if (streams.get(channel) !== stream) return;
@@ -45,8 +46,6 @@ class StreamScope {
     return stream;
   }
 }
-
-const isWorker = () => Object(Reflect.get(globalThis, "navigator")).userAgent === "Cloudflare-Workers";
 
 /**
  * The stream of a channel, which the calls that may do so share.
