@@ -1,4 +1,4 @@
-import type { Command } from "../endpoints/endpoint.ts";
+import type { Command, Endpoint } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
 import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
@@ -45,36 +45,54 @@ export interface Fencing {
 const granted: CellAnswer = { outcome: "granted" };
 const noFencing: Fencing = { least: 0, retention: 0 };
 
-/** Acquires the cell if it is empty or has this value already. */
+/** How {@link acquire} differs from acquiring with a ttl alone. */
+export interface AcquireDetails {
+  readonly fencing?: Fencing;
+  /** Whether to return the value in the way also where a plain command acquires, if the endpoint can. Default false. */
+  readonly looks?: boolean;
+}
+
+/** Acquires the cell if it is empty; by script, also if it has this value already. */
 export async function acquire(
   call: EndpointRequest,
   cell: Cell,
   ttl: number,
-  fencing?: Fencing,
+  { fencing, looks = false }: AcquireDetails = {},
 ): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (call.endpoint.exactReplies && isPlain(cell)) {
-    return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
-  }
-  return operate(call, "acquire", cell, { ttl, fencing });
+  if (!call.endpoint.exactReplies || !isPlain(cell)) return operate(call, "acquire", cell, { ttl, fencing });
+  const other = looks ? await setOrGet(call, cell, ttl) : undefined;
+  // Its own value is in the way as well: the endpoint may be another one under a second name, and must not vote twice.
+  if (other !== undefined) return other === null ? granted : { outcome: "held", other };
+  return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
 }
 
 /** Acquires the cell, or returns the value in the way. */
 export async function acquireOrRead(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
-  const { keys, value } = cell;
-  if (call.endpoint.exactReplies && isPlain(cell)) {
-    try {
-      const other = await send(call, ["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
-      // Its own value is there already: from an earlier execution whose reply was lost.
-      if (other === null || other === value) return granted;
-      if (typeof other !== "string") throw unexpectedReply();
-      return { outcome: "held", other };
-    } catch (error) {
-      // Redis before 7.0 has NX and GET, but not together. It refuses before it does anything.
-      if (!(error as Error).message.includes("syntax error")) throw error;
-    }
+  const isNativeCell = call.endpoint.exactReplies && isPlain(cell);
+  const other = isNativeCell ? await setOrGet(call, cell, ttl) : undefined;
+  if (other === undefined) return operate(call, "acquire", cell, { ttl });
+  // Its own value is there already: from an earlier execution whose reply was lost.
+  return other === null || other === cell.value ? granted : { outcome: "held", other };
+}
+
+/** Endpoints that have shown that they do not know NX together with GET. */
+const withoutNxGet = new WeakSet<Endpoint>();
+
+/** Sets a plain cell that is empty. Resolves with what was there; undefined: the endpoint does not know the command. */
+async function setOrGet(call: EndpointRequest, cell: Cell, ttl: number): Promise<string | null | undefined> {
+  const { endpoint } = call;
+  if (withoutNxGet.has(endpoint)) return undefined;
+  try {
+    const other = await send(call, ["SET", cell.keys[0]!, cell.value, "NX", "GET", "PX", ttl]);
+    if (other !== null && typeof other !== "string") throw unexpectedReply();
+    return other;
+  } catch (error) {
+    // Redis before 7.0 has NX and GET, but not together. It refuses before it does anything.
+    if (!(error as Error).message.includes("syntax error")) throw error;
+    withoutNxGet.add(endpoint);
+    return undefined;
   }
-  return operate(call, "acquire", cell, { ttl });
 }
 
 /** Gives the cell a new ttl, and a new value if there is one; never creates it. ttl 0 only checks. */

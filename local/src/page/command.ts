@@ -36,9 +36,9 @@ export function answerOf(
   command: readonly string[],
   reply: unknown,
 ): "granted" | "held" | "gone" {
-  // SET with NX and GET returns what was there before.
-  if (operation === "begin" && /^SET$/i.test(command[0] ?? "")) {
-    return reply === null || reply === command[2] ? "granted" : "held";
+  // With NX and GET, SET returns what was there before.
+  if (/^SET$/i.test(command[0] ?? "") && command.slice(3).some((word) => /^GET$/i.test(word))) {
+    return reply === null || (operation === "begin" && reply === command[2]) ? "granted" : "held";
   }
   const first: unknown = Array.isArray(reply) ? reply[0] : reply;
   if (first !== null && first !== 0) return "granted";

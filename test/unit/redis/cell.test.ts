@@ -64,6 +64,16 @@ describe("commands", () => {
       ],
     ],
     [
+      "acquire that looks",
+      (call) => acquire(call, plain, 50, { looks: true }),
+      ["SET", "k", "tv", "NX", "GET", "PX", 50],
+      [
+        [null, { outcome: "granted" }],
+        ["tx", { outcome: "held", other: "tx" }],
+        ["tv", { outcome: "held", other: "tv" }],
+      ],
+    ],
+    [
       "acquireOrRead",
       (call) => acquireOrRead(call, plain, 50),
       ["SET", "k", "tv", "NX", "GET", "PX", 50],
@@ -117,13 +127,32 @@ describe("commands", () => {
     });
   });
 
-  test("acquireOrRead falls back to the script where Redis does not know NX with GET", async () => {
-    const { call, sent } = rig([redisError("ERR syntax error"), ["tv", "0"]], { dialect: "redis" });
-    expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
-    expect(sent[1]).toEqual(evalsha("redis", ["k"], "acquire", "tv", 1, 1, 50, "tv", 0, 0));
-    const failing = rig([redisError("OOM command not allowed")]);
-    await expect(acquireOrRead(failing.call, plain, 50)).rejects.toThrow("OOM");
-    expect(failing.sent).toHaveLength(1);
+  describe("where Redis does not know NX with GET", () => {
+    const unknown = () => redisError("ERR syntax error");
+    const plainAcquire = ["SET", "k", "tv", "NX", "PX", 50];
+
+    test("acquireOrRead falls back to the script, and does not ask again", async () => {
+      const { call, sent } = rig([unknown(), ["tv", "0"], ["tv", "0"]], { dialect: "redis" });
+      const script = evalsha("redis", ["k"], "acquire", "tv", 1, 1, 50, "tv", 0, 0);
+      expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
+      expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
+      expect(sent.slice(1)).toEqual([script, script]);
+    });
+
+    test("an acquire that looks acquires without looking, and does not ask again", async () => {
+      const { call, sent } = rig([unknown(), null, "OK"], { dialect: "redis" });
+      expect(await acquire(call, plain, 50, { looks: true })).toEqual({ outcome: "held" });
+      expect(call.cost).toEqual({ requests: 2, commands: 2 });
+      expect(await acquire(call, plain, 50, { looks: true })).toEqual({ outcome: "granted" });
+      expect(sent.slice(1)).toEqual([plainAcquire, plainAcquire]);
+    });
+
+    test("nothing else is taken for that", async () => {
+      const { call, sent } = rig([redisError("OOM command not allowed"), null]);
+      await expect(acquireOrRead(call, plain, 50)).rejects.toThrow("OOM");
+      expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
+      expect(sent[1]).toContain("GET");
+    });
   });
 });
 
@@ -171,7 +200,7 @@ describe("scripts", () => {
   test("name keys, tombstone and counters, in this order", async () => {
     const { call, sent } = rig([["tv", "1700"]]);
     const fencing = { least: 1_700, retention: 9_000 };
-    expect(await acquire(call, full, 50, fencing)).toEqual({ outcome: "granted", fence: 1_700 });
+    expect(await acquire(call, full, 50, { fencing })).toEqual({ outcome: "granted", fence: 1_700 });
     const keys = ["k1", "k2", "void", "f1", "f2"];
     expect(sent).toEqual([evalsha("upstash", keys, "acquire", "tv", 1, 2, 50, "tv", 1_700, 9_000)]);
     // The script, what it reads, the clock, and what it writes: two keys and two counters.
@@ -204,7 +233,9 @@ describe("scripts", () => {
     "reject %s as a fence",
     async (fence) => {
       const { call } = rig([["tv", fence]]);
-      await expect(acquire(call, full, 50, { least: 1, retention: 9_000 })).rejects.toThrow(/fence/);
+      await expect(acquire(call, full, 50, { fencing: { least: 1, retention: 9_000 } })).rejects.toThrow(
+        /fence/,
+      );
     },
   );
 });
@@ -219,7 +250,7 @@ describe("the cost of a script", () => {
     [
       "acquire them with a fence: and the clock, and two counters",
       1 + 1 + 2 + 3,
-      (call) => acquire(call, full, 50, { least: 1, retention: 9_000 }),
+      (call) => acquire(call, full, 50, { fencing: { least: 1, retention: 9_000 } }),
       ["tv", "7"],
     ],
     ["find them held: and the time that remains", 1 + 1 + 1, (call) => acquire(call, full, 50), [0, 9, "x"]],
@@ -257,7 +288,7 @@ describe("the handleTags of an owner's cell", () => {
     expect(await acquire(call, owned, 50)).toEqual({ outcome: "granted", handleTags: "t1s2" });
     const fenced = rig([["t1own", "7", "t1s2"]]);
     const fencing = { least: 1, retention: 9_000 };
-    const answer = await acquire(fenced.call, { ...owned, counters: ["f"] }, 50, fencing);
+    const answer = await acquire(fenced.call, { ...owned, counters: ["f"] }, 50, { fencing });
     expect(answer).toEqual({ outcome: "granted", fence: 7, handleTags: "t1s2" });
   });
 
