@@ -1,13 +1,13 @@
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
-import { pauses } from "../quorum/backoff.ts";
+import { pauses, type Sighting } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { acquire, type Cell, type CellAnswer, raiseFence } from "../redis/cell.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
-import { timeUntilFree } from "./contention.ts";
+import { holderSeen, timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
@@ -97,7 +97,7 @@ class Acquisition {
   readonly #deadline: number;
   /** ms from the call to its deadline. A duration, so that from then on only elapsed time counts. */
   #limit = Infinity;
-  readonly #nextPause: (took: number) => number;
+  readonly #nextPause: (took: number, seen: Sighting) => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
   readonly #rollbacks = new Set<Promise<void>>();
   #rounds = 0;
@@ -213,8 +213,10 @@ class Acquisition {
     const context = { ...this.#settings, timeout: Math.min(timeout, ttl) };
     const cell = acquiredCell(request);
     const retention = request.fenceRetention && counterTtl(request.fenceRetention, ttl);
+    // A waiter looks who has it. The first round does not: nobody may have it, and Redis before 7.0 would be asked twice.
+    const details = { fencing: { least, retention }, looks: this.#rounds > 1 };
     const acquireOne = (call: EndpointRequest) =>
-      this.#strategy?.acquire?.(call, cell, ttl) ?? acquire(call, cell, ttl, { least, retention });
+      this.#strategy?.acquire?.(call, cell, ttl) ?? acquire(call, cell, ttl, details);
     const round = runRound(context, acquireOne, { cost: this.#cost, cutsShort: !isLast });
     let result = await unlessAborted(round, this.#signal);
     if (result !== "granted") return { result, round, last: round };
@@ -275,7 +277,8 @@ class Acquisition {
     const longest = Math.min(Math.max(remainingWait, 1), retryAfter ?? Infinity);
     const retries = next?.type === "retry";
     const wanted = next?.type === "pause" ? next.ms : undefined;
-    const poll = retries ? 0 : Math.min(wanted ?? this.#nextPause(round.elapsed()), longest);
+    const seen = { holder: holderSeen(round.answers), waited: failed.waited };
+    const poll = retries ? 0 : Math.min(wanted ?? this.#nextPause(round.elapsed(), seen), longest);
     const mayGoOn = retries || (next?.type !== "fail" && remainingWait > 0);
     const triesAgain = mayGoOn && !isHopeless(last.votes());
     if (held)

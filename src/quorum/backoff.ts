@@ -11,7 +11,7 @@ export interface BackoffBounds {
   readonly max?: number | undefined;
 }
 
-/** How long to pause before the next round: bounds for jitter, or a function of the attempt (1, 2, …) in ms. */
+/** How long to pause before the next round: bounds, or a function of the attempt (1, 2, …) in ms. */
 export type Backoff = BackoffBounds | ((attempt: number) => number);
 
 /**
@@ -25,14 +25,50 @@ export function nextPause(previous: number, min: number, max: number, random: nu
   return Math.min(max, min + random * (high - min));
 }
 
+/** What a waiter knows of those that have held it since the waiter began to ask. */
+export interface Turnover {
+  /** Whether the last two rounds have shown the same holder. */
+  readonly isSame: boolean;
+  /** How often a round has shown another holder than the one before. */
+  readonly changes: number;
+  /** ms since the call. */
+  readonly waited: number;
+}
+
+/**
+ * The next pause, before bounds and jitter, of a waiter that knows the holder of the last two rounds. While that is the
+ * same one, pauses grow. They are never less than a share of the time that one holder seems to take, which grows with the
+ * number of changes: the more were served before this waiter, the more are likely to wait beside it.
+ *
+ * The figures are those of the best of many such rules: `npm run bench -- waiting` shows what comes of them.
+ */
+export function turnoverPause(previous: number, { isSame, changes, waited }: Turnover): number {
+  const share = changes && 0.65 * (waited / changes) * Math.cbrt(changes);
+  return Math.max(share, isSame ? 1.5 * previous : 0);
+}
+
+/** What a round has shown to a waiter. */
+export interface Sighting {
+  /** Stands for the holder; undefined: none was seen. */
+  readonly holder: number | undefined;
+  /** ms since the call. */
+  readonly waited: number;
+}
+
 /**
  * A series of pauses in ms, one per call. `took`: how long the last round took, in ms. Contenders that are far from their
- * endpoints have to drift further apart, because each of their attempts blocks the others for longer.
+ * endpoints have to drift further apart, because each of their attempts blocks the others for longer. `seen`: what that
+ * round has shown.
  */
-export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (took?: number) => number {
+export function pauses(
+  backoff: Backoff,
+  runtime: Pick<Runtime, "random">,
+): (took?: number, seen?: Sighting) => number {
   let attempt = 0;
   let pause = 0;
-  return (took = 0) => {
+  let holder: number | undefined;
+  let changes = 0;
+  return (took = 0, seen) => {
     attempt += 1;
     // The user's function may return anything; a timer must not get NaN or a negative delay.
     if (typeof backoff === "function") {
@@ -43,7 +79,17 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (too
     const [least, most] = [Math.min(maxTimerDelay, min), Math.min(maxTimerDelay, Math.max(min, max))];
     // At most a third of the longest pause, so that room remains for jitter.
     const far = Math.max(least, Math.min(took, most / 3));
-    pause = nextPause(Math.max(pause, Math.min(took, most)), far, most, runtime.random());
-    return pause;
+    const within = (ms: number) => Math.min(most, Math.max(far, ms));
+    const previous = holder;
+    holder = seen?.holder ?? previous;
+    // Far away it is not the holder that is hard to get past, but those who ask at the same time.
+    if (previous === undefined || seen?.holder === undefined || took > 4 * least) {
+      pause = nextPause(Math.max(pause, Math.min(took, most)), far, most, runtime.random());
+      return pause;
+    }
+    const isSame = holder === previous;
+    if (!isSame) changes += 1;
+    pause = within(turnoverPause(pause, { isSame, changes, waited: seen.waited }));
+    return within(pause * (0.5 + runtime.random()));
   };
 }

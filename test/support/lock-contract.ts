@@ -1,3 +1,4 @@
+import { inspect as nodeInspect } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   forceRelease,
@@ -9,6 +10,7 @@ import {
   LockLostError,
   resume,
 } from "../../src/index.ts";
+import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
 import { isSettled, rejection } from "./outcomes.ts";
 import { until } from "./until.ts";
@@ -69,6 +71,31 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await isSettled(second)).toBe(false);
       await first.release();
       expect((await second).remaining()).toBeGreaterThan(0);
+    });
+
+    test("a waiter sees when the holder changes, and tells nobody what it has seen", async () => {
+      const runtime: Runtime = { ...systemRuntime, random: () => 0.5 };
+      const everywhere = [...local.endpoints.keys()];
+      const holders = ["d", "e"].map((digit) => "t".padEnd(33, digit));
+      // The pause after the first change is this share of the time waited, unless the machine was too busy.
+      const isShare = ({ retryIn = 0, elapsed }: { retryIn?: number | undefined; elapsed: number }) =>
+        Math.abs(retryIn / elapsed - 0.65) < 0.03;
+      await until(async () => {
+        const resource = newResource();
+        const { redlock, events } = local.observed({ backoff: { min: 30 }, runtime });
+        // Pauses depend on how long rounds take, and the first connects.
+        await redlock.acquire(newResource());
+        const waiting = () => events.filter((event) => event.type === "contended");
+        await local.put(resource, everywhere, holders[0]);
+        const call = rejection(redlock.acquire(resource, { wait: 600 }));
+        await until(() => waiting().length === 2, "two rounds");
+        await local.put(resource, everywhere, holders[1]);
+        const error = await call;
+        expect(error).toBeInstanceOf(LockHeldError);
+        const shown = nodeInspect([events, error], { depth: 20, showHidden: true });
+        for (const holder of holders) expect(shown).not.toContain(holder);
+        return waiting().some(isShare);
+      }, "a pause after a change");
     });
 
     test("acquire waits until the holder's ttl ends", async () => {

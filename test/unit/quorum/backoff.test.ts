@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { checkBackoff } from "../../../src/lock/options.ts";
-import { type Backoff, nextPause, pauses } from "../../../src/quorum/backoff.ts";
+import { type Backoff, nextPause, pauses, turnoverPause } from "../../../src/quorum/backoff.ts";
 
 const seed = Date.now() % 2 ** 31;
 console.log(`backoff SEED=${seed}`);
@@ -31,6 +31,19 @@ describe("nextPause", () => {
     [900, 25, 1_000, 0.9, 1_000],
   ])("after %d within %d … %d by %d is %d", (previous, min, max, drawn, expected) => {
     expect(nextPause(previous, min, max, drawn)).toBeCloseTo(expected, 2);
+  });
+});
+
+describe("turnoverPause", () => {
+  test.each([
+    ["the same holder from the start", 40, { isSame: true, changes: 0, waited: 90 }, 60],
+    ["the same holder for longer than others", 400, { isSame: true, changes: 1, waited: 600 }, 600],
+    ["another holder, the first change", 400, { isSame: false, changes: 1, waited: 600 }, 390],
+    ["the same holder, after others took as long", 40, { isSame: true, changes: 1, waited: 600 }, 390],
+    // 8 holders in 800 ms: 100 ms each, of which twice 0.65.
+    ["another holder, after eight", 40, { isSame: false, changes: 8, waited: 800 }, 130],
+  ])("%s", (_what, previous, turnover, expected) => {
+    expect(turnoverPause(previous, turnover)).toBeCloseTo(expected, 6);
   });
 });
 
@@ -74,6 +87,62 @@ describe("pauses", () => {
     expect(pauseAfter(300, 0, () => 7)).toBe(7);
   });
 
+  describe("of a waiter that sees the holder", () => {
+    /** The pauses after rounds of so many ms that have shown these holders, 100 ms apart. */
+    const seeing = (
+      holders: (number | undefined)[],
+      { took = 2, drawn = 0.5, backoff = {} as Backoff } = {},
+    ) => {
+      const next = pauses(backoff, { random: () => drawn });
+      return holders.map((holder, round) => next(took, { holder, waited: 100 * (round + 1) }));
+    };
+    const jitter = (holders: (number | undefined)[]) => seeing(holders.map(() => undefined));
+
+    test("begin as those of one that does not", () => {
+      expect(seeing([1])).toEqual(jitter([1]));
+      expect(seeing([undefined, 1])).toEqual(jitter([undefined, 1]));
+    });
+
+    test("grow by half while the holder stays the same, up to the longest", () => {
+      expect(seeing([1, 1, 1, 1])).toEqual([25, 37.5, 56.25, 84.375]);
+      expect(seeing(new Array(20).fill(1)).at(-1)).toBe(1_000);
+    });
+
+    test("follow the time that a holder seems to take once holders change", () => {
+      const [, second, third, fourth] = seeing([1, 2, 3, 3]);
+      expect(second).toBeCloseTo(0.65 * 200);
+      expect(third).toBeCloseTo(0.65 * (300 / 2) * Math.cbrt(2));
+      expect(fourth).toBeCloseTo(1.5 * third!);
+    });
+
+    test("vary by half, within the bounds", () => {
+      const pauseAfter = (drawn: number, backoff: Backoff = {}) => seeing([1, 2], { drawn, backoff })[1];
+      expect(pauseAfter(0)).toBeCloseTo(65);
+      expect(pauseAfter(1)).toBeCloseTo(195);
+      expect([pauseAfter(0, { min: 80 }), pauseAfter(1, { max: 150 })]).toEqual([80, 150]);
+      expect(seeing([1, 1], { drawn: 0 })[1]).toBe(25);
+    });
+
+    test("count a change that rounds without a holder hide", () => {
+      const seen = seeing([1, undefined, 2]);
+      expect(seen[1]).toBe(jitter([1, 1])[1]);
+      expect(seen[2]).toBeCloseTo(0.65 * 300);
+      // The same one again is none.
+      expect(seeing([1, undefined, 1])[2]).toBeCloseTo(1.5 * seen[1]!);
+    });
+
+    test("are at least as long as the round, and those of one that does not see where rounds are long", () => {
+      expect(seeing([1, 1], { took: 60, drawn: 0 })[1]).toBe(60);
+      expect(seeing([1, 1], { took: 100, drawn: 0.9 })[1]).toBeCloseTo(1.5 * 280 * 1.4);
+      const far = pauses({}, { random: () => 0.9 });
+      expect(seeing([1, 2], { took: 101, drawn: 0.9 })).toEqual([far(101), far(101)]);
+    });
+
+    test("leave a function as it is", () => {
+      expect(seeing([1, 1, 2], { backoff: (attempt) => attempt })).toEqual([1, 2, 3]);
+    });
+  });
+
   test("each series is independent of the others", () => {
     const [first, second] = [pauses({}, { random: () => 0.5 }), pauses({}, { random: () => 0.5 })];
     first();
@@ -100,12 +169,17 @@ describe("pauses", () => {
     expect(series(() => answer as number, undefined, 1)).toEqual([expected]);
   });
 
-  test("every allowed bound makes pauses that every timer supports", () => {
+  test("every allowed bound makes pauses that every timer supports, whatever is seen", () => {
     const bound = fc.option(fc.double({ min: 1, max: Infinity, noNaN: true }), { nil: undefined });
     fc.assert(
       fc.property(bound, bound, random, (min, max, drawn) => {
         fc.pre(min === undefined || max === undefined || min <= max);
-        for (const pause of series(checkBackoff({ min, max }), () => drawn, 40)) {
+        const backoff = checkBackoff({ min, max });
+        const next = pauses(backoff, { random: () => drawn });
+        const seen = Array.from({ length: 40 }, (_, round) =>
+          next(2, { holder: round >> 1, waited: 1e9 * round }),
+        );
+        for (const pause of [...series(backoff, () => drawn, 40), ...seen]) {
           expect(pause >= 1 && pause <= longest).toBe(true);
         }
       }),
