@@ -1,5 +1,5 @@
 // Measures waiting by polls and by wake-ups, with holds of 50 and 500 ms. Runs in virtual time: the figures depend on the
-// seed below and on the library, not on the machine. `sync.mjs` has the same with real servers.
+// seeds below and on the library, not on the machine. `sync.mjs` has the same with real servers.
 import { pubSub, Redlock } from "../dist/index.js";
 import { FairLock, Semaphore } from "../dist/sync/index.js";
 import { VirtualWorld } from "./virtual-time.mjs";
@@ -22,6 +22,7 @@ const kinds = [
 ];
 
 export async function print() {
+  await printPolls();
   console.log(
     `\nWaiting in virtual time, round trip ${roundTrip} ms: total / ideal time at commands per grant and endpoint\n`,
   );
@@ -76,27 +77,89 @@ function chartOf(results) {
   };
 }
 
+const crowds = [2, 5, 10, 20, 50, 200];
+const load = 0.7;
+const arrivals = 400;
+
+/** How well a plain lock's waiters guess when to ask. */
+async function printPolls() {
+  const [{ acquire }] = kinds;
+  console.log(
+    `\nPolls for a plain lock in virtual time, one endpoint, round trip ${roundTrip} ms. All at once: total / ideal time at commands per grant. Poisson: ${arrivals} waiters arrive at random, ${100 * load} % of what fits; Jain's index of their waits is 1 where all are equal\n`,
+  );
+  const columns = [
+    ...crowds.map((count) => `${count} at once`),
+    "Poisson: mean wait",
+    "p99",
+    "Jain",
+    "commands",
+  ];
+  console.log(`| hold | ${columns.join(" | ")} |`);
+  console.log(`| --- |${" --- |".repeat(columns.length)}`);
+  for (const hold of [50, 500]) {
+    const cells = [];
+    for (const waiters of crowds) {
+      const runs = [];
+      // About as many grants for each figure.
+      for (let run = 0; run < Math.ceil(200 / waiters); run += 1) {
+        runs.push(
+          await contend(acquire, { seed: seed + run, count: 1, hold, starts: Array(waiters).fill(0) }),
+        );
+      }
+      const total = mean(runs.map(({ total }) => total)) / (waiters * hold);
+      cells.push(`${total.toFixed(2)} × at ${(mean(runs.map(({ billed }) => billed)) / waiters).toFixed(1)}`);
+    }
+    const waits = [];
+    const billed = [];
+    for (let run = 0; run < 5; run += 1) {
+      const { random } = new VirtualWorld(seed + run, []).runtime();
+      let at = 0;
+      const starts = Array.from({ length: arrivals }, () => (at -= (Math.log(1 - random()) * hold) / load));
+      const outcome = await contend(acquire, { seed: seed + run, count: 1, hold, starts });
+      waits.push(...outcome.waits);
+      billed.push(outcome.billed / arrivals);
+    }
+    waits.sort((one, two) => one - two);
+    const p99 = waits[Math.floor(0.99 * waits.length)];
+    const jain = (mean(waits) ** 2 / mean(waits.map((wait) => wait ** 2))).toFixed(2);
+    cells.push(`${mean(waits).toFixed()} ms`, `${p99.toFixed()} ms`, jain, mean(billed).toFixed(1));
+    console.log(`| ${[`${hold} ms`, ...cells].join(" | ")} |`);
+  }
+}
+
+function mean(samples) {
+  return samples.reduce((sum, each) => sum + each, 0) / samples.length;
+}
+
 async function measure({ at, acquire }, { wakeUp, count, hold, waiters }) {
+  const starts = Array(waiters).fill(0);
+  const { total, billed } = await contend(acquire, { seed, wakeUp, count, hold, starts });
+  return { total: total / (Math.ceil(waiters / at) * hold), commands: billed / waiters / count };
+}
+
+/** Lets one waiter start at each of these times. Their total time, what they were billed, and how long each waited. */
+async function contend(acquire, { seed, wakeUp, count, hold, starts }) {
   const world = new VirtualWorld(seed, Array(count).fill(roundTrip));
-  let waiting = waiters;
+  let waiting = starts.length;
   let commands = 0;
+  const waits = [];
   const onEvent = (event) => {
     if (event.type === "acquired" || event.type === "released") commands += event.commands;
   };
   const failures = [];
-  const contend = async () => {
+  const takeTurn = async (start) => {
     // A client of its own, as if it ran in a process of its own.
     const redlock = new Redlock({ endpoints: world.endpoints(), runtime: world.runtime(), wakeUp, onEvent });
+    if (start > 0) await world.sleep(start);
     const held = await acquire(redlock, { wait: 6_000_000 });
+    waits.push(world.now - start);
     await world.sleep(hold);
     await held.release();
     waiting -= 1;
   };
-  for (let waiter = 0; waiter < waiters; waiter += 1) contend().catch((error) => failures.push(error));
+  for (const start of starts) takeTurn(start).catch((error) => failures.push(error));
   await world.run(1e9, () => waiting === 0 || failures.length > 0);
   if (failures.length > 0) throw failures[0];
-  const ideal = Math.ceil(waiters / at) * hold;
   // SUBSCRIBE and UNSUBSCRIBE are billed, too.
-  const billed = commands + 2 * world.streams;
-  return { total: world.now / ideal, commands: billed / waiters / count };
+  return { total: world.now, billed: commands + 2 * world.streams, waits };
 }
