@@ -14,7 +14,7 @@ export interface LockEvent {
 export interface OperationEvent extends LockEvent {
   /** ms since the operation began. */
   readonly elapsed: number;
-  /** HTTP requests sent for it so far. */
+  /** HTTP requests sent for it so far; of one that it shared with other operations, its part: a half, where two did. */
   readonly requests: number;
   /** Redis commands executed for it so far, as Upstash bills them; without answers that are still under way. */
   readonly commands: number;
