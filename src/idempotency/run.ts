@@ -1,8 +1,9 @@
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
+import { holderSeen } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
-import { pauses } from "../quorum/backoff.ts";
+import { pauses, type Sighting } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
@@ -64,7 +65,7 @@ class RunCall<Value> {
   readonly #elapsed: () => number;
   /** ms from the call to its deadline. A duration, so that from then on only elapsed time counts. */
   #limit = Infinity;
-  readonly #nextPause: (took: number) => number;
+  readonly #nextPause: (took: number, seen: Sighting) => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
   readonly #rollbacks = new Set<Promise<void>>();
   readonly #id = newId();
@@ -113,7 +114,8 @@ class RunCall<Value> {
       const remainingWait = this.#remainingWait(pass);
       if (remainingWait > 0) {
         const { retryAfter = Infinity } = pass.state.kind === "locked" ? pass.state : {};
-        const pause = Math.min(this.#nextPause(claim.round.elapsed()), remainingWait, retryAfter);
+        const seen = { holder: holderSeen(claim.round.answers), waited: this.#elapsed() };
+        const pause = Math.min(this.#nextPause(claim.round.elapsed(), seen), remainingWait, retryAfter);
         await sleep(settings.runtime, pause, signal);
         continue;
       }

@@ -32,6 +32,8 @@ export interface CellAnswer {
   readonly retryAfter?: number | undefined;
   /** The value in the way, where the endpoint returned it. */
   readonly other?: string | undefined;
+  /** The value of the lock that is in the way of a run. */
+  readonly holder?: string | undefined;
   /** The tags of the handles that its owner's value has now. From a release: they differ from those it named; nothing was deleted. */
   readonly handleTags?: string | undefined;
 }

@@ -20,7 +20,8 @@
 -- Replies, with the number of commands that the script has executed:
 -- {the locks' value, commands, fence}: done
 -- {0, commands}: `extend` was refused, or `end` found another record
--- {0, commands, "r", the record in the way}, {0, commands, "l", ms until the lock in the way expires}: `begin` was refused
+-- {0, commands, "r", the record in the way}, {0, commands, "l", ms until the lock in the way expires, its value}: `begin`
+--    was refused
 
 local op, pending, token, n, ttl, nextRecord = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local least, retention, isNative = tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9] == "1"
@@ -98,7 +99,7 @@ for i = 1, n + 1 do
     -- Only what it has just written: what it found as its own may be what an earlier execution has written, and its run
     -- may rely on it.
     if #fresh > 0 then run("DEL", unpack(fresh)) end
-    return {0, spent, i == 1 and "r" or "l", why}
+    return {0, spent, i == 1 and "r" or "l", why, i > 1 and other or nil}
   end
 end
 -- Counters are written last, when nothing can refuse any more.

@@ -64,7 +64,7 @@ if not other then fresh[#fresh + 1] = KEYS[i] end
 if other and other ~= own then
 local why = i == 1 and other or run("PTTL", KEYS[i])
 if #fresh > 0 then run("DEL", unpack(fresh)) end
-return {0, spent, i == 1 and "r" or "l", why}
+return {0, spent, i == 1 and "r" or "l", why, i > 1 and other or nil}
 end
 end
 clock()
@@ -84,7 +84,7 @@ for i = n + 2, #KEYS do run("SET", KEYS[i], text(fence), "PX", kept()) end
 end
 return {token, spent, text(fence)}`,
   sha: {
-    redis: "3a18059499dd97905042d2d138abf72c93f67e58",
-    upstash: "0270abd228ff816db08375fc5c5b60651d0323a5",
+    redis: "b3b785bb8bbf9088f4b3b3f4198e42eeb7602a11",
+    upstash: "3bcb8274e2c7c11d68c44406ea943e47a8097ff9",
   },
 };

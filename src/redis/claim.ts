@@ -1,5 +1,5 @@
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
-import { type CellAnswer, type Fencing, isNative, readFence } from "./cell.ts";
+import { type CellAnswer, type Fencing, isNative, isSnapshot, readFence } from "./cell.ts";
 import { claimScript } from "./claim.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 
@@ -22,7 +22,7 @@ export interface ClaimKeys {
 
 /**
  * Writes the pending record and the locks, all or none, and draws a fence. An answer `held` has the record in the way as
- * `other`; without it, a lock is in the way.
+ * `other`; without it, a lock is in the way, and its value is `holder`.
  */
 export async function beginClaim(
   call: EndpointRequest,
@@ -32,9 +32,11 @@ export async function beginClaim(
 ): Promise<CellAnswer> {
   const reply = await operate(call, "begin", keys, { ttl, fencing });
   if (reply[0] === keys.token) return { outcome: "granted", fence: readFence(reply[2]) };
-  const [, , what, why] = reply;
+  const [, , what, why, holder] = reply;
   if (what === "r" && typeof why === "string") return { outcome: "held", other: why };
-  if (what === "l" && Number.isSafeInteger(why)) return { outcome: "held", retryAfter: Number(why) };
+  if (what === "l" && isSnapshot(call, holder, why)) {
+    return { outcome: "held", retryAfter: Number(why), holder: String(holder) };
+  }
   throw unexpectedReply();
 }
 

@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `claimScript`, which says what it does. */
 export const claimTwin: Twin = {
   sha: {
-    redis: "3a18059499dd97905042d2d138abf72c93f67e58",
-    upstash: "0270abd228ff816db08375fc5c5b60651d0323a5",
+    redis: "b3b785bb8bbf9088f4b3b3f4198e42eeb7602a11",
+    upstash: "3bcb8274e2c7c11d68c44406ea943e47a8097ff9",
   },
   run,
 };
@@ -87,7 +87,7 @@ function begin(claim: ClaimCall): Reply {
     if (other === null || other === own) continue;
     const why = index === 0 ? other : call("PTTL", key);
     if (fresh.length > 0) call("DEL", ...fresh);
-    return [0, claim.spent, index === 0 ? "r" : "l", why];
+    return index === 0 ? [0, claim.spent, "r", why] : [0, claim.spent, "l", why, other];
   }
   const now = timeOf(call);
   const least = whole(args[6]!);

@@ -61,7 +61,7 @@ describe.each([
   test("leaves nothing where the lock is held, and deletes only its own", () => {
     const { engine, run, values } = operate(prelude, native);
     engine.execute(["SET", "lock", "other", "PX", 700]);
-    expect(run("begin").slice(2)).toEqual(["l", expect.any(Number)]);
+    expect(run("begin").slice(2)).toEqual(["l", expect.any(Number), "other"]);
     expect(run("end")[0]).toBe(0);
     expect(values()).toEqual([null, "other", null]);
     engine.execute(["DEL", "lock"]);
@@ -140,11 +140,11 @@ describe("the script of a claim with two locks", () => {
     ],
     ["leaves what is its own as it is", own, ["t", 6, `${start + 200}`], { ...own, ...counted(200) }],
     ["is refused by a record", { record: ["Q", 50] }, [0, 1, "r", "Q"], { record: ["Q", 50] }],
-    ["is refused by a lock", { lock2: ["u", 50] }, [0, 5, "l", 50], { lock2: ["u", 50] }],
+    ["is refused by a lock", { lock2: ["u", 50] }, [0, 5, "l", 50, "u"], { lock2: ["u", 50] }],
     [
       "is refused by a lock, and leaves its own record",
       { record: ["P", 70], lock1: ["u", 50] },
-      [0, 3, "l", 50],
+      [0, 3, "l", 50, "u"],
       { record: ["P", 70], lock1: ["u", 50] },
     ],
   ])("a begin %s", (_, stored, reply, after) => {

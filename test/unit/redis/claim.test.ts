@@ -41,7 +41,7 @@ const operations = {
 test.each([
   [["token", 7, "5001"], { outcome: "granted", fence: 5_001 }],
   [[0, 3, "r", "C1"], { outcome: "held", other: "C1" }],
-  [[0, 3, "l", 700], { outcome: "held", retryAfter: 700 }],
+  [[0, 3, "l", 700, "tother"], { outcome: "held", retryAfter: 700, holder: "tother" }],
 ])("the reply %j to a begin means %j", async (reply, answer) => {
   const { call, cost } = rig(reply);
   expect(await begin(call)).toEqual(answer);
@@ -63,7 +63,8 @@ test.each(["begin", "extend", "end"] as const)("%s has no other reply", async (n
 test.each([
   [0, 3, "x", "C1"],
   [0, 3, "r", 5],
-  [0, 3, "l", "700"],
+  [0, 3, "l", "700", "tother"],
+  [0, 3, "l", 700],
   ["token", 3, "x"],
 ])("a begin has no such reply: %j %j %j %j", async (...reply) => {
   await expect(begin(rig(reply).call)).rejects.toThrow(/ reply/);
