@@ -1,6 +1,6 @@
 import { EndpointError } from "../errors.ts";
+import { sharesRequests } from "../platform.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
-import { sharesRequests } from "./platform.ts";
 
 // Sends together what is asked in one turn of the event loop, and has no more requests open than a platform allows. HTTP
 // keeps no order, so nothing may rely on the order that the commands of one request have.

@@ -29,9 +29,8 @@ export function runBeginRound(
   cost: RequestCost,
   cutsShort: boolean,
 ): Round<CellAnswer> {
-  const { ttl: lease, timeout } = settings;
-  const context = { ...settings, timeout: Math.min(timeout, lease) };
-  return runRound(context, (call) => operations.begin(call, lease), { cost, cutsShort });
+  const { ttl: lease } = settings;
+  return runRound(settings, (call) => operations.begin(call, lease), { cost, cutsShort, timeout: lease });
 }
 
 /** What a round of begins means; waits for every endpoint where later answers may change it. */

@@ -210,21 +210,21 @@ class Acquisition {
     const limit = this.#limit - this.#elapsed();
     const least = leastFence(runtime);
     // An answer after the ttl would be useless.
-    const context = { ...this.#settings, timeout: Math.min(timeout, ttl) };
+    const bounded = { cost: this.#cost, timeout: ttl };
     const cell = acquiredCell(request);
     const retention = request.fenceRetention && counterTtl(request.fenceRetention, ttl);
     // A waiter looks who has it. The first round does not: nobody may have it, and Redis before 7.0 would be asked twice.
     const details = { fencing: { least, retention }, looks: this.#rounds > 1 };
     const acquireOne = (call: EndpointRequest) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? acquire(call, cell, ttl, details);
-    const round = runRound(context, acquireOne, { cost: this.#cost, cutsShort: !isLast });
+    const round = runRound(this.#settings, acquireOne, { ...bounded, cutsShort: !isLast });
     let result = await unlessAborted(round, this.#signal);
     if (result !== "granted") return { result, round, last: round };
     let last = round;
     const drawn = retention > 0 ? highestFence(round) : undefined;
     if (drawn && !drawn.isAtQuorum) {
       const raise = (call: EndpointRequest) => raiseFence(call, cell, { least: drawn.fence, retention });
-      last = runRound(context, raise, { cost: this.#cost });
+      last = runRound(this.#settings, raise, bounded);
       result = await unlessAborted(last, this.#signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused

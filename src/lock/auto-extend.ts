@@ -1,6 +1,7 @@
 import { QuorumError } from "../errors.ts";
 import { type Backoff, pauses } from "../quorum/backoff.ts";
 import type { Runtime } from "../runtime.ts";
+import { sharedTimer } from "../shared-timer.ts";
 import type { Validity } from "./validity.ts";
 
 /** What auto-extension depends on. */
@@ -16,7 +17,7 @@ export interface AutoExtension {
 }
 
 /**
- * Extends at half of the ttl, again and again, until it is released, lost or held for as long as `maxHold` and its limit
+ * Extends at about half of the ttl, together with others, again and again, until it is released, lost or held for as long as `maxHold` and its limit
  * allow. A failed try is repeated after a pause while validity remains; a loss ends it at once.
  */
 export async function autoExtend(validity: Validity, options: AutoExtension): Promise<void> {
@@ -70,7 +71,7 @@ export async function autoExtend(validity: Validity, options: AutoExtension): Pr
 /** Pauses for `ms`, or until the validity changes. Returns whether it changed. */
 function restUntilChange(validity: Validity, runtime: Runtime, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const cancel = runtime.timer(ms, () => resolve(false));
+    const cancel = sharedTimer(runtime, ms, () => resolve(false));
     validity.onChange = () => {
       cancel();
       resolve(true);

@@ -37,8 +37,7 @@ export async function extendOnQuorum(
   // Stryker disable next-line EqualityOperator: where both are equal, the same validity is set again
   if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(ttl, stopwatch(settings.runtime));
   // No request may outlast the validity: a hanging request must not hide its end.
-  const timeout = Math.min(settings.timeout, validity.remaining());
-  const round = runRound({ ...settings, timeout }, perform, { cost });
+  const round = runRound(settings, perform, { cost, timeout: validity.remaining() });
   takeOver?.note(round);
   const result = await round.result;
   if (validity.loss) throw validity.loss;

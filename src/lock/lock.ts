@@ -95,8 +95,12 @@ export class Lock {
     // Where another process acquired it, the time is not known: the first extension renews them.
     this.#sinceCounters = round ? elapsed : () => Infinity;
     this.#validity = new Validity({
-      ...settings,
-      ...state,
+      runtime: settings.runtime,
+      driftFactor: settings.driftFactor,
+      ttl,
+      elapsed,
+      limit: state.limit,
+      remaining: state.remaining,
       lostError: (why) => new LockLostError(request.resources, why),
       onLost: (reason) => emit(onEvent, { type: "lost", ...this.#endOfHold(), reason }),
     });
@@ -196,7 +200,9 @@ export class Lock {
     emit(settings.onEvent, event);
     if (settings.onEvent) this.#validity.watch();
     if (!settings.autoExtend) return;
-    void autoExtend(this.#validity, { ...settings, ttl: () => this.#ttl, extend: (ms) => this.extend(ms) });
+    const { runtime, maxHold, backoff } = settings;
+    const ttl = () => this.#ttl;
+    void autoExtend(this.#validity, { runtime, maxHold, backoff, ttl, extend: (ms) => this.extend(ms) });
   }
 
   /** @internal Leaves it to its ttl, and stops watching the clock for it. It cannot be released any more. */

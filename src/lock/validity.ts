@@ -1,5 +1,6 @@
 import type { RedlockError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
+import { sharedTimer } from "../shared-timer.ts";
 
 /** What Redis adds to and takes from a ttl by rounding to whole ms; the constant part of the drift. */
 const expiryPrecision = 2;
@@ -134,7 +135,7 @@ export class Validity {
     // The timer only checks again: it may fire early, and the validity may have been extended. It fires at least once an
     // interval, because a timer stands still while the platform freezes the process, and a ttl does not.
     const delay = Math.min(Math.ceil(left), expiryCheckInterval);
-    this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.watch(), !!this.#controller);
+    this.#cancelAlarm = sharedTimer(this.#options.runtime, delay, () => this.watch(), !!this.#controller);
   }
 
   /** Loses it because its time is over, and names the limit that came first. */

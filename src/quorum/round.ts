@@ -13,7 +13,7 @@ export interface Failure {
   readonly outcome: "error";
   readonly cause: EndpointError;
   /** Nothing was sent to it, so there is nothing to roll back. */
-  readonly isUnsent?: boolean | undefined;
+  readonly isUnsent?: true;
 }
 
 /** What every round of a client uses. */
@@ -32,6 +32,8 @@ export interface RoundContext {
 export interface RoundOptions {
   /** The requests of this round are added to it. Default: a count of its own. */
   readonly cost?: RequestCost;
+  /** An endpoint has at most so many ms to answer. Default: the context's timeout. */
+  readonly timeout?: number;
   /**
    * After the first refusal, wait for the rest only half as long again as they usually take, and not at all for an
    * endpoint that was silent in its last round. Waiting longer would block other contenders with a partial grant.
@@ -77,6 +79,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly cost: RequestCost;
   readonly elapsed: () => number;
   readonly #context: RoundContext;
+  readonly #timeout: number;
   readonly #latencies: Latencies;
   readonly #controller = new AbortController();
   readonly #calls: readonly EndpointRequest[];
@@ -93,11 +96,12 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   constructor(
     context: RoundContext,
     perform: (call: EndpointRequest) => Promise<Reply>,
-    { cost = { requests: 0, commands: 0 }, cutsShort = false }: RoundOptions,
+    { cost = { requests: 0, commands: 0 }, cutsShort = false, timeout = Infinity }: RoundOptions,
   ) {
-    const { endpoints, runtime, timeout, latencies = new Map() } = context;
+    const { endpoints, runtime, latencies = new Map() } = context;
     this.elapsed = stopwatch(runtime);
     this.#context = context;
+    this.#timeout = Math.min(timeout, context.timeout);
     this.#latencies = latencies;
     this.#cutsShort = cutsShort;
     this.#pending = endpoints.length;
@@ -110,7 +114,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
       this.#finish = resolve;
     });
     if (endpoints.length === 0) this.#finish();
-    this.#cancelTimeout = runtime.timer(timeout, () => this.#expire());
+    this.#cancelTimeout = runtime.timer(this.#timeout, () => this.#expire());
     const { signal } = this.#controller;
     this.#calls = endpoints.map((endpoint) => ({ endpoint, signal, cost }));
     this.requests = this.#calls.map(async (call, index) => {
@@ -145,17 +149,17 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   #learn(index: number): void {
     const took = this.elapsed();
     // No answer takes longer: a clock has jumped.
-    if (took <= this.#context.timeout) recordLatency(this.#latencies, this.#context.endpoints[index]!, took);
+    if (took <= this.#timeout) recordLatency(this.#latencies, this.#context.endpoints[index]!, took);
   }
 
   /** Decides, where the answers so far allow it. */
   #conclude(): void {
-    const { endpoints, runtime, timeout } = this.#context;
+    const { endpoints, runtime } = this.#context;
     const result = tally(this.#granted, this.#refused, this.#pending, endpoints.length);
     this.#cancelCut?.();
     if (result) this.#decide(result);
     else if (this.#cutsShort && this.#refused > 0 && this.#granted > 0) {
-      const wait = Math.min(timeout, usefulWait(this.#latencies, this.#silent()));
+      const wait = Math.min(this.#timeout, usefulWait(this.#latencies, this.#silent()));
       this.#cancelCut = runtime.timer(Math.max(0, wait - this.elapsed()), () => this.#cut());
     }
     if (this.#pending === 0) {
@@ -174,12 +178,12 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
 
   /** Fails what has not answered in time. Not left to the endpoints: one may ignore its signal. */
   #expire(): void {
-    const { timeout, runtime } = this.#context;
+    const timeout = this.#timeout;
     const late = this.elapsed() - timeout;
     if (late > latestTimer && !this.#hasBeenLate) {
       // The process was busy or frozen: it has yet to read the answers that came meanwhile.
       this.#hasBeenLate = true;
-      this.#cancelTimeout = runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
+      this.#cancelTimeout = this.#context.runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
       return;
     }
     this.#controller.abort();
@@ -190,7 +194,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
       if (!isUnsent) this.#latencies.set(endpoint, 0);
       const why = isUnsent ? notSent : `no answer within ${Math.round(timeout)} ms${hint}`;
       const cause = new EndpointError(endpoint.name, "timeout", why);
-      this.#note(index, { outcome: "error", cause, isUnsent });
+      this.#note(index, { outcome: "error", cause, ...(isUnsent && { isUnsent }) });
     });
   }
 

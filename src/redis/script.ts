@@ -1,6 +1,6 @@
 import type { Command, Dialect, Endpoint } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
-import { sharesRequests } from "../endpoints/platform.ts";
+import { sharesRequests } from "../platform.ts";
 
 /** A Lua script. `npm run scripts` makes one of each `.lua` file. */
 export interface Script {

@@ -1,5 +1,5 @@
 import type { Endpoint } from "../../endpoints/endpoint.ts";
-import { sharesRequests } from "../../endpoints/platform.ts";
+import { sharesRequests } from "../../platform.ts";
 import { ChannelStream, type StreamContext } from "./channel-stream.ts";
 
 // Calls that wait for one channel at one endpoint share a stream. On Workers only those of one request may: what a request
