@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "21e0a5deb1c326bda2b4fc4fdf334a76180406f1",
-    upstash: "b5b53218a3809294354a1ede1714315d1f375b2e",
+    redis: "067c265996262113b461e525e558a2e48f932caa",
+    upstash: "f31e94b765352270e15a06357d1ad37d8cbb3ea7",
   },
   run,
 };

@@ -103,7 +103,7 @@ local mark, calling, again = string.match(queue, "/.*") or "", nil, nil
 if ttl > 0 and not holder and ahead > 0 and grace then
   local ends, stage, caller = string.match(mark, "(%d+)(%a)(%w+)")
   local left = tonumber(ends or 0) - now
-  again = math.max(left, 0)
+  again = left
   if stage == "f" and left <= 0 and left > -grace then
     calling, again = "all", grace
     for _, entry in ipairs(live) do entry[2] = math.min(entry[2], now + grace) end

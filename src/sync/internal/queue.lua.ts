@@ -66,7 +66,7 @@ local mark, calling, again = string.match(queue, "/.*") or "", nil, nil
 if ttl > 0 and not holder and ahead > 0 and grace then
 local ends, stage, caller = string.match(mark, "(%d+)(%a)(%w+)")
 local left = tonumber(ends or 0) - now
-again = math.max(left, 0)
+again = left
 if stage == "f" and left <= 0 and left > -grace then
 calling, again = "all", grace
 for _, entry in ipairs(live) do entry[2] = math.min(entry[2], now + grace) end
@@ -115,7 +115,7 @@ if not holder then tell() end
 if found[1] ~= value then return {0, ahead, calls} end
 return {value, 0, calls}`,
   sha: {
-    redis: "21e0a5deb1c326bda2b4fc4fdf334a76180406f1",
-    upstash: "b5b53218a3809294354a1ede1714315d1f375b2e",
+    redis: "067c265996262113b461e525e558a2e48f932caa",
+    upstash: "f31e94b765352270e15a06357d1ad37d8cbb3ea7",
   },
 };

@@ -183,6 +183,18 @@ describe("a queue in virtual time", () => {
     expect((await acquire("d")).outcome).toBe("granted");
   });
 
+  test("the first that comes late leaves the others their tickets", async () => {
+    const { runtime, acquire, free, queue, heard } = await newQueue();
+    for (const ticket of ["a", "b", "c"]) await acquire(ticket);
+    free();
+    await acquire("d");
+    expect(heard()).toEqual(["0:b:1"]);
+    await runtime.advance(500);
+    expect((await acquire("b")).outcome).toBe("granted");
+    expect(queue()).toBe(`c:${start + 30_000},d:${start + 30_000}`);
+    expect(heard()).toEqual([]);
+  });
+
   test("a ticket that is removed while its value has the lock releases it, and calls the first", async () => {
     const { acquire, remove, holder, heard } = await newQueue();
     await acquire("a");
