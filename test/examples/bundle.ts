@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { EdgeVM } from "@edge-runtime/vm";
 import { type BuildOptions, build } from "esbuild";
 import { onTestFinished, vi } from "vitest";
@@ -20,23 +20,36 @@ const asUsersDo: BuildOptions = {
   ],
 };
 
-/** Bundles an example for Node, and returns the path of the bundle. */
+const bundles = new Map<string, Promise<string>>();
+
+/** Bundles an example, once for all tests of this process. */
+function bundle(example: string, options: BuildOptions): Promise<string> {
+  const entry = join("examples", example);
+  const name = JSON.stringify([entry, options]);
+  const made =
+    bundles.get(name) ??
+    build({ ...asUsersDo, ...options, entryPoints: [entry], write: false }).then(
+      ({ outputFiles }) => outputFiles![0]!.text,
+    );
+  bundles.set(name, made);
+  return made;
+}
+
+/** Bundles an example for Node, and returns the path of a file of its own: what imports it has its own module scope. */
 export async function bundleForNode(example: string): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), "redlock-edge-example-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const outfile = join(folder, basename(example).replace(/\.\w+$/, ".mjs"));
-  await build({
-    ...asUsersDo,
-    entryPoints: [join("examples", example)],
+  const text = await bundle(example, {
     platform: "node",
     format: "esm",
     // Bundled CommonJS modules call it, and ES modules do not have it.
     banner: {
       js: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
     },
-    outfile,
   });
-  return outfile;
+  const folder = mkdtempSync(join(tmpdir(), "redlock-edge-example-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, "example.mjs");
+  writeFileSync(file, text);
+  return file;
 }
 
 /** Bundles an example for Node, and imports it with these environment variables, until the next test begins. */
@@ -49,16 +62,8 @@ export async function importInNode<Exports>(
 }
 
 /** Bundles an example for Cloudflare Workers, as Wrangler does, and returns the script. */
-export async function bundleForWorkerd(example: string): Promise<string> {
-  const { outputFiles = [] } = await build({
-    ...asUsersDo,
-    entryPoints: [join("examples", example)],
-    platform: "browser",
-    format: "esm",
-    target: "es2022",
-    write: false,
-  });
-  return outputFiles[0]!.text;
+export function bundleForWorkerd(example: string): Promise<string> {
+  return bundle(example, { platform: "browser", format: "esm", target: "es2022" });
 }
 
 /** An example in Vercel's Edge runtime. */
@@ -76,19 +81,16 @@ export async function loadOnTheEdge(
   platform: string,
   env: Readonly<Record<string, string>>,
 ): Promise<OnTheEdge> {
-  const { outputFiles = [] } = await build({
-    ...asUsersDo,
-    entryPoints: [join("examples", example)],
+  const script = await bundle(example, {
     alias: { [platform]: "./test/examples/wait-until.ts" },
     platform: "browser",
     format: "iife",
     globalName: "example",
-    write: false,
   });
   const work: Promise<unknown>[] = [];
   const vm = new EdgeVM({
     extend: (context) => Object.assign(context, { process: { env: { ...env } }, platformWork: work }),
   });
-  const POST = vm.evaluate<OnTheEdge["POST"]>(`${outputFiles[0]!.text};example.POST`);
+  const POST = vm.evaluate<OnTheEdge["POST"]>(`${script};example.POST`);
   return { vm, POST, work };
 }
