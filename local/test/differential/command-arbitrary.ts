@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { codePoint } from "../../../test/support/code-point.ts";
 import { positions } from "./geo-arbitrary.ts";
 import { groupsOfStreams, streams } from "./stream-arbitrary.ts";
 import { type Command, command, field, index, integer, key, optional, some, value, word } from "./words.ts";
@@ -270,7 +271,7 @@ const manyElements = fc
 /** Commands on HyperLogLogs. Their bytes are not compared: Redis has a shorter form for few elements. */
 const hyperLogLogs: readonly fc.Arbitrary<Command>[] = [
   command("PFADD", key, some(fc.oneof(value, field))),
-  command("PFADD", key, some(fc.string({ unit: "binary", maxLength: 40 }))),
+  command("PFADD", key, some(fc.string({ unit: codePoint, maxLength: 40 }))),
   manyElements,
   command("PFCOUNT", key, some(key, 2)),
   command("PFCOUNT", key),

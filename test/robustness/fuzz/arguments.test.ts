@@ -11,6 +11,7 @@ import {
   resume,
 } from "../../../src/index.ts";
 import { clientStateOf } from "../../../src/lock/options.ts";
+import { codePoint } from "../../support/code-point.ts";
 import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { expectMisuse, expectTyped } from "./messages.ts";
@@ -37,7 +38,7 @@ const resource = fc.oneof(
   { weight: 4, arbitrary: fc.constant<unknown>("a") },
   { weight: 2, arbitrary: anything },
   { weight: 2, arbitrary: fc.array(fc.oneof(fc.constant("a"), anything), { maxLength: 3 }) },
-  { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 1_100 }) },
+  { weight: 1, arbitrary: fc.string({ unit: codePoint, maxLength: 1_100 }) },
 );
 
 const seen = { refused: 0, worked: 0 };

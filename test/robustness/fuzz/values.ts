@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { codePoint } from "../../support/code-point.ts";
 
 /** A value of an unexpected type. */
 export const dated = new Date(0);
@@ -38,7 +39,7 @@ export const anything: fc.Arbitrary<unknown> = fc.oneof(
     ),
   },
   { weight: 2, arbitrary: fc.double() },
-  { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 40 }) },
+  { weight: 2, arbitrary: fc.string({ unit: codePoint, maxLength: 40 }) },
   { weight: 2, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
   { weight: 1, arbitrary: fc.anything({ maxDepth: 2, withBigInt: true, withNullPrototype: true }) },
 );

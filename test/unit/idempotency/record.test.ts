@@ -12,6 +12,7 @@ import {
   pendingText,
 } from "../../../src/idempotency/record.ts";
 import { json } from "../../../src/idempotency/result.ts";
+import { codePoint } from "../../support/code-point.ts";
 
 const seed = Date.now() % 2 ** 31;
 console.log(`record SEED=${seed}`);
@@ -26,7 +27,7 @@ const complete = (fields: object = {}) => completeText({ ...run, completedAt: 2,
 describe("records as text", () => {
   test("are parsed as they were written, with any result", () => {
     fc.assert(
-      fc.property(token, time, fingerprint, fc.string({ unit: "binary" }), (token, at, print, result) => {
+      fc.property(token, time, fingerprint, fc.string({ unit: codePoint }), (token, at, print, result) => {
         const begun = { token, startedAt: at, fingerprint: print };
         expect(parseRecord(pendingText(begun))).toEqual({ state: "pending", ...begun });
         const done = { token, completedAt: at, fingerprint: print, result };
