@@ -1,0 +1,93 @@
+// Many at once: `npm run bench -- scale`. Each figure is of a process of its own, all against the same real servers.
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { startEndpointProcess } from "./endpoint-process.mjs";
+import { versioned } from "./peers/installed.mjs";
+
+const run = promisify(execFile);
+const program = fileURLToPath(new URL("scale/run.mjs", import.meta.url));
+const mine = "redlock-edge";
+const peers = [mine, "@upstash/lock", "a loop over the SDK", "a loop over the SDK, no batches"];
+
+export async function print() {
+  const servers = await Promise.all([1, 2, 3].map(startEndpointProcess));
+  const one = servers.slice(0, 1);
+  try {
+    console.log(
+      `\nMany at once, Node ${process.versions.node}, ${servers[0].engine}, ${versioned("@upstash/lock")}`,
+    );
+    await table("5 000 different locks at once, acquired, then released; medians of 3", async () => {
+      const rows = [];
+      for (const who of peers)
+        rows.push([`${who}, 1 server`, await median({ what: "different", who, n: 5_000, servers: one })]);
+      rows.push([`${mine}, 3 servers`, await median({ what: "different", who: mine, n: 5_000, servers })]);
+      return rows;
+    });
+    await table("Growth: different locks at once, 3 servers", async () => {
+      const rows = [];
+      for (const n of [1_000, 2_000, 4_000, 8_000])
+        rows.push([`${n} locks`, await median({ what: "different", who: mine, n, servers })]);
+      return rows;
+    });
+    await table("1 000 contenders for one lock, 1 server", () =>
+      single(peers.slice(0, 2), { what: "contenders", n: 1_000, servers: one }),
+    );
+    await table("100 000 cycles, 20 at a time, 1 server", () =>
+      single(peers.slice(0, 3), { what: "cycles", n: 100_000, servers: one }),
+    );
+    await printHeld(one);
+  } finally {
+    await Promise.all(servers.map(({ stop }) => stop()));
+  }
+}
+
+/** 10 000 locks that are extended until they are released. */
+async function printHeld(servers) {
+  const options = { autoExtend: true };
+  const { heap, timers, requestsPerRenewal, failed } = await measure({
+    what: "held",
+    who: mine,
+    n: 10_000,
+    servers,
+    options,
+  });
+  console.log("\n10 000 locks held, acquired in the course of 20 s, with `autoExtend`, 1 server\n");
+  console.log("| heap | timers | requests per renewal | lost |\n| --- | --- | --- | --- |");
+  console.log(`| ${heap.toFixed(0)} MB | ${timers} | ${requestsPerRenewal.toFixed(3)} | ${failed} |`);
+}
+
+async function table(title, rowsOf) {
+  const rows = await rowsOf();
+  console.log(`\n${title}\n`);
+  console.log("| | time | CPU of the client | most memory | requests | failures |");
+  console.log("| --- | --- | --- | --- | --- | --- |");
+  for (const [name, { ms, cpu, memory, requests, failed }] of rows) {
+    const times = [`${(ms / 1e3).toFixed(2)} s`, `${(cpu / 1e3).toFixed(2)} s`, `${memory.toFixed(0)} MB`];
+    console.log(`| ${[name, ...times, requests, failed].join(" | ")} |`);
+  }
+}
+
+async function single(names, what) {
+  const rows = [];
+  for (const who of names) rows.push([who, await measure({ ...what, who })]);
+  return rows;
+}
+
+async function median(what) {
+  const results = [];
+  for (let time = 0; time < 3; time += 1) results.push(await measure(what));
+  results.sort((a, b) => a.ms - b.ms);
+  return results[1];
+}
+
+/** @returns what run.mjs prints */
+async function measure(what) {
+  const servers = what.servers.map(({ url, token }) => ({ url, token }));
+  const { stdout } = await run(process.execPath, [
+    "--expose-gc",
+    program,
+    JSON.stringify({ ...what, servers }),
+  ]);
+  return JSON.parse(stdout);
+}
