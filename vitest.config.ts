@@ -7,10 +7,12 @@ import { MissingPrograms } from "./test/support/missing-programs.ts";
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
 const longest = [
   "robustness/explore/explore",
+  "docs/snippets",
   "contract/locks/engines/lifetime",
-  "robustness/sim/simulator",
-  "http/api",
+  "contract/sync/engines/holds",
   "contract/locks/engines/lock",
+  "robustness/sim/simulator",
+  "examples/lambda",
 ];
 
 /** Begins with the longest files. */
