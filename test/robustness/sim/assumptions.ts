@@ -162,7 +162,8 @@ const claims = {
     needs: exclusive,
   },
   "served in order": {
-    means: "Without faults, waiters that are queued are served before later ones.",
+    means:
+      "Without faults, waiters that are queued are served before later ones, unless the stream that calls them has one.",
     needs: [],
   },
   "a latch opens with the last": {

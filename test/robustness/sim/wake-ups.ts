@@ -64,8 +64,22 @@ export class WakeUps {
   /** By process: the call that it waits in. Processes that probe make several, and are not observed. */
   readonly #waiting = new Map<Process, Waiting>();
 
+  /** By process: when it may have missed a message, in virtual ms. */
+  readonly #missed = new Map<Process, number[]>();
+
   constructor(world: World) {
     this.#world = world;
+  }
+
+  /** A stream of a process had a fault. */
+  missed(process: Process): void {
+    this.#missed.set(process, [...(this.#missed.get(process) ?? []), this.#world.now]);
+  }
+
+  /** Whether a process may not have heard, between two virtual times, what others have. */
+  mayHaveMissed(process: Process, from: number, to: number): boolean {
+    if (this.#listening.size > 0 && !this.#listening.has(process)) return true;
+    return (this.#missed.get(process) ?? []).some((at) => at >= from && at <= to);
   }
 
   /** The client of a process has `wakeUp`. */
