@@ -157,6 +157,11 @@ const claims = {
       "A writer's announcement expires a pause and two timeouts after its last request, by the endpoint's clock.",
     needs: ["bounded drift"],
   },
+  "a free lock is taken": {
+    means:
+      "With wake-ups and without faults, who queues gets what is free, although others have died in the queue.",
+    needs: [],
+  },
   "one owner at a time": {
     means: "All holds of a reentrant lock are one owner's. For extended holds, as for a lock.",
     needs: exclusive,

@@ -64,6 +64,13 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["waiters are served"],
   },
   {
+    name: "the dead in a queue are not skipped together",
+    breaks: "those who do not answer a call keep their places until their tickets expire",
+    patches: [patch("sync/internal/queue.lua", "entry[2] = math.min(entry[2], now + grace)", "")],
+    noticedBy: ["a free lock is taken"],
+    theme: "wake-ups",
+  },
+  {
     name: "repeated arrivals count again",
     breaks: "arrivals are counted, so a repeated one opens the latch too early",
     patches: [

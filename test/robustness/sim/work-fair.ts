@@ -18,12 +18,23 @@ const key = keyOf("redlock", "fair", name);
 /** ms after which every endpoint has a waiter in its queue, while there are no faults. */
 const queuedWithin = 25;
 
+/** How long a probe's hold lasts where its process dies, in ms. */
+const ttl = 2_000;
+
+/**
+ * With wake-ups: ms for which a free lock may be left to the dead. 2 s and a timeout, or 1 s more where their streams are
+ * counted; one of the dead may have acquired it.
+ */
+const mostIdle = 4_000 + ttl;
+
 /** A probe that was served. Times are virtual ms, except `ticket`: the waiter's own clock when it called. */
 interface Served {
   readonly by: Process;
   readonly invoked: number;
   readonly ticket: number;
   readonly at: number;
+  /** Undefined: its process has died before. */
+  released?: number;
 }
 
 /** Processes that queue for one fair lock. */
@@ -71,7 +82,7 @@ export class FairWorkload implements Workload {
       await actor.sleep(draw.between(0, 300));
       const invoked = this.#world.now;
       const ticket = process.now();
-      const lock = new FairLock(redlock, name, { ttl: 5_000, wait: 10 * bound });
+      const lock = new FairLock(redlock, name, { ttl, wait: 10 * bound });
       const outcome = await calls.make(process, {
         what: "probe: queue",
         bound,
@@ -80,9 +91,11 @@ export class FairWorkload implements Workload {
       });
       if ("error" in outcome) return;
       const held = this.#record(actor, outcome.value, invoked, false);
-      this.#served.push({ by: process, invoked, ticket, at: this.#world.now });
+      const served: Served = { by: process, invoked, ticket, at: this.#world.now };
+      this.#served.push(served);
       await actor.sleep(draw.between(20, 120));
       await release(actor, held, 1_000);
+      served.released = this.#world.now;
     }
   }
 
@@ -92,6 +105,7 @@ export class FairWorkload implements Workload {
 
   checkAtEnd(): void {
     this.#checkOrder();
+    this.#checkIdle();
     checkPermits(this.#world, this.#holds.all, lockModel);
   }
 
@@ -129,5 +143,17 @@ export class FairWorkload implements Workload {
       }
     }
     this.#world.count("served in order", this.#served.length);
+  }
+  /** Who waits acquires the lock soon after its release, although others may have died in the queue. */
+  #checkIdle(): void {
+    const inOrder = [...this.#served].sort((one, other) => one.at - other.at);
+    for (const [index, { by, invoked, at }] of inOrder.entries()) {
+      const released = inOrder[index - 1]?.released;
+      if (released === undefined || !this.#wakeUps.isListening(by)) continue;
+      if (this.#wakeUps.mayHaveMissed(by, invoked, at)) continue;
+      const idle = at - Math.max(released, invoked);
+      const what = () => `nobody held it for ${idle.toFixed()} ms while ${by.name} waited`;
+      this.#world.check("a free lock is taken", idle <= mostIdle, what);
+    }
   }
 }
