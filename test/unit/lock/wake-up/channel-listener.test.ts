@@ -10,6 +10,7 @@ const opened: ChannelListener[] = [];
 
 afterEach(() => {
   vi.unstubAllGlobals();
+  vi.restoreAllMocks();
   // Streams that are shared outlive a test.
   for (const listener of opened.splice(0)) listener.close();
 });
@@ -293,16 +294,17 @@ describe("when a waiter asks", () => {
 /** Signals of one request throw in another, as on Workers. Returns a function that runs something as a request. */
 function stubRequests() {
   let current = 0;
+  const owners = new WeakMap<AbortSignal, number>();
   const isAborted = Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")!.get!;
+  vi.spyOn(AbortSignal.prototype, "aborted", "get").mockImplementation(function (this: AbortSignal) {
+    // Those of the process, before: of none of the requests.
+    if ((owners.get(this) ?? 0) === current) return isAborted.call(this);
+    throw new Error("Cannot perform I/O on behalf of a different request.");
+  });
   class OfRequest extends AbortController {
     constructor() {
       super();
-      const own = current;
-      const get = () => {
-        if (own !== current) throw new Error("Cannot perform I/O on behalf of a different request.");
-        return isAborted.call(this.signal);
-      };
-      Object.defineProperty(this.signal, "aborted", { get });
+      owners.set(this.signal, current);
     }
   }
   vi.stubGlobal("AbortController", OfRequest);
