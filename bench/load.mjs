@@ -1,0 +1,109 @@
+// The README's webhook in workerd under load: `npm run bench -- load`. Beside it, a handler that sends the same requests by
+// bare `fetch`.
+import { randomBytes } from "node:crypto";
+import { Agent, request } from "node:http";
+import { build } from "esbuild";
+import { Miniflare } from "miniflare";
+import { stripeDelivery } from "../scripts/deliveries.mjs";
+import { project } from "../scripts/load.mjs";
+import { startEndpointProcess } from "./endpoint-process.mjs";
+
+const connections = 100;
+const seconds = 30;
+
+export async function print() {
+  const servers = await Promise.all([1, 2, 3].map(startEndpointProcess));
+  const secret = `whsec_${randomBytes(32).toString("hex")}`;
+  const worker = await startWorker(servers, secret);
+  try {
+    console.log(
+      `\nThe README's webhook in workerd, ${connections} connections for ${seconds} s, a fifth duplicates, three endpoints (${servers[0].engine}) on the same cores\n`,
+    );
+    console.log("| | answers a second | p50 | p99 | not 200 | handled twice | replayed |");
+    console.log("| --- | --- | --- | --- | --- | --- | --- |");
+    const url = await worker.ready;
+    for (const path of ["/bare", "/redlock-edge"]) {
+      const { times, statuses, twice, replayed } = await load(new URL(path, url), secret);
+      const [p50, p99] = [0.5, 0.99].map(
+        (share) => `${Math.round(times[Math.floor(times.length * share)])} ms`,
+      );
+      const failed = statuses.filter((status) => status !== 200).length;
+      const rate = (times.length / seconds).toFixed(0);
+      console.log(`| ${path.slice(1)} | ${[rate, p50, p99, failed, twice, replayed].join(" | ")} |`);
+    }
+  } finally {
+    await worker.dispose();
+    await Promise.all(servers.map(({ stop }) => stop()));
+  }
+}
+
+async function startWorker(servers, secret) {
+  const { outputFiles } = await build({
+    absWorkingDir: project,
+    entryPoints: ["bench/load/worker.js"],
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: "es2022",
+    conditions: ["workerd", "worker", "browser"],
+  });
+  const bindings = { STRIPE_WEBHOOK_SECRET: secret };
+  servers.forEach(({ url, token }, index) => {
+    bindings[`UPSTASH_REDIS_REST_URL_${index + 1}`] = url;
+    bindings[`UPSTASH_REDIS_REST_TOKEN_${index + 1}`] = token;
+  });
+  return new Miniflare({
+    modules: true,
+    script: outputFiles[0].text,
+    compatibilityDate: "2026-04-01",
+    host: "127.0.0.1",
+    port: 0,
+    bindings,
+  });
+}
+
+/** Sends deliveries one after another on each connection. Every fifth was sent before. */
+async function load(url, secret) {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const times = [];
+  const statuses = [];
+  const handled = new Map();
+  let replayed = 0;
+  const end = performance.now() + seconds * 1_000;
+  async function connection() {
+    let last;
+    for (let sent = 1; performance.now() < end; sent += 1) {
+      if (sent % 5 !== 0 || !last) last = `evt_${randomBytes(8).toString("hex")}`;
+      const { headers, body } = stripeDelivery(
+        secret,
+        "invoice.paid",
+        { id: "in_1", object: "invoice" },
+        last,
+      );
+      const start = performance.now();
+      const { status, isReplay } = await post(agent, url, headers, body);
+      times.push(performance.now() - start);
+      statuses.push(status);
+      if (isReplay) replayed += 1;
+      else if (status === 200) handled.set(last, (handled.get(last) ?? 0) + 1);
+    }
+  }
+  await Promise.all(Array.from({ length: connections }, connection));
+  agent.destroy();
+  times.sort((a, b) => a - b);
+  return { times, statuses, replayed, twice: [...handled.values()].filter((count) => count > 1).length };
+}
+
+function post(agent, url, headers, body) {
+  return new Promise((resolve, reject) => {
+    const sending = request(url, { agent, method: "POST", headers }, (response) => {
+      response.resume();
+      response.on("end", () => {
+        const isReplay = response.headers["idempotent-replayed"] === "true";
+        resolve({ status: response.statusCode, isReplay });
+      });
+    });
+    sending.on("error", reject);
+    sending.end(body);
+  });
+}
