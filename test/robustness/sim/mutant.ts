@@ -50,7 +50,7 @@ export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolea
 }
 
 /** What only operators, counted runs and HTTP endpoints use. */
-const operated = ["lock/inspect.ts", "idempotency/forget.ts", "idempotency/attempts.ts", "endpoints/http.ts"];
+const operated = ["lock/inspect.ts", "idempotency/forget.ts", "idempotency/attempts.ts", "endpoints/post.ts"];
 
 /** Two holders, or two runs, at once. */
 export const twoAtOnce: readonly Invariant[] = [...twoHolders, "one handler at a time"];

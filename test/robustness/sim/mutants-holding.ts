@@ -44,7 +44,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       patch(
         "lock/validity.ts watch",
-        "this.#options.runtime.timer(delay, () => this.watch(), !!this.#controller)",
+        "sharedTimer(this.#options.runtime, delay, () => this.watch(), !!this.#controller)",
         "delay < 0 ? () => undefined : undefined",
       ),
     ],
@@ -62,11 +62,7 @@ export const holdingMutants: readonly Mutant[] = [
     name: "extension outlasts the validity",
     breaks: "a request may take longer than the remaining validity, and still counts (redlock-universal)",
     patches: [
-      patch(
-        "lock/extend.ts extendOnQuorum",
-        "Math.min(settings.timeout, validity.remaining())",
-        "settings.timeout",
-      ),
+      patch("lock/extend.ts extendOnQuorum", "{ cost, timeout: validity.remaining() }", "{ cost }"),
       patch(
         "lock/extend.ts extendOnQuorum",
         "await round.result;\n  if (validity.loss) throw validity.loss;",

@@ -41,7 +41,7 @@ export const operatorMutants: readonly Mutant[] = [
   {
     name: "status of an answer is ignored",
     breaks: "a gateway's error with a plausible body counts as Redis's answer",
-    patches: [patch("endpoints/http.ts restEndpoint", "status === 200 &&", "")],
+    patches: [patch("endpoints/post.ts postTo", 'status === 200 && "result"', '"result"')],
     noticedBy: ["a quorum decides", "refusals are true"],
   },
 ];

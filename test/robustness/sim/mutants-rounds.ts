@@ -11,7 +11,7 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "requests have no timeout",
     breaks: "a request without an answer is awaited without a limit (node-redlock: extend hung)",
-    patches: [patch("quorum/round.ts PendingRound", "timer(timeout,", "timer(1e9,")],
+    patches: [patch("quorum/round.ts PendingRound", "timer(this.#timeout,", "timer(1e9,")],
     noticedBy: ["calls end", "validity is honest", "waiters are served"],
   },
   {
@@ -70,8 +70,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       patch(
         "quorum/round.ts #conclude",
-        "Math.min(timeout, usefulWait(this.#latencies, this.#silent()))",
-        "timeout",
+        "Math.min(this.#timeout, usefulWait(this.#latencies, this.#silent()))",
+        "this.#timeout",
       ),
     ],
     noticedBy: ["waiters are served"],
