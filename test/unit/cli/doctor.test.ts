@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type Advice, diagnose, failureAdvice, reportLines } from "../../../src/cli/doctor-advice.ts";
-import { candidateOf, type Examination, examineAll, type Failure } from "../../../src/cli/doctor-probe.ts";
+import {
+  candidateOf,
+  type Examination,
+  examineAll,
+  type Failure,
+  works,
+} from "../../../src/cli/doctor-probe.ts";
 import { answerReason } from "../../../src/endpoints/failure.ts";
 import { type Endpoint, EndpointError } from "../../../src/index.ts";
 
@@ -290,6 +296,29 @@ describe("examineAll", () => {
       expect(unknown).not.toHaveProperty("clock");
       expect([unknown.asked, unknown.scripts]).toEqual([1, "yes"]);
     }
+  });
+
+  test("reads the clock from the fastest reply", async () => {
+    let asked = 0;
+    const answer = async () => {
+      const now = Date.now();
+      asked += 1;
+      if (asked === 1) await new Promise((resolve) => void setTimeout(resolve, 500));
+      return [String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)];
+    };
+    const { examinations } = await examine([answering("TIME", answer)]);
+    expect(examinations[0]!.clock!.within).toBeLessThan(200);
+    expect(examinations[0]!.roundTrip).toBeLessThan(400);
+  });
+
+  test.each([
+    ["redis", undefined, undefined, true],
+    ["redis-8.4", "yes", undefined, true],
+    ["redis-8.4", undefined, undefined, false],
+    ["upstash", "yes", "yes", true],
+    ["upstash", "yes", undefined, false],
+  ] as const)("the dialect %s, native %s and flag %s: works %s", (dialect, native, flag, expected) => {
+    expect(works({ dialect, native, flag })).toBe(expected);
   });
 
   test("finds one database also where the other's number has gone again", async () => {

@@ -56,6 +56,23 @@ describe("locks", () => {
     ]);
   });
 
+  test("counts the holder's endpoints, not another's, and shows no fence where there is none", () => {
+    const votes = ["b", "a", "a"].map((holder, index) => {
+      return { endpoint: `e${index + 1}`, outcome: "held" as const, holder, remaining: 5 };
+    });
+    const report = lockReport("r", { held: true, holder: "a", remaining: 5, fence: undefined, votes }, 0);
+    expect(lockLines(report, cost)).toEqual([
+      "r is held",
+      "  why        2 of 3 endpoints have the same holder, a quorum is 2",
+      "  holder     a (SHA-256 of its lock.token, first 12 digits)",
+      "  remaining  5 ms, unless the holder extends it",
+      "  votes      e1  held  5 ms  b",
+      "             e2  held  5 ms  a",
+      "             e3  held  5 ms  a",
+      "  cost       3 requests, 12 ms",
+    ]);
+  });
+
   test("says that several holders have a part each", () => {
     const votes = ["x", "y", "z", "z"].map((holder) => ({
       endpoint: holder,
