@@ -31,8 +31,8 @@ export interface Turnover {
   readonly isSame: boolean;
   /** How often a round has shown another holder than the one before. */
   readonly changes: number;
-  /** ms since the call. */
-  readonly waited: number;
+  /** ms since a round has shown a holder for the first time. */
+  readonly watched: number;
 }
 
 /**
@@ -42,8 +42,8 @@ export interface Turnover {
  *
  * The figures are those of the best of many such rules: `npm run bench -- waiting` shows what comes of them.
  */
-export function turnoverPause(previous: number, { isSame, changes, waited }: Turnover): number {
-  const share = changes && 0.65 * (waited / changes) * Math.cbrt(changes);
+export function turnoverPause(previous: number, { isSame, changes, watched }: Turnover): number {
+  const share = changes && 0.7 * (watched / changes) * Math.cbrt(changes);
   return Math.max(share, isSame ? 1.5 * previous : 0);
 }
 
@@ -68,6 +68,8 @@ export function pauses(
   let pause = 0;
   let holder: number | undefined;
   let changes = 0;
+  let since = 0;
+  let quickest = Infinity;
   return (took = 0, seen) => {
     attempt += 1;
     // The user's function may return anything; a timer must not get NaN or a negative delay.
@@ -78,18 +80,26 @@ export function pauses(
     // Bounded first: Infinity minus Infinity is NaN.
     const [least, most] = [Math.min(maxTimerDelay, min), Math.min(maxTimerDelay, Math.max(min, max))];
     // At most a third of the longest pause, so that room remains for jitter.
-    const far = Math.max(least, Math.min(took, most / 3));
-    const within = (ms: number) => Math.min(most, Math.max(far, ms));
+    const far = (ms: number) => Math.max(least, Math.min(ms, most / 3));
+    quickest = Math.min(quickest, took);
     const previous = holder;
     holder = seen?.holder ?? previous;
+    if (previous === undefined) since = seen?.waited ?? 0;
     // Far away it is not the holder that is hard to get past, but those who ask at the same time.
-    if (previous === undefined || seen?.holder === undefined || took > 4 * least) {
-      pause = nextPause(Math.max(pause, Math.min(took, most)), far, most, runtime.random());
+    if (seen?.holder === undefined || quickest > 4 * least) {
+      pause = nextPause(Math.max(pause, Math.min(took, most)), far(took), most, runtime.random());
+      return pause;
+    }
+    // The first round may have had to connect: it says little of how far the endpoints are.
+    const near = far(quickest);
+    if (previous === undefined) {
+      pause = nextPause(pause > 0 ? near : quickest, near, most, runtime.random());
       return pause;
     }
     const isSame = holder === previous;
     if (!isSame) changes += 1;
-    pause = within(turnoverPause(pause, { isSame, changes, waited: seen.waited }));
+    const within = (ms: number) => Math.min(most, Math.max(near, ms));
+    pause = within(turnoverPause(pause, { isSame, changes, watched: seen.waited - since }));
     return within(pause * (0.5 + runtime.random()));
   };
 }

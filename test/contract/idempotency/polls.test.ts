@@ -24,6 +24,6 @@ test.each([1, 3])("with %i endpoints, a run sees when the holder of its lock cha
   controller.abort();
   await world.runtime.advance(0);
   expect(call.settled).toBe(true);
-  // The same holder: half as long again. Then 0.65 times the time waited, which is all one holder's.
-  expect(begins).toEqual([0, 10, 25, 47.5, 78.375]);
+  // The same holder: half as long again. Then 0.7 times the time waited, which is all one holder's.
+  expect(begins).toEqual([0, 10, 25, 47.5, 80.75]);
 });

@@ -42,9 +42,10 @@ describe.each([1, 3])("with %i endpoints, a waiter sees when the holder changes"
       [0, 10],
       [10, 20],
       [30, 30],
-      [60, expect.closeTo(0.65 * 60)],
-      [expect.closeTo(99), expect.closeTo(0.65 * 99)],
-      [expect.closeTo(163.35), expect.closeTo(0.65 * (163.35 / 2) * Math.cbrt(2))],
+      // 50 ms after it has first seen a holder.
+      [60, expect.closeTo(0.7 * 50)],
+      [expect.closeTo(95), expect.closeTo(0.7 * 85)],
+      [expect.closeTo(154.5), expect.closeTo(0.7 * (144.5 / 2) * Math.cbrt(2))],
     ]);
   });
 
@@ -58,7 +59,7 @@ describe.each([1, 3])("with %i endpoints, a waiter sees when the holder changes"
       [0, 10],
       [10, 15],
       [25, 22.5],
-      [47.5, expect.closeTo(0.65 * 47.5)],
+      [47.5, expect.closeTo(0.7 * 47.5)],
     ]);
   });
 });
@@ -71,7 +72,7 @@ test("a waiter that finds parts of several holders pauses as if it saw none", as
   await world.runtime.advance(10);
   for (const index of [0, 1, 2]) world.put("a", [index], `tpart${index}`);
   await world.runtime.advance(20);
-  // By jitter between 10 and 60 ms; not 0.65 times 30 ms, nor half as long again.
+  // By jitter between 10 and 60 ms; not 0.7 times 20 ms, nor half as long again.
   expect(contendedIn(events).map(({ retryIn }) => retryIn)).toEqual([10, 20, 35]);
   expect(call.settled).toBe(false);
 });

@@ -36,12 +36,12 @@ describe("nextPause", () => {
 
 describe("turnoverPause", () => {
   test.each([
-    ["the same holder from the start", 40, { isSame: true, changes: 0, waited: 90 }, 60],
-    ["the same holder for longer than others", 400, { isSame: true, changes: 1, waited: 600 }, 600],
-    ["another holder, the first change", 400, { isSame: false, changes: 1, waited: 600 }, 390],
-    ["the same holder, after others took as long", 40, { isSame: true, changes: 1, waited: 600 }, 390],
-    // 8 holders in 800 ms: 100 ms each, of which twice 0.65.
-    ["another holder, after eight", 40, { isSame: false, changes: 8, waited: 800 }, 130],
+    ["the same holder from the start", 40, { isSame: true, changes: 0, watched: 90 }, 60],
+    ["the same holder for longer than others", 400, { isSame: true, changes: 1, watched: 600 }, 600],
+    ["another holder, the first change", 400, { isSame: false, changes: 1, watched: 600 }, 420],
+    ["the same holder, after others took as long", 40, { isSame: true, changes: 1, watched: 600 }, 420],
+    // 8 holders in 800 ms: 100 ms each, of which twice 0.7.
+    ["another holder, after eight", 40, { isSame: false, changes: 8, watched: 800 }, 140],
   ])("%s", (_what, previous, turnover, expected) => {
     expect(turnoverPause(previous, turnover)).toBeCloseTo(expected, 6);
   });
@@ -110,23 +110,23 @@ describe("pauses", () => {
 
     test("follow the time that a holder seems to take once holders change", () => {
       const [, second, third, fourth] = seeing([1, 2, 3, 3]);
-      expect(second).toBeCloseTo(0.65 * 200);
-      expect(third).toBeCloseTo(0.65 * (300 / 2) * Math.cbrt(2));
+      expect(second).toBeCloseTo(0.7 * 100);
+      expect(third).toBeCloseTo(0.7 * (200 / 2) * Math.cbrt(2));
       expect(fourth).toBeCloseTo(1.5 * third!);
     });
 
     test("vary by half, within the bounds", () => {
       const pauseAfter = (drawn: number, backoff: Backoff = {}) => seeing([1, 2], { drawn, backoff })[1];
-      expect(pauseAfter(0)).toBeCloseTo(65);
-      expect(pauseAfter(1)).toBeCloseTo(195);
-      expect([pauseAfter(0, { min: 80 }), pauseAfter(1, { max: 150 })]).toEqual([80, 150]);
+      expect(pauseAfter(0)).toBeCloseTo(35);
+      expect(pauseAfter(1)).toBeCloseTo(105);
+      expect([pauseAfter(0, { min: 80 }), pauseAfter(1, { max: 90 })]).toEqual([80, 90]);
       expect(seeing([1, 1], { drawn: 0 })[1]).toBe(25);
     });
 
     test("count a change that rounds without a holder hide", () => {
       const seen = seeing([1, undefined, 2]);
       expect(seen[1]).toBe(jitter([1, 1])[1]);
-      expect(seen[2]).toBeCloseTo(0.65 * 300);
+      expect(seen[2]).toBeCloseTo(0.7 * 200);
       // The same one again is none.
       expect(seeing([1, undefined, 1])[2]).toBeCloseTo(1.5 * seen[1]!);
     });
@@ -136,6 +136,13 @@ describe("pauses", () => {
       expect(seeing([1, 1], { took: 100, drawn: 0.9 })[1]).toBeCloseTo(1.5 * 280 * 1.4);
       const far = pauses({}, { random: () => 0.9 });
       expect(seeing([1, 2], { took: 101, drawn: 0.9 })).toEqual([far(101), far(101)]);
+    });
+
+    test("forget a first round that had to connect", () => {
+      const next = pauses({}, { random: () => 0.5 });
+      expect(next(200, { holder: undefined, waited: 200 })).toBe(400);
+      expect(next(2, { holder: 1, waited: 602 })).toBe(50);
+      expect(next(90, { holder: 2, waited: 702 })).toBeCloseTo(0.7 * 100);
     });
 
     test("leave a function as it is", () => {
