@@ -45,9 +45,19 @@ describe("commandRequest", () => {
     ["--drop-message 1=0.5", { endpoint: 1, rule: { fault: "drop-message", probability: 0.5 } }],
     ["--duplicate-message 1", { endpoint: 1, rule: { fault: "duplicate-message", probability: 1 } }],
     ["--delay-message 1=20", { endpoint: 1, rule: { fault: "delay-message", ms: 20 } }],
+    ["--status 1", { endpoint: 1, rule: { fault: "status", status: 500 } }],
     ["--status 1=503", { endpoint: 1, rule: { fault: "status", status: 503 } }],
   ])("parses %s", (line, fault) => {
     expect(parse(line.split(" "))).toMatchObject({ faults: [fault] });
+  });
+
+  test.each([
+    ["--engine auto", { start: { engine: "auto" } }],
+    ["--engine embedded", { start: { engine: "embedded" } }],
+    ["--page-port 65535", { pagePort: 65_535 }],
+    ["--page-port 80 --no-page", { pagePort: undefined }],
+  ])("takes %s", (line, request) => {
+    expect(parse(line.split(" "))).toMatchObject(request);
   });
 
   test("collects several faults", () => {
@@ -63,6 +73,7 @@ describe("commandRequest", () => {
     ["--count", "'--count"],
     ["--count three", "'three'"],
     ["--port -1", "--port"],
+    ["--page-port 65536", "--page-port is 0 … 65535"],
     ["--engine mysql", "'mysql'"],
     ["--dialect mysql", '--dialect must be "upstash", "redis-8.4" or "redis", got mysql'],
     ["--delay 2", "--delay 2=1000"],
