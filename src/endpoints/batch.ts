@@ -96,8 +96,8 @@ class Batches {
 
   add(pending: Pending): void {
     this.#queue.add(pending);
-    // Each asks for it: should a platform drop what one call began, the next one does not wait for that.
-    queueMicrotask(() => this.#flush());
+    // On Workers each asks for it: should the platform drop what one request began, the next one does not wait for that.
+    if (this.#queue.size === 1 || !sharesRequests()) queueMicrotask(() => this.#flush());
   }
 
   #flush(): void {

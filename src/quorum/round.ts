@@ -68,9 +68,6 @@ export function runRound<Reply extends Answer>(
   return new PendingRound(context, perform, options);
 }
 
-/** By how many ms a timer may be late in a process that can read answers. */
-const latestTimer = 20;
-
 class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly answers: (Reply | Failure | undefined)[];
   readonly result: Promise<RoundResult>;
@@ -84,7 +81,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly #controller = new AbortController();
   readonly #calls: readonly EndpointRequest[];
   #cancelTimeout: () => void;
-  #hasBeenLate = false;
+  #isOverdue = false;
   #cancelCut: (() => void) | undefined;
   #cutsShort: boolean;
   #granted = 0;
@@ -179,10 +176,10 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   /** Fails what has not answered in time. Not left to the endpoints: one may ignore its signal. */
   #expire(): void {
     const timeout = this.#timeout;
-    const late = this.elapsed() - timeout;
-    if (late > latestTimer && !this.#hasBeenLate) {
-      // The process was busy or frozen: it has yet to read the answers that came meanwhile.
-      this.#hasBeenLate = true;
+    if (!this.#isOverdue) {
+      // A process that was busy or frozen has yet to read the answers that have come.
+      this.#isOverdue = true;
+      const late = Math.max(0, this.elapsed() - timeout);
       this.#cancelTimeout = this.#context.runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
       return;
     }

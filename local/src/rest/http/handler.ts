@@ -93,8 +93,9 @@ async function readBody({ req }: HandlerContext, maxBody: number): Promise<Buffe
 
 async function runPipeline(context: HandlerContext, runner: CommandRunner): Promise<Response> {
   const { body, format, caller } = context.var;
-  const replies: WireReply[] = [];
-  for (const command of decodeBatch(body)) replies.push((await runner.run(command, caller)).reply);
+  // Sent one after another without waiting for replies: a backend executes them in that order.
+  const outcomes = await Promise.all(decodeBatch(body).map((command) => runner.run(command, caller)));
+  const replies = outcomes.map(({ reply }) => reply);
   if (format === "resp2") return resp2Response(replies);
   return context.json(replies.map((reply) => envelope(reply, format)));
 }
