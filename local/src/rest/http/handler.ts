@@ -3,7 +3,6 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { ReplyError } from "../../engine/engine.ts";
 import { type Backend, BackendGoneError } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
-import type { WireReply } from "../redis/resp.ts";
 import { accessOf } from "./authorize.ts";
 import { type Caller, CommandRunner } from "./command-runner.ts";
 import { decodeBatch, decodeCommand, decodePath, RequestError } from "./request.ts";
