@@ -233,8 +233,7 @@ class Nemesis {
     const detail = "its clocks stand still, too";
     this.#undoLater({ name: "frozen", client: process.name, detail }, () => {
       if (!this.#world.keeps("a clock that goes on")) process.setClock(since - this.#world.now);
-      this.#resume(process);
-      this.#clockChanged(process);
+      this.#resume(process, true);
     });
   }
 
@@ -245,10 +244,11 @@ class Nemesis {
     process.kill();
   }
 
-  /** Whichever fault ends first lets the process go on. */
-  #resume(process: Process): void {
+  /** Whichever fault ends first lets the process go on: the end of a pause may end a freeze, too. */
+  #resume(process: Process, stoodStill = process.frozen): void {
     process.resume();
     for (const name of ["paused", "frozen"]) this.#ended({ name, client: process.name });
+    if (stoodStill) this.#clockChanged(process);
   }
 
   /** One clock may be set, and then the other one stand still, as long as the library reads both in between. */
