@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { EndpointError } from "../../../src/errors.ts";
 import { type Command, type Endpoint, httpEndpoint } from "../../../src/index.ts";
 import { BundlingCarrier } from "./bundle.ts";
@@ -143,6 +144,8 @@ class HttpLink {
 
   async respond({ body, signal }: RequestInit, isPipeline: boolean): Promise<Response> {
     const until = signal ?? new AbortController().signal;
+    // One for each command that shares the request.
+    setMaxListeners(0, until);
     const sent = JSON.parse(String(body)) as Command | Command[];
     const commands = isPipeline ? (sent as Command[]) : [sent as Command];
     const answer = await this.#answer(commands, until, isPipeline);
