@@ -17,7 +17,15 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
     mutants: ["an address with a path is accepted", "single flights share keys with runs"],
   },
   {
+    why: "requests that several calls share: the worlds send one command at a time",
+    mutants: [
+      "answers of a pipeline are shifted",
+      "what waited for too long is sent all the same",
+      "a rollback without room is never sent",
+    ],
+  },
+  {
     why: "streams of messages: the worlds have none",
-    mutants: wakeUpMutants.map(({ name }) => name),
+    mutants: [...wakeUpMutants.map(({ name }) => name), "the dead in a queue are not skipped together"],
   },
 ];

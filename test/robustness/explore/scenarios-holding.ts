@@ -236,7 +236,7 @@ export const holdingScenarios: readonly Scenario[] = [
     about:
       "the same, where the request that restores the lock is late, and the lock expires; another client is next",
     endpoints: 3,
-    given: "0:late:p0.1,13:late:p0.7",
+    given: "0:late:p0.1,14:late:p0.7",
     clients: [
       async (actor) => {
         const held = await actor.acquire("a", options);

@@ -155,7 +155,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
     endpoints: 3,
     loses: true,
     clocks: [3_600_000, 0],
-    given: "2:lose:p0.3,17:lose:p1.1",
+    given: "2:lose:p0.3,18:lose:p1.1",
     clients: [plain(0), at([100], (actor) => run(actor, 40, { lock })), plain(400)],
     bounds: usual,
   },
