@@ -67,7 +67,7 @@ export function sendThrough(
  */
 export function batchingSend(name: string, maxRequests: number, post: Post): Send {
   const batches = new Batches(name, maxRequests, post);
-  const send: Send = (command, signal, onSent) =>
+  const send: Send = (command, signal = new AbortController().signal, onSent) =>
     new Promise((resolve, reject) => {
       const settle = (outcome: Outcome) => {
         if ("error" in outcome) reject(outcome.error);
@@ -113,15 +113,13 @@ class Batches {
     const batch: Pending[] = [];
     let size = 0;
     for (const next of this.#queue) {
-      if (next.signal.aborted) {
-        next.settle({ error: new EndpointError(this.#name, "timeout", notSent) });
-      } else {
-        // UTF-8 takes up to three bytes for a character of a string.
-        size += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
-        if (batch.length > 0 && (batch.length >= this.#most || size > maxBytes)) break;
-        batch.push(next);
-      }
+      // UTF-8 takes up to three bytes for a character of a string.
+      size += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
+      if (batch.length > 0 && (batch.length >= this.#most || size > maxBytes)) break;
+      // First: what a Worker's request has left behind throws when another one looks at its signal.
       this.#queue.delete(next);
+      if (next.signal.aborted) next.settle({ error: new EndpointError(this.#name, "timeout", notSent) });
+      else batch.push(next);
     }
     return batch;
   }

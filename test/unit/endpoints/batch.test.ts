@@ -140,6 +140,31 @@ describe("where as many requests are open as may be", () => {
     expect(sent).toEqual([]);
   });
 
+  test("what a request of a Worker has left behind holds up no other", async () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    const { sent, send } = rig();
+    const foreign = {
+      get aborted(): boolean {
+        throw new Error("Cannot perform I/O on behalf of a different request.");
+      },
+    };
+    const dropped = vi.fn();
+    vi.stubGlobal("queueMicrotask", dropped);
+    void send(ping(1), foreign as AbortSignal);
+    vi.stubGlobal("queueMicrotask", (callback: () => void) => {
+      void Promise.resolve().then(() => {
+        try {
+          callback();
+        } catch {
+          // The platform reports it.
+        }
+      });
+    });
+    for (const command of [ping(2), ping(3)]) void send(command);
+    await turn();
+    expect(sent.map(({ commands }) => commands)).toEqual([[ping(2), ping(3)]]);
+  });
+
   test.each([
     ["on Workers", () => vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" })],
     ["in an edge runtime", () => vi.stubGlobal("EdgeRuntime", "edge-runtime")],
@@ -212,6 +237,11 @@ describe("an endpoint that takes one command at a time", () => {
     expect(await late).toMatchObject({ kind: "timeout" });
     expect(sent).toHaveLength(4);
   });
+});
+
+test("a caller in JavaScript that gives no signal waits without a limit", async () => {
+  const send = batchingSend("e", 1, async (commands) => commands.map(() => ({ reply: 1 })));
+  expect(await (send as (command: Command) => Promise<unknown>)(ping(1))).toBe(1);
 });
 
 test.each<[string, (send: Send) => Send]>([
