@@ -65,7 +65,10 @@ export async function acquire(
   if (!call.endpoint.exactReplies || !isPlain(cell)) return operate(call, "acquire", cell, { ttl, fencing });
   const other = looks ? await setOrGet(call, cell, ttl) : undefined;
   // Its own value is in the way as well: the endpoint may be another one under a second name, and must not vote twice.
-  if (other !== undefined) return other === null ? granted : { outcome: "held", other };
+  if (other !== undefined) {
+    if (other === value && call.isResent) throw unexpectedReply();
+    return other === null ? granted : { outcome: "held", other };
+  }
   return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
 }
 

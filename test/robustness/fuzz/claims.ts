@@ -14,6 +14,8 @@ export interface ParsedCommand {
   /** Whether a fence is drawn. */
   readonly fenced: boolean;
   readonly script: boolean;
+  /** Whether a lock's plain acquire returns what was there. */
+  readonly looks?: boolean;
 }
 
 /** What one reply claims. */
@@ -35,8 +37,17 @@ export function parseCommand(command: Command): ParsedCommand {
   }
   if (name === "SET") {
     const [, value = "", how, old] = words;
-    const op = how === "IFEQ" ? "extend" : words.includes("GET") ? "read" : "acquire";
-    return { op, value: op === "extend" ? old! : value, newValue: value, fenced: false, script: false };
+    const returnsOld = words.includes("GET");
+    const looks = returnsOld && !value.startsWith("P1 ");
+    const op = how === "IFEQ" ? "extend" : returnsOld && !looks ? "read" : "acquire";
+    return {
+      op,
+      value: op === "extend" ? old! : value,
+      newValue: value,
+      fenced: false,
+      script: false,
+      looks,
+    };
   }
   const [operation, value = "", , , ttl, newValue = "", , retention] = words.slice(2 + Number(words[1]));
   const fenced = Number(retention) > 0;
@@ -51,12 +62,16 @@ export function parseCommand(command: Command): ParsedCommand {
  *
  * @param parsed a client in between has parsed what looks like JSON, so that a value may be of any type
  */
-export function claimOf({ op, value, fenced, script }: ParsedCommand, reply: unknown, parsed = false): Claim {
+export function claimOf(
+  { op, value, fenced, script, looks }: ParsedCommand,
+  reply: unknown,
+  parsed = false,
+): Claim {
   const isText = (word: unknown) => parsed || typeof word === "string";
   if (!script) {
     if (op === "release") return reply === 1 ? { said: "yes" } : reply === 0 ? { said: "no" } : nothing;
-    if (op === "read") {
-      if (reply === null || reply === value) return { said: "yes" };
+    if (op === "read" || looks) {
+      if (reply === null || (reply === value && !looks)) return { said: "yes" };
       return typeof reply === "string" ? { said: "no", other: reply } : nothing;
     }
     return reply === "OK" ? { said: "yes" } : reply === null ? { said: "no" } : nothing;

@@ -80,7 +80,7 @@ describe("upstash-sync-token", () => {
     const other = request(["SET", "other", 1]);
     (await command("other")).answer();
     for (const number of [1, 2, 3]) (await command(`p${number}`)).answer();
-    expect([await other, await pipeline]).toEqual([2, 3]);
+    expect([await other, await pipeline]).toEqual([3, 2]);
     const transaction = request(writes("t"), "/multi-exec");
     for (const number of [1, 2, 3]) (await command(`t${number}`)).answer();
     expect(await transaction).toBe(5);
