@@ -46,21 +46,23 @@ export class ExecutionLog {
   }
 
   #watch(endpoint: LocalEndpoint): void {
-    const arrived = new Map<number, Arrival>();
+    /** By HTTP request: its commands in their order, undefined where one is not about a lock. */
+    const arrived = new Map<number, (Arrival | undefined)[]>();
     endpoint.observe((step: Observation) => {
       if (step.phase === "arrived") {
-        const command = commandOf(step.body.toString());
-        if (!command) return;
-        const execution = {
-          endpoint: endpoint.name,
-          command,
-          request: readRequest(command),
-          from: machineTime(),
-        };
-        arrived.set(step.request, execution);
-        this.#open.add(execution);
+        const from = machineTime();
+        const arrivals = commandsOf(step.body.toString()).map((command) =>
+          isAboutLock(command)
+            ? { endpoint: endpoint.name, command, request: readRequest(command), from }
+            : undefined,
+        );
+        arrived.set(step.request, arrivals);
+        for (const arrival of arrivals) if (arrival) this.#open.add(arrival);
       } else if (step.phase === "executed") {
-        const execution = arrived.get(step.request);
+        const arrivals = arrived.get(step.request);
+        const execution = arrivals?.shift();
+        // A fault may let all of them be executed again.
+        arrivals?.push(execution);
         if (!execution) return;
         this.#open.delete(execution);
         const answer = envelope(step.outcome.reply, "json");
@@ -72,11 +74,16 @@ export class ExecutionLog {
   }
 }
 
-/** The command in the body of a request, if it is about a lock. */
-function commandOf(body: string): string[] | undefined {
-  const words = (JSON.parse(body) as unknown[]).map(String);
-  const key = words[0] === "EVALSHA" || words[0] === "EVAL" ? words[3] : words[1];
-  return key?.startsWith("redlock:lock:") ? words : undefined;
+/** The commands in the body of a request: one, or those of a pipeline. */
+function commandsOf(body: string): string[][] {
+  const words = JSON.parse(body) as unknown[];
+  const commands = Array.isArray(words[0]) ? (words as unknown[][]) : [words];
+  return commands.map((command) => command.map(String));
+}
+
+function isAboutLock([name, ...words]: readonly string[]): boolean {
+  const key = name === "EVALSHA" || name === "EVAL" ? words[2] : words[0];
+  return key?.startsWith("redlock:lock:") === true;
 }
 
 /** Two executions that contradict each other: both were granted a key at one endpoint. */
