@@ -20,20 +20,23 @@ export type SentHook = (part: number) => void;
 /** What became of one command: its reply, or why there is none. */
 export type Outcome = { readonly reply: unknown } | { readonly error: EndpointError };
 
+/** A command, and the same as JSON. */
+export interface Encoded {
+  readonly command: Command;
+  readonly text: string;
+}
+
 /**
- * Sends commands, and the same as JSON texts, as one request. Resolves with the outcome of each; undefined: the server
- * takes one command at a time, and has executed none of these.
+ * Sends commands as one request. Resolves with the outcome of each; undefined: the server takes one command at a time, and
+ * has executed none of these.
  */
 export type Post = (
-  commands: readonly Command[],
-  texts: readonly string[],
+  batch: readonly Encoded[],
   signal: AbortSignal,
 ) => Promise<readonly Outcome[] | undefined>;
 
 /** A command, from the call to its reply. */
-interface Pending {
-  readonly command: Command;
-  readonly text: string;
+interface Pending extends Encoded {
   /** Aborts when its caller waits no longer. */
   readonly signal: AbortSignal;
   readonly onSent: SentHook | undefined;
@@ -145,11 +148,7 @@ class Batches {
     this.#open += 1;
     for (const { onSent } of batch) onSent?.(1 / batch.length);
     watch();
-    const outcomes = await this.#post(
-      batch.map(({ command }) => command),
-      batch.map(({ text }) => text),
-      controller.signal,
-    );
+    const outcomes = await this.#post(batch, controller.signal);
     batch[first]?.signal.removeEventListener("abort", watch);
     if (!outcomes) this.#most = 1;
     batch.forEach((pending, index) => {

@@ -48,25 +48,30 @@ export function postTo(name: string, href: string, token: string): Post {
     return { error: new EndpointError(name, kind, reason, { status }) };
   }
 
-  return async (commands, texts, signal) => {
-    const [only = ""] = texts;
-    const isSingle = texts.length === 1;
+  return async (batch, signal) => {
+    const [single] = batch.length === 1 ? batch : [];
     try {
-      const { status, text } = isSingle
-        ? await post(href, only, signal, maxReplyBytes)
-        : await post(pipeline, `[${texts.join()}]`, signal, maxReplyBytes * maxPipelineReplies);
+      const { status, text } = single
+        ? await post(href, single.text, signal, maxReplyBytes)
+        : await post(
+            pipeline,
+            `[${batch.map((one) => one.text).join()}]`,
+            signal,
+            maxReplyBytes * maxPipelineReplies,
+          );
       const reply = parse(text);
-      if (isSingle) return [outcomeOf(reply, status, commands[0]!)];
+      if (single) return [outcomeOf(reply, status, single.command)];
       // A gateway that knows no such path has not executed anything. A page that a server's failure made proves nothing.
       if (status === 404 || status === 405 || (status < 500 && /^\s*</.test(text))) return undefined;
-      if (status === 200 && Array.isArray(reply) && reply.length === commands.length) {
-        return commands.map((command, index) => outcomeOf(reply[index], status, command));
+      if (status === 200 && Array.isArray(reply) && reply.length === batch.length) {
+        return batch.map(({ command }, index) => outcomeOf(reply[index], status, command));
       }
       // Which reply is missing, or one too many, cannot be known: none of them counts.
-      const failed = outcomeOf({ error: Object(reply).error }, status, commands.flat());
-      return commands.map(() => failed);
+      const secrets = batch.flatMap(({ command }) => command);
+      const failed = outcomeOf({ error: Object(reply).error }, status, secrets);
+      return batch.map(() => failed);
     } catch (error) {
-      return commands.map(() => ({ error: error as EndpointError }));
+      return batch.map(() => ({ error: error as EndpointError }));
     }
   };
 }

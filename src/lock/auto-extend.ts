@@ -17,8 +17,8 @@ export interface AutoExtension {
 }
 
 /**
- * Extends at about half of the ttl, together with others, again and again, until it is released, lost or held for as long as `maxHold` and its limit
- * allow. A failed try is repeated after a pause while validity remains; a loss ends it at once.
+ * Extends at about half of the ttl, together with others, again and again, until it is released, lost or held for as long as
+ * `maxHold` and its limit allow. A failed try is repeated after a pause while validity remains; a loss ends it at once.
  */
 export async function autoExtend(validity: Validity, options: AutoExtension): Promise<void> {
   const { runtime, maxHold, backoff, extend } = options;

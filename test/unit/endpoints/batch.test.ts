@@ -23,8 +23,9 @@ interface Sent {
 /** An endpoint whose requests the test answers. */
 function rig(maxRequests = 6) {
   const sent: Sent[] = [];
-  const post: Post = (commands, texts, signal) => {
-    expect(texts).toEqual(commands.map((command) => JSON.stringify(command)));
+  const post: Post = (batch, signal) => {
+    const commands = batch.map(({ command }) => command);
+    expect(batch.map(({ text }) => text)).toEqual(commands.map((command) => JSON.stringify(command)));
     return new Promise((resolve) => {
       const answer = async (outcomes: readonly Outcome[] | undefined) => {
         resolve(outcomes);
@@ -240,7 +241,7 @@ describe("an endpoint that takes one command at a time", () => {
 });
 
 test("a caller in JavaScript that gives no signal waits without a limit", async () => {
-  const send = batchingSend("e", 1, async (commands) => commands.map(() => ({ reply: 1 })));
+  const send = batchingSend("e", 1, async (batch) => batch.map(() => ({ reply: 1 })));
   expect(await (send as (command: Command) => Promise<unknown>)(ping(1))).toBe(1);
 });
 
@@ -254,7 +255,7 @@ test.each<[string, (send: Send) => Send]>([
   ],
 ])("a wrapper around the function %s counts as sending at once, and once", async (_, wrap) => {
   const parts: number[] = [];
-  const inner = batchingSend("e", 1, async (commands) => commands.map(() => ({ reply: 1 })));
+  const inner = batchingSend("e", 1, async (batch) => batch.map(() => ({ reply: 1 })));
   const wrapper = { send: wrap(inner) };
   await sendThrough(wrapper, ping(1), forever, (part) => parts.push(part));
   expect(parts).toEqual([1]);
