@@ -1,7 +1,7 @@
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import type { Vote } from "../errors.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Round, type RoundContext, runRound, unlessAborted } from "../quorum/round.ts";
+import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { acquireOrRead, type Cell, extend, release } from "../redis/cell.ts";
 import { countOf, countText } from "./record.ts";
@@ -48,15 +48,14 @@ type CountSnapshot = Answer & {
  * text that this run has read or written: a late one cannot change what a later run has counted.
  */
 export async function countAttempt(request: CountRequest, run: CountedRun): Promise<Attempt> {
-  const { settings, maxAttempts, signal } = request;
-  const context = { ...settings, timeout: Math.min(settings.timeout, run.within) };
-  const reading = readCounts(context, request, run);
+  const { maxAttempts, signal } = request;
+  const reading = readCounts(request, run);
   let last: Round<Answer> = reading;
   let result = await unlessAborted(reading, signal);
   const before = reading.answers.map((answer) => (answer?.outcome === "granted" ? answer.before : 0));
   const count = 1 + Math.max(0, ...before);
   if (result === "granted" && count > 1 && count <= maxAttempts) {
-    last = raiseCounts(context, request, { run, reading, count });
+    last = raiseCounts(request, { run, reading, count });
     result = await unlessAborted(last, signal);
   }
   return attemptOf(request, run.token, { reading, last, result, count });
@@ -85,9 +84,8 @@ export function stateAfterCount(
 
 /** Writes a count of 1 where there is none, and reads it where there is one. */
 function readCounts(
-  context: RoundContext,
-  { counter, retention }: CountRequest,
-  { token, cost }: CountedRun,
+  { settings, counter, retention }: CountRequest,
+  { token, cost, within }: CountedRun,
 ): Round<CountSnapshot> {
   const first = cellOf(counter, token, 1);
   const readOne = async (call: EndpointRequest): Promise<CountSnapshot> => {
@@ -96,12 +94,11 @@ function readCounts(
     if (before === undefined) throw new Error("the value at the key of the count is not a count");
     return { outcome: "granted", text: other ?? first.value, before };
   };
-  return runRound(context, readOne, { cost });
+  return runRound(settings, readOne, { cost, timeout: within });
 }
 
 /** Replaces every endpoint's count by this run's, by comparison with the text that the endpoint returned. */
 function raiseCounts(
-  context: RoundContext,
   { settings, counter, retention }: CountRequest,
   { run, reading, count }: { run: CountedRun; reading: Round<CountSnapshot>; count: number },
 ): Round<Answer> {
@@ -111,7 +108,7 @@ function raiseCounts(
     if (snapshot.outcome === "error") throw snapshot.cause;
     return extend(call, { keys: [counter], value: snapshot.text }, retention, value);
   };
-  return runRound(context, raiseOne, { cost: run.cost });
+  return runRound(settings, raiseOne, { cost: run.cost, timeout: run.within });
 }
 
 function attemptOf(
