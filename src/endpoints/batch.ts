@@ -1,5 +1,6 @@
 import { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
+import type { Deadline, Expiry } from "./deadline.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
 
 // Sends together what is asked in one turn of the event loop, and has no more requests open than a platform allows. HTTP
@@ -38,27 +39,28 @@ export type Post = (
 /** A command, from the call to its reply. */
 interface Pending extends Encoded {
   /** Aborts when its caller waits no longer. */
-  readonly signal: AbortSignal;
+  readonly expiry: Expiry;
   readonly onSent: SentHook | undefined;
   readonly settle: (outcome: Outcome) => void;
 }
 
 /** Sends one command, and calls `onSent` then. */
-export type Send = (command: Command, signal: AbortSignal, onSent?: SentHook) => Promise<unknown>;
+type Send = (command: Command, expiry: Expiry, onSent?: SentHook) => Promise<unknown>;
 
-/** The functions that call `onSent`. A wrapper around one is not among them: it may leave the argument out. */
-const reporting = new WeakSet<Endpoint["send"]>();
+/** By an endpoint's function: the one that calls `onSent`. A wrapper around it is not among them. */
+const reporting = new WeakMap<Endpoint["send"], Send>();
 
 /** Sends one command through an endpoint. One that does not say when it sends has sent it at once. */
 export function sendThrough(
-  endpoint: { readonly send: Send },
+  endpoint: Endpoint,
   command: Command,
-  signal: AbortSignal,
+  deadline: Deadline,
   onSent: SentHook,
 ): Promise<unknown> {
-  if (reporting.has(endpoint.send)) return endpoint.send(command, signal, onSent);
+  const send = reporting.get(endpoint.send);
+  if (send) return send(command, deadline, onSent);
   onSent(1);
-  return endpoint.send(command, signal);
+  return endpoint.send(command, deadline.signal);
 }
 
 /**
@@ -68,17 +70,18 @@ export function sendThrough(
  * @param name the endpoint's, for errors
  * @param maxRequests the most requests that are open at once
  */
-export function batchingSend(name: string, maxRequests: number, post: Post): Send {
+export function batchingSend(name: string, maxRequests: number, post: Post): Endpoint["send"] {
   const batches = new Batches(name, maxRequests, post);
-  const send: Send = (command, signal = new AbortController().signal, onSent) =>
+  const add: Send = (command, expiry, onSent) =>
     new Promise((resolve, reject) => {
       const settle = (outcome: Outcome) => {
         if ("error" in outcome) reject(outcome.error);
         else resolve(outcome.reply);
       };
-      batches.add({ command, text: JSON.stringify(command), signal, onSent, settle });
+      batches.add({ command, text: JSON.stringify(command), expiry, onSent, settle });
     });
-  reporting.add(send);
+  const send: Endpoint["send"] = (command, signal = new AbortController().signal) => add(command, signal);
+  reporting.set(send, add);
   return send;
 }
 
@@ -121,7 +124,7 @@ class Batches {
       if (batch.length > 0 && (batch.length >= this.#most || size > maxBytes)) break;
       // First: what a Worker's request has left behind throws when another one looks at its signal.
       this.#queue.delete(next);
-      if (next.signal.aborted) next.settle({ error: new EndpointError(this.#name, "timeout", notSent) });
+      if (next.expiry.aborted) next.settle({ error: new EndpointError(this.#name, "timeout", notSent) });
       else batch.push(next);
     }
     return batch;
@@ -138,8 +141,8 @@ class Batches {
     let first = 0;
     /** Watches the signal of the first one that still waits. */
     const watch = () => {
-      while (batch[first]?.signal.aborted) first += 1;
-      const waiting = batch[first]?.signal;
+      while (batch[first]?.expiry.aborted) first += 1;
+      const waiting = batch[first]?.expiry;
       if (waiting) return waiting.addEventListener("abort", watch);
       controller.abort();
       // Now, because `fetch` may not notice.
@@ -149,7 +152,7 @@ class Batches {
     for (const { onSent } of batch) onSent?.(1 / batch.length);
     watch();
     const outcomes = await this.#post(batch, controller.signal);
-    batch[first]?.signal.removeEventListener("abort", watch);
+    batch[first]?.expiry.removeEventListener("abort", watch);
     if (!outcomes) this.#most = 1;
     batch.forEach((pending, index) => {
       if (outcomes) pending.settle(outcomes[index]!);

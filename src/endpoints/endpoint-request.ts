@@ -1,4 +1,5 @@
 import { sendThrough } from "./batch.ts";
+import type { Deadline } from "./deadline.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
 
 /** Requests sent, and commands as Upstash bills them. */
@@ -8,10 +9,10 @@ export interface RequestCost {
   commands: number;
 }
 
-/** The requests of one round to one endpoint, within a deadline that `signal` ends. */
+/** The requests of one round to one endpoint, within a deadline. */
 export interface EndpointRequest {
   readonly endpoint: Endpoint;
-  readonly signal: AbortSignal;
+  readonly deadline: Deadline;
   readonly cost: RequestCost;
   /** Whether its commands wait to be sent, and none was: then it is certain that none is executed. */
   isUnsent?: boolean;
@@ -21,10 +22,10 @@ export interface EndpointRequest {
 
 /** Sends one command. */
 export function send(call: EndpointRequest, command: Command): Promise<unknown> {
-  const { endpoint, signal, cost } = call;
+  const { endpoint, deadline, cost } = call;
   let isCounted = false;
   call.isUnsent ??= true;
-  return sendThrough(endpoint, command, signal, (part) => {
+  return sendThrough(endpoint, command, deadline, (part) => {
     call.isUnsent = false;
     cost.requests += part;
     if (isCounted) call.isResent = true;

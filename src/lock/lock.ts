@@ -349,7 +349,7 @@ export class Lock {
     const isGuarded =
       this.#pendingAcquires.includes(call.endpoint.name) || (this.#isPlain && request.owner !== "");
     const retention = isGuarded ? tombstoneRetention : 0;
-    const { endpoint, signal } = call;
+    const { endpoint, deadline } = call;
     const granted: CellAnswer | Failure | undefined =
       this.#round?.answers[settings.endpoints.indexOf(endpoint)];
     const handleTags =
@@ -358,7 +358,7 @@ export class Lock {
     const cell = { ...this.#cell, handleTags, ...(isGuarded && { tombstone }) };
     const releaseStored = (stored: Cell) => this.#operations.release(call, stored, retention);
     return this.#perform("release", call, cell, (stored) =>
-      releaseUntilGone(stored, releaseStored, () => isWaitedFor() && !signal.aborted),
+      releaseUntilGone(stored, releaseStored, () => isWaitedFor() && !deadline.aborted),
     );
   }
 }

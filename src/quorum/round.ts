@@ -1,4 +1,5 @@
 import { notSent } from "../endpoints/batch.ts";
+import { Deadline } from "../endpoints/deadline.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { EndpointError, type Vote } from "../errors.ts";
@@ -78,7 +79,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly #context: RoundContext;
   readonly #timeout: number;
   readonly #latencies: Latencies;
-  readonly #controller = new AbortController();
+  readonly #deadline = new Deadline();
   readonly #calls: readonly EndpointRequest[];
   #cancelTimeout: () => void;
   #isOverdue = false;
@@ -112,8 +113,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     });
     if (endpoints.length === 0) this.#finish();
     this.#cancelTimeout = runtime.timer(this.#timeout, () => this.#expire());
-    const { signal } = this.#controller;
-    this.#calls = endpoints.map((endpoint) => ({ endpoint, signal, cost }));
+    this.#calls = endpoints.map((endpoint) => ({ endpoint, deadline: this.#deadline, cost }));
     this.requests = this.#calls.map(async (call, index) => {
       try {
         return this.#note(index, await perform(call));
@@ -183,7 +183,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
       this.#cancelTimeout = this.#context.runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
       return;
     }
-    this.#controller.abort();
+    this.#deadline.abort();
     // A usual mistake: seconds instead of ms.
     const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
     this.#calls.forEach(({ endpoint, isUnsent }, index) => {

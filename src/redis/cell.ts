@@ -55,21 +55,26 @@ export interface AcquireDetails {
 }
 
 /** Acquires the cell if it is empty; by script, also if it has this value already. */
-export async function acquire(
+export function acquire(
   call: EndpointRequest,
   cell: Cell,
   ttl: number,
   { fencing, looks = false }: AcquireDetails = {},
 ): Promise<CellAnswer> {
-  const { keys, value } = cell;
   if (!call.endpoint.exactReplies || !isPlain(cell)) return operate(call, "acquire", cell, { ttl, fencing });
-  const other = looks ? await setOrGet(call, cell, ttl) : undefined;
-  // Its own value is in the way as well: the endpoint may be another one under a second name, and must not vote twice.
-  if (other !== undefined) {
-    if (other === value && call.isResent) throw unexpectedReply();
-    return other === null ? granted : { outcome: "held", other };
-  }
+  return looks ? acquireOrLook(call, cell, ttl) : setIfEmpty(call, cell, ttl);
+}
+
+function setIfEmpty(call: EndpointRequest, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
   return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
+}
+
+async function acquireOrLook(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
+  const other = await setOrGet(call, cell, ttl);
+  if (other === undefined) return setIfEmpty(call, cell, ttl);
+  // Its own value is in the way as well: the endpoint may be another one under a second name, and must not vote twice.
+  if (other === cell.value && call.isResent) throw unexpectedReply();
+  return other === null ? granted : { outcome: "held", other };
 }
 
 /** Acquires the cell, or returns the value in the way. */
@@ -101,12 +106,7 @@ async function setOrGet(call: EndpointRequest, cell: Cell, ttl: number): Promise
 }
 
 /** Gives the cell a new ttl, and a new value if there is one; never creates it. ttl 0 only checks. */
-export async function extend(
-  call: EndpointRequest,
-  cell: Cell,
-  ttl: number,
-  value?: string,
-): Promise<CellAnswer> {
+export function extend(call: EndpointRequest, cell: Cell, ttl: number, value?: string): Promise<CellAnswer> {
   if (isNative(call) && isPlain(cell) && ttl > 0) {
     const { keys, value: old } = cell;
     return sendPlain(call, ["SET", keys[0]!, value ?? old, "IFEQ", old, "PX", ttl], ["OK", null], "lost");
@@ -134,7 +134,7 @@ export function restore(
 }
 
 /** Deletes the value, and leaves a tombstone, if there is one, for `retention` ms. */
-export async function release(call: EndpointRequest, cell: Cell, retention = 0): Promise<CellAnswer> {
+export function release(call: EndpointRequest, cell: Cell, retention = 0): Promise<CellAnswer> {
   const { keys, value } = cell;
   if (isNative(call) && isPlain(cell)) {
     return sendPlain(call, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost");

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { Deadline } from "../../src/endpoints/deadline.ts";
 import type { EndpointRequest } from "../../src/endpoints/endpoint-request.ts";
 import type { CellAnswer } from "../../src/redis/cell.ts";
 import { type Script, textOf } from "../../src/redis/script.ts";
@@ -25,7 +26,7 @@ export async function scriptWorld(script: Script): Promise<ScriptWorld> {
   await runtime.advance(999);
   const call = () => ({
     endpoint: endpoints[0]!,
-    signal: new AbortController().signal,
+    deadline: new Deadline(),
     cost: { requests: 0, commands: 0 },
   });
   return {

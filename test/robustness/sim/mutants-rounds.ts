@@ -185,7 +185,7 @@ import { cellScript } from`,
     name: "what waited for too long is sent all the same",
     breaks:
       "an acquire is executed after its caller was told that it was never sent, and is never rolled back",
-    patches: [patch("endpoints/batch.ts Batches", "next.signal.aborted", "false")],
+    patches: [patch("endpoints/batch.ts Batches", "next.expiry.aborted", "false")],
     noticedBy: ["nothing is abandoned"],
     theme: "batches",
   },

@@ -3,11 +3,11 @@ import {
   batchingSend,
   type Outcome,
   type Post,
-  type Send,
   type SentHook,
   sendThrough,
 } from "../../../src/endpoints/batch.ts";
-import type { Command } from "../../../src/endpoints/endpoint.ts";
+import { Deadline } from "../../../src/endpoints/deadline.ts";
+import type { Command, Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { rejection } from "../../support/outcomes.ts";
 
@@ -37,10 +37,16 @@ function rig(maxRequests = 6) {
   const send = batchingSend("e", maxRequests, post);
   const parts: number[] = [];
   const onSent: SentHook = (part) => parts.push(part);
-  return { sent, parts, send: (command: Command, signal = forever) => send(command, signal, onSent) };
+  const endpoint = endpointWith(send);
+  return {
+    sent,
+    parts,
+    send: (command: Command, deadline = forever) => sendThrough(endpoint, command, deadline, onSent),
+  };
 }
 
-const forever = new AbortController().signal;
+const forever = new Deadline();
+const endpointWith = (send: Endpoint["send"]): Endpoint => ({ name: "e", dialect: "redis", send });
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const ping = (number: number): Command => ["PING", number];
 const pings = (count: number): Command[] => Array.from({ length: count }, (_, number) => ping(number));
@@ -115,10 +121,10 @@ describe("where as many requests are open as may be", () => {
 
   test("what waited until its signal aborted is never sent", async () => {
     const { sent, send, parts } = rig(1);
-    const { signal, abort } = abortable();
+    const { deadline, abort } = abortable();
     void send(ping(0));
     await turn();
-    const late = rejection(send(ping(1), signal));
+    const late = rejection(send(ping(1), deadline));
     const next = send(ping(2));
     await turn();
     abort();
@@ -135,9 +141,9 @@ describe("where as many requests are open as may be", () => {
 
   test("nothing is sent where nobody waits any more", async () => {
     const { sent, send } = rig();
-    const { signal, abort } = abortable();
+    const { deadline, abort } = abortable();
     abort();
-    expect(await rejection(send(ping(0), signal))).toMatchObject({ kind: "timeout" });
+    expect(await rejection(send(ping(0), deadline))).toMatchObject({ kind: "timeout" });
     expect(sent).toEqual([]);
   });
 
@@ -151,7 +157,7 @@ describe("where as many requests are open as may be", () => {
     };
     const dropped = vi.fn();
     vi.stubGlobal("queueMicrotask", dropped);
-    void send(ping(1), foreign as AbortSignal);
+    void send(ping(1), foreign as Deadline);
     vi.stubGlobal("queueMicrotask", (callback: () => void) => {
       void Promise.resolve().then(() => {
         try {
@@ -184,7 +190,7 @@ describe("a request that several share", () => {
   test("goes on while one of them waits, and its answer counts for all", async () => {
     const { sent, send } = rig();
     const [first, second] = [abortable(), abortable()];
-    const replies = [send(ping(1), first.signal), send(ping(2), second.signal)];
+    const replies = [send(ping(1), first.deadline), send(ping(2), second.deadline)];
     await turn();
     first.abort();
     expect(sent[0]!.signal.aborted).toBe(false);
@@ -200,7 +206,7 @@ describe("a request that several share", () => {
     async (_, order) => {
       const { sent, send } = rig(1);
       const callers = pings(3).map((command) => ({ command, ...abortable() }));
-      for (const { command, signal } of callers) void send(command, signal).catch(() => undefined);
+      for (const { command, deadline } of callers) void send(command, deadline).catch(() => undefined);
       await turn();
       const next = send(ping(9));
       await turn();
@@ -226,9 +232,9 @@ describe("a request that several share", () => {
 describe("an endpoint that takes one command at a time", () => {
   test("gets them one by one from then on", async () => {
     const { sent, send } = rig(2);
-    const { signal, abort } = abortable();
+    const { deadline, abort } = abortable();
     const replies = Promise.all(pings(3).map((command) => send(command)));
-    const late = rejection(send(ping(3), signal));
+    const late = rejection(send(ping(3), deadline));
     await turn();
     abort();
     await sent[0]!.answer(undefined);
@@ -245,7 +251,7 @@ test("a caller in JavaScript that gives no signal waits without a limit", async 
   expect(await (send as (command: Command) => Promise<unknown>)(ping(1))).toBe(1);
 });
 
-test.each<[string, (send: Send) => Send]>([
+test.each<[string, (send: Endpoint["send"]) => Endpoint["send"]]>([
   ["that leaves arguments out", (send) => (command, signal) => send(command, signal)],
   [
     "that passes all on",
@@ -256,13 +262,12 @@ test.each<[string, (send: Send) => Send]>([
 ])("a wrapper around the function %s counts as sending at once, and once", async (_, wrap) => {
   const parts: number[] = [];
   const inner = batchingSend("e", 1, async (batch) => batch.map(() => ({ reply: 1 })));
-  const wrapper = { send: wrap(inner) };
-  await sendThrough(wrapper, ping(1), forever, (part) => parts.push(part));
+  await sendThrough(endpointWith(wrap(inner)), ping(1), forever, (part) => parts.push(part));
   expect(parts).toEqual([1]);
 });
 
-/** A signal, and the function that aborts it. */
+/** A deadline, and the function that ends it. */
 function abortable() {
-  const controller = new AbortController();
-  return { signal: controller.signal, abort: () => controller.abort() };
+  const deadline = new Deadline();
+  return { deadline, abort: () => deadline.abort() };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { Deadline } from "../../../src/endpoints/deadline.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../../../src/endpoints/endpoint-request.ts";
 import { EndpointError } from "../../../src/errors.ts";
@@ -36,7 +37,7 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
         return reply;
       },
     },
-    signal: new AbortController().signal,
+    deadline: new Deadline(),
     cost: { requests: 0, commands: 0 },
   };
   return { call, sent };

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { Deadline } from "../../../src/endpoints/deadline.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
 import { claimScript } from "../../../src/redis/claim.lua.ts";
@@ -25,7 +26,7 @@ function rig(reply: unknown, dialect: Dialect = "redis") {
   const cost = { requests: 0, commands: 0 };
   const call: EndpointRequest = {
     endpoint: { name: "e", dialect, exactReplies: true, send },
-    signal: new AbortController().signal,
+    deadline: new Deadline(),
     cost,
   };
   return { call, sent, cost };

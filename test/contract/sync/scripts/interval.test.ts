@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Deadline } from "../../../../src/endpoints/deadline.ts";
 import type { EndpointRequest } from "../../../../src/endpoints/endpoint-request.ts";
 import { textOf } from "../../../../src/redis/script.ts";
 import { systemRuntime } from "../../../../src/runtime.ts";
@@ -158,7 +159,7 @@ describe("an interval in virtual time", () => {
 describe("replies that the script cannot have given", () => {
   const callWith = (reply: unknown): EndpointRequest => ({
     endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },
-    signal: new AbortController().signal,
+    deadline: new Deadline(),
     cost: { requests: 0, commands: 0 },
   });
   const cell = { keys: ["k"], value: n1 };

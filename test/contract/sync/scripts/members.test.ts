@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Deadline } from "../../../../src/endpoints/deadline.ts";
 import type { EndpointRequest } from "../../../../src/endpoints/endpoint-request.ts";
 import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import {
@@ -27,7 +28,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
   function call(): EndpointRequest {
     return {
       endpoint: store.endpoints[0]!,
-      signal: new AbortController().signal,
+      deadline: new Deadline(),
       cost: { requests: 0, commands: 0 },
     };
   }
@@ -321,7 +322,7 @@ describe("replies that the script cannot have given", () => {
   const value = `${n1}a`;
   const callWith = (reply: unknown): EndpointRequest => ({
     endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },
-    signal: new AbortController().signal,
+    deadline: new Deadline(),
     cost: { requests: 0, commands: 0 },
   });
   const cell = { keys: ["k"], value, compareFrom, tombstone: "v" };

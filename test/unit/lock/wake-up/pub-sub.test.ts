@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { memoryEndpoint } from "../../../../local/src/memory/index.ts";
+import { Deadline } from "../../../../src/endpoints/deadline.ts";
 import type { EndpointRequest } from "../../../../src/endpoints/endpoint-request.ts";
 import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
 import { pubSub } from "../../../../src/lock/wake-up/pub-sub.ts";
@@ -14,7 +15,7 @@ async function release(change: (reply: [unknown, number]) => unknown) {
       dialect: "redis",
       send: async (command, signal) => change((await endpoint.send(command, signal)) as [unknown, number]),
     },
-    signal: new AbortController().signal,
+    deadline: new Deadline(),
     cost: { requests: 0, commands: 0 },
   };
   const answer = await pubSub.publishingRelease("p", "lock", ["a", "b"])(
