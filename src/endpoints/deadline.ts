@@ -10,35 +10,28 @@ export interface Expiry {
  * one is made only for an endpoint that needs it.
  */
 export class Deadline implements Expiry {
-  #aborted = false;
-  #controller: AbortController | undefined;
-  readonly #listeners: (() => void)[] = [];
+  aborted = false;
+  #listeners: readonly (() => void)[] = [];
 
-  get aborted(): boolean {
-    return this.#aborted;
-  }
-
-  /** Aborts together with this. */
+  /** A signal that aborts together with this. */
   get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController();
-      if (this.#aborted) this.#controller.abort();
-    }
-    return this.#controller.signal;
+    const controller = new AbortController();
+    const abort = () => controller.abort();
+    if (this.aborted) abort();
+    else this.addEventListener("abort", abort);
+    return controller.signal;
   }
 
   abort(): void {
-    this.#aborted = true;
-    this.#controller?.abort();
-    for (const listener of this.#listeners.splice(0)) listener();
+    this.aborted = true;
+    for (const listener of this.#listeners) listener();
   }
 
   addEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#listeners = [...this.#listeners, listener];
   }
 
   removeEventListener(_type: "abort", listener: () => void): void {
-    const index = this.#listeners.indexOf(listener);
-    if (index >= 0) this.#listeners.splice(index, 1);
+    this.#listeners = this.#listeners.filter((one) => one !== listener);
   }
 }
