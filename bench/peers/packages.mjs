@@ -1,4 +1,4 @@
-// What is used of the other packages. Only this file imports them, where installed.mjs has installed them.
+// What is used of the other packages. Only this file imports them.
 export { IdempotencyConfig, makeIdempotent } from "@aws-lambda-powertools/idempotency";
 export { CachePersistenceLayer } from "@aws-lambda-powertools/idempotency/cache";
 export { Lock as UpstashLock } from "@upstash/lock";

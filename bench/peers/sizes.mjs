@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { folder } from "./installed.mjs";
+import { project } from "../../scripts/load.mjs";
 
 const own = fileURLToPath(new URL("../../src/index.ts", import.meta.url));
 
@@ -26,7 +26,7 @@ export async function peerSizes() {
   return Promise.all(
     programs.map(async ([name, contents]) => {
       const { outputFiles } = await build({
-        stdin: { contents, resolveDir: folder },
+        stdin: { contents, resolveDir: project },
         bundle: true,
         minify: true,
         write: false,
