@@ -7,6 +7,8 @@ export interface LocalFlight<Flight> {
   computed: Flight | undefined;
   /** What could not be stored. */
   unstored: Flight | undefined;
+  /** Until when one of them may be computing a new value behind the others, in ms since 1970. */
+  refreshingUntil: number;
 }
 
 /** By runtime, which stands for the process, and by flight. No timer, and nothing that outlives the calls. */
@@ -27,7 +29,12 @@ export function joinLocalFlight<Flight>(
   const flights: NonNullable<ReturnType<typeof known.get>> = known.get(runtime) ?? new Map();
   known.set(runtime, flights);
   const name = JSON.stringify([endpoints.map((endpoint) => endpoint.name), prefix, id]);
-  const local = flights.get(name) ?? { computed: undefined, unstored: undefined, calls: 0 };
+  const local = flights.get(name) ?? {
+    computed: undefined,
+    unstored: undefined,
+    refreshingUntil: 0,
+    calls: 0,
+  };
   flights.set(name, local);
   local.calls += 1;
   const leave = () => {

@@ -2,10 +2,10 @@ import { checkNames, checkNumber, checkScope, checkType } from "../check.ts";
 import { isRedlockError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { clientStateOf, type LockClient } from "../lock/options.ts";
-import { type Runtime, stopwatch } from "../runtime.ts";
+import { type Runtime, runInBackground, stopwatch } from "../runtime.ts";
 import { SharedFailureError } from "./errors.ts";
 import type { IdempotencyEvent } from "./events.ts";
-import { forgetRecords } from "./forget.ts";
+import { forgetKey, forgetRecords } from "./forget.ts";
 import { Idempotency } from "./idempotency.ts";
 import { jsonOf } from "./json.ts";
 import { joinLocalFlight, type LocalFlight } from "./local-flights.ts";
@@ -21,6 +21,13 @@ export interface SingleFlightOptions<Value> {
    * share the value in any case.
    */
   readonly ttl: number | ((value: Value) => number);
+  /**
+   * For how many ms after its ttl a value is still returned, at once, while one of the callers computes a new one behind
+   * them: from 0 to 2 592 000 000 (30 days). A failure of that computation is in the events only; the next caller computes
+   * again. Its run has the key with ` (refresh)` behind it. On Workers and Lambda it needs the client's `waitUntil`.
+   * Default 0.
+   */
+  readonly staleFor?: number | undefined;
   /** How long to wait for another caller's value, in ms. Default 10 000 (10 seconds). */
   readonly wait?: number | undefined;
   /** How long the others wait for a caller that died, in ms, at least 10. Default 10 000 (10 seconds). */
@@ -48,6 +55,7 @@ export interface SingleFlightOptions<Value> {
 
 const names: Readonly<Record<keyof SingleFlightOptions<unknown>, 1>> = {
   ttl: 1,
+  staleFor: 1,
   wait: 1,
   lease: 1,
   scope: 1,
@@ -130,8 +138,9 @@ export async function singleFlight<Value>(
 
 function checkOptions<Value>(options: SingleFlightOptions<Value>): void {
   checkNames("singleFlight", options, names);
-  const { ttl, scope, wait = 0, onFailure = "retry", onOutage = "throw", onEvent } = options;
+  const { ttl, staleFor = 0, scope, wait = 0, onFailure = "retry", onOutage = "throw", onEvent } = options;
   if (typeof ttl !== "function") checkNumber("ttl (ms)", ttl, 0, longestTtl);
+  checkNumber("staleFor (ms)", staleFor, 0, longestTtl);
   checkNumber("wait (ms)", wait, 0, Infinity);
   if (scope !== undefined) checkScope(scope);
   if (onEvent) checkType("onEvent", onEvent, "function");
@@ -145,6 +154,7 @@ class Call<Value> {
   readonly #idempotency: Idempotency;
   readonly #local: LocalFlight<Flight<Value>>;
   readonly #leave: () => void;
+  readonly #redlock: LockClient;
   readonly #runtime: Runtime;
   readonly #key: string;
   readonly #options: SingleFlightOptions<Value>;
@@ -174,6 +184,7 @@ class Call<Value> {
     const { local, leave } = joinLocalFlight<Flight<Value>>(settings, [scope, key]);
     this.#local = local;
     this.#leave = leave;
+    this.#redlock = redlock;
     this.#runtime = runtime;
     this.#key = key;
     this.#options = options;
@@ -228,8 +239,53 @@ class Call<Value> {
       this.#local.unstored = unstored === "no-quorum" ? undefined : this.#local.computed;
       return value;
     }
-    this.#isStale = !this.#isCurrent(value);
-    return this.#isStale ? undefined : value;
+    if (this.#isCurrent(value)) return value;
+    this.#isStale = !this.#isUsable(value);
+    if (this.#isStale) return undefined;
+    this.#refreshBehind();
+    return value;
+  }
+
+  /** Whether it may be returned once more while a new one is computed. */
+  #isUsable({ until, failure }: Flight<Value>): boolean {
+    const { staleFor = 0 } = this.#options;
+    return failure === undefined && until + staleFor > this.#runtime.now();
+  }
+
+  /** Computes a new value behind the callers, who get the old one meanwhile. Of all replicas, one does. */
+  #refreshBehind(): void {
+    const { lease = 10_000, scope } = this.#options;
+    const local = this.#local;
+    const now = this.#runtime.now();
+    // A time and not a flag: a Worker may end its work in the background at any time.
+    if (now < local.refreshingUntil) return;
+    local.refreshingUntil = now + lease;
+    const { settings } = clientStateOf(this.#redlock);
+    const { leave } = joinLocalFlight(settings, [scope, this.#key]);
+    const refreshed = this.#refresh().finally(() => {
+      local.refreshingUntil = 0;
+      leave();
+    });
+    runInBackground(
+      settings,
+      refreshed.catch(() => undefined),
+    );
+  }
+
+  async #refresh(): Promise<void> {
+    const { lease = 10_000, scope } = this.#options;
+    const key = `${this.#key} (refresh)`;
+    const own = { scope, kind: "flight" } as const;
+    // A run of another key, so that the old value stays in its place until the new one is there.
+    await this.#idempotency.run(key, { ...own, retention: lease }, async ({ signal }) => {
+      const value = await this.#compute({ signal });
+      const options = { ...this.#options, staleFor: 0, signal: undefined };
+      const call = new Call(this.#redlock, this.#key, options, () => value);
+      call.#isStale = true;
+      await call.run();
+    });
+    // Else the next value could not be refreshed before the lease has ended.
+    await forgetKey(this.#idempotency, key, own);
   }
 
   async #fly({ signal }: FlightContext): Promise<Flight<Value>> {

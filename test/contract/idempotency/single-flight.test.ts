@@ -62,6 +62,12 @@ function callers(world: VirtualWorld, defaults: Partial<SingleFlightOptions<stri
   return { call, gates, contexts, computed, returned };
 }
 
+/** Records the events of calls. */
+function reporting() {
+  const events: IdempotencyEvent[] = [];
+  return { events, options: { onEvent: (event: IdempotencyEvent) => void events.push(event) } };
+}
+
 const sent = ({ links }: VirtualClient) => links.flatMap((link) => link.sent).length;
 
 /** Waits until a call has ended: keys are hashed in real time. */
@@ -498,6 +504,7 @@ describe("a single flight", () => {
   test.each([
     [{}, TypeError, /^ttl /],
     [{ ttl: -1 }, RangeError, /^ttl /],
+    [{ ttl: 1, staleFor: -1 }, RangeError, /^staleFor /],
     [{ ttl: 1, wait: Number.NaN }, RangeError, /^wait /],
     [{ ttl: 1, onOutage: "maybe" }, RangeError, /^onOutage /],
     [{ ttl: 1, onFailure: true }, RangeError, /^onFailure /],
@@ -510,6 +517,107 @@ describe("a single flight", () => {
     const refused = await outcomeOf(singleFlight(redlock, "key", given, () => 1));
     expect(refused.error).toBeInstanceOf(error);
     expect(refused.error).toHaveProperty("message", expect.stringMatching(message));
+  });
+
+  describe("a value that may be returned after its ttl", () => {
+    const defaults = { ttl: 1_000, staleFor: 5_000 };
+
+    /** A value that is as old as that. */
+    async function aged(ms: number, more: Partial<SingleFlightOptions<string>> = {}) {
+      const world = virtualWorld();
+      const rig = callers(world, { ...defaults, ...more });
+      const first = await rig.call();
+      rig.gates[0]!.open("old");
+      await settled(world, first);
+      await world.runtime.advance(ms);
+      return { world, ...rig };
+    }
+
+    test("is returned at once to all, while one of them computes the next", async () => {
+      const { world, call, gates, computed, returned } = await aged(1_000);
+      const { events, options } = reporting();
+      const values = [await call(options), await call(options), await call(options)];
+      for (const value of values) expect(await returned(value)).toBe("old");
+      await computed(2);
+      expect(events.filter(({ type, key }) => type === "called" && key === "key (refresh)")).toHaveLength(1);
+      expect(await returned(await call())).toBe("old");
+      gates[1]!.open("new");
+      await until(async () => (await returned(await call())) === "new", "the new value");
+      expect(gates).toHaveLength(2);
+      await world.runtime.advance(1_000);
+      expect(await returned(await call())).toBe("new");
+      await computed(3);
+    });
+
+    test("is not computed by two processes", async () => {
+      const { world, call, gates, computed, returned } = await aged(1_000);
+      const other = gate<undefined>();
+      const begun = gate<undefined>();
+      const elsewhere = new Idempotency(world.client().redlock).run(
+        "key (refresh)",
+        { kind: "flight" } as object,
+        async () => {
+          begun.open(undefined);
+          await other.passed;
+        },
+      );
+      await world.runtime.advance(50);
+      await begun.passed;
+      const { events, options } = reporting();
+      expect(await returned(await call(options))).toBe("old");
+      await until(() => events.some(({ type }) => type === "busy"), "the other's run");
+      expect(gates).toHaveLength(1);
+      other.open(undefined);
+      await elsewhere;
+      await computed(1);
+    });
+
+    test("stays where the computation fails, which the events say, and the next caller computes", async () => {
+      const { call, gates, computed, returned } = await aged(1_000);
+      const { events, options } = reporting();
+      expect(await returned(await call(options))).toBe("old");
+      await computed(2);
+      const error = new Error("no");
+      gates[1]!.open(Promise.reject(error));
+      await until(
+        () => events.some((event) => event.type === "failed" && event.error === error),
+        "the event",
+      );
+      await until(async () => {
+        expect(await returned(await call())).toBe("old");
+        return gates.length === 3;
+      }, "the next computation");
+    });
+
+    test("is not returned any later than that, and a shared failure never", async () => {
+      const { call, gates, computed, returned } = await aged(6_000);
+      const late = await call();
+      await computed(2);
+      expect(late.settled).toBe(false);
+      gates[1]!.open("new");
+      expect(await returned(late)).toBe("new");
+
+      const world = virtualWorld();
+      const failing = callers(world, { ...defaults, onFailure: "share" });
+      const failed = await failing.call();
+      failing.gates[0]!.open(Promise.reject(new Error("no")));
+      await settled(world, failed);
+      const next = await failing.call();
+      await failing.computed(2);
+      expect(next.settled).toBe(false);
+    });
+
+    test("is computed in the background that the platform keeps alive", async () => {
+      const { world, call, gates, returned } = await aged(1_000);
+      const kept: Promise<unknown>[] = [];
+      const client = world.client({ waitUntil: (work) => kept.push(work) });
+      await returned(await call({}, client));
+      await until(() => gates.length === 2, "the computation");
+      gates[1]!.open("new");
+      const done = watch(Promise.all(kept));
+      await settled(world, done);
+      expect(await returned(await call())).toBe("new");
+    });
   });
 
   test("refuses a computation that is none", async () => {
