@@ -6,6 +6,7 @@ import { createHmac } from "node:crypto";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
+import middy from "@middy/core";
 import { Miniflare } from "miniflare";
 import pg from "pg";
 
@@ -89,6 +90,30 @@ export const calls = {
     await Promise.all(["a", "b", "c"].map((id) => worker(id, phases(id))));
     assert.deepEqual(done.map(([phase]) => phase).join(""), "111222");
   },
+  "docs/platforms.md withLock": async (withLock, env) => {
+    const { endpointsFromEnv, Redlock } = await entry("redlock-edge");
+    const redlock = new Redlock({ endpoints: endpointsFromEnv(env) });
+    let running = 0;
+    const handler = middy()
+      .use(withLock(redlock, ({ invoice }) => invoice))
+      .handler(async ({ fails }, { lock }) => {
+        running += 1;
+        await redlock.tryAcquire("42").then((other) => assert.equal(other, null));
+        assert.equal(running, 1);
+        running -= 1;
+        if (fails) throw new Error("no");
+        return lock.fence;
+      });
+    const invoke = (event) => handler(event, { getRemainingTimeInMillis: () => 10_000 });
+    const outcomes = await Promise.allSettled(
+      [{ fails: true }, {}, {}].map((one) => invoke({ invoice: "42", ...one })),
+    );
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ["rejected", "fulfilled", "fulfilled"],
+    );
+    assert.notEqual(outcomes[1].value, outcomes[2].value);
+  },
   "docs/webhooks.md POST": (POST) => deliveredTwice(POST),
   "docs/webhooks.md acme": async (acme) => {
     const time = String(Math.floor(Date.now() / 1_000));
@@ -113,9 +138,10 @@ async function deliveredTwice(handle) {
 }
 
 /** The packed package's inbox, as the program that is called imports it. */
-async function inbox() {
-  const resolved = createRequire(process.argv[1]).resolve("redlock-edge/inbox");
-  return import(pathToFileURL(resolved).href);
+const inbox = () => entry("redlock-edge/inbox");
+
+async function entry(name) {
+  return import(pathToFileURL(createRequire(process.argv[1]).resolve(name)).href);
 }
 
 /** An event of Stripe, a duplicate of it, and one more after Redis has lost its memory: only the first has an effect. */
