@@ -66,13 +66,13 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     include: ["{test,local/test,picture/test}/**/*.test.ts"],
     // Comparisons of two engines on random commands, which concern only changes of the embedded engine and of scripts; and
-    // the locks' contract once more, through the SDK.
+    // the locks' contract once more, through the SDK and sockets.
     exclude: [
       ...configDefaults.exclude,
       "**/*.long.test.ts",
       "local/test/differential/**",
       "test/robustness/twins/**",
-      "test/contract/endpoints/upstash-sdk-contract.test.ts",
+      "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",
     ],
   },
 });

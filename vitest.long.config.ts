@@ -15,7 +15,7 @@ export default defineConfig({
       "test/contract/sync/**/{model,schedules,holds-model}.test.ts",
       "test/contract/locks/engines/{lock,lifetime}.test.ts",
       "test/http/{api,delivery,locked,webhook}.test.ts",
-      "test/contract/endpoints/upstash-sdk-contract.test.ts",
+      "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",
       "local/test/differential/*.test.ts",
       "test/robustness/{fuzz,twins}/*.test.ts",
     ],

@@ -18,6 +18,8 @@ const rows = [
   ["`endpointsFromEnv`, over `Redlock`", { index: ["Redlock", "endpointsFromEnv"] }, core],
   ["`pubSub`, over `Redlock`", { index: ["Redlock", "pubSub"] }, core],
   ["`upstashEndpoint`, over `Redlock`", { index: ["Redlock", "upstashEndpoint"] }, core],
+  ["`ioredisEndpoint`, over `Redlock`", { ...core, sockets: ["ioredisEndpoint"] }, core],
+  ["`nodeRedisEndpoint`, over `Redlock`", { ...core, sockets: ["nodeRedisEndpoint"] }, core],
   ["`Idempotency`, over `Redlock`", idempotency, core],
   ["`inspectKey` and `forgetKey`, over the two", operators, idempotency],
   ["`withIdempotency`, over the two", { ...idempotency, http: ["withIdempotency"] }, idempotency],

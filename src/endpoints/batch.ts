@@ -13,7 +13,7 @@ const maxCommands = 1_000;
 const maxBytes = 512 * 1024;
 
 /** Why a command has no reply that waited in the queue until its timeout. */
-export const notSent = "not sent in time: too many requests were open";
+export const notSent = "not sent in time: no free connection";
 
 /** Called when a command is sent. `part`: its part of the request, 1 / n where n commands share it. */
 export type SentHook = (part: number) => void;
@@ -45,10 +45,10 @@ interface Pending extends Encoded {
 }
 
 /** Sends one command, and calls `onSent` then. */
-type Send = (command: Command, expiry: Expiry, onSent?: SentHook) => Promise<unknown>;
+export type Send = (command: Command, expiry: Expiry, onSent?: SentHook) => Promise<unknown>;
 
 /** By an endpoint's function: the one that calls `onSent`. A wrapper around it is not among them. */
-const reporting = new WeakMap<Endpoint["send"], Send>();
+export const reporting: WeakMap<Endpoint["send"], Send> = new WeakMap();
 
 /** Sends one command through an endpoint. One that does not say when it sends has sent it at once. */
 export function sendThrough(

@@ -110,6 +110,7 @@ describe("the packed packages", () => {
     const program = `
       import { endpointsFromEnv, Redlock, isRedlockError } from "redlock-edge";
       import { onceInD1, onceInPostgres } from "redlock-edge/inbox";
+      import { ioredisEndpoint, nodeRedisEndpoint } from "redlock-edge/sockets";
       import { Idempotency } from "redlock-edge/idempotency";
       import { withIdempotency } from "redlock-edge/http";
       import { idempotent, lock as lockRoute } from "redlock-edge/hono";
@@ -130,6 +131,8 @@ describe("the packed packages", () => {
       const middleware = [typeof idempotent({ redlock }), typeof lockRoute({ redlock, resource: "a" })];
       const inbox = [onceInD1, onceInPostgres].map((it) => typeof it);
       if (inbox.join() !== "function,function") throw new Error("redlock-edge/inbox");
+      const sockets = [ioredisEndpoint, nodeRedisEndpoint].map((it) => typeof it);
+      if (sockets.join() !== "function,function") throw new Error("redlock-edge/sockets");
       if (parseKey("redlock:lock:{a}").resource !== "a") throw new Error("redlock-edge/stored");
       const { slot } = await new Semaphore(redlock, "s", { limit: 1 }).acquire();
       const nightly = await once(redlock, "nightly", { every: 60_000 }, () => "ran");
@@ -283,6 +286,7 @@ describe("the packed packages", () => {
       "otel/index",
       "webhooks/index",
       "inbox/index",
+      "sockets/index",
       "sync/index",
       "stored/index",
     ].map((name) => `${name}.js`);

@@ -16,14 +16,15 @@ import { textOf } from "../../src/redis/script.ts";
 import { isMissing } from "./each-engine.ts";
 import { eachInTurns } from "./in-turns.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
+import { openSockets, type SocketClient, type Sockets } from "./sockets.ts";
 
 /** The endpoints of a test, and how the library reaches them. */
 export interface EndpointSet {
   readonly engine: "redis" | "embedded";
   readonly count: number;
   readonly dialect: Dialect;
-  /** The library's own transport, or a client of `@upstash/redis`. */
-  readonly via: "fetch" | "sdk";
+  /** The library's own transport, a client of `@upstash/redis`, or one with a socket, which needs the engine `redis`. */
+  readonly via: "fetch" | "sdk" | SocketClient;
 }
 
 /** Local endpoints with helpers for tests. */
@@ -48,6 +49,8 @@ export interface Local {
   put(resource: string, indices: readonly number[], value?: string, ttl?: number): Promise<void>;
   /** Deletes the resource's key on the endpoints of these indices, default all, as an operator would. */
   remove(resource: string, indices?: readonly number[]): Promise<void>;
+  /** Delays the next reply of each endpoint by so many ms, until a function is called: what is asked then is not delayed. */
+  delayReplies(ms: number): () => void;
   /** HTTP requests that arrived since the last reset. */
   requests(): number;
   /** Names of the commands executed since the last reset. */
@@ -73,7 +76,7 @@ export function newResource(name = "resource"): string {
 
 /** Describes a set, for titles of tests. */
 export function describeSet({ engine, count, dialect, via }: EndpointSet): string {
-  return `${count} × ${engine}, ${dialect} dialect, ${via === "sdk" ? "@upstash/redis" : "fetch"}`;
+  return `${count} × ${engine}, ${dialect} dialect, ${via === "sdk" ? "@upstash/redis" : via}`;
 }
 
 /**
@@ -109,18 +112,31 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
     ? openRealEndpoints(count, dialect)
     : start({ engine, count, dialect }));
   const { endpoints } = local;
-  const reset = () => resetAll(endpoints, dialect);
+  const sockets =
+    set.via === "fetch" || set.via === "sdk" ? undefined : await openSockets(endpoints, set.via);
+  const reset = () => {
+    sockets?.reset();
+    return resetAll(endpoints, dialect);
+  };
   await reset();
   return {
     set,
     endpoints,
     quorum: Math.floor(count / 2) + 1,
-    ...clientsOf(endpoints, set),
+    ...clientsOf(endpoints, set, sockets),
     ...keysOf(endpoints),
+    delayReplies(ms) {
+      if (sockets) return sockets.delayReplies(ms);
+      for (const { faults } of endpoints) faults.add({ fault: "delay-reply", ms, times: 1 });
+      return () => undefined;
+    },
     requests: () => endpoints.reduce((sum, { log }) => sum + log.requests, 0),
     commands: () => endpoints.flatMap(({ log }) => log.entries.map(({ command }) => command[0]!)),
     reset,
-    close: () => local.close(),
+    async close() {
+      sockets?.close();
+      await local.close();
+    },
   };
 }
 
@@ -140,8 +156,10 @@ async function resetAll(endpoints: readonly LocalEndpoint[], dialect: Dialect): 
 function clientsOf(
   endpoints: readonly LocalEndpoint[],
   { via, dialect }: EndpointSet,
+  sockets: Sockets | undefined,
 ): Pick<Local, "connect" | "redlock" | "observed"> {
   const connect = () =>
+    sockets?.connect(dialect) ??
     endpoints.map(({ url, token, name }) =>
       via === "sdk"
         ? upstashEndpoint(sdkClient({ url, token }), { name, dialect })

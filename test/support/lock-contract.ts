@@ -216,11 +216,12 @@ export function lockContract(open: () => Promise<Local>): void {
     test("a rollback does not release what another handle of the owner has refreshed since", async () => {
       const resource = newResource();
       // Some clients cannot cancel a request, which then ends only with its late reply.
-      for (const { faults } of local.endpoints) faults.add({ fault: "delay-reply", ms: 2_000, times: 1 });
+      const delayNoMore = local.delayReplies(2_000);
       const [caller, rollbacks] = [new AbortController(), [] as Promise<unknown>[]];
       const waitUntil = (work: Promise<unknown>) => void rollbacks.push(work);
       const first = rejection(local.redlock().acquire(resource, { token, waitUntil, signal: caller.signal }));
       await until(async () => (await local.holders(resource)) === local.set.count);
+      delayNoMore();
       const second = await local.redlock().acquire(resource, { token, wait: 0 });
       caller.abort(new Error("given up"));
       expect(await first).toBe(caller.signal.reason);

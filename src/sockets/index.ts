@@ -1,0 +1,4 @@
+/** @module redlock-edge/sockets */
+export { type IoredisClient, ioredisEndpoint } from "./ioredis.ts";
+export { type NodeRedisClient, nodeRedisEndpoint } from "./node-redis.ts";
+export type { SocketEndpointOptions } from "./send.ts";

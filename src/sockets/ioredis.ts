@@ -1,0 +1,141 @@
+import { checkNames, checkType, wrongType } from "../check.ts";
+import { checkDialect, dialectOf, type Endpoint } from "../endpoints/endpoint.ts";
+import { type Emitter, Link } from "./link.ts";
+import { type SocketEndpointOptions, sendOver } from "./send.ts";
+import { Subscriber } from "./subscriber.ts";
+
+/** The part of a client of ioredis, or of its Cluster client, that this package uses. */
+export interface IoredisClient {
+  readonly status: string;
+  readonly options: object;
+  readonly isCluster: boolean;
+  /** Sends one command. */
+  call(command: string, ...args: string[]): Promise<unknown>;
+  /** Connects a client that was made with `lazyConnect`. */
+  connect(): Promise<unknown>;
+}
+
+/** The options of a client that matter here. */
+interface IoredisOptions {
+  readonly host?: string;
+  readonly port?: number;
+  readonly path?: string | null;
+  readonly name?: string | null;
+  readonly maxRetriesPerRequest?: number | null;
+  readonly autoResendUnfulfilledCommands?: boolean;
+  readonly reconnectOnError?: unknown;
+  readonly stringNumbers?: boolean;
+  readonly redisOptions?: IoredisOptions;
+}
+
+/** A client, with what its types do not show. */
+interface Client extends IoredisClient, Emitter {
+  readonly options: IoredisOptions;
+  readonly stream?: { readonly writable: boolean };
+  readonly startupNodes?: readonly unknown[];
+  duplicate(options: object): Client;
+  subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  disconnect(): void;
+}
+
+/** What endpoints of the same client share. */
+interface Shared {
+  readonly link: Link;
+  readonly subscriber: Subscriber;
+}
+
+const known = new WeakMap<IoredisClient, Shared>();
+
+/**
+ * An endpoint over a client of ioredis 5 of your own, or over its Cluster client.
+ *
+ * By default ioredis sends a command again whose connection broke. The endpoint stays correct: everything is sent as a
+ * script that recognises its own earlier execution. A client that never sends twice saves that: make it with
+ * `maxRetriesPerRequest: 0` or `autoResendUnfulfilledCommands: false`, and without `reconnectOnError`. A Cluster client
+ * always sends again.
+ *
+ * While the client is not connected, commands fail and are not queued. A lazy client is connected by the first one. For
+ * `wakeUp`, a duplicate of the client is connected while somebody waits; with a Cluster client, waiters poll.
+ *
+ * @throws TypeError when `client` is not a client of ioredis, or returns numbers as strings
+ *
+ * @example
+ * new Redlock({ endpoints: [ioredisEndpoint(new Redis(process.env.REDIS_URL, { maxRetriesPerRequest: 0 }))] })
+ */
+export function ioredisEndpoint(client: IoredisClient, options: SocketEndpointOptions = {}): Endpoint {
+  checkClient(client);
+  checkNames("ioredisEndpoint", options, { name: 1, dialect: 1 });
+  const ioredis = client as Client;
+  const { isCluster, options: own } = ioredis;
+  const address = addressOf(ioredis);
+  const name = checkType("name", options.name ?? address, "string");
+  const dialect = checkDialect(options.dialect) ?? dialectOf(address);
+  const shared = known.get(client) ?? share(ioredis);
+  known.set(client, shared);
+  const forgets = !isCluster && own.autoResendUnfulfilledCommands === false;
+  const exactReplies = !isCluster && !own.reconnectOnError && (forgets || own.maxRetriesPerRequest === 0);
+
+  const send = sendOver(name, shared.link, ([command, ...args]) => {
+    const reply = ioredis.call(command!, ...args);
+    return forgets ? shared.link.whileConnected(reply) : reply;
+  });
+  return {
+    name,
+    dialect,
+    exactReplies,
+    send,
+    ...(!isCluster && { subscribe: shared.subscriber.subscribe }),
+  };
+}
+
+/** @throws TypeError */
+function checkClient(client: IoredisClient): void {
+  // Not shown: it may have a password.
+  if (typeof client === "string") throw new TypeError("not a URL: ioredisEndpoint(new Redis(url))");
+  if (typeof client?.call !== "function" || typeof client.status !== "string") {
+    const other = Object(client) as object;
+    if ("withTypeMapping" in other) throw new TypeError("this is node-redis: nodeRedisEndpoint(client)");
+    if ("createScript" in other) throw new TypeError("this is @upstash/redis: upstashEndpoint(client)");
+    throw wrongType("the client", client, "a client of ioredis: new Redis(url)");
+  }
+  const { stringNumbers, redisOptions } = client.options as IoredisOptions;
+  if (stringNumbers || redisOptions?.stringNumbers) {
+    throw new TypeError(
+      "with stringNumbers replies are not Redis's: client.duplicate({ stringNumbers: false })",
+    );
+  }
+}
+
+function addressOf({ options, startupNodes }: Client): string {
+  const [node = options] = (startupNodes ?? []) as (IoredisOptions | string | number)[];
+  if (typeof node !== "object") return String(node).replace(/^.*@|^\w+:\/\//, "");
+  const { path, name, host = "localhost", port = 6379 } = node;
+  return path ?? name ?? `${host}:${port}`;
+}
+
+function share(client: Client): Shared {
+  const link = new Link(client, {
+    brokenEvent: "close",
+    // While a connection closes, what is called would be queued.
+    isReady: () => client.status === "ready" && client.stream?.writable !== false,
+    isClosed: () => client.status === "end",
+    connect() {
+      // Its errors are events.
+      if (client.status === "wait") client.connect().catch(() => undefined);
+    },
+  });
+  const subscriber = new Subscriber(({ onMessage, onEnd }) => {
+    const duplicate = client.duplicate({ lazyConnect: false, retryStrategy: null, enableOfflineQueue: true });
+    // Without a listener ioredis prints it; the end that follows is enough.
+    duplicate.on("error", () => undefined);
+    duplicate.on("end", onEnd);
+    duplicate.on("message", onMessage as (argument?: unknown) => void);
+    return {
+      subscribe: (channel) => duplicate.subscribe(channel),
+      unsubscribe: (channel) => duplicate.unsubscribe(channel),
+      close: () => duplicate.disconnect(),
+    };
+  });
+  return { link, subscriber };
+}

@@ -1,0 +1,147 @@
+import { checkNames, checkType, wrongType } from "../check.ts";
+import type { Expiry } from "../endpoints/deadline.ts";
+import { checkDialect, dialectOf, type Endpoint } from "../endpoints/endpoint.ts";
+import { type Emitter, Link } from "./link.ts";
+import { type SocketEndpointOptions, sendOver } from "./send.ts";
+import { Subscriber } from "./subscriber.ts";
+
+/** The part of a client of node-redis, or of its Cluster client, that this package uses. */
+export interface NodeRedisClient {
+  readonly isOpen: boolean;
+  /** Sends one command. */
+  sendCommand: unknown;
+  /** Is not called: clients before version 5 do not have it. */
+  withTypeMapping: unknown;
+  duplicate: unknown;
+}
+
+/** Options of one command: those of a client of version 5 and later. */
+interface CommandOptions {
+  readonly abortSignal: AbortSignal;
+  readonly typeMapping: object;
+}
+
+/** A client, with what its types do not show. */
+interface Client extends Emitter {
+  readonly isOpen: boolean;
+  readonly isReady: boolean;
+  readonly options?: { readonly socket?: { host?: string; port?: number; path?: string } };
+  sendCommand(command: readonly string[], options: CommandOptions): Promise<unknown>;
+  duplicate(options: object): Client;
+  connect(): Promise<unknown>;
+  subscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  destroy(): void;
+}
+
+/** A Cluster client. */
+interface Cluster extends Emitter {
+  readonly isOpen: boolean;
+  readonly masters: readonly { readonly address: string }[];
+  nodeClient: unknown;
+  sendCommand(
+    key: string | undefined,
+    isReadonly: boolean,
+    command: readonly string[],
+    options: CommandOptions,
+  ): Promise<unknown>;
+}
+
+/** What endpoints of the same client share. */
+interface Shared {
+  readonly link: Link;
+  readonly subscriber: Subscriber;
+}
+
+const known = new WeakMap<NodeRedisClient, Shared>();
+
+/**
+ * An endpoint over a connected client of node-redis 5 or later of your own, or over its Cluster client. These never send a
+ * command again that a server may have executed, so replies are exact.
+ *
+ * While the client is not connected, commands fail and are taken out of its queue. For `wakeUp`, a duplicate of the client
+ * is connected while somebody waits; with a Cluster client, waiters poll.
+ *
+ * @throws TypeError when `client` is not a client of node-redis 5 or later
+ *
+ * @example
+ * const client = await createClient({ url: process.env.REDIS_URL }).on("error", console.error).connect();
+ * new Redlock({ endpoints: [nodeRedisEndpoint(client)] })
+ */
+export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpointOptions = {}): Endpoint {
+  checkClient(client);
+  checkNames("nodeRedisEndpoint", options, { name: 1, dialect: 1 });
+  const cluster = "nodeClient" in client ? (client as unknown as Cluster) : undefined;
+  const single = client as unknown as Client;
+  const address = cluster ? (cluster.masters[0]?.address ?? "node-redis") : addressOf(single);
+  const name = checkType("name", options.name ?? address, "string");
+  const dialect = checkDialect(options.dialect) ?? dialectOf(address);
+  const shared = known.get(client) ?? share(single, cluster !== undefined);
+  known.set(client, shared);
+
+  const send = sendOver(name, shared.link, (command, expiry) => {
+    const commandOptions = { abortSignal: signalOf(expiry), typeMapping: {} };
+    return cluster
+      ? cluster.sendCommand(keyOf(command), false, command, commandOptions)
+      : single.sendCommand(command, commandOptions);
+  });
+  return {
+    name,
+    dialect,
+    exactReplies: true,
+    send,
+    ...(!cluster && { subscribe: shared.subscriber.subscribe }),
+  };
+}
+
+/** @throws TypeError */
+function checkClient(client: NodeRedisClient): void {
+  // Not shown: it may have a password.
+  if (typeof client === "string") throw new TypeError("not a URL: nodeRedisEndpoint(createClient({ url }))");
+  const other = Object(client) as object;
+  // A pool does not say whether it is connected; Sentinel's client sends again.
+  const isClient = "withTypeMapping" in other && ("isReady" in other || "nodeClient" in other);
+  if (isClient && !("getSentinelNode" in other)) return;
+  if ("status" in other && "call" in other) throw new TypeError("this is ioredis: ioredisEndpoint(client)");
+  if ("createScript" in other) throw new TypeError("this is @upstash/redis: upstashEndpoint(client)");
+  throw wrongType("the client", client, "a client or Cluster client of node-redis 5 or later");
+}
+
+function addressOf({ options }: Client): string {
+  const { path, host = "localhost", port = 6379 } = options?.socket ?? {};
+  return path ?? `${host}:${port}`;
+}
+
+function signalOf(expiry: Expiry): AbortSignal {
+  return "signal" in expiry ? (expiry.signal as AbortSignal) : (expiry as AbortSignal);
+}
+
+/** The key by which a Cluster routes a command: the first one of a script, else the first argument. */
+function keyOf([name = "", ...rest]: readonly string[]): string | undefined {
+  return name.startsWith("EVAL") ? rest[2] : rest[0];
+}
+
+function share(client: Client, isCluster: boolean): Shared {
+  const link = new Link(client, {
+    brokenEvent: "reconnecting",
+    // A Cluster client connects to nodes as it needs them; each has a queue that the signal takes a command out of.
+    isReady: () => (isCluster ? client.isOpen : client.isReady),
+    isClosed: () => !client.isOpen,
+  });
+  const subscriber = new Subscriber(({ onMessage, onEnd }) => {
+    const socket = { ...client.options?.socket, reconnectStrategy: false };
+    const duplicate = client.duplicate({ socket });
+    duplicate.on("error", onEnd);
+    const connected = duplicate.connect();
+    connected.catch(onEnd);
+    const onText = (text: string, channel: string) => onMessage(channel, text);
+    return {
+      subscribe: (channel) => connected.then(() => duplicate.subscribe(channel, onText)),
+      unsubscribe: (channel) => duplicate.unsubscribe(channel),
+      close() {
+        if (duplicate.isOpen) duplicate.destroy();
+      },
+    };
+  });
+  return { link, subscriber };
+}

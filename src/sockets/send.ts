@@ -1,0 +1,43 @@
+import { reporting, type Send } from "../endpoints/batch.ts";
+import type { Expiry } from "../endpoints/deadline.ts";
+import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
+import { EndpointError } from "../errors.ts";
+import type { Link } from "./link.ts";
+
+/** Options for an endpoint over a client with a socket. */
+export interface SocketEndpointOptions {
+  /** Default: the host and port that the client connects to. */
+  readonly name?: string | undefined;
+  /** Default: `upstash` when the client's host ends in `.upstash.io`, else `redis`. */
+  readonly dialect?: Dialect | undefined;
+}
+
+/** Hands a command over to the client, which is connected. */
+type HandOver = (command: readonly string[], expiry: Expiry) => Promise<unknown>;
+
+/** A function that reporting commands through a client as soon as its link stands. */
+export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint["send"] {
+  const send: Send = async (command, expiry, onSent) => {
+    try {
+      for (let wait = link.whenReady(expiry); wait; wait = link.whenReady(expiry)) await wait;
+      if (expiry.aborted) throw new Error("given up before it was sent");
+      onSent?.(1);
+      // Not given up at the timeout: what is executed late must be known, to be rolled back.
+      return await handOver(command.map(String), expiry);
+    } catch (error) {
+      // Not set as the cause: a client's error may have the command with its tokens.
+      throw endpointErrorOf(name, error, command);
+    }
+  };
+  const plain: Endpoint["send"] = (command, signal = new AbortController().signal) => send(command, signal);
+  reporting.set(plain, send);
+  return plain;
+}
+
+function endpointErrorOf(name: string, error: unknown, command: Command): EndpointError {
+  const { message, code } = Object(error) as { message?: unknown; code?: unknown };
+  const said = withoutSecrets(String(code ?? message), command);
+  // Redis's own errors begin with a word in capitals, and have no code of the system.
+  if (!code && /^[A-Z][A-Z0-9_]+( |$)/.test(said)) return new EndpointError(name, "redis", said);
+  return new EndpointError(name, "network", `the command failed (${said})`);
+}

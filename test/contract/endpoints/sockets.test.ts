@@ -1,0 +1,343 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { Redis } from "ioredis";
+import { createClient, createClientPool, RESP_TYPES } from "redis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startProxy } from "../../../bench/claims/proxy.mjs";
+import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
+import { type Endpoint, pubSub, QuorumError, Redlock, upstashEndpoint } from "../../../src/index.ts";
+import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
+import { newResource, sdkClient } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
+import { redisServer } from "../../support/redis-servers.ts";
+import { type SocketClient, socketEndpoint, type TcpProxy } from "../../support/sockets.ts";
+import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+import { until } from "../../support/until.ts";
+
+// Endpoints over clients with sockets, through a proxy in front of a real server. What holds for all endpoints is in
+// sockets-contract.test.ts.
+
+const clients: SocketClient[] = ["ioredis", "ioredis, exact", "node-redis"];
+const any = (value: unknown): never => value as never;
+const ignore = () => undefined;
+
+describe.skipIf(!redisServer)("over sockets", () => {
+  forbidUnhandledRejections();
+  let server: RedisProcess;
+  let proxy: TcpProxy;
+  let direct: Redis;
+  let opened: (() => void)[] = [];
+
+  beforeAll(async () => {
+    server = await startRedis(redisServer!, await mkdtemp(join(tmpdir(), "redlock-edge-sockets-")));
+    direct = new Redis(server.port);
+  });
+  beforeEach(async () => {
+    proxy = await startProxy(server.port);
+    await direct.call("FLUSHALL");
+    await direct.call("SCRIPT", "FLUSH");
+    await direct.call("CONFIG", "RESETSTAT");
+  });
+  afterEach(() => {
+    for (const close of opened) close();
+    opened = [];
+    proxy.close();
+  });
+  afterAll(async () => {
+    direct.disconnect();
+    await server.kill();
+  });
+
+  function open(via: SocketClient): Endpoint {
+    const { endpoint, close } = socketEndpoint(via, proxy.port);
+    opened.push(close);
+    return endpoint;
+  }
+  /** A client of ioredis, or of node-redis, of the test's own. */
+  function ioredis(options: object): Redis {
+    const client = new Redis(proxy.port, "127.0.0.1", { retryStrategy: () => 20, ...options });
+    client.on("error", ignore);
+    opened.push(() => client.disconnect());
+    return client;
+  }
+  function nodeRedis(options: object = {}) {
+    const client = createClient({ socket: { host: "127.0.0.1", port: proxy.port }, ...options });
+    client.on("error", ignore).connect().catch(ignore);
+    opened.push(() => client.destroy());
+    return client;
+  }
+  const keys = async () => ((await direct.call("KEYS", "*:lock:*")) as string[]).length;
+  /** How often the server has executed these commands, those inside scripts as well. */
+  const executed = async (name: string) => {
+    const stats = String(await direct.call("INFO", "commandstats"));
+    return Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  };
+  const redlockOf = (endpoint: Endpoint, options = {}) =>
+    new Redlock({ endpoints: [endpoint], wait: 0, timeout: 5_000, ttl: 30_000, ...options });
+  /** Breaks the connections, and waits until the client knows: what ioredis has been given before, it keeps. */
+  async function breakOff(endpoint: Endpoint): Promise<void> {
+    proxy.down(true);
+    await until(async () => {
+      const error = await rejection(endpoint.send(["PING"], AbortSignal.abort()));
+      return String(error).includes("not connected");
+    }, "the client to notice");
+  }
+  const causeOf = (error: unknown) => (error as QuorumError).votes[0]!.cause!;
+
+  describe.each(clients)("%s", (via) => {
+    test("a lock is acquired, fenced, joined by its owner, extended, and released", async () => {
+      const redlock = redlockOf(open(via), { fencing: true });
+      const lock = await redlock.acquire("a", { token: "me" });
+      const second = await redlock.acquire("a", { token: "me" });
+      expect(second.fence).toBeGreaterThanOrEqual(lock.fence!);
+      expect(await redlock.tryAcquire("a")).toBeNull();
+      expect(await second.extend(60_000)).toBeGreaterThan(50_000);
+      expect(await second.release()).toBe(true);
+      expect(await keys()).toBe(0);
+      const several = await redlockOf(open(via)).acquire(["b", "c"]);
+      expect([await keys(), await several.release(), await keys()]).toEqual([2, true, 0]);
+    });
+
+    test("an error of Redis is one, without secrets; a broken connection is none", async () => {
+      const endpoint = open(via);
+      const signal = new AbortController().signal;
+      const refused = await rejection(endpoint.send(["EVALSHA", "0".repeat(40), 0], signal));
+      expect(refused).toMatchObject({ kind: "redis", message: expect.stringContaining("NOSCRIPT") });
+      const unknown = await rejection(endpoint.send(["NO-SUCH", "a-secret-token"], signal));
+      expect(unknown).toMatchObject({ kind: "redis", message: expect.stringContaining("ERR unknown") });
+      expect(String(unknown)).not.toContain("a-secret-token");
+      const syntax = endpoint.send(["SET", "k", "v", "PX"], signal);
+      expect(await rejection(syntax)).toMatchObject({ message: expect.stringContaining("syntax error") });
+      await breakOff(endpoint);
+      const broken = await rejection(redlockOf(endpoint).acquire("a"));
+      expect(broken).toBeInstanceOf(QuorumError);
+      expect(causeOf(broken).kind).toBe("network");
+    });
+
+    test("while the client is offline, commands fail soon and are never executed", async () => {
+      const endpoint = open(via);
+      await (await redlockOf(endpoint).acquire("before")).release();
+      await direct.call("CONFIG", "RESETSTAT");
+      await breakOff(endpoint);
+      const began = performance.now();
+      for (let call = 0; call < 3; call += 1) {
+        const error = await rejection(redlockOf(endpoint).acquire(newResource()));
+        expect(causeOf(error).kind).toBe("network");
+      }
+      expect(performance.now() - began).toBeLessThan(paced(2_000));
+      proxy.down(false);
+      await until(async () => {
+        const lock = await redlockOf(endpoint)
+          .tryAcquire("after")
+          .catch(() => null);
+        return lock?.release();
+      }, "the client to connect again");
+      // Only what came after the failures.
+      expect(await keys()).toBe(0);
+      expect(await executed("set")).toBe(1);
+    });
+
+    test("a connection that breaks before the reply leaves one holder, or none", async () => {
+      const endpoint = open(via);
+      await (await redlockOf(endpoint).acquire("before")).release();
+      proxy.loses = "replies";
+      const acquired = redlockOf(endpoint)
+        .acquire("a")
+        .catch((error: unknown) => error);
+      await until(async () => (await keys()) === 1, "the lock to be stored");
+      proxy.loses = undefined;
+      proxy.down(true);
+      proxy.down(false);
+      const lock = await acquired;
+      if (via === "ioredis") {
+        // Sent again: the script finds what it has stored.
+        expect(await (lock as Awaited<ReturnType<Redlock["acquire"]>>).verify()).toBe(true);
+        expect(await redlockOf(open(via)).tryAcquire("a")).toBeNull();
+      } else {
+        expect(causeOf(lock).kind).toBe("network");
+        await until(async () => (await keys()) === 0, "the rollback");
+      }
+    });
+
+    test("what a silent server executes after the timeout is rolled back", async () => {
+      const endpoint = open(via);
+      await (await redlockOf(endpoint).acquire("before")).release();
+      process.kill(server.pid, "SIGSTOP");
+      try {
+        const error = await rejection(redlockOf(endpoint, { timeout: paced(150) }).acquire("a"));
+        expect(causeOf(error).kind).toBe("timeout");
+      } finally {
+        process.kill(server.pid, "SIGCONT");
+      }
+      await until(async () => (await executed("set")) >= 2, "the late acquire");
+      await until(async () => (await keys()) === 0, "the rollback");
+    });
+
+    test("those that wait share a connection of their own, until the last one has ended", async () => {
+      const connections = async () => String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")).trim();
+      const endpoint = open(via);
+      const again = { ...endpoint };
+      const redlock = new Redlock({ endpoints: [endpoint], ttl: 30_000, wait: 20_000, wakeUp: pubSub });
+      const other = new Redlock({ endpoints: [again], ttl: 30_000, wait: 20_000, wakeUp: pubSub });
+      const held = [await redlock.acquire("a"), await redlock.acquire("b")];
+      const waiting = [redlock.acquire("a"), other.acquire("a"), redlock.acquire("b")];
+      await until(async () => (await connections()).includes(" sub=2 "), "both channels");
+      expect((await connections()).split("\n")).toHaveLength(1);
+      const began = performance.now();
+      await Promise.all(held.map((lock) => lock.release()));
+      for (const lock of await Promise.all([
+        waiting[2]!,
+        Promise.race(waiting.slice(0, 2)).then((it) => (it.release(), it)),
+      ])) {
+        await lock.release();
+      }
+      await Promise.all(waiting.map(async (one) => (await one).release()));
+      // Polls follow after 1 s at the earliest.
+      expect(performance.now() - began).toBeLessThan(paced(900));
+      await until(async () => (await connections()) === "", "the connection to be closed");
+    });
+
+    test("a stream ends when its connection breaks, and the next one has another", async () => {
+      const { subscribe } = open(via);
+      const { signal } = new AbortController();
+      const read = async (reader: ReadableStreamDefaultReader<Uint8Array>) =>
+        new TextDecoder().decode((await reader.read()).value);
+      for (let time = 0; time < 2; time += 1) {
+        const reader = (await subscribe!("news", signal)).getReader();
+        expect(await read(reader)).toBe("data: subscribe,news,1\n\n");
+        await direct.call("PUBLISH", "news", "3");
+        expect(await read(reader)).toBe("data: message,news,3\n\n");
+        await direct.call("CLIENT", "KILL", "TYPE", "pubsub");
+        expect((await reader.read()).done).toBe(true);
+      }
+      const leaver = new AbortController();
+      const left = (await subscribe!("news", leaver.signal)).getReader();
+      leaver.abort();
+      await read(left);
+      expect((await left.read()).done).toBe(true);
+    });
+  });
+
+  test("replies are exact where a client cannot send a command twice", () => {
+    const options: [object, boolean][] = [
+      [{}, false],
+      [{ maxRetriesPerRequest: null }, false],
+      [{ maxRetriesPerRequest: 1 }, false],
+      [{ maxRetriesPerRequest: 0 }, true],
+      [{ autoResendUnfulfilledCommands: false }, true],
+      [{ maxRetriesPerRequest: 0, reconnectOnError: () => 2 }, false],
+    ];
+    for (const [given, exact] of options) {
+      expect(ioredisEndpoint(ioredis(given)).exactReplies).toBe(exact);
+    }
+    expect(nodeRedisEndpoint(nodeRedis()).exactReplies).toBe(true);
+  });
+
+  test("ioredis without autoResendUnfulfilledCommands fails what it would forget", async () => {
+    const endpoint = ioredisEndpoint(ioredis({ autoResendUnfulfilledCommands: false }));
+    await (await redlockOf(endpoint).acquire("before")).release();
+    proxy.loses = "replies";
+    const acquired = rejection(redlockOf(endpoint, { timeout: 20_000 }).acquire("a"));
+    await until(async () => (await keys()) === 1, "the lock to be stored");
+    proxy.loses = undefined;
+    proxy.down(true);
+    proxy.down(false);
+    expect(causeOf(await acquired).kind).toBe("network");
+    await until(async () => (await keys()) === 0, "the rollback");
+  });
+
+  test.each<[string, () => Endpoint]>([
+    ["a lazy ioredis client", () => ioredisEndpoint(ioredis({ lazyConnect: true }))],
+    ["one with automatic pipelines", () => ioredisEndpoint(ioredis({ enableAutoPipelining: true }))],
+    ["one that prefixes keys", () => ioredisEndpoint(ioredis({ keyPrefix: "app:" }))],
+    ["node-redis with RESP 2", () => nodeRedisEndpoint(nodeRedis({ RESP: 2 }))],
+    [
+      "node-redis that maps texts to Buffers",
+      () => nodeRedisEndpoint(nodeRedis().withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })),
+    ],
+    [
+      "node-redis that maps numbers to texts",
+      () =>
+        nodeRedisEndpoint(nodeRedis({ commandOptions: { typeMapping: { [RESP_TYPES.NUMBER]: String } } })),
+    ],
+    ["node-redis without a queue", () => nodeRedisEndpoint(nodeRedis({ disableOfflineQueue: true }))],
+  ])("%s works", async (_, make) => {
+    const redlock = redlockOf(make(), { fencing: true, wakeUp: pubSub });
+    const lock = await redlock.acquire(["a", "b"]);
+    expect(await redlock.tryAcquire("a")).toBeNull();
+    expect(await keys()).toBe(2);
+    const waiting = redlock.acquire("b", { wait: 10_000 });
+    await until(async () => (await executed("subscribe")) === 1, "the subscription");
+    expect(await lock.extend()).toBeGreaterThan(0);
+    expect(await lock.release()).toBe(true);
+    expect(await (await waiting).release()).toBe(true);
+  });
+
+  test("many endpoints of one client add no more listeners, and a closed client fails at once", async () => {
+    const io = ioredis({});
+    const node = nodeRedis();
+    for (let time = 0; time < 20; time += 1) {
+      ioredisEndpoint(io);
+      nodeRedisEndpoint(node);
+    }
+    expect([io.listenerCount("ready"), node.listenerCount("ready")]).toEqual([1, 1]);
+    const redlocks = [redlockOf(ioredisEndpoint(io)), redlockOf(nodeRedisEndpoint(node))];
+    for (const redlock of redlocks) await (await redlock.acquire("a")).release();
+    io.disconnect();
+    await node.close();
+    for (const redlock of redlocks) {
+      const error = await rejection(redlock.acquire("a"));
+      expect(causeOf(error).message).toContain("the client is closed");
+    }
+    opened = [];
+  });
+
+  test("are named after the server, without its password", () => {
+    const url = "redis://user:secret-word@eu1-some-name.upstash.io:6380/2";
+    const io = new Redis(url, { lazyConnect: true });
+    const named = { name: "eu1-some-name.upstash.io:6380", dialect: "upstash" };
+    expect(ioredisEndpoint(io)).toMatchObject(named);
+    expect(nodeRedisEndpoint(createClient({ url }))).toMatchObject(named);
+    expect(ioredisEndpoint(new Redis({ path: "/tmp/redis.sock", lazyConnect: true })).name).toBe(
+      "/tmp/redis.sock",
+    );
+    expect(nodeRedisEndpoint(createClient({ url }), { name: "eu", dialect: "redis" })).toMatchObject({
+      name: "eu",
+      dialect: "redis",
+    });
+    const twice = () =>
+      new Redlock({ endpoints: [ioredisEndpoint(io), nodeRedisEndpoint(createClient({ url }))] });
+    expect(twice).toThrow(RangeError);
+  });
+
+  test("another client is refused, with the function that takes it, and without a secret", () => {
+    const io = new Redis({ lazyConnect: true });
+    const node = createClient();
+    const upstash = sdkClient({ url: "https://a.upstash.io", token: "secret-word" });
+    const url = "redis://user:secret-word@a.example";
+    const refused: [() => unknown, string][] = [
+      [() => ioredisEndpoint(any(node)), "nodeRedisEndpoint(client)"],
+      [() => ioredisEndpoint(any(upstash)), "upstashEndpoint(client)"],
+      [() => ioredisEndpoint(any(url)), "ioredisEndpoint(new Redis(url))"],
+      [() => ioredisEndpoint(any(undefined)), "a client of ioredis"],
+      [() => ioredisEndpoint(new Redis({ lazyConnect: true, stringNumbers: true })), "stringNumbers: false"],
+      [() => ioredisEndpoint(io, any({ nmae: "a" })), "did you mean name?"],
+      [() => nodeRedisEndpoint(any(io)), "ioredisEndpoint(client)"],
+      [() => nodeRedisEndpoint(any(upstash)), "upstashEndpoint(client)"],
+      [() => nodeRedisEndpoint(any(url)), "createClient({ url })"],
+      [() => nodeRedisEndpoint(any(Promise.resolve(node))), "got Promise"],
+      [() => nodeRedisEndpoint(any(createClientPool())), "node-redis 5"],
+      [() => nodeRedisEndpoint(any({ sendCommand: ignore, isReady: true })), "node-redis 5"],
+      [() => nodeRedisEndpoint(node, any({ dialect: "valkey" })), "dialect must be"],
+      [() => upstashEndpoint(any(io)), "a client of @upstash/redis"],
+    ];
+    for (const [call, text] of refused) {
+      expect(call).toThrow(TypeError);
+      expect(call).toThrow(text);
+      expect(call).not.toThrow("secret-word");
+    }
+  });
+});

@@ -1,0 +1,75 @@
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { startProxy } from "../../bench/claims/proxy.mjs";
+import type { LocalEndpoint } from "../../local/src/index.ts";
+import type { Dialect, Endpoint } from "../../src/index.ts";
+import { ioredisEndpoint, nodeRedisEndpoint } from "../../src/sockets/index.ts";
+
+/** How a test reaches a server by a socket. `ioredis, exact`: with a client that never sends a command twice. */
+export type SocketClient = "ioredis" | "ioredis, exact" | "node-redis";
+
+/** What a proxy may be told: see `bench/claims/proxy.mjs`. */
+export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
+
+/** Clients with sockets, each connection through a proxy in front of its server. */
+export interface Sockets {
+  readonly proxies: readonly TcpProxy[];
+  /** Endpoints over new clients, which are connecting. */
+  connect(dialect: Dialect): Endpoint[];
+  delayReplies(ms: number): () => void;
+  /** Closes all clients. */
+  reset(): void;
+  close(): void;
+}
+
+/** Opens a proxy in front of each server. */
+export async function openSockets(endpoints: readonly LocalEndpoint[], via: SocketClient): Promise<Sockets> {
+  const proxies = await Promise.all(
+    endpoints.map(({ redisUrl }) => startProxy(Number(new URL(redisUrl!).port))),
+  );
+  const opened: (() => void)[] = [];
+  const reset = () => {
+    for (const close of opened.splice(0)) close();
+  };
+  return {
+    proxies,
+    connect: (dialect) =>
+      proxies.map(({ port }, index) => {
+        const { endpoint, close } = socketEndpoint(via, port, { name: endpoints[index]!.name, dialect });
+        opened.push(close);
+        return endpoint;
+      }),
+    delayReplies(ms) {
+      for (const proxy of proxies) proxy.replyDelay = ms;
+      return () => {
+        for (const proxy of proxies) proxy.replyDelay = 0;
+      };
+    },
+    reset,
+    close() {
+      reset();
+      for (const proxy of proxies) proxy.close();
+    },
+  };
+}
+
+/** An endpoint over a new client of a server on loopback. */
+export function socketEndpoint(
+  via: SocketClient,
+  port: number,
+  options: Parameters<typeof ioredisEndpoint>[1] = {},
+): { readonly endpoint: Endpoint; readonly close: () => void } {
+  // Without a listener clients print errors of the connection, or throw them.
+  const ignore = () => undefined;
+  if (via === "node-redis") {
+    const client = createClient({ socket: { host: "127.0.0.1", port, reconnectStrategy: 20 } });
+    client.on("error", ignore).connect().catch(ignore);
+    return { endpoint: nodeRedisEndpoint(client, options), close: () => client.destroy() };
+  }
+  const client = new Redis(port, "127.0.0.1", {
+    retryStrategy: () => 20,
+    ...(via === "ioredis, exact" && { maxRetriesPerRequest: 0 }),
+  });
+  client.on("error", ignore);
+  return { endpoint: ioredisEndpoint(client, options), close: () => client.disconnect() };
+}
