@@ -36,6 +36,7 @@ const rows = [
   ["`FairLock`, over `Redlock`", sync("FairLock"), core],
   ["`once`, over `Redlock`", sync("once"), core],
   ["`debounce`, over `Redlock`", sync("debounce"), core],
+  ["`refreshOnce`, over `Redlock`", sync("refreshOnce"), core],
   ["`CountDownLatch`, over `Redlock`", sync("CountDownLatch"), core],
   ["`CyclicBarrier`, over `Redlock`", sync("CyclicBarrier"), core],
 ];

@@ -18,7 +18,8 @@ export type RedlockErrorCode =
   | "STALE_FENCE"
   | "TRANSACTION_ENDED"
   | "LIMIT_MISMATCH"
-  | "ARRIVALS_MISSING";
+  | "ARRIVALS_MISSING"
+  | "REFRESHED_NOT_WRITTEN";
 
 // A registered symbol, so that an error is recognised across realms and across two copies of this package.
 const brand = Symbol.for("redlock-edge.error");

@@ -3,6 +3,7 @@
 
 import type { D1Database } from "@cloudflare/workers-types";
 import { endpointsFromEnv, Redlock } from "redlock-edge";
+import { refreshOnce } from "redlock-edge/sync";
 
 interface Env {
   readonly DB: D1Database;
@@ -28,32 +29,26 @@ export default {
 };
 
 async function accessToken(env: Env, account: string): Promise<string> {
-  const stored = await env.DB.prepare("SELECT * FROM tokens WHERE account = ?1")
-    .bind(account)
-    .first<Tokens>();
-  if (stored && isValid(stored)) return stored.access_token; // the usual case: no lock, no Redis command
   const redlock = new Redlock({ endpoints: endpointsFromEnv(env) });
-  return redlock.using(`oauth:${account}`, { wait: 10_000, fencing: true }, async ({ fence, signal }) => {
-    // Claims the row: from now on, an earlier holder that was delayed cannot write its tokens any more.
-    const claimed = await env.DB.prepare(
-      "UPDATE tokens SET fence = ?2 WHERE account = ?1 AND fence < ?2 RETURNING *",
-    )
-      .bind(account, fence)
-      .first<Tokens>();
-    if (!claimed) throw new Error(`no tokens of ${account}, or a later holder has them`);
-    if (isValid(claimed)) return claimed.access_token; // another request has refreshed it while this one waited
-    const fresh = await refresh(env, claimed.refresh_token, signal);
-    await env.DB.prepare(
-      "UPDATE tokens SET access_token = ?3, refresh_token = ?4, expires_at = ?5 WHERE account = ?1 AND fence = ?2",
-    )
-      .bind(account, fence, fresh.access_token, fresh.refresh_token, fresh.expires_at)
-      .run();
-    return fresh.access_token;
+  const { access_token } = await refreshOnce<Tokens>(redlock, `oauth:${account}`, {
+    wait: 10_000,
+    async read() {
+      const sql = "SELECT access_token, refresh_token, expires_at FROM tokens WHERE account = ?1";
+      const stored = await env.DB.prepare(sql).bind(account).first<Tokens>();
+      if (!stored) throw new Error(`no tokens of ${account}`);
+      return stored;
+    },
+    // The usual case: no lock, no Redis command.
+    isFresh: ({ expires_at }) => expires_at > Date.now() + 60_000,
+    refresh: ({ refresh_token }, { signal }) => refresh(env, refresh_token, signal),
+    async write({ access_token, refresh_token, expires_at }, { fence }) {
+      const sql =
+        "UPDATE tokens SET access_token = ?3, refresh_token = ?4, expires_at = ?5, fence = ?2 WHERE account = ?1 AND fence < ?2";
+      const written = env.DB.prepare(sql).bind(account, fence, access_token, refresh_token, expires_at);
+      return (await written.run()).meta.changes > 0;
+    },
   });
-}
-
-function isValid({ expires_at }: Tokens): boolean {
-  return expires_at > Date.now() + 60_000;
+  return access_token;
 }
 
 async function refresh(env: Env, refresh_token: string, signal: AbortSignal): Promise<Tokens> {
@@ -65,7 +60,7 @@ async function refresh(env: Env, refresh_token: string, signal: AbortSignal): Pr
       client_id: env.CLIENT_ID,
       client_secret: env.CLIENT_SECRET,
     }),
-    signal, // aborts when the lock is lost
+    signal,
   });
   if (!answer.ok) throw new Error(`the token server answered ${answer.status}`);
   const fresh = (await answer.json()) as { access_token: string; refresh_token?: string; expires_in: number };

@@ -40,3 +40,21 @@ export class ArrivalsMissingError extends RedlockError {
     this.waited = waited;
   }
 }
+
+/**
+ * `refreshOnce` has got a new value, and it is stored nowhere: `write` failed until the ttl was over, or the store refused
+ * it and has nothing fresh. Only this error has it.
+ */
+export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
+  /** The key of the call. */
+  readonly key: string;
+  /** What `refresh` has returned. No log shows it: it is not enumerable. */
+  declare readonly value: Value;
+
+  constructor(key: string, value: Value, options?: ErrorOptions) {
+    super("REFRESHED_NOT_WRITTEN", `${JSON.stringify(key)} was refreshed, and is not stored`, options);
+    this.name = "RefreshedNotWrittenError";
+    this.key = key;
+    Object.defineProperty(this, "value", { value });
+  }
+}

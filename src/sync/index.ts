@@ -2,7 +2,7 @@
 export { CountDownLatch, type CountDownLatchOptions, type LatchState } from "./count-down-latch.ts";
 export { CyclicBarrier, type CyclicBarrierOptions } from "./cyclic-barrier.ts";
 export { type DebounceOptions, type DebounceOutcome, debounce } from "./debounce.ts";
-export { ArrivalsMissingError, LimitMismatchError } from "./errors.ts";
+export { ArrivalsMissingError, LimitMismatchError, RefreshedNotWrittenError } from "./errors.ts";
 export { FairLock } from "./fair-lock.ts";
 export { forceRelease, type SynchronizerKind } from "./force-release.ts";
 export type { ArrivalOptions } from "./internal/arrivals.ts";
@@ -10,4 +10,5 @@ export type { Hold, SyncOptions, WaitOptions } from "./internal/hold.ts";
 export { type OnceContext, type OnceOptions, type OnceOutcome, once } from "./once.ts";
 export { ReadWriteLock } from "./read-write-lock.ts";
 export { ReentrantLock, type ReentrantLockOptions } from "./reentrant-lock.ts";
+export { type RefreshContext, type RefreshOptions, refreshOnce } from "./refresh-once.ts";
 export { type Permit, Semaphore, type SemaphoreOptions } from "./semaphore.ts";

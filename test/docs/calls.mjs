@@ -81,6 +81,41 @@ export const calls = {
     await changed("shop-1", { waitUntil: (work) => works.push(work) });
     assert.equal((await works[0]).ran, true);
   },
+  "docs/sync/refresh-once.md accessToken": async (accessToken, env) => {
+    if (env.PGPORT === undefined) return;
+    const client = new pg.Client();
+    await client.connect();
+    process.env.TOKENS_KEY = Buffer.alloc(32, 7).toString("base64");
+    const { fetch } = globalThis;
+    const used = [];
+    globalThis.fetch = (input, init) => {
+      if (!String(input).startsWith("https://login.example")) return fetch(input, init);
+      used.push(init.body.get("refresh_token"));
+      const n = used.length;
+      return Response.json({ access_token: `access-${n}`, refresh_token: `refresh-${n}`, expires_in: 3_600 });
+    };
+    try {
+      // That of Auth.js, as far as it matters here.
+      await client.query(`CREATE TABLE accounts ("userId" text, provider text, access_token text, refresh_token text,
+        expires_at bigint, fence bigint NOT NULL DEFAULT 0)`);
+      await client.query("INSERT INTO accounts VALUES ('7', 'acme', 'access-0', 'refresh-0', 0)");
+      const refreshed = () => Promise.all([accessToken("7"), accessToken("7"), accessToken("7")]);
+      assert.deepEqual(await refreshed(), ["access-1", "access-1", "access-1"]);
+      // It can be read and not be written: what is refreshed is kept, and whoever comes then uses it.
+      await client.query("UPDATE accounts SET expires_at = 0; ALTER TABLE accounts RENAME fence TO fence_1");
+      const writing = accessToken("7");
+      while ((await onEach(env, "GET", "redlock:kept:{acme:7}")).includes(null));
+      await onEach(env, "DEL", "redlock:lock:{acme:7}");
+      assert.equal(await accessToken("7"), "access-2");
+      await client.query("ALTER TABLE accounts RENAME fence_1 TO fence");
+      assert.equal(await writing, "access-2");
+      assert.equal((await client.query("SELECT * FROM accounts")).rows[0].refresh_token, "refresh-2");
+      assert.deepEqual(used, ["refresh-0", "refresh-1"]);
+    } finally {
+      globalThis.fetch = fetch;
+      await client.end();
+    }
+  },
   "docs/sync/count-down-latch.md stored": async (stored) => {
     for (const part of ["1", "2", "3", "4", "5"]) await stored("7", part);
   },
@@ -150,13 +185,21 @@ async function credited(handle, env) {
   const deliver = async () => bodyOf(await handle(stripeDelivery(body)));
   assert.deepEqual(await deliver(), { first: true });
   assert.deepEqual(await deliver(), { first: true });
-  for (const number of [1, 2, 3]) {
-    const headers = { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${number}`]}` };
-    const url = env[`UPSTASH_REDIS_REST_URL_${number}`];
-    const { ok } = await fetch(url, { method: "POST", headers, body: '["FLUSHALL"]' });
-    assert.ok(ok);
-  }
+  await onEach(env, "FLUSHALL");
   assert.deepEqual(await deliver(), { first: false });
+}
+
+/** The replies of the endpoints to one command. */
+function onEach(env, ...command) {
+  return Promise.all(
+    [1, 2, 3].map(async (number) => {
+      const headers = { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${number}`]}` };
+      const url = env[`UPSTASH_REDIS_REST_URL_${number}`];
+      const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(command) });
+      assert.ok(answer.ok);
+      return (await answer.json()).result;
+    }),
+  );
 }
 
 /** A delivery as Stripe signs it. */

@@ -24,6 +24,7 @@ import {
   once,
   ReadWriteLock,
   ReentrantLock,
+  refreshOnce,
   Semaphore,
 } from "../../src/sync/index.ts";
 import {
@@ -275,6 +276,9 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "once without options": () => once(redlock, "job", any(none), any(undefined)),
     "debounce without a window": () => debounce(redlock, "d", any({}), none),
     "debounce with a deadline": () => debounce(redlock, "d", any({ window: 5, deadline: 5 }), none),
+    "refreshOnce without write": () =>
+      refreshOnce(redlock, "oauth:acme", any({ read: none, isFresh: none, refresh: none })),
+    "refreshOnce of a function": () => refreshOnce(redlock, "oauth:acme", any(none)),
     "a latch with a misspelt option": () => new CountDownLatch(redlock, "l", any({ count: 1, tl: 5 })),
     "an arrival that extends": () =>
       new CountDownLatch(redlock, "l", { count: 1 }).arrive("a", any({ autoExtend: true })),

@@ -10,6 +10,7 @@ import {
   once,
   ReadWriteLock,
   ReentrantLock,
+  refreshOnce,
   Semaphore,
 } from "../../../src/sync/index.ts";
 import { rejection } from "../../support/outcomes.ts";
@@ -38,6 +39,9 @@ const newLatch = (options: object) => () => new CountDownLatch(redlock, "l", wro
 const newBarrier = (options: object) => () => new CyclicBarrier(redlock, "b", wrong(options));
 const runOnce = (options: object) => () => once(redlock, "n", wrong(options), unreachable);
 const runLast = (options: object) => () => debounce(redlock, "n", wrong(options), unreachable);
+
+const parts = { read: unreachable, isFresh: unreachable, refresh: unreachable, write: unreachable };
+const refreshWith = (options: object) => () => refreshOnce(redlock, "n", wrong({ ...parts, ...options }));
 
 const cases: Record<string, Case[]> = {
   Semaphore: [
@@ -167,6 +171,28 @@ const cases: Record<string, Case[]> = {
     ["no name", () => debounce(redlock, "", { window: 5 }, unreachable), RangeError, /0/],
     ["no routine", () => debounce(redlock, "n", { window: 5 }, wrong(7)), TypeError, /routine.*function/],
     ["signal {}", runLast({ window: 5, signal: {} }), TypeError, /signal/],
+  ],
+  refreshOnce: [
+    ["no options", () => refreshOnce(redlock, "n", wrong(undefined)), TypeError, /options.*missing/],
+    ["a number as options", () => refreshOnce(redlock, "n", wrong(5)), TypeError, /wait: 5/],
+    ["no key", () => refreshOnce(redlock, "", wrong(parts)), RangeError, /key.*0/],
+    ["no client", () => refreshOnce(wrong({}), "n", wrong(parts)), TypeError, /redlock/],
+    ...Object.keys(parts).map(
+      (part): Case => [
+        `no ${part}`,
+        refreshWith({ [part]: undefined }),
+        TypeError,
+        new RegExp(`^${part} .*function`),
+      ],
+    ),
+    ["seal alone", refreshWith({ seal: unreachable }), TypeError, /^open .*function/],
+    ["open alone", refreshWith({ open: unreachable }), TypeError, /^seal .*function/],
+    ["retention 999", refreshWith({ retention: 999 }), RangeError, /retention.*999/],
+    ["retention 31 days", refreshWith({ retention: 31 * days }), RangeError, /retention/],
+    ["autoExtend", refreshWith({ autoExtend: false }), TypeError, /^refreshOnce .*autoExtend/],
+    ["ttl 9", refreshWith({ ttl: 9 }), RangeError, /ttl.*9/],
+    ["signal {}", refreshWith({ signal: {} }), TypeError, /signal/],
+    ["deadline NaN", refreshWith({ deadline: Number.NaN }), RangeError, /deadline/],
   ],
   forceRelease: [
     ["another kind", () => forceRelease(redlock, wrong("Lock"), "n"), TypeError, /Lock/],

@@ -7,6 +7,8 @@ import {
   LimitMismatchError,
   type OnceContext,
   once,
+  type RefreshOptions,
+  refreshOnce,
 } from "../../../../src/sync/index.ts";
 import { eachInTurns } from "../../../support/in-turns.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
@@ -169,5 +171,50 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints })
     await allArrived(links);
     const commands = links.flatMap(({ sent }) => sent.map(([operation]) => operation));
     expect(commands.filter((operation) => operation === "EVALSHA")).toHaveLength(2 * endpoints);
+  });
+
+  test("what cannot be written is kept, and the next call writes it; then a refresh costs as documented", async () => {
+    const key = newResource("token");
+    let row = "t0";
+    let isDown = true;
+    const writes: [string, number][] = [];
+    const parts: RefreshOptions<string> = {
+      read: () => row,
+      isFresh: (token) => token !== "t0",
+      refresh: () => (isDown ? "t1" : "t2"),
+      write(token, { fence }) {
+        writes.push([token, fence]);
+        if (isDown) throw new Error("down");
+        row = token;
+        return true;
+      },
+    };
+    const sealed = {
+      seal: (token: string) => `"${token}"`,
+      open: (text: string) => JSON.parse(text) as string,
+    };
+    expect(await refreshOnce(first.redlock, key, { ...parts, ...sealed, ttl: 400 })).toBe("t1");
+    isDown = false;
+    expect(await refreshOnce(second.redlock, key, { ...parts, ...sealed })).toBe("t1");
+    expect(new Set(writes.map(String)).size).toBe(1);
+    row = "t0";
+    const refresh = (more: object) => (redlock: Visitor["redlock"]) => {
+      row = "t0";
+      return refreshOnce(redlock, newResource("token"), { ...parts, ...more });
+    };
+    const [, ...costs] = await costsOf([refresh(sealed), refresh({}), refresh(sealed)]);
+    // Dialect `redis` releases by a script.
+    const commands = costs[0]![1]!;
+    expect([6, 8]).toContain(commands);
+    expect(costs).toEqual([
+      [2, commands],
+      [3, commands + 3],
+    ]);
+    await second.redlock.using(key, async () => {
+      await allArrived(second.links);
+      const waiting = () => rejection(refreshOnce(first.redlock, key, { ...parts, wait: 0 }));
+      row = "t0";
+      expect(await costOf(store, first, waiting)).toEqual([1, 3]);
+    });
   });
 });

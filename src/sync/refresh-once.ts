@@ -1,0 +1,319 @@
+import { checkInteger, checkText, checkType } from "../check.ts";
+import { LockLostError, type RedlockError } from "../errors.ts";
+import { emit, type RedlockEvent } from "../events.ts";
+import { acquireWithRetry } from "../lock/acquire.ts";
+import { Lock } from "../lock/lock.ts";
+import {
+  type AcquireOptions,
+  checkAcquire,
+  type LockClient,
+  type Settings,
+  settingsOf,
+} from "../lock/options.ts";
+import { pauses } from "../quorum/backoff.ts";
+import { maxTimerDelay, sleep, stopwatch } from "../runtime.ts";
+import { RefreshedNotWrittenError } from "./errors.ts";
+import { checkSyncNames, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
+import { keep, readKept } from "./internal/kept.ts";
+
+/** What `refresh` and `write` get. */
+export interface RefreshContext {
+  /** Larger than that of every earlier refresh of this key. The store must refuse a smaller one than it has. */
+  readonly fence: number;
+  /**
+   * In `refresh`: aborts when the lock was held for `maxHold`, not when it is lost or the caller gives up: the answer would
+   * be lost. In `write`: aborts after half of the ttl, and then it is tried again.
+   */
+  readonly signal: AbortSignal;
+}
+
+/** How {@link refreshOnce} reads, refreshes and stores the value, and the options of its lock. */
+export interface RefreshOptions<Value> extends Omit<WaitOptions, "autoExtend"> {
+  /** Reads the value from the store. Called before the lock is acquired, with it, and when it was found held. */
+  readonly read: () => Promise<Value> | Value;
+  /** Whether a value can still be used. Leave a margin, so that it can be used for some time. */
+  readonly isFresh: (value: Value) => boolean;
+  /** Gets a new value, in exchange for the current one. */
+  readonly refresh: (current: Value, context: RefreshContext) => Promise<Value> | Value;
+  /**
+   * Stores a new value with its fence: true. Where the store has a newer fence, or no such row: false, and nothing changes.
+   * May be called again with the same value and fence when it throws or is slow.
+   */
+  readonly write: (fresh: Value, context: RefreshContext) => Promise<boolean> | boolean;
+  /** Encrypts a value that `write` could not store, so that it can be kept in Redis. Only together with `open`. */
+  readonly seal?: ((value: Value) => Promise<string> | string) | undefined;
+  /** Decrypts it. */
+  readonly open?: ((sealed: string) => Promise<Value> | Value) | undefined;
+  /** How long Redis keeps it, in ms: an integer from 1 000 to 2 592 000 000 (30 days). Default 604 800 000 (7 days). */
+  readonly retention?: number | undefined;
+}
+
+const { autoExtend: _extend, ...usualNames } = waitOptionNames;
+const names: Readonly<Record<keyof RefreshOptions<unknown>, 1>> = {
+  ...usualNames,
+  read: 1,
+  isFresh: 1,
+  refresh: 1,
+  write: 1,
+  seal: 1,
+  open: 1,
+  retention: 1,
+};
+
+/**
+ * Returns a value that is fresh: the one in the store, without a lock and without any Redis command, or else a new one.
+ * For OAuth tokens whose refresh token is accepted once: one call refreshes, with a lock and a fence, and all others, on
+ * any replica, return what it has written.
+ *
+ * What `refresh` has returned is not thrown away. Where `write` fails it is tried again for `ttl` ms. With `seal` and `open`
+ * the value is then kept in Redis, and returned; the next call writes it before anything else is refreshed.
+ *
+ * A process that dies between the answer to `refresh` and `write` takes that answer with it.
+ *
+ * @param key a name for what is refreshed, such as the account: 1 … 1 024 characters. The lock is the plain lock of this name
+ * @throws RefreshedNotWrittenError when a new value is stored nowhere; the error has it
+ * @throws LockHeldError when another call has not written after `wait`
+ * @throws QuorumError when too few endpoints answered; nothing was refreshed
+ * @throws LockLostError when the lock was lost before `refresh` was called
+ * @throws TypeError | RangeError when an argument is wrong; nothing was sent
+ * @throws what `read`, `isFresh`, `refresh` and `open` throw, or the reason of the signal; the signal counts until `refresh`
+ * is called
+ * @example
+ * const { access_token } = await refreshOnce(redlock, `oauth:${account}`, {
+ *   read: () => tokensOf(account),
+ *   isFresh: ({ expires_at }) => expires_at > Date.now() + 60_000,
+ *   refresh: ({ refresh_token }, { signal }) => exchange(refresh_token, signal),
+ *   // UPDATE tokens SET …, fence = :fence WHERE account = :account AND fence < :fence
+ *   write: async (fresh, { fence }) => (await store(account, fresh, fence)) === 1,
+ * });
+ */
+export async function refreshOnce<Value>(
+  redlock: LockClient,
+  key: string,
+  options: RefreshOptions<Value>,
+): Promise<Value> {
+  checkText("key", key, 1_024);
+  const { read, isFresh, refresh, write, seal, open, retention, ...given } = checkSyncNames(
+    "refreshOnce",
+    options,
+    names,
+    "wait",
+  );
+  for (const [name, part] of Object.entries({ read, isFresh, refresh, write })) {
+    checkType(name, part as unknown, "function");
+  }
+  if (seal || open) {
+    checkType("seal", seal, "function");
+    checkType("open", open, "function");
+  }
+  if (retention !== undefined) checkInteger("retention (ms)", retention, 1_000, 30 * 86_400_000);
+  const { signal, deadline, ...lockOptions } = given;
+  checkAcquire({ signal, deadline });
+  const settings = settingsOf(redlock, lockOptions, { fencing: true, autoExtend: true });
+  return new Refresh(settings, key, options).run();
+}
+
+/** A value, and whether it can be used. */
+interface Found<Value> {
+  readonly value: Value;
+  readonly isFresh: boolean;
+}
+
+/** One call of {@link refreshOnce}. */
+class Refresh<Value> {
+  readonly #settings: Settings;
+  readonly #key: string;
+  readonly #options: RefreshOptions<Value>;
+
+  constructor(settings: Settings, key: string, options: RefreshOptions<Value>) {
+    this.#settings = settings;
+    this.#key = key;
+    this.#options = options;
+  }
+
+  async run(): Promise<Value> {
+    const stored = await this.#read();
+    if (stored.isFresh) return stored.value;
+    const outcome = await this.#acquire();
+    if (!(outcome instanceof Lock)) return outcome.value;
+    try {
+      return await this.#refresh(outcome);
+    } finally {
+      await outcome[Symbol.asyncDispose]();
+    }
+  }
+
+  async #read(): Promise<Found<Value>> {
+    return this.#found(await this.#options.read());
+  }
+
+  #found(value: Value): Found<Value> {
+    // A promise would always count as true, and nothing would ever be refreshed.
+    return { value, isFresh: checkType("the result of isFresh", this.#options.isFresh(value), "boolean") };
+  }
+
+  /** Acquires the lock; or finds, while others hold it, that it is not needed any more. */
+  async #acquire(): Promise<Lock | Found<Value>> {
+    const { signal, deadline } = this.#options;
+    const settings = this.#settings;
+    const controller = new AbortController();
+    const giveUp = () => controller.abort(signal!.reason);
+    if (signal?.aborted) giveUp();
+    signal?.addEventListener("abort", giveUp);
+    let found: Found<Value> | undefined;
+    let looking: Promise<void> | undefined;
+    // What it throws, the next reading will throw again.
+    const look = () =>
+      this.#read()
+        .then((stored) => {
+          if (!stored.isFresh) return;
+          found = stored;
+          controller.abort(new Error("another call has refreshed it"));
+        }, ignore)
+        .finally(() => {
+          looking = undefined;
+        });
+    const onEvent = (event: RedlockEvent) => {
+      if (event.type === "contended") looking ??= look();
+      emit(settings.onEvent, event);
+    };
+    try {
+      const call: AcquireOptions = { signal: controller.signal, deadline };
+      const outcome = await acquireWithRetry({ ...settings, onEvent }, [this.#key], call);
+      if (outcome instanceof Lock) return outcome;
+      await looking;
+      throw outcome;
+    } catch (error) {
+      if (found) return found;
+      throw error;
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
+    }
+  }
+
+  async #refresh(lock: Lock): Promise<Value> {
+    const { signal, refresh } = this.#options;
+    const { runtime, maxHold } = this.#settings;
+    const current = await this.#current();
+    if (current.isFresh) return current.value;
+    if (signal?.aborted) throw signal.reason;
+    if (lock.signal.aborted) throw lock.signal.reason;
+    const fence = lock.fence!;
+    const limit = limitOf(runtime, maxHold, () => new LockLostError([this.#key], `maxHold ${maxHold} ms`));
+    let fresh: Value;
+    try {
+      fresh = await refresh(current.value, { fence, signal: limit.signal });
+    } catch (error) {
+      // An earlier holder that had lost its lock may have refreshed it meanwhile.
+      const other = await this.#current().catch(ignore);
+      if (other?.isFresh) return other.value;
+      throw error;
+    } finally {
+      limit.end();
+    }
+    return this.#save(fresh, fence);
+  }
+
+  /** The newest value: that of the store, or one that is kept and has to be written first. */
+  async #current(): Promise<Found<Value>> {
+    const { open } = this.#options;
+    const stored = await this.#read();
+    const kept = !stored.isFresh && open && (await readKept(this.#settings, this.#key));
+    if (!kept) return stored;
+    const { fence, sealed } = kept;
+    const found = this.#found(await open(sealed));
+    let isWritten: boolean;
+    try {
+      // With the fence of its own refresh: so the store knows whether it has a newer one.
+      isWritten = await this.#write(found.value, fence);
+    } catch (error) {
+      // It stays where it is kept. Nothing is refreshed from it: if the store has a newer one, it was used before.
+      if (found.isFresh) return found;
+      throw error;
+    }
+    await this.#drop(fence);
+    return isWritten ? found : this.#read();
+  }
+
+  /** Writes until the store has answered, for the ttl at most. At the first failure the value is kept, too. */
+  async #save(fresh: Value, fence: number): Promise<Value> {
+    const { runtime, ttl, backoff } = this.#settings;
+    const elapsed = stopwatch(runtime);
+    const nextPause = pauses(backoff, runtime);
+    let isKept = false;
+    for (;;) {
+      let isWritten: boolean | undefined;
+      let cause: unknown;
+      try {
+        isWritten = await this.#write(fresh, fence);
+      } catch (error) {
+        cause = error;
+      }
+      if (isWritten !== undefined) {
+        if (isKept) await this.#drop(fence);
+        return isWritten ? fresh : this.#newerThan(fresh);
+      }
+      isKept ||= await this.#keep(fresh, fence);
+      const pause = nextPause();
+      if (elapsed() + pause < ttl) await sleep(runtime, pause);
+      else if (isKept) return fresh;
+      else throw new RefreshedNotWrittenError(this.#key, fresh, { cause });
+    }
+  }
+
+  /** What the store has in place of a value that it has refused. */
+  async #newerThan(fresh: Value): Promise<Value> {
+    let cause: unknown;
+    try {
+      const stored = await this.#read();
+      if (stored.isFresh) return stored.value;
+    } catch (error) {
+      cause = error;
+    }
+    throw new RefreshedNotWrittenError(this.#key, fresh, { cause });
+  }
+
+  /** Writes once. Resolves with false where the store refuses. */
+  async #write(value: Value, fence: number): Promise<boolean> {
+    const { runtime, ttl } = this.#settings;
+    const late = new Error(`write took more than ${ttl / 2} ms`);
+    const limit = limitOf(runtime, ttl / 2, () => late);
+    try {
+      // Not all that it calls may heed the signal. What it writes later is right, too: it has its fence.
+      const isLate = new Promise<never>((_, reject) => {
+        limit.signal.addEventListener("abort", () => reject(late));
+      });
+      return (
+        (await Promise.race([this.#options.write(value, { fence, signal: limit.signal }), isLate])) !== false
+      );
+    } finally {
+      limit.end();
+    }
+  }
+
+  async #keep(value: Value, fence: number): Promise<boolean> {
+    const { seal, retention = 7 * 86_400_000 } = this.#options;
+    if (!seal) return false;
+    try {
+      return await keep(this.#settings, this.#key, { fence, sealed: await seal(value) }, retention);
+    } catch {
+      // The error of `write` says more, and has the value.
+      return false;
+    }
+  }
+
+  /** What stays kept where this fails is written once more, and the store refuses it. */
+  async #drop(fence: number): Promise<void> {
+    const { retention = 7 * 86_400_000 } = this.#options;
+    await keep(this.#settings, this.#key, { fence, sealed: undefined }, retention);
+  }
+}
+
+/** A signal that aborts after `ms`. */
+function limitOf(runtime: Settings["runtime"], ms: number, reason: () => RedlockError | Error) {
+  const controller = new AbortController();
+  const end = runtime.timer(Math.min(ms, maxTimerDelay), () => controller.abort(reason()));
+  return { signal: controller.signal, end };
+}
+
+const ignore = (): undefined => undefined;

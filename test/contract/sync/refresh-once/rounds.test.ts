@@ -1,0 +1,518 @@
+import { inspect } from "node:util";
+import { describe, expect, test, vi } from "vitest";
+import { isRedlockError, LockHeldError, LockLostError, QuorumError } from "../../../../src/index.ts";
+import { debounceScript } from "../../../../src/sync/debounce.lua.ts";
+import { RefreshedNotWrittenError, type RefreshOptions, refreshOnce } from "../../../../src/sync/index.ts";
+import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+
+// Calls in virtual time: who refreshes, what is written with which fence, and what becomes of an answer that cannot be.
+
+interface Tokens {
+  readonly name: string;
+  readonly until: number;
+}
+
+const start = 1_700_000_000_000;
+/** How long a token is fresh, in ms. */
+const life = 60_000;
+
+/** A store that compares fences, a server that accepts each token once, and clients. */
+function newWorld() {
+  const world = syncWorld([debounceScript]);
+  const { runtime } = world;
+  const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
+  const store = {
+    row: { name: "t0", until: start } as Tokens,
+    fence: 0,
+    reads: 0,
+    /** Every write that was tried, and what becomes of it. */
+    writes: [] as [name: string, fence: number][],
+    fail: (): unknown => undefined,
+  };
+  const server = { valid: "t0", used: [] as string[], takes: 50 };
+  const options: RefreshOptions<Tokens> = {
+    read() {
+      store.reads += 1;
+      return store.row;
+    },
+    isFresh: ({ until }) => until > runtime.now(),
+    async refresh({ name }) {
+      server.used.push(name);
+      if (name !== server.valid) throw new Error("invalid_grant");
+      server.valid = `t${server.used.length}`;
+      const fresh = { name: server.valid, until: runtime.now() + life };
+      await pause(server.takes);
+      return fresh;
+    },
+    async write(fresh, { fence }) {
+      store.writes.push([fresh.name, fence]);
+      await store.fail();
+      if (fence <= store.fence) return false;
+      Object.assign(store, { row: fresh, fence });
+      return true;
+    },
+  };
+  const sealed = {
+    seal: (tokens: Tokens) => Promise.resolve(`sealed ${JSON.stringify(tokens)}`),
+    open: (text: string) => JSON.parse(text.slice("sealed ".length)) as Tokens,
+  };
+  const call = ({ redlock }: VirtualClient, more: Partial<RefreshOptions<Tokens>> = {}) =>
+    watch(refreshOnce(redlock, "n", { ...options, ...more }));
+  /** What is kept, without its fence: `k` and the value, or `x`. */
+  const kept = () => world.each("GET", "kept", "n").map((text) => text && String(text).slice(17));
+  return { ...world, pause, store, server, options, sealed, call, kept };
+}
+
+const nowhere = [null, null, null];
+const down = () => Promise.reject(new Error("the store is down"));
+
+describe("a value that is fresh", () => {
+  test("is returned without a request", async () => {
+    const { client, call, store, runtime } = newWorld();
+    const own = client();
+    store.row = { name: "t0", until: start + life };
+    const found = call(own);
+    await runtime.advance(0);
+    expect(found).toEqual({ settled: true, value: store.row });
+    expect([sentBy(own), store.reads]).toEqual([[0, 0, 0], 1]);
+  });
+});
+
+describe("one that is not", () => {
+  test("is refreshed once for all that call, and written with the fence; the lock is free afterwards", async () => {
+    const { client, call, store, server, runtime, values } = newWorld();
+    const calls = Array.from({ length: 6 }, () => call(client()));
+    await runtime.advance(1_000);
+    expect(calls.map(({ value, error }) => error ?? value?.name)).toEqual(new Array(6).fill("t1"));
+    expect(server.used).toEqual(["t0"]);
+    expect(store.writes).toEqual([["t1", store.fence]]);
+    expect(values("n")).toEqual(nowhere);
+    await runtime.advance(life);
+    const next = call(client());
+    await runtime.advance(1_000);
+    expect([next.value?.name, server.used]).toEqual(["t2", ["t0", "t1"]]);
+    expect(store.writes[1]![1]).toBeGreaterThan(store.writes[0]![1]);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test("costs two requests; with open, one more", async () => {
+    const { client, call, sealed, runtime } = newWorld();
+    const costs = [];
+    for (const more of [{}, sealed]) {
+      const own = client();
+      call(own, more);
+      await runtime.advance(life + 1_000);
+      costs.push(sentBy(own));
+    }
+    expect(costs).toEqual([
+      [2, 2, 2],
+      [3, 3, 3],
+    ]);
+  });
+
+  test("is returned to those that wait as soon as they find it, without the lock", async () => {
+    const { client, call, store, runtime, values, put } = newWorld();
+    put("n", [0, 1, 2]);
+    const waiting = call(client());
+    await runtime.advance(100);
+    expect(waiting.settled).toBe(false);
+    store.row = { name: "t1", until: start + life };
+    await runtime.advance(20);
+    expect(waiting.value?.name).toBe("t1");
+    // Somebody else still holds it.
+    expect(values("n")).toEqual(new Array(3).fill("somebody-else"));
+    expect(runtime.pending).toBe(0);
+  });
+
+  test("is not waited for longer than wait; whoever then finds it fresh returns it", async () => {
+    const { client, call, runtime, put, store } = newWorld();
+    put("n", [0, 1, 2]);
+    const late = call(client(), { wait: 100 });
+    const none = call(client(), { wait: 0 });
+    let reads = 0;
+    const last = call(client(), {
+      wait: 0,
+      read: () => (reads++ === 0 ? store.row : { name: "t1", until: start + life }),
+    });
+    await runtime.advance(200);
+    expect([late.error, none.error]).toEqual([expect.any(LockHeldError), expect.any(LockHeldError)]);
+    expect(last.value?.name).toBe("t1");
+  });
+
+  test("is read again where its refresh fails: another holder may have refreshed it", async () => {
+    const { client, call, runtime, store, server } = newWorld();
+    server.valid = "elsewhere";
+    const failed = call(client());
+    await runtime.advance(100);
+    expect(failed.error).toEqual(new Error("invalid_grant"));
+    const refreshedMeanwhile = call(client(), {
+      refresh: () => {
+        store.row = { name: "t1", until: start + life };
+        throw new Error("invalid_grant");
+      },
+    });
+    await runtime.advance(100);
+    expect(refreshedMeanwhile.value?.name).toBe("t1");
+    // The reading fails, too: its error says less.
+    let reads = 0;
+    const unread = call(client(), {
+      read: () => (reads++ < 2 ? { name: "t0", until: start } : down()),
+      isFresh: () => false,
+    });
+    await runtime.advance(100);
+    expect(unread.error).toEqual(new Error("invalid_grant"));
+  });
+});
+
+describe("what does not become a refresh", () => {
+  test("a failing read, before the lock or with it", async () => {
+    const { client, call, runtime, store, values, server } = newWorld();
+    const own = client();
+    let reads = 0;
+    const first = call(own, { read: down });
+    const second = call(own, { read: () => (reads++ === 0 ? store.row : down()) });
+    await runtime.advance(100);
+    expect([first.error, second.error]).toEqual(new Array(2).fill(new Error("the store is down")));
+    expect([values("n"), server.used]).toEqual([nowhere, []]);
+  });
+
+  test("an isFresh that returns a promise, which would always count as true", async () => {
+    const { client, call, runtime, server } = newWorld();
+    const wrong = call(client(), { isFresh: (async () => true) as never });
+    await runtime.advance(100);
+    expect([wrong.error, server.used]).toEqual([expect.any(TypeError), []]);
+  });
+
+  test("a caller that gives up before it", async () => {
+    const { client, call, runtime, store, server, pause, values, put } = newWorld();
+    const reason = new Error("closed");
+    const early = call(client(), { signal: AbortSignal.abort(reason) });
+    const controller = new AbortController();
+    const removed = vi.spyOn(controller.signal, "removeEventListener");
+    let reads = 0;
+    const slow = async () => {
+      if (reads++ > 0) await pause(50);
+      return store.row;
+    };
+    const later = call(client(), { read: slow, signal: controller.signal });
+    await runtime.advance(20);
+    controller.abort(reason);
+    await runtime.advance(100);
+    expect([early.error, later.error]).toEqual([reason, reason]);
+    expect([values("n"), server.used]).toEqual([nowhere, []]);
+    expect(removed).toHaveBeenCalled();
+    await runtime.advance(100);
+    put("n", [0, 1, 2]);
+    const waits = new AbortController();
+    const waiting = call(client(), { signal: waits.signal });
+    await runtime.advance(50);
+    waits.abort(reason);
+    await runtime.advance(0);
+    expect(waiting.error).toBe(reason);
+  });
+
+  test("a lock that was lost while the value was read", async () => {
+    const { client, call, runtime, store, server, pause } = newWorld();
+    const own = client({ ttl: 1_000 });
+    let reads = 0;
+    const slow = async () => {
+      if (reads++ > 0) {
+        for (const link of own.links) link.fate = () => "lost";
+        await pause(1_500);
+      }
+      return store.row;
+    };
+    const lost = call(own, { read: slow });
+    await runtime.advance(5_000);
+    expect([lost.error, server.used]).toEqual([expect.any(LockLostError), []]);
+  });
+});
+
+describe("a refresh under way", () => {
+  test("goes on where its caller gives up, and is written", async () => {
+    const { client, call, runtime, store, options } = newWorld();
+    const controller = new AbortController();
+    let inRefresh: AbortSignal | undefined;
+    const given = call(client(), {
+      signal: controller.signal,
+      refresh(current, context) {
+        inRefresh = context.signal;
+        return options.refresh(current, context);
+      },
+    });
+    await runtime.advance(20);
+    controller.abort(new Error("closed"));
+    await runtime.advance(1);
+    expect([given.settled, inRefresh?.aborted]).toEqual([false, false]);
+    await runtime.advance(100);
+    expect([given.value?.name, store.row.name]).toEqual(["t1", "t1"]);
+  });
+
+  test("goes on where its lock is lost, and is written with its fence", async () => {
+    const { client, call, runtime, store, server, each, options } = newWorld();
+    server.takes = 30_000;
+    const signals: AbortSignal[] = [];
+    const lost = call(client(), {
+      refresh(current, context) {
+        signals.push(context.signal);
+        return options.refresh(current, context);
+      },
+    });
+    await runtime.advance(1_000);
+    each("DEL", "lock", "n");
+    const next = call(client());
+    await runtime.advance(6_000);
+    // The answer is still on its way: the next holder has the old token only.
+    expect(next.error).toEqual(new Error("invalid_grant"));
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    await runtime.advance(30_000);
+    expect([lost.value?.name, store.row.name, store.writes.length]).toEqual(["t1", "t1", 1]);
+  });
+
+  test("is told when the lock was held for maxHold", async () => {
+    const { client, call, runtime, values } = newWorld();
+    let reason: unknown;
+    const hangs = call(client(), {
+      maxHold: 20_000,
+      refresh: (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => {
+            reason = signal.reason;
+            reject(signal.reason);
+          });
+        }),
+    });
+    await runtime.advance(19_000);
+    expect([hangs.settled, values("n").includes(null)]).toEqual([false, false]);
+    await runtime.advance(1_500);
+    expect([hangs.error, reason]).toEqual([expect.any(LockLostError), hangs.error]);
+    expect((reason as Error).message).toMatch(/"n".*maxHold 20000 ms/);
+  });
+});
+
+describe("an answer that cannot be written", () => {
+  test("is written again until the store takes it; what was kept meanwhile is dropped", async () => {
+    const { client, call, runtime, store, sealed, kept, server } = newWorld();
+    let failures = 3;
+    store.fail = () => (failures-- > 0 ? down() : undefined);
+    const calls = [call(client(), sealed), call(client(), sealed)];
+    await runtime.advance(60);
+    expect(kept()).toEqual(new Array(3).fill(`ksealed {"name":"t1","until":${start + life}}`));
+    await runtime.advance(1_000);
+    expect(calls.map(({ value }) => value?.name)).toEqual(["t1", "t1"]);
+    expect([store.writes.length, server.used, kept()]).toEqual([4, ["t0"], ["x", "x", "x"]]);
+  });
+
+  test("is in the error where nothing keeps it, after the ttl; and in no log", async () => {
+    const { client, call, runtime, store, kept, values } = newWorld();
+    store.fail = down;
+    const failed = call(client({ ttl: 2_000 }));
+    // 50 ms for the refresh, and pauses of 10 ms.
+    await runtime.advance(2_035);
+    expect(failed.settled).toBe(false);
+    await runtime.advance(5);
+    const error = failed.error as RefreshedNotWrittenError<Tokens>;
+    expect(error).toBeInstanceOf(RefreshedNotWrittenError);
+    expect(isRedlockError(error) && error.code).toBe("REFRESHED_NOT_WRITTEN");
+    expect([error.key, error.value.name, error.cause]).toEqual(["n", "t1", new Error("the store is down")]);
+    expect(inspect(error) + JSON.stringify(error)).not.toContain("t1");
+    expect([kept(), values("n")]).toEqual([nowhere, nowhere]);
+  });
+
+  test("is kept for those that come: they write it with its own fence, and refresh nothing", async () => {
+    const { client, call, runtime, store, server, sealed, kept, each } = newWorld();
+    store.fail = down;
+    const first = call(client({ ttl: 2_000 }), { ...sealed, retention: 50_000 });
+    await runtime.advance(3_000);
+    expect(first.value?.name).toBe("t1");
+    expect(each("PTTL", "kept", "n").every((ms) => Number(ms) > 47_000 && Number(ms) <= 50_000)).toBe(true);
+    // The store is still down.
+    const second = call(client(), sealed);
+    await runtime.advance(100);
+    expect(second.value?.name).toBe("t1");
+    const fences = new Set(store.writes.map(([, fence]) => fence));
+    store.fail = () => undefined;
+    const third = call(client(), sealed);
+    await runtime.advance(100);
+    expect([third.value?.name, store.row.name, server.used]).toEqual(["t1", "t1", ["t0"]]);
+    expect([...fences]).toEqual([store.fence]);
+    expect(kept()).toEqual(["x", "x", "x"]);
+  });
+
+  test("is kept for a week, unless told otherwise", async () => {
+    const { client, call, runtime, store, sealed, each } = newWorld();
+    store.fail = down;
+    call(client({ ttl: 1_000 }), sealed);
+    await runtime.advance(1_100);
+    expect(Number(each("PTTL", "kept", "n")[0])).toBeGreaterThan(7 * 86_400_000 - 1_100);
+  });
+
+  test("is kept by a quorum while one endpoint is down, and found by the other one", async () => {
+    const { client, call, runtime, store, server, sealed } = newWorld();
+    store.fail = down;
+    const own = client({ ttl: 2_000 });
+    own.links[0]!.fate = () => "refused";
+    const first = call(own, sealed);
+    await runtime.advance(3_000);
+    store.fail = () => undefined;
+    const other = client();
+    other.links[1]!.fate = () => "refused";
+    const second = call(other, sealed);
+    await runtime.advance(500);
+    expect([first.value?.name, second.value?.name, server.used]).toEqual(["t1", "t1", ["t0"]]);
+  });
+
+  test("is in the error where Redis cannot keep it, or seal fails", async () => {
+    const { client, call, runtime, store, sealed, each } = newWorld();
+    store.fail = down;
+    const unsealed = call(client({ ttl: 1_000 }), { ...sealed, seal: down });
+    await runtime.advance(1_500);
+    each("DEL", "lock", "n");
+    expect(unsealed.error).toBeInstanceOf(RefreshedNotWrittenError);
+    const world = newWorld();
+    world.store.fail = down;
+    const own = world.client({ ttl: 1_000 });
+    const cut = world.call(own, {
+      ...sealed,
+      refresh: () => {
+        for (const link of own.links) link.fate = () => "refused";
+        return { name: "t1", until: start + life };
+      },
+    });
+    await world.runtime.advance(5_000);
+    expect((cut.error as RefreshedNotWrittenError<Tokens>).value.name).toBe("t1");
+  });
+
+  test("is in the error where something newer is kept, or an endpoint's answer makes no sense", async () => {
+    for (const odd of ["newer", "nonsense", 7, 0]) {
+      const world = newWorld();
+      world.store.fail = down;
+      const own = world.client({ ttl: 1_000 });
+      const failed = world.call(own, {
+        ...world.sealed,
+        refresh: () => {
+          if (odd === "newer") world.each("SET", "kept", "n", `d${2 ** 52}kx`);
+          else
+            for (const endpoint of world.endpoints) {
+              const send = endpoint.send.bind(endpoint);
+              endpoint.send = async (command, signal) => {
+                const reply = await send(command, signal);
+                return String(command[0]).startsWith("EVAL") && String(command[3]).includes(":kept:")
+                  ? [odd]
+                  : reply;
+              };
+            }
+          return { name: "t1", until: start + life };
+        },
+      });
+      await world.runtime.advance(2_000);
+      expect((failed.error as RefreshedNotWrittenError<Tokens>).value?.name).toBe("t1");
+    }
+  });
+
+  test("is written although its first write hangs", async () => {
+    const { client, call, runtime, store } = newWorld();
+    let writes = 0;
+    store.fail = () => (writes++ === 0 ? new Promise<void>(() => undefined) : undefined);
+    const slow = call(client());
+    await runtime.advance(4_900);
+    expect(slow.settled).toBe(false);
+    await runtime.advance(300);
+    expect([slow.value?.name, store.row.name]).toEqual(["t1", "t1"]);
+  });
+
+  test("is given up where the store has a newer one", async () => {
+    const { client, call, runtime, store } = newWorld();
+    const newer = { name: "newer", until: start + life };
+    const overtaken = call(client(), {
+      refresh: () => {
+        Object.assign(store, { row: newer, fence: 2 ** 50 });
+        return { name: "t1", until: start + life };
+      },
+    });
+    await runtime.advance(100);
+    expect([overtaken.value, store.row]).toEqual([newer, newer]);
+    // Nothing fresh: as where the row was deleted.
+    const gone = call(client(), {
+      isFresh: () => false,
+      refresh: () => ({ name: "t2", until: start + life }),
+    });
+    await runtime.advance(100);
+    let reads = 0;
+    const unread = call(client(), {
+      read: () => (reads++ < 2 ? store.row : down()),
+      isFresh: () => false,
+      refresh: () => ({ name: "t3", until: start + life }),
+    });
+    await runtime.advance(100);
+    expect((gone.error as RefreshedNotWrittenError<Tokens>).value.name).toBe("t2");
+    expect([(gone.error as Error).cause, (unread.error as Error).cause]).toEqual([
+      undefined,
+      new Error("the store is down"),
+    ]);
+  });
+});
+
+describe("what is kept", () => {
+  /** Keeps an answer of this fence, as an earlier call would have. */
+  function keepIn(world: ReturnType<typeof newWorld>, fence: number, tokens: Tokens, indices = [0, 1, 2]) {
+    const text = `d${String(fence).padStart(16, "0")}ksealed ${JSON.stringify(tokens)}`;
+    world.at(indices, "SET", "kept", "n", text);
+  }
+
+  test("is written before it is refreshed, where it is not fresh any more", async () => {
+    const world = newWorld();
+    keepIn(world, 7, { name: "t0", until: start });
+    world.store.row = { name: "older", until: start };
+    const call = world.call(world.client(), world.sealed);
+    await world.runtime.advance(100);
+    expect([call.value?.name, world.server.used]).toEqual(["t1", ["t0"]]);
+    expect(world.store.writes.map(([name]) => name)).toEqual(["t0", "t1"]);
+    expect(world.store.writes[0]![1]).toBe(7);
+  });
+
+  test("is dropped where the store has a newer one, and never refreshed from", async () => {
+    const world = newWorld();
+    keepIn(world, 7, { name: "spent", until: start });
+    world.store.fence = 8;
+    const call = world.call(world.client(), world.sealed);
+    await world.runtime.advance(100);
+    expect([call.value?.name, world.server.used, world.kept()]).toEqual(["t1", ["t0"], ["x", "x", "x"]]);
+    // A late request of the one that had kept it changes nothing.
+    const late = `d${"7".padStart(16, "0")}kspent`;
+    expect(late < String(world.each("GET", "kept", "n")[0])).toBe(true);
+  });
+
+  test("is refreshed from by nobody while it cannot be written", async () => {
+    const world = newWorld();
+    keepIn(world, 7, { name: "t0", until: start });
+    world.store.fail = down;
+    const call = world.call(world.client(), world.sealed);
+    await world.runtime.advance(100);
+    expect([call.error, world.server.used]).toEqual([new Error("the store is down"), []]);
+  });
+
+  test("is the newest of all endpoints", async () => {
+    const world = newWorld();
+    keepIn(world, 7, { name: "old", until: start }, [0]);
+    keepIn(world, 9, { name: "t0", until: start }, [1]);
+    world.at([2], "SET", "kept", "n", `d${"8".padStart(16, "0")}x`);
+    const call = world.call(world.client(), world.sealed);
+    await world.runtime.advance(100);
+    expect([call.value?.name, world.store.writes[0]]).toEqual(["t1", ["t0", 9]]);
+  });
+
+  test("stops the call where it cannot be opened or read", async () => {
+    const world = newWorld();
+    keepIn(world, 7, { name: "t0", until: start });
+    const closed = world.call(world.client(), { ...world.sealed, open: down as never });
+    await world.runtime.advance(100);
+    expect(closed.error).toEqual(new Error("the store is down"));
+    world.at([0, 1], "SET", "kept", "n", "something else");
+    const garbage = world.call(world.client(), world.sealed);
+    await world.runtime.advance(100);
+    expect(garbage.error).toBeInstanceOf(QuorumError);
+    expect(world.server.used).toEqual([]);
+  });
+});
