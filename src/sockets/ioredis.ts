@@ -116,6 +116,7 @@ function addressOf({ options, startupNodes }: Client): string {
 
 function share(client: Client): Shared {
   const link = new Link(client, {
+    readyEvent: "ready",
     brokenEvent: "close",
     // While a connection closes, what is called would be queued.
     isReady: () => client.status === "ready" && client.stream?.writable !== false,

@@ -1,7 +1,11 @@
 import type { Expiry } from "../endpoints/deadline.ts";
+import { stopwatch, systemRuntime } from "../runtime.ts";
 
 // Whether a client is connected. A command is handed over only then: in a client's own queue it would stay when its caller
 // has long given up, and be executed after the next reconnect.
+
+/** For so many ms after a connection broke, commands wait for the next one: most are rollbacks and releases. */
+const patience = 1_000;
 
 /** The part of Node's EventEmitter that clients are watched by. */
 export interface Emitter {
@@ -17,6 +21,8 @@ export interface LinkState {
   isClosed(): boolean;
   /** Connects a client that is to be connected by its first command. */
   connect?(): void;
+  /** The event when it is connected. */
+  readonly readyEvent: string;
   /** The event after a connection broke, and after each attempt that failed. */
   readonly brokenEvent: string;
 }
@@ -32,21 +38,32 @@ export class Link {
   readonly #state: LinkState;
   readonly #waiting = new Set<Waiter>();
   readonly #inFlight = new Set<() => void>();
-  /** Connections that broke or failed since the last one stood. */
-  #failures = 1;
+  readonly #noteError: (error: unknown) => void;
+  /** Whether the last attempt to connect has failed. */
+  #hasFailed = false;
+  /** ms since the connection broke; undefined: it stands, or there was none yet. */
+  #brokenFor: (() => number) | undefined;
   #lastError: string | undefined;
 
   constructor(client: Emitter, state: LinkState) {
     this.#client = client;
     this.#state = state;
-    if (state.isReady()) this.#failures = 0;
-    client.on("ready", () => {
-      this.#failures = 0;
+    this.#noteError = (error) => {
+      const { code, message } = Object(error) as { code?: unknown; message?: unknown };
+      this.#lastError = String(code ?? message);
+    };
+    let wasReady = state.isReady();
+    client.on(state.readyEvent, () => {
+      wasReady = true;
+      this.#hasFailed = false;
+      this.#brokenFor = undefined;
       this.#lastError = undefined;
       for (const { resolve } of this.#waiting) resolve();
     });
     client.on(state.brokenEvent, () => {
-      this.#failures += 1;
+      if (wasReady) this.#brokenFor = stopwatch(systemRuntime);
+      else this.#hasFailed = true;
+      wasReady = false;
       for (const fail of this.#inFlight) fail();
       if (this.#isOffline) this.#fail();
     });
@@ -54,24 +71,21 @@ export class Link {
   }
 
   /**
-   * Waits until the client is connected; undefined: it is. Rejects when it is closed, when the next attempt to connect fails,
-   * and at once while the last one has failed: then this fails as a request to a server that is down does. A connection
-   * that has just broken may stand again in a moment.
+   * Waits until the client is connected; undefined: it is. Rejects when it is closed, and while attempts to connect fail, as a
+   * request to a server that is down does; but not in the first second after a connection broke.
    */
   whenReady(expiry: Expiry): Promise<void> | undefined {
     if (this.#state.isReady()) return undefined;
     this.#state.connect?.();
     if (this.#isOffline || expiry.aborted) return Promise.reject(this.#error());
     return new Promise((resolve, reject) => {
-      const noteError = (error: unknown) => {
-        const { code, message } = Object(error) as { code?: unknown; message?: unknown };
-        this.#lastError = String(code ?? message);
-      };
       // Where nobody else listens, the client prints its errors, or throws them: that must stay so.
-      if (this.#client.listenerCount("error") > 0) this.#client.on("error", noteError);
+      if (this.#waiting.size === 0 && this.#client.listenerCount("error") > 0) {
+        this.#client.on("error", this.#noteError);
+      }
       const end = (settle: () => void) => () => {
         this.#waiting.delete(waiter);
-        this.#client.off("error", noteError);
+        if (this.#waiting.size === 0) this.#client.off("error", this.#noteError);
         expiry.removeEventListener("abort", waiter.reject);
         settle();
       };
@@ -91,7 +105,8 @@ export class Link {
   }
 
   get #isOffline(): boolean {
-    return this.#failures > 1 || this.#state.isClosed();
+    if (this.#state.isClosed()) return true;
+    return this.#hasFailed && !(this.#brokenFor && this.#brokenFor() < patience);
   }
 
   #fail(): void {

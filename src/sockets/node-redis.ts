@@ -24,7 +24,8 @@ interface CommandOptions {
 /** A client, with what its types do not show. */
 interface Client extends Emitter {
   readonly isOpen: boolean;
-  readonly isReady: boolean;
+  /** A Cluster client of version 5 does not have it. */
+  readonly isReady?: boolean;
   readonly options?: { readonly socket?: { host?: string; port?: number; path?: string } };
   sendCommand(command: readonly string[], options: CommandOptions): Promise<unknown>;
   duplicate(options: object): Client;
@@ -123,9 +124,10 @@ function keyOf([name = "", ...rest]: readonly string[]): string | undefined {
 
 function share(client: Client, isCluster: boolean): Shared {
   const link = new Link(client, {
+    readyEvent: isCluster ? "connect" : "ready",
     brokenEvent: "reconnecting",
-    // A Cluster client connects to nodes as it needs them; each has a queue that the signal takes a command out of.
-    isReady: () => (isCluster ? client.isOpen : client.isReady),
+    // A Cluster client does not say which of its nodes are connected: the signal takes a command out of their queues.
+    isReady: () => client.isReady ?? client.isOpen,
     isClosed: () => !client.isOpen,
   });
   const subscriber = new Subscriber(({ onMessage, onEnd }) => {

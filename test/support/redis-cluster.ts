@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, createCluster } from "redis";
+import { slotOf } from "./cluster-slot.ts";
 import { freePort } from "./free-port.ts";
 import { type RawServer, startRawServer } from "./raw-server.ts";
 import { until } from "./until.ts";
@@ -14,6 +15,14 @@ const slots = 16_384;
 export interface RedisCluster {
   readonly url: string;
   readonly token: string;
+  /** The ports of its nodes. */
+  readonly ports: readonly number[];
+  /**
+   * Moves a key's slot to the next node, with all its keys, while it is used.
+   *
+   * @param during called while both nodes have a part of the slot. Default: nothing
+   */
+  moveSlotOf(key: string, during?: () => Promise<unknown>): Promise<void>;
   /** Every key of the cluster, with its slot and the port of its node. */
   keys(): Promise<{ key: string; slot: number; port: number }[]>;
   /** Executes a command on the node that has its key. */
@@ -36,6 +45,8 @@ export async function startRedisCluster(program: string): Promise<RedisCluster> 
     return {
       url: server.url,
       token: "cluster-token",
+      ports: nodes.map(({ port }) => port),
+      moveSlotOf: (key, during = () => Promise.resolve()) => moveSlot(nodes, slotOf(key), during),
       execute,
       get commands() {
         return server.requests.map(({ command }) => command);
@@ -120,6 +131,40 @@ async function formCluster(nodes: readonly Node[]): Promise<void> {
       return state.includes("cluster_state:ok") && state.includes("cluster_known_nodes:3");
     }, "the cluster to form");
   }
+}
+
+async function moveSlot(nodes: readonly Node[], slot: number, during: () => Promise<unknown>): Promise<void> {
+  const ids = await Promise.all(
+    nodes.map(({ client }) => client.sendCommand(["CLUSTER", "MYID"]).then(String)),
+  );
+  const owners = await Promise.all(nodes.map((node) => owns(node, slot)));
+  const from = owners.indexOf(true);
+  const to = (from + 1) % nodes.length;
+  const [source, target] = [nodes[from]!.client, nodes[to]!];
+  const setSlot = (client: NodeClient, ...how: string[]) =>
+    client.sendCommand(["CLUSTER", "SETSLOT", String(slot), ...how]);
+  await setSlot(target.client, "IMPORTING", ids[from]!);
+  await setSlot(source, "MIGRATING", ids[to]!);
+  await during();
+  for (;;) {
+    const keys = (await source.sendCommand(["CLUSTER", "GETKEYSINSLOT", String(slot), "100"])) as string[];
+    if (keys.length === 0) break;
+    const port = String(target.port);
+    await source.sendCommand(["MIGRATE", "127.0.0.1", port, "", "0", "5000", "KEYS", ...keys]);
+    await during();
+  }
+  await setSlot(target.client, "NODE", ids[to]!);
+  await setSlot(source, "NODE", ids[to]!);
+}
+
+/** Whether a node says that the slot is its own. */
+async function owns({ client }: Node, slot: number): Promise<boolean> {
+  const nodes = String(await client.sendCommand(["CLUSTER", "NODES"]));
+  const [, own = ""] = /myself,.* connected(.*)/.exec(nodes)!;
+  return own.split(" ").some((range) => {
+    const [first = Number.NaN, last = first] = range.split("-").map(Number);
+    return range !== "" && slot >= first && slot <= last;
+  });
 }
 
 /** Connects a client that follows redirections. */
