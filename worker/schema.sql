@@ -7,8 +7,8 @@
 -- All times are ms since 1970. All fences are fencing tokens of the lock on the entity: positive integers that strictly
 -- increase with every acquisition, independent of holders and clocks.
 
--- The inbox of redlock-edge/inbox: `d1Schema` is these three statements, and a test compares them. A row for each
--- delivery whose effect is committed, and the highest fence that has written to each entity.
+-- The inbox of redlock-edge/inbox: `d1Schema` is these five statements, and a test compares them. A row for each
+-- delivery that is done, the highest fence that has written to each entity, and its highest version, unused here.
 --
 -- Both rows are written in the same batch (one transaction) as the effect. So a delivery has its effect once, whatever
 -- becomes of the Worker or of Redis: a second insertion of its key undoes the whole batch. And a holder that was paused
@@ -25,6 +25,14 @@ CREATE TABLE IF NOT EXISTS redlock_fences (
 ) STRICT;
 
 CREATE INDEX IF NOT EXISTS redlock_fences_at ON redlock_fences (at);
+
+CREATE TABLE IF NOT EXISTS redlock_versions (
+  entity TEXT NOT NULL PRIMARY KEY,
+  version INTEGER NOT NULL,
+  at INTEGER NOT NULL DEFAULT (unixepoch() * 1000)
+) STRICT;
+
+CREATE INDEX IF NOT EXISTS redlock_versions_at ON redlock_versions (at);
 
 -- What the webhooks are about, e.g. `github:octo/demo#42`, as the newest lock holder wrote it.
 --

@@ -1,13 +1,16 @@
 import { wrongType } from "../check.ts";
+import { type Mark, raiseOrFail } from "./dialects.ts";
 import {
   checkPrune,
   type InboxEntry,
   type InboxOutcome,
   type InboxRow,
+  type Marked,
   type PruneOptions,
   rowOf,
   StaleFenceError,
 } from "./entry.ts";
+import { pruneOfSqlite } from "./prune.ts";
 
 /** A prepared statement of D1 with its values. */
 export interface D1Statement {
@@ -26,35 +29,10 @@ export interface D1<Statement extends D1Statement, Result> {
   batch(statements: Statement[]): Promise<Result[]>;
 }
 
-/**
- * The tables in D1 (SQLite). Every statement can be repeated. `at` is in ms since 1970, by the database's clock.
- *
- * `redlock_inbox` has a row for each delivery whose effect is committed, `redlock_fences` the highest fence that has
- * written to each entity.
- */
-export const d1Schema = `CREATE TABLE IF NOT EXISTS redlock_inbox (
-  key TEXT NOT NULL PRIMARY KEY,
-  at INTEGER NOT NULL DEFAULT (unixepoch() * 1000)
-) STRICT;
+const insertKey = "INSERT INTO redlock_inbox (key) VALUES (?)";
 
-CREATE TABLE IF NOT EXISTS redlock_fences (
-  entity TEXT NOT NULL PRIMARY KEY,
-  fence INTEGER NOT NULL,
-  at INTEGER NOT NULL DEFAULT (unixepoch() * 1000)
-) STRICT;
-
-CREATE INDEX IF NOT EXISTS redlock_fences_at ON redlock_fences (at);
-`;
-
-const insertKey = "INSERT INTO redlock_inbox (key) VALUES (?1)";
-
-// A lower fence makes it null, which the column refuses, and that undoes the batch. As text, because D1 takes no bigint.
-const raiseFence = `INSERT INTO redlock_fences (entity, fence) VALUES (?1, CAST(?2 AS INTEGER))
-  ON CONFLICT (entity) DO UPDATE SET
-    fence = CASE WHEN excluded.fence >= redlock_fences.fence THEN excluded.fence END, at = excluded.at`;
-
-const findEntry = `SELECT EXISTS (SELECT 1 FROM redlock_inbox WHERE key = ?1) AS repeated,
-  EXISTS (SELECT 1 FROM redlock_fences WHERE entity = ?2 AND fence > CAST(?3 AS INTEGER)) AS stale`;
+const isHigher = (mark: Mark) =>
+  `EXISTS (SELECT 1 FROM redlock_${mark}s WHERE entity = ? AND ${mark} > CAST(? AS INTEGER))`;
 
 /**
  * Commits an effect in D1 together with its delivery's key, in one batch: both or neither, and once per key. The table
@@ -81,10 +59,20 @@ export async function onceInD1<Statement extends D1Statement, Result>(
   const row = rowOf(entry);
   checkDatabase(db);
   checkStatements(effect);
-  const { key, fenced } = row;
+  return enter(db, row, effect);
+}
+
+async function enter<Statement extends D1Statement, Result>(
+  db: D1<Statement, Result>,
+  row: InboxRow,
+  effect: readonly Statement[],
+): Promise<InboxOutcome<Result[]>> {
   const own = [
-    db.prepare(insertKey).bind(key),
-    ...(fenced ? [db.prepare(raiseFence).bind(fenced.entity, `${fenced.fence}`)] : []),
+    db.prepare(insertKey).bind(row.key),
+    ...marksOf(row).map(([mark, { entity, number }]) =>
+      // As text, because D1 takes no bigint.
+      db.prepare(raiseOrFail(mark)).bind(entity, `${number}`),
+    ),
   ];
   try {
     const results = await db.batch([...own, ...effect]);
@@ -95,9 +83,20 @@ export async function onceInD1<Statement extends D1Statement, Result>(
       throwIfMissing(cause);
     });
     if (found?.repeated) return { first: false };
-    if (found?.stale && fenced) throw new StaleFenceError(fenced.entity, fenced.fence);
-    throw error;
+    if (found?.fence && row.fence) throw new StaleFenceError(row.fence.entity, row.fence.number);
+    if (!found?.version) throw error;
+    // Stale it remains: now the key alone.
+    const { first } = await enter(db, { ...row, version: undefined }, []);
+    return first ? { first: false, stale: true } : { first };
   }
+}
+
+/** What an entry raises, in this order. */
+function marksOf({ fence, version }: InboxRow): [Mark, Marked][] {
+  return [...(fence ? [["fence", fence]] : []), ...(version ? [["version", version]] : [])] as [
+    Mark,
+    Marked,
+  ][];
 }
 
 function checkDatabase(db: unknown): void {
@@ -120,12 +119,19 @@ function throwIfMissing(cause: unknown): void {
   throw new Error("the tables of the inbox are not in this database: apply d1Schema", { cause });
 }
 
+/** Which statement of its own has failed. */
 async function find<Statement extends D1Statement, Result>(
   db: D1<Statement, Result>,
-  { key, fenced }: InboxRow,
-): Promise<{ readonly repeated: number; readonly stale: number }> {
-  const found = db.prepare(findEntry).bind(key, fenced?.entity ?? null, fenced ? `${fenced.fence}` : null);
-  return (await found.first()) as { repeated: number; stale: number };
+  row: InboxRow,
+): Promise<Partial<Record<"repeated" | Mark, number>>> {
+  const marks = marksOf(row);
+  const columns = marks.map(([mark]) => `, ${isHigher(mark)} AS ${mark}`).join("");
+  const values = marks.flatMap(([, { entity, number }]) => [entity, `${number}`]);
+  const sql = `SELECT EXISTS (SELECT 1 FROM redlock_inbox WHERE key = ?) AS repeated${columns}`;
+  return (await db
+    .prepare(sql)
+    .bind(row.key, ...values)
+    .first()) as Record<string, number>;
 }
 
 /**
@@ -142,18 +148,7 @@ export async function pruneD1<Statement extends D1Statement, Result>(
 ): Promise<void> {
   const { olderThan, limit } = checkPrune("pruneD1", options);
   checkDatabase(db);
-  const statements = [
-    // The order of the rows is that of time: no index is needed, which would cost a written row for each delivery.
-    db
-      .prepare(`DELETE FROM redlock_inbox WHERE rowid IN (
-        SELECT number FROM (SELECT rowid AS number, at FROM redlock_inbox ORDER BY rowid LIMIT ?2)
-        WHERE at < unixepoch() * 1000 - ?1)`)
-      .bind(olderThan, limit),
-    db
-      .prepare(`DELETE FROM redlock_fences WHERE entity IN (
-        SELECT entity FROM redlock_fences WHERE at < unixepoch() * 1000 - ?1 ORDER BY at LIMIT ?2)`)
-      .bind(olderThan, limit),
-  ];
+  const statements = pruneOfSqlite(olderThan, limit).map(([sql, params]) => db.prepare(sql).bind(...params));
   try {
     await db.batch(statements);
   } catch (error) {

@@ -16,18 +16,36 @@ export interface InboxEntry {
    * characters when written as JSON.
    */
   readonly key: string | readonly string[];
-  /** What the effect writes to; only together with `fence`. At most 800 characters, none of them NUL. */
+  /**
+   * What the effect writes to; only together with `fence`, `version` or both. At most 800 characters, none of them NUL,
+   * which Postgres cannot store.
+   */
   readonly entity?: string | undefined;
   /** The fence of the lock on the entity: a positive integer below 2^63, a number only up to 2^53 - 1. */
   readonly fence?: number | bigint | undefined;
+  /**
+   * The sender's number or time of the state that the effect writes, in the same unit for all deliveries of the entity: an
+   * integer from 0 to below 2^63, a number only up to 2^53 - 1; of a `Date`, the ms since 1970. The effect of one that is
+   * lower than what stands for the entity is left out; an equal one has its effect, because events of the same second
+   * may differ.
+   */
+  readonly version?: number | bigint | { getTime(): number } | undefined;
+}
+
+/** An entry without an effect of its own. */
+export interface NotFirst {
+  readonly first: false;
+  /**
+   * True: a newer version of the entity is there, so this one has no effect, and its key is entered: the sender can stop.
+   * Without it: the table had the key, which some attempt has committed before.
+   */
+  readonly stale?: true;
 }
 
 /** What has become of an entry. */
 export type InboxOutcome<Result> =
   /** The effect was committed, in the same transaction as its key. */
-  | { readonly first: true; readonly result: Result }
-  /** The table has the key: the effect was committed before, by whichever attempt, and has not been repeated. */
-  | { readonly first: false };
+  { readonly first: true; readonly result: Result } | NotFirst;
 
 /** A holder of the lock with a newer fence has written to the entity: nothing of this effect was written. */
 export class StaleFenceError extends RedlockError {
@@ -65,7 +83,7 @@ export class TransactionEndedError extends RedlockError {
   }
 }
 
-/** Which rows `pruneD1` and `prunePostgres` delete. */
+/** Which rows `pruneD1`, `prunePostgres` and `pruneInbox` delete. */
 export interface PruneOptions {
   /**
    * In ms: longer than the sender retries, because a later delivery of a deleted key has its effect again; and longer than
@@ -77,7 +95,10 @@ export interface PruneOptions {
 }
 
 /** @throws TypeError | RangeError naming the option that is wrong */
-export function checkPrune(caller: string, options: PruneOptions): Required<PruneOptions> {
+export function checkPrune(
+  caller: string,
+  options: PruneOptions,
+): { readonly olderThan: number; readonly limit: number } {
   checkNames(caller, checkOptions(options, "olderThan"), { olderThan: 1, limit: 1 });
   const { olderThan, limit = 1_000 } = options;
   return {
@@ -106,13 +127,20 @@ export function deliveryKey(
   throw new TypeError("a delivery's provider, owner, scope and id must be texts, none of them empty");
 }
 
+/** An entity's fence or version. */
+export interface Marked {
+  readonly entity: string;
+  readonly number: bigint;
+}
+
 /** An entry as it is stored. */
 export interface InboxRow {
   readonly key: string;
-  readonly fenced: { readonly entity: string; readonly fence: bigint } | undefined;
+  readonly fence: Marked | undefined;
+  readonly version: Marked | undefined;
 }
 
-const names: Readonly<Record<keyof InboxEntry, 1>> = { key: 1, entity: 1, fence: 1 };
+const names: Readonly<Record<keyof InboxEntry, 1>> = { key: 1, entity: 1, fence: 1, version: 1 };
 
 /** Most characters of a stored text. In UTF-8 they are less than the 2 704 bytes of an entry of Postgres' index. */
 const most = 800;
@@ -125,20 +153,30 @@ const most = 800;
  */
 export function rowOf(entry: InboxEntry): InboxRow {
   checkNames("the entry", entry, names);
-  const { key, entity, fence } = entry;
+  const { key, entity, fence, version } = entry;
   const parts: readonly unknown[] = Array.isArray(key) ? key : [key];
   if (parts.length === 0 || !parts.every(isPart)) {
     throw wrongType("key", key, "a text, or an array of texts, none of them empty");
   }
-  if ((entity === undefined) !== (fence === undefined)) {
-    throw new TypeError("entity and fence need each other: the fence of the lock on the entity");
+  if ((entity === undefined) !== (fence === undefined && version === undefined)) {
+    throw new TypeError(
+      "an entity needs a fence or a version, and they need it: entity and fence, entity and version, or all three",
+    );
   }
+  const marked = <Value>(value: Value | undefined, check: (value: Value) => bigint): Marked | undefined =>
+    entity === undefined || value === undefined
+      ? undefined
+      : { entity: checkEntity(entity), number: check(value) };
   return {
     key: checkText("key", JSON.stringify(parts), most),
-    fenced:
-      entity === undefined || fence === undefined
-        ? undefined
-        : { entity: checkEntity(entity), fence: checkFence(fence) },
+    fence: marked(fence, (value) => checkCount("fence", value, 1n)),
+    version: marked(version, (value) =>
+      checkCount(
+        "version",
+        typeof Object(value).getTime === "function" ? Object(value).getTime() : value,
+        0n,
+      ),
+    ),
   };
 }
 
@@ -152,11 +190,14 @@ function checkEntity(entity: string): string {
   throw new RangeError("entity has a NUL character in it, which Postgres cannot store");
 }
 
-function checkFence(fence: number | bigint): bigint {
-  // A number beyond 2^53 may have been rounded to the fence of another holder.
-  const exact = typeof fence === "bigint" || Number.isSafeInteger(fence) ? BigInt(fence) : 0n;
-  if (exact < 1n || exact >= 2n ** 63n) {
-    throw new RangeError(`fence must be a positive integer, below 2^53 or a bigint below 2^63, got ${fence}`);
+function checkCount(name: string, value: unknown, least: bigint): bigint {
+  // A number beyond 2^53 may have been rounded to another one.
+  const isExact = typeof value === "bigint" || Number.isSafeInteger(value);
+  const exact = isExact ? BigInt(value as number | bigint) : -1n;
+  if (exact < least || exact >= 2n ** 63n) {
+    throw new RangeError(
+      `${name} must be an integer of at least ${least}, below 2^53 or a bigint below 2^63, got ${value}`,
+    );
   }
   return exact;
 }

@@ -1,4 +1,6 @@
 import { checkType, wrongType } from "../check.ts";
+import { postgres } from "./dialects.ts";
+import { enter, runStep } from "./enter.ts";
 import {
   checkPrune,
   type InboxEntry,
@@ -6,9 +8,9 @@ import {
   type InboxRow,
   type PruneOptions,
   rowOf,
-  StaleFenceError,
   TransactionEndedError,
 } from "./entry.ts";
+import { pruneOfPostgres } from "./prune.ts";
 
 /** One connection, as `pg` and clients with the same interface have it. */
 export interface SqlClient {
@@ -33,37 +35,6 @@ export interface SqlPool<Client extends SqlClient = SqlClient> {
   /** A connection that nothing else uses until it is released. */
   connect(): Promise<Client>;
 }
-
-/**
- * The tables in Postgres. Every statement can be repeated.
- *
- * `redlock_inbox` has a row for each delivery whose effect is committed, `redlock_fences` the highest fence that has
- * written to each entity.
- */
-export const postgresSchema = `CREATE TABLE IF NOT EXISTS redlock_inbox (
-  key text PRIMARY KEY,
-  at timestamptz NOT NULL DEFAULT now()
-);
-
-CREATE INDEX IF NOT EXISTS redlock_inbox_at ON redlock_inbox (at);
-
-CREATE TABLE IF NOT EXISTS redlock_fences (
-  entity text PRIMARY KEY,
-  fence bigint NOT NULL,
-  at timestamptz NOT NULL DEFAULT now()
-);
-
-CREATE INDEX IF NOT EXISTS redlock_fences_at ON redlock_fences (at);
-`;
-
-// Waits for the end of a concurrent transaction that has inserted the key.
-const insertKey = `INSERT INTO redlock_inbox (key) VALUES ($1) ON CONFLICT DO NOTHING
-  RETURNING txid_current()::text AS transaction`;
-
-const raiseFence = `INSERT INTO redlock_fences (entity, fence) VALUES ($1, $2::bigint)
-  ON CONFLICT (entity) DO UPDATE SET fence = excluded.fence, at = excluded.at
-  WHERE redlock_fences.fence <= excluded.fence
-  RETURNING entity`;
 
 // Nothing is found in another transaction, and where none is open, in that of this statement. It fails where a statement of
 // the effect has failed.
@@ -141,51 +112,40 @@ interface Running {
 
 async function transact<Client extends SqlClient, Result>(
   client: Client,
-  { key, fenced }: InboxRow,
+  row: InboxRow,
   effect: (client: Client) => Promise<Result> | Result,
   running: Running,
 ): Promise<InboxOutcome<Result>> {
   await client.query("BEGIN");
-  const inserted = await queryTables(client, insertKey, [key]);
-  if (inserted.length === 0) {
+  const entered = await enter((sql, params) => client.query(sql, params), row, postgres);
+  if (entered.as === "repeated") {
     await client.query("ROLLBACK");
     return { first: false };
   }
-  if (fenced) {
-    const { entity, fence } = fenced;
-    const raised = await queryTables(client, raiseFence, [entity, `${fence}`]);
-    if (raised.length === 0) throw new StaleFenceError(entity, fence);
+  if (entered.as === "stale") {
+    await commit(client);
+    return { first: false, stale: true };
   }
-  const transaction = onlyValue(inserted);
+  const transaction = onlyValue(entered.row);
   running.transaction = transaction;
   const result = await effect(client);
-  const found = await client.query(findOwn, [key, transaction]).catch((cause: unknown) => {
+  const found = await client.query(findOwn, [row.key, transaction]).catch((cause: unknown) => {
     throw codeOf(cause) === "25P02" ? statementFailed(cause) : cause;
   });
   if (found.rows.length === 0) throw notOurs;
   running.transaction = undefined;
+  await commit(client);
+  return { first: true, result };
+}
+
+async function commit(client: SqlClient): Promise<void> {
   // It is answered with ROLLBACK, and without an error, where a statement that nobody waited for has failed meanwhile.
   const { command } = await client.query("COMMIT");
   if (command === "ROLLBACK") throw statementFailed();
-  return { first: true, result };
 }
 
 function statementFailed(cause?: unknown): Error {
   return new Error("a statement of the effect failed: Postgres has rolled it back", { cause });
-}
-
-/** Runs a statement on the tables of this module. */
-async function queryTables(
-  client: Pick<SqlClient, "query">,
-  sql: string,
-  values: unknown[],
-): Promise<readonly unknown[]> {
-  try {
-    return (await client.query(sql, values)).rows;
-  } catch (cause) {
-    if (codeOf(cause) !== "42P01") throw cause;
-    throw new Error("the tables of the inbox are not in this database: apply postgresSchema", { cause });
-  }
 }
 
 /** Postgres' code of an error. */
@@ -193,16 +153,20 @@ function codeOf(error: unknown): unknown {
   return Object(error).code;
 }
 
-/** The only value of the only row, which some clients return as an array. */
-function onlyValue([row]: readonly unknown[]): unknown {
+/** The only value of a row, which some clients return as an array. */
+function onlyValue(row: unknown): unknown {
   return Object.values(Object(row))[0];
+}
+
+async function statusOf(client: SqlClient, transaction: unknown): Promise<unknown> {
+  return onlyValue((await client.query(findStatus, [transaction])).rows[0]);
 }
 
 /** Whether the transaction was committed; undefined where nobody knows, or no effect has begun in it. */
 async function isCommitted(client: SqlClient, { transaction }: Running): Promise<boolean | undefined> {
   if (transaction === undefined) return undefined;
   try {
-    const status = onlyValue((await client.query(findStatus, [transaction])).rows);
+    const status = await statusOf(client, transaction);
     return status === "committed" || (status === "aborted" ? false : undefined);
   } catch {
     return undefined;
@@ -231,15 +195,7 @@ async function rollBack(client: SqlClient): Promise<boolean> {
 export async function prunePostgres(client: Pick<SqlClient, "query">, options: PruneOptions): Promise<void> {
   const { olderThan, limit } = checkPrune("prunePostgres", options);
   if (typeof client?.query !== "function") throw wrongType("client", client, "a connection or a pool");
-  for (const [table, name] of [
-    ["redlock_inbox", "key"],
-    ["redlock_fences", "entity"],
-  ]) {
-    await queryTables(
-      client,
-      `DELETE FROM ${table} WHERE ${name} IN (SELECT ${name} FROM ${table}
-        WHERE at < now() - $1::float8 * interval '1 millisecond' ORDER BY at LIMIT $2::int)`,
-      [olderThan, limit],
-    );
+  for (const step of pruneOfPostgres(olderThan, limit)) {
+    await runStep((sql, params) => client.query(sql, params), step, postgres);
   }
 }

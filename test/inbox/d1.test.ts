@@ -5,6 +5,7 @@ import { databaseWorker } from "../../scripts/local-database.mjs";
 import { d1Schema, type InboxEntry, onceInD1, pruneD1 } from "../../src/inbox/index.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { fencesContract } from "./fences-contract.ts";
+import { versionsContract } from "./versions-contract.ts";
 
 // On D1 in workerd. The effect of these tests is a row in `effects`, which two effects of a delivery would double.
 
@@ -25,7 +26,7 @@ describe("the inbox in D1", () => {
   });
   afterAll(() => worker.dispose());
   beforeEach(async () => {
-    const names = ["redlock_inbox", "redlock_fences", "effects", "invoices", "inbox"];
+    const names = ["redlock_inbox", "redlock_fences", "redlock_versions", "effects", "invoices", "inbox"];
     await db.batch(names.map((name) => db.prepare(`DELETE FROM ${name}`)));
   });
 
@@ -33,8 +34,8 @@ describe("the inbox in D1", () => {
     db
       .prepare("INSERT INTO effects (key, what) VALUES (?1, ?2) RETURNING what")
       .bind([key].flat().join(), what);
-  const once = (key: InboxEntry["key"], fence?: Pick<InboxEntry, "entity" | "fence">, what = "paid") =>
-    onceInD1(db, { key, ...fence }, [pay(key, what)]);
+  const once = (key: InboxEntry["key"], entry?: Omit<InboxEntry, "key">, what = "paid") =>
+    onceInD1(db, { key, ...entry }, [pay(key, what)]);
   const rows = async (sql: string) => (await db.prepare(sql).all()).results;
   const effects = async () => (await rows("SELECT key FROM effects ORDER BY key")).map(({ key }) => key);
   const keys = async () => (await rows("SELECT key FROM redlock_inbox ORDER BY key")).map(({ key }) => key);
@@ -116,11 +117,16 @@ describe("the inbox in D1", () => {
     expect(await keys()).toEqual([]);
   });
 
-  fencesContract({
+  const contract = {
     once,
-    fail: (key, fence) => onceInD1(db, { key, ...fence }, [db.prepare("INSERT INTO effects (n) VALUES (1)")]),
+    fail: (key: string, entry: Omit<InboxEntry, "key">) =>
+      onceInD1(db, { key, ...entry }, [db.prepare("INSERT INTO effects (n) VALUES (1)")]),
     effects,
     written: async () => (await rows("SELECT what FROM effects ORDER BY n")).map(({ what }) => Number(what)),
+  };
+  versionsContract(contract);
+  fencesContract({
+    ...contract,
     async stored(entity) {
       const { results } = await db
         .prepare("SELECT fence FROM redlock_fences WHERE entity = ?1")

@@ -53,7 +53,7 @@ export function fencesContract({ once, fail, effects, written, stored }: FencedI
     test("a failed effect does not raise it, and its error is its own", async () => {
       await once("a", { entity, fence: 5 });
       await expect(fail("b", { entity, fence: 9 })).rejects.toThrow(
-        /NOT NULL constraint|not-null constraint/,
+        /NOT NULL constraint|not-null constraint|cannot be null/,
       );
       expect((await once("b", { entity, fence: 6 })).first).toBe(true);
     });

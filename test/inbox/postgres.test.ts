@@ -13,6 +13,7 @@ import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
 import { fencesContract } from "./fences-contract.ts";
+import { versionsContract } from "./versions-contract.ts";
 
 // On a real PostgreSQL. The effect of these tests is a row in `effects`, which two effects of a delivery would double.
 
@@ -42,11 +43,13 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     await server.close();
   });
   beforeEach(() =>
-    pool.query("TRUNCATE redlock_inbox, redlock_fences, effects, invoices, inbox").then(() => undefined),
+    pool
+      .query("TRUNCATE redlock_inbox, redlock_fences, redlock_versions, effects, invoices, inbox")
+      .then(() => undefined),
   );
 
-  const once = (key: InboxEntry["key"], fence?: Pick<InboxEntry, "entity" | "fence">, what = "paid") =>
-    onceInPostgres(pool, { key, ...fence }, async (client: pg.PoolClient) => {
+  const once = (key: InboxEntry["key"], entry?: Omit<InboxEntry, "key">, what = "paid") =>
+    onceInPostgres(pool, { key, ...entry }, async (client: pg.PoolClient) => {
       await client.query("INSERT INTO effects VALUES ($1, $2)", [[key].flat().join(), what]);
       return what;
     });
@@ -215,14 +218,18 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     });
   });
 
-  fencesContract({
+  const contract = {
     once,
-    fail: (key, fence) =>
-      onceInPostgres(pool, { key, ...fence }, (client) =>
+    fail: (key: string, entry: Omit<InboxEntry, "key">) =>
+      onceInPostgres(pool, { key, ...entry }, (client) =>
         client.query("INSERT INTO effects VALUES (NULL, 'x')"),
       ),
     effects,
     written: async () => (await rows("SELECT what FROM effects ORDER BY n")).map(({ what }) => Number(what)),
+  };
+  versionsContract(contract);
+  fencesContract({
+    ...contract,
     stored: async (entity) =>
       Number((await rows("SELECT fence FROM redlock_fences WHERE entity = $1", [entity]))[0].fence),
   });
@@ -426,6 +433,20 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
       [{ key: "a", entity: "e", fence: 1.5 }, /^RangeError: fence/],
       [{ key: "a", entity: "e", fence: 2 ** 53 }, /^RangeError: fence/],
       [{ key: "a", entity: "e", fence: 2n ** 63n }, /^RangeError: fence/],
+      [{ key: "a", version: 1 }, /^TypeError: .*entity and version/],
+      ...[
+        -1,
+        1.5,
+        Number.NaN,
+        2 ** 53,
+        2n ** 63n,
+        -1n,
+        new Date(Number.NaN),
+        new Date(-1),
+        "5",
+        null,
+        {},
+      ].map((version) => [{ key: "a", entity: "e", version }, /^RangeError: version/]),
     ] as [InboxEntry, RegExp][]) {
       const { error } = await outcomeOf(onceInPostgres(none, entry, () => 1));
       expect(String(error)).toMatch(message);
@@ -454,7 +475,7 @@ test("types: the client of the pool, and the result of the effect", () => {
       return 7;
     });
     expectTypeOf(outcome).toEqualTypeOf<
-      { readonly first: true; readonly result: number } | { readonly first: false }
+      { readonly first: true; readonly result: number } | { readonly first: false; readonly stale?: true }
     >();
     // @ts-expect-error only the first call has a result
     outcome.result;

@@ -1,0 +1,85 @@
+import { wrongType } from "../check.ts";
+import type { Dialect, Step } from "./dialects.ts";
+import { type InboxRow, StaleFenceError } from "./entry.ts";
+
+/**
+ * Runs one statement in the open transaction. Resolves with its rows: an array, `{ rows }`, or `[rows, fields]` as mysql2
+ * returns them. The values stand in the statement once each, in their order.
+ */
+export type Execute = (sql: string, params: string[]) => unknown;
+
+/** What has become of an entry in its transaction, and the row that the insertion of its key returned. */
+export interface Entered {
+  readonly as: "first" | "repeated" | "stale";
+  readonly row?: unknown;
+}
+
+/**
+ * Enters a delivery in the open transaction: its key, then its fence, then its version. A duplicate has written nothing,
+ * and a stale one only its key and fence.
+ *
+ * @throws {StaleFenceError} nothing is written, even if the transaction is committed
+ */
+export async function enter(
+  execute: Execute,
+  { key, fence, version }: InboxRow,
+  dialect: Dialect,
+): Promise<Entered> {
+  const lastRow = async (steps: readonly Step[]) => {
+    let result: unknown;
+    for (const step of steps) result = await runStep(execute, step, dialect);
+    return firstRow(result);
+  };
+  const row = await lastRow(dialect.insertKey(key));
+  if (row === undefined) return { as: "repeated" };
+  if (fence && (await lastRow(dialect.raise("fence", fence.entity, fence.number))) === undefined) {
+    // The caller may catch the error and commit.
+    await runStep(execute, dialect.deleteKey(key), dialect);
+    throw new StaleFenceError(fence.entity, fence.number);
+  }
+  if (version && (await lastRow(dialect.raise("version", version.entity, version.number))) === undefined) {
+    return { as: "stale" };
+  }
+  return { as: "first", row };
+}
+
+/**
+ * Runs a statement on the tables of this module.
+ *
+ * @throws Error that says what to do, where the database refuses the statement as such; else what `execute` throws
+ */
+export async function runStep(execute: Execute, [sql, params]: Step, { schema }: Dialect): Promise<unknown> {
+  try {
+    return await execute(sql, [...params]);
+  } catch (cause) {
+    const { code, errno, message } = innermost(cause);
+    if (code === "42P01" || errno === 1146 || /no such table: redlock_\w+$/.test(`${message}`)) {
+      throw new Error(`the tables of the inbox are not in this database: apply ${schema}`, { cause });
+    }
+    if (code === "25P01") {
+      const what = "execute must run its statements in an open transaction: use the transaction's own method";
+      throw new Error(`${what}, not that of the client or pool`, { cause });
+    }
+    if (code === "42601" || errno === 1064 || /: syntax error$/.test(`${message}`)) {
+      const what = "the database does not know the statement: is the option dialect the right one?";
+      throw new Error(`${what} It is for ${schema}`, { cause });
+    }
+    throw cause;
+  }
+}
+
+/** The error of the driver: some libraries wrap it. */
+function innermost(error: unknown): { code?: unknown; errno?: unknown; message?: unknown } {
+  let inner = Object(error);
+  for (let depth = 0; depth < 5 && inner.cause instanceof Error; depth += 1) inner = inner.cause;
+  return inner;
+}
+
+/** The first of the rows that `execute` has returned. */
+function firstRow(result: unknown): unknown {
+  // Of mysql2, the first element is the rows; a client that returns rows as arrays never returns an empty one.
+  if (Array.isArray(result)) return Array.isArray(result[0]) ? result[0][0] : result[0];
+  const { rows } = Object(result);
+  if (Array.isArray(rows)) return rows[0];
+  throw wrongType("what execute resolves with", result, "rows: an array, { rows } or [rows, fields]");
+}
