@@ -135,7 +135,10 @@ async function transact<Client extends SqlClient, Result>(
   if (found.rows.length === 0) throw notOurs;
   running.transaction = undefined;
   await commit(client);
-  return { first: true, result };
+  // COMMIT also succeeds where a statement that nobody waited for has ended the transaction just before it.
+  if ((await statusOf(client, transaction)) === "committed") return { first: true, result };
+  running.transaction = transaction;
+  throw notOurs;
 }
 
 async function commit(client: SqlClient): Promise<void> {

@@ -196,6 +196,20 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
       expect(left).toEqual([true, true, []]);
     });
 
+    test("late, because nobody waits for it", async () => {
+      for (const end of ["ROLLBACK", "ROLLBACK; BEGIN"]) {
+        const outcome = await outcomeOf(
+          onceInPostgres({ connect: async () => wrap(await pool.connect()) }, { key: "a" }, (client) => {
+            // Comes between the check and COMMIT.
+            void client.query("SELECT 1").then(() => client.query(end));
+          }),
+        );
+        expect(outcome.error).toBeInstanceOf(TransactionEndedError);
+        expect(outcome.error).toMatchObject({ committed: false });
+      }
+      expect((await once("a")).first).toBe(true);
+    });
+
     test("PREPARE TRANSACTION: nobody knows yet", async () => {
       const { error } = await run("a", write("a"), "PREPARE TRANSACTION 'p'");
       expect(error).toBeInstanceOf(TransactionEndedError);
