@@ -30,6 +30,7 @@ const rows = [
   ["`signatureProvider` alone", { webhooks: ["signatureProvider"] }],
   ["`onceInD1` alone", { inbox: ["onceInD1", "deliveryKey"] }],
   ["`onceInPostgres` alone", { inbox: ["onceInPostgres", "deliveryKey"] }],
+  ["`onceInTransaction` alone", { inbox: ["onceInTransaction", "deliveryKey"] }],
   ["`Semaphore`, over `Redlock`", sync("Semaphore"), core],
   ["`ReadWriteLock`, over `Redlock`", sync("ReadWriteLock"), core],
   ["`ReentrantLock`, over `Redlock`", sync("ReentrantLock"), core],

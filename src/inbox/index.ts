@@ -1,5 +1,6 @@
 /** @module redlock-edge/inbox */
 export { type D1, type D1Statement, onceInD1, pruneD1 } from "./d1.ts";
+export type { Execute } from "./enter.ts";
 export {
   deliveryKey,
   type InboxEntry,
@@ -10,4 +11,5 @@ export {
   TransactionEndedError,
 } from "./entry.ts";
 export { onceInPostgres, prunePostgres, type SqlClient, type SqlPool } from "./postgres.ts";
-export { d1Schema, postgresSchema } from "./schemas.ts";
+export { d1Schema, mysqlSchema, postgresSchema } from "./schemas.ts";
+export { type DialectOptions, onceInTransaction, pruneInbox } from "./transaction.ts";

@@ -70,6 +70,23 @@ export const calls = {
       await client.end();
     }
   },
+  "docs/once.md setBalance": async (setBalance, env) => {
+    if (env.PGPORT === undefined) return;
+    const { postgresSchema } = await inbox();
+    const client = new pg.Client();
+    await client.connect();
+    try {
+      await client.query(`${postgresSchema} CREATE TABLE accounts (id text, balance integer)`);
+      await client.query("INSERT INTO accounts VALUES ('a', 0)");
+      const [older, newer] = [new Date(1_000), new Date(2_000)];
+      assert.equal(await setBalance("1", "a", 7, newer), true);
+      assert.equal(await setBalance("1", "a", 7, newer), false);
+      assert.equal(await setBalance("0", "a", 5, older), false);
+      assert.deepEqual((await client.query("SELECT balance FROM accounts")).rows, [{ balance: 7 }]);
+    } finally {
+      await client.end();
+    }
+  },
   "docs/idempotency.md accessToken": async (accessToken) => {
     const tokens = await Promise.all(["acme", "acme", "other"].map((account) => accessToken(account)));
     assert.equal(tokens[0].token, tokens[1].token);

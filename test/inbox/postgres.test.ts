@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test }
 import {
   type InboxEntry,
   onceInPostgres,
+  onceInTransaction,
   postgresSchema,
   prunePostgres,
   type SqlClient,
@@ -13,6 +14,8 @@ import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
 import { fencesContract } from "./fences-contract.ts";
+import { libraries } from "./libraries.ts";
+import { transactionsContract } from "./transactions-contract.ts";
 import { versionsContract } from "./versions-contract.ts";
 
 // On a real PostgreSQL. The effect of these tests is a row in `effects`, which two effects of a delivery would double.
@@ -35,6 +38,7 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     // It may be applied again.
     await pool.query(postgresSchema);
     await pool.query(`CREATE TABLE effects (key text NOT NULL, what text NOT NULL, n serial);
+      CREATE TABLE done (id text NOT NULL, what text NOT NULL, n serial);
       CREATE TABLE invoices (number text PRIMARY KEY);
       CREATE TABLE inbox (key text PRIMARY KEY)`);
   });
@@ -247,6 +251,41 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     stored: async (entity) =>
       Number((await rows("SELECT fence FROM redlock_fences WHERE entity = $1", [entity]))[0].fence),
   });
+
+  transactionsContract({
+    dialect: "postgres",
+    url: () => server.url,
+    mayRepeat: () => false,
+    twoDaysAgo: "now() - interval '2 days'",
+  });
+
+  test("onceInTransaction outside of a transaction: an error that says so, and nothing is entered", async () => {
+    for (const [name, open] of libraries.postgres) {
+      const library = await open(server.url);
+      const { error } = await outcomeOf(onceInTransaction(library.execute, { key: "a" }));
+      expect(String(error), name).toMatch(/^Error: execute must run .* in an open transaction/);
+      await library.close();
+    }
+    expect(await keys()).toEqual([]);
+  });
+
+  test.each(["repeatable read", "serializable"])(
+    "onceInTransaction under %s: one fails, and may be called again",
+    async (level) => {
+      const client = await pool.connect();
+      await client.query(`BEGIN ISOLATION LEVEL ${level}`);
+      await client.query("SELECT 1");
+      await once("a", { entity: "e", fence: 1, version: 1 });
+      const late = onceInTransaction((sql, params) => client.query(sql, params), { key: "a" });
+      await expect(late).rejects.toMatchObject({ code: "40001" });
+      await client.query("ROLLBACK");
+      await client.query(`BEGIN ISOLATION LEVEL ${level}`);
+      const again = onceInTransaction((sql, params) => client.query(sql, params), { key: "a" });
+      expect(await again).toEqual({ first: false });
+      await client.query("COMMIT");
+      client.release();
+    },
+  );
 
   describe("a connection", () => {
     test("that is cut between effect and COMMIT: no effect, and the next attempt has it", async () => {

@@ -38,6 +38,13 @@ export const postgresPrograms: string | undefined = note(await findPostgres(), {
   brew: "postgresql",
 });
 
+/** The path of MariaDB's server, if it is installed. */
+export const mariadbServer: string | undefined = note(await find(["mariadbd"], ["/usr/sbin"]), {
+  name: "MariaDB",
+  apt: "mariadb-server",
+  brew: "mariadb",
+});
+
 /**
  * What a test file that needs a program calls.
  *

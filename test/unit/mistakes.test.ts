@@ -4,7 +4,15 @@ import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
-import { deliveryKey, onceInD1, onceInPostgres, pruneD1, prunePostgres } from "../../src/inbox/index.ts";
+import {
+  deliveryKey,
+  onceInD1,
+  onceInPostgres,
+  onceInTransaction,
+  pruneD1,
+  pruneInbox,
+  prunePostgres,
+} from "../../src/inbox/index.ts";
 import {
   endpointsFromEnv,
   forceRelease,
@@ -298,6 +306,16 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "onceInD1 without a database": () => onceInD1(any(undefined), { key: "a" }, []),
     "onceInD1 with one statement": () => onceInD1(any({ prepare: none, batch: none }), { key: "a" }, any({})),
     "onceInPostgres without an effect": () => onceInPostgres(any(none), { key: "a" }, any(undefined)),
+    "onceInTransaction with a client": () => onceInTransaction(any({ query: none }), { key: "a" }),
+    "an unknown database": () => onceInTransaction(none, { key: "a" }, any({ dialect: "mssql" })),
+    "a property of objects as database": () =>
+      onceInTransaction(none, { key: "a" }, any({ dialect: "toString" })),
+    "a misspelt dialect": () => onceInTransaction(none, { key: "a" }, any({ dialct: "mysql" })),
+    "a dialect as text": () => onceInTransaction(none, { key: "a" }, any("mysql")),
+    "statements without rows": () => onceInTransaction(any(none), { key: "a" }),
+    "a number of rows": () => onceInTransaction(() => 1, { key: "a" }),
+    "pruning with an unknown database": () => pruneInbox(none, any({ olderThan: 1, dialect: "x" })),
+    "pruning without execute": () => pruneInbox(any(undefined), { olderThan: 1 }),
     "the key of no delivery": () => deliveryKey(any(undefined)),
     "the key of a delivery without an id": () => deliveryKey(any({ provider: "stripe" })),
     "the key of an owner that is missing": () => deliveryKey({ provider: "stripe", id: "a" }, any(undefined)),
