@@ -10,8 +10,8 @@ import {
   type Locked,
   resolveRules,
 } from "../http/options.ts";
-import { type Exchange, type HttpAnswer, serve } from "../http/serve.ts";
-import type { LockedRunContext, RunContext } from "../idempotency/index.ts";
+import { type Exchange, type HttpAnswer, type IdempotentRun, serve } from "../http/serve.ts";
+import type { LockedRunContext } from "../idempotency/index.ts";
 import { checkResources } from "../lock/options.ts";
 import {
   type FromContext,
@@ -20,12 +20,6 @@ import {
   waitUntilOf,
   withPreparedHeaders,
 } from "./context.ts";
-
-/** The value of `c.var.idempotency`. */
-export interface IdempotentRun extends RunContext {
-  /** How the request was answered; for middleware further out, undefined while the handler runs. */
-  readonly status?: HttpAnswer["status"] | undefined;
-}
 
 /** The value of `c.var.idempotency` with `lock`. */
 export type LockedRun = IdempotentRun & LockedRunContext;

@@ -1,9 +1,9 @@
 /** @module redlock-edge/hono */
+export type { IdempotentRun } from "../http/serve.ts";
 export type { FromContext, FromDelivery, NoEnvGiven, UnknownEnv } from "./context.ts";
 export {
   type IdempotencyVariables,
   type IdempotentOptions,
-  type IdempotentRun,
   type IdempotentWebhookOptions,
   idempotent,
   type LockedRun,

@@ -61,6 +61,12 @@ export interface HttpAnswer {
   readonly refusal?: { readonly code: Problem["code"]; readonly key: string };
 }
 
+/** A request's run, as frameworks hand it to the handler. */
+export interface IdempotentRun extends RunContext {
+  /** How the request was answered; for middleware further out, undefined while the handler runs. */
+  readonly status?: HttpAnswer["status"] | undefined;
+}
+
 /** Ends a run whose response is not to be stored, so that its key is free again. */
 const notStored = new Error("the response is not stored");
 

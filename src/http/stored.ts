@@ -97,7 +97,7 @@ async function readBody(response: Response, cap: number): Promise<Uint8Array | R
  * Whether a body must be sent before it has been read: because it ends late or never, is too large, or is encoded. The
  * bytes of an encoded body mean nothing without `content-encoding`, which only some platforms undo.
  */
-function isStream({ headers }: Response, cap: number): boolean {
+export function isStream({ headers }: Pick<Response, "headers">, cap: number): boolean {
   return (
     /^text\/event-stream\b/i.test(headers.get("content-type") ?? "") ||
     headers.has("transfer-encoding") ||

@@ -99,10 +99,18 @@ describe("the packed packages", () => {
     expect(ofLocal.dependencies ?? {}).toEqual({});
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     expect(manifest.dependencies ?? {}).toEqual({});
-    // Only for ./otel; and for ./hono, which imports nothing but types from it.
-    expect(manifest.peerDependencies).toEqual({ "@opentelemetry/api": "^1.9.0", hono: ">=4.6" });
+    // Only for ./otel; for toNodeHandler of ./node; and for ./hono, which imports nothing but types from it.
+    expect(manifest.peerDependencies).toEqual({
+      "@opentelemetry/api": "^1.9.0",
+      "@remix-run/node-fetch-server": ">=0.14.2",
+      hono: ">=4.6",
+    });
     const optional = { optional: true };
-    expect(manifest.peerDependenciesMeta).toEqual({ "@opentelemetry/api": optional, hono: optional });
+    expect(manifest.peerDependenciesMeta).toEqual({
+      "@opentelemetry/api": optional,
+      "@remix-run/node-fetch-server": optional,
+      hono: optional,
+    });
     expect(manifest.sideEffects).toBe(false);
   });
 
@@ -114,6 +122,7 @@ describe("the packed packages", () => {
       import { Idempotency } from "redlock-edge/idempotency";
       import { withIdempotency } from "redlock-edge/http";
       import { idempotent, lock as lockRoute } from "redlock-edge/hono";
+      import { idempotentExpress, idempotentFastify, toNodeHandler } from "redlock-edge/node";
       import { github, standardWebhooks } from "redlock-edge/webhooks";
       import { CountDownLatch, CyclicBarrier, FairLock, ReadWriteLock, ReentrantLock } from "redlock-edge/sync";
       import { debounce, once, Semaphore } from "redlock-edge/sync";
@@ -129,6 +138,8 @@ describe("the packed packages", () => {
       const answer = () => withIdempotency(post(), () => new Response("once"), { redlock });
       const answers = [await answer(), await answer()].map(({ headers }) => headers.get("idempotent-replayed"));
       const middleware = [typeof idempotent({ redlock }), typeof lockRoute({ redlock, resource: "a" })];
+      const ofNode = [idempotentExpress, idempotentFastify, toNodeHandler].map((it) => typeof it);
+      if (ofNode.join() !== "function,function,function") throw new Error("redlock-edge/node");
       const inbox = [onceInD1, onceInPostgres].map((it) => typeof it);
       if (inbox.join() !== "function,function") throw new Error("redlock-edge/inbox");
       const sockets = [ioredisEndpoint, nodeRedisEndpoint].map((it) => typeof it);
@@ -283,6 +294,7 @@ describe("the packed packages", () => {
       "idempotency/index",
       "http/index",
       "hono/index",
+      "node/index",
       "otel/index",
       "webhooks/index",
       "inbox/index",

@@ -1,0 +1,61 @@
+import {
+  answerOnce,
+  type IdempotentRequest,
+  type NodeOptions,
+  type NodeWebhookOptions,
+  resolveNodeRules,
+  sendWhole,
+} from "./exchange.ts";
+import type { NodeRequest, NodeResponse } from "./message.ts";
+
+declare global {
+  namespace Express {
+    interface Request extends IdempotentRequest {}
+  }
+}
+
+/** Middleware of Express, Connect and Nest. */
+export type NodeMiddleware<Req> = (req: Req, res: NodeResponse, next: (error?: unknown) => void) => void;
+
+/**
+ * Middleware for Express 4 and 5, and what is built on it, that handles a request once per key: the handler behind it
+ * answers the first request, and later ones get its stored response. The key is the request's `Idempotency-Key`, or, with a
+ * `provider`, the id of a webhook's delivery, which is `req.webhook` then; `req.idempotency` is the run.
+ *
+ * What the handler writes to `res` is held back until it is stored. Mount this only once per route, after middleware that
+ * compresses or adds CORS headers, and before body parsers; they parse the body all the same. Behind `express.raw` it
+ * works, too, and without a `provider` also behind `express.json` and `express.urlencoded`.
+ *
+ * Express does not tell middleware that a handler has failed: the response of an error handler is stored like any other,
+ * by its status.
+ *
+ * @throws TypeError | RangeError at once when an option is wrong
+ *
+ * @example
+ * app.post("/payments", idempotentExpress({ redlock, scope: (req) => accountOf(req) }), async (req, res) => {
+ *   res.status(201).json(await pay(req.body, { signal: req.idempotency?.signal }));
+ * });
+ * app.post("/webhooks/github", idempotentExpress({ redlock, provider: github({ secret }) }), handleEvent);
+ */
+export function idempotentExpress<Req extends NodeRequest = NodeRequest>(
+  options: NodeWebhookOptions<Req>,
+): NodeMiddleware<Req>;
+export function idempotentExpress<Req extends NodeRequest = NodeRequest>(
+  options: NodeOptions<Req>,
+): NodeMiddleware<Req>;
+export function idempotentExpress<Req extends NodeRequest>(
+  options: NodeOptions<Req, never>,
+): NodeMiddleware<Req> {
+  const rules = resolveNodeRules("idempotentExpress", options);
+  return function idempotent(req, res, next) {
+    const answered = answerOnce(rules, options, {
+      request: req,
+      incoming: req,
+      outgoing: res,
+      headers: res.getHeaders(),
+      proceed: () => next(),
+      reply: (response, body) => sendWhole(res, response, body),
+    });
+    answered.catch(next);
+  };
+}

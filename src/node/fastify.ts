@@ -1,0 +1,103 @@
+import {
+  answerOnce,
+  type IdempotentRequest,
+  type NodeOptions,
+  type NodeWebhookOptions,
+  resolveNodeRules,
+} from "./exchange.ts";
+import type { HeldResponse } from "./held-response.ts";
+import type { NodeRequest, NodeResponse } from "./message.ts";
+
+/** What is used of a request of Fastify. */
+export interface FastifyRequestLike extends IdempotentRequest {
+  readonly raw: NodeRequest;
+  readonly headers: NodeRequest["headers"];
+  readonly params: unknown;
+  readonly query: unknown;
+}
+
+interface Reply {
+  readonly raw: NodeResponse;
+  getHeaders(): object;
+  code(status: number): unknown;
+  header(name: string, value: string): unknown;
+  send(body?: Uint8Array): unknown;
+}
+
+type Next = (error?: Error) => void;
+
+/** What is used of an instance of Fastify. */
+export interface FastifyLike {
+  addHook(name: never, hook: never): unknown;
+  hasRequestDecorator(name: string): boolean;
+  decorateRequest(name: never): unknown;
+}
+
+/** A plugin of Fastify, for `register`. */
+export type FastifyPlugin = (app: FastifyLike, options: object, done: () => void) => void;
+
+/**
+ * A plugin for Fastify 5 that handles the requests of its context once per key: the route's handler answers the first
+ * request, and later ones get its stored response. The key is the request's `Idempotency-Key`, or, with a `provider`, the id
+ * of a webhook's delivery, which is `request.webhook` then; `request.idempotency` is the run.
+ *
+ * It applies to the routes of the context that registers it, and of the contexts within. Options that are functions are
+ * called in an `onRequest` hook: add the hooks that they rely on before.
+ *
+ * What is answered to an error of the handler is not stored, whatever its status.
+ *
+ * @throws TypeError | RangeError at once when an option is wrong
+ *
+ * @example
+ * app.register(async (payments) => {
+ *   await payments.register(idempotentFastify({ redlock, scope: (request) => accountOf(request) }));
+ *   payments.post("/payments", async (request, reply) => {
+ *     reply.code(201);
+ *     return pay(request.body);
+ *   });
+ * });
+ */
+export function idempotentFastify<Req extends FastifyRequestLike = FastifyRequestLike>(
+  options: NodeWebhookOptions<Req>,
+): FastifyPlugin;
+export function idempotentFastify<Req extends FastifyRequestLike = FastifyRequestLike>(
+  options: NodeOptions<Req>,
+): FastifyPlugin;
+export function idempotentFastify<Req extends FastifyRequestLike>(
+  options: NodeOptions<Req, never>,
+): FastifyPlugin {
+  const rules = resolveNodeRules("idempotentFastify", options);
+  const running = new WeakMap<object, HeldResponse>();
+  const plugin: FastifyPlugin = (app, _, done) => {
+    for (const name of ["idempotency", "webhook"]) {
+      if (!app.hasRequestDecorator(name)) app.decorateRequest(name as never);
+    }
+    const onRequest = (request: Req, reply: Reply, next: Next) => {
+      const answered = answerOnce(rules, options, {
+        request,
+        incoming: request.raw,
+        outgoing: reply.raw,
+        headers: { ...reply.raw.getHeaders(), ...reply.getHeaders() },
+        proceed(held) {
+          if (held) running.set(request, held);
+          next();
+        },
+        reply(response, body) {
+          reply.code(response.status);
+          for (const [name, value] of response.headers) reply.header(name, value);
+          reply.send(body);
+        },
+      });
+      answered.catch(next);
+    };
+    const onError = (request: Req, _reply: Reply, _error: unknown, next: Next) => {
+      running.get(request)?.fail();
+      next();
+    };
+    app.addHook("onRequest" as never, onRequest as never);
+    app.addHook("onError" as never, onError as never);
+    done();
+  };
+  // Its hooks are for the routes of the context that registers it, not for a context of its own.
+  return Object.assign(plugin, { [Symbol.for("skip-override")]: true });
+}

@@ -1,0 +1,169 @@
+import { concatBytes } from "../bytes.ts";
+
+// What this folder uses of Node's messages, and of what frameworks add to them. Structural, so that the package needs the
+// types of neither.
+
+/** A value of a header, as Node has it. */
+export type HeaderValue = number | string | readonly string[] | undefined;
+
+/** A request of `node:http`, perhaps with what a framework has added. */
+export interface NodeRequest {
+  readonly method?: string | undefined;
+  url?: string | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly httpVersionMajor?: number;
+  /** Express: the URL before routers have cut their part off. */
+  readonly originalUrl?: string;
+  /** Express: `http` or `https`, by the setting `trust proxy`. */
+  readonly protocol?: string;
+  /** What a body parser has made of the body. */
+  readonly body?: unknown;
+  /** The bytes of a parsed body, where the platform keeps them: Nest with `rawBody`, Cloud Functions. */
+  readonly rawBody?: unknown;
+}
+
+/** A response of `node:http`. */
+export interface NodeResponse {
+  statusCode: number;
+  statusMessage: string;
+  readonly headersSent: boolean;
+  readonly destroyed: boolean;
+  readonly writableFinished: boolean;
+  getHeaders(): object;
+  setHeader(name: string, value: string): unknown;
+  removeHeader(name: string): void;
+  destroy(): unknown;
+  end(...given: never[]): unknown;
+  once(event: string, listener: () => void): unknown;
+}
+
+/** A request's stream. */
+interface Incoming extends NodeRequest {
+  readonly socket?: { readonly encrypted?: boolean };
+  readonly complete: boolean;
+  readonly readableEnded: boolean;
+  readonly readableLength: number;
+  read(): Uint8Array | null;
+  unshift(bytes: Uint8Array): void;
+  resume(): unknown;
+  on(event: string, listener: (error?: unknown) => void): unknown;
+  off(event: string, listener: (error?: unknown) => void): unknown;
+}
+
+/** A request without its body; its signal aborts when the client goes away before it is answered. */
+export function requestOf(req: NodeRequest, res: NodeResponse): Request {
+  const { method = "GET", url = "/", originalUrl = url } = req;
+  const { socket, protocol = socket?.encrypted ? "https" : "http" } = req as Incoming;
+  const gone = new AbortController();
+  res.once("close", () => {
+    if (!res.writableFinished) gone.abort();
+  });
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(req.headers)) {
+    if (value !== undefined && !name.startsWith(":")) headers.set(name, String(value));
+  }
+  const host = String(req.headers[":authority"] ?? req.headers.host ?? "localhost");
+  try {
+    return new Request(`${protocol}://${host}${originalUrl}`, { method, headers, signal: gone.signal });
+  } catch (cause) {
+    throw badRequest("the request has no valid URL, host or method", cause);
+  }
+}
+
+/** An error that Express and Fastify answer with 400. */
+function badRequest(message: string, cause?: unknown): Error {
+  return Object.assign(new Error(message, { cause }), { status: 400, statusCode: 400 });
+}
+
+/**
+ * The bytes of a request's body; undefined when it has more than `cap`. They can be read from the request again.
+ *
+ * @param exact whether they must be those that were sent; otherwise a parsed body may stand for them
+ * @throws TypeError when the body has been read, and its bytes are gone
+ */
+export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Promise<Uint8Array | undefined> {
+  const expected = expectedLength(req);
+  if ((expected ?? 0) > cap) return undefined;
+  const bytes = [req.rawBody, req.body].find(isBytes);
+  if (bytes) return bytes.length > cap ? undefined : bytes;
+  // An empty one is not read: its end could not be read again.
+  if (expected === 0) return new Uint8Array();
+  if (!(req as Incoming).readableEnded) return readAndReturn(req as Incoming, expected, cap);
+  const parsed = exact ? undefined : parsedBody(req);
+  if (parsed) return parsed.length > cap ? undefined : parsed;
+  throw new TypeError(
+    "the body has been read, and its bytes are gone: mount this before the body parser, or parse this route with " +
+      'express.raw({ type: "*/*" })',
+  );
+}
+
+/** The bytes that are announced; undefined: only the end of the stream shows it. */
+function expectedLength({ headers, httpVersionMajor = 1 }: NodeRequest): number | undefined {
+  const { "content-length": length, "transfer-encoding": coding } = headers;
+  if (length !== undefined) return Number(length);
+  return coding === undefined && httpVersionMajor < 2 ? 0 : undefined;
+}
+
+/** Whether a parser has read the body. */
+export function isRead(req: NodeRequest): boolean {
+  return (req as Incoming).readableEnded || [req.rawBody, req.body].some(isBytes);
+}
+
+function isBytes(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && (value as Uint8Array).BYTES_PER_ELEMENT === 1;
+}
+
+/** A parsed body as bytes that are the same for the same body. Of a form with files the parser leaves too little. */
+function parsedBody({ body, headers }: NodeRequest): Uint8Array | undefined {
+  const isForm = /^multipart\//i.test(String(headers["content-type"]));
+  return isForm || body === undefined ? undefined : new TextEncoder().encode(JSON.stringify(body));
+}
+
+/**
+ * Reads the stream, and puts all back before its end is announced. By the length, where there is one: what stands for
+ * requests on serverless platforms and in tests does not say whether it is complete, or says so at the beginning.
+ */
+function readAndReturn(
+  req: Incoming,
+  expected: number | undefined,
+  cap: number,
+): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    const listeners = { readable, end: finish, error: fail, close: fail };
+    for (const [event, listener] of Object.entries(listeners)) req.on(event, listener);
+    // It is over, and without a byte: reading would announce the end.
+    if (expected === undefined && req.complete && req.readableLength === 0) finish();
+
+    function readable(): void {
+      while (req.readableLength > 0) {
+        const chunk = req.read();
+        if (!chunk) break;
+        chunks.push(chunk);
+        length += chunk.length;
+        if (length > cap) {
+          stop();
+          // Not kept: it is read only so that the connection can carry the answer.
+          req.resume();
+          resolve(undefined);
+          return;
+        }
+      }
+      if (expected === undefined ? req.complete : length >= expected) finish();
+    }
+    function finish(): void {
+      stop();
+      const body = concatBytes(chunks);
+      if (length > 0) req.unshift(body);
+      resolve(body);
+    }
+    function fail(cause?: unknown): void {
+      stop();
+      reject(badRequest("the client has gone before its request was complete", cause));
+    }
+    function stop(): void {
+      for (const [event, listener] of Object.entries(listeners)) req.off(event, listener);
+    }
+  });
+}
