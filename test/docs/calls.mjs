@@ -76,13 +76,13 @@ export const calls = {
     const client = new pg.Client();
     await client.connect();
     try {
-      await client.query(`${postgresSchema} CREATE TABLE accounts (id text, balance integer)`);
-      await client.query("INSERT INTO accounts VALUES ('a', 0)");
+      await client.query(`${postgresSchema} CREATE TABLE wallets (id text, balance integer)`);
+      await client.query("INSERT INTO wallets VALUES ('a', 0)");
       const [older, newer] = [new Date(1_000), new Date(2_000)];
       assert.equal(await setBalance("1", "a", 7, newer), true);
       assert.equal(await setBalance("1", "a", 7, newer), false);
       assert.equal(await setBalance("0", "a", 5, older), false);
-      assert.deepEqual((await client.query("SELECT balance FROM accounts")).rows, [{ balance: 7 }]);
+      assert.deepEqual((await client.query("SELECT balance FROM wallets")).rows, [{ balance: 7 }]);
     } finally {
       await client.end();
     }
