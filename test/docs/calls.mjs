@@ -87,6 +87,8 @@ export const calls = {
       await client.end();
     }
   },
+  "docs/migrating.md credit 1": (credit, env) => creditedOnce(credit, "events (id text PRIMARY KEY)", env),
+  "docs/migrating.md credit 2": (credit, env) => creditedOnce(credit, undefined, env),
   "docs/idempotency.md accessToken": async (accessToken) => {
     const tokens = await Promise.all(["acme", "acme", "other"].map((account) => accessToken(account)));
     assert.equal(tokens[0].token, tokens[1].token);
@@ -217,6 +219,22 @@ function onEach(env, ...command) {
       return (await answer.json()).result;
     }),
   );
+}
+
+/** One event twice, of which the second changes nothing. Without PostgreSQL: see above. */
+async function creditedOnce(credit, table, env) {
+  if (env.PGPORT === undefined) return;
+  const event = { id: "evt_1", amount: 5 };
+  const { postgresSchema } = await inbox();
+  const pool = new pg.Pool();
+  try {
+    await pool.query(table ? `CREATE TABLE ${table}` : postgresSchema);
+    await pool.query("DROP TABLE IF EXISTS account; CREATE TABLE account AS SELECT 0 AS credit");
+    assert.deepEqual([await credit(pool, event), await credit(pool, event)], [true, false]);
+    assert.deepEqual((await pool.query("SELECT credit FROM account")).rows, [{ credit: 5 }]);
+  } finally {
+    await pool.end();
+  }
 }
 
 /** A delivery as Stripe signs it. */

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import type { Project } from "../support/packed.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
+import { openRealEndpoints, redisServer } from "../support/redis-servers.ts";
 import { compile, openProject, resolutions } from "./compile.ts";
 import { fencesOf } from "./fences.ts";
 import { allPrograms, type Program, programsOf } from "./programs.ts";
@@ -43,15 +44,18 @@ const programs = allPrograms();
 let project: Project;
 let local: LocalEndpoints;
 let postgres: Postgres | undefined;
+let sockets: LocalEndpoints | undefined;
 beforeAll(async () => {
-  [project, local, postgres] = await Promise.all([
+  [project, local, postgres, sockets] = await Promise.all([
     openProject([...programs, ...broken]),
     start({ count: 3, engine: "embedded" }),
     postgresPrograms === undefined ? undefined : startPostgres(),
+    redisServer === undefined ? undefined : openRealEndpoints(1),
   ]);
 }, 120_000);
 afterAll(async () => {
   await postgres?.close();
+  await sockets?.close();
   await local.close();
   project.remove();
 });
@@ -67,7 +71,9 @@ describe("the programs of all pages", () => {
   });
 
   it("run, and print what the page says", async () => {
-    const reports = await run(programs);
+    const reports = await run(
+      programs.filter(({ text }) => sockets !== undefined || !/REDIS_URL/.test(text)),
+    );
     const wrong = reports.filter(({ program, printed, error }) => {
       return error !== undefined || (program.output !== undefined && program.output !== printed);
     });
@@ -101,11 +107,22 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
     endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
   };
   const [{ url, token }] = local.endpoints;
+  const redisUrl = sockets?.endpoints[0]?.redisUrl;
   const single = { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token };
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join("test", "docs", "run-programs.mjs"), JSON.stringify(task)],
-    { env: { ...process.env, ...local.env(), ...single, ...postgres?.env, ...variables }, timeout: 60_000 },
+    {
+      env: {
+        ...process.env,
+        ...local.env(),
+        ...single,
+        ...postgres?.env,
+        ...(redisUrl && { REDIS_URL: redisUrl }),
+        ...variables,
+      },
+      timeout: 60_000,
+    },
   );
   const reports = JSON.parse(stdout.split("\n").at(-1)!) as { printed: string; error?: string }[];
   if (reports.length !== chosen.length) throw new Error(reports.at(-1)?.error);
