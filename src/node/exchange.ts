@@ -11,7 +11,7 @@ import {
 import { type IdempotentRun, serve } from "../http/serve.ts";
 import { checkResources } from "../lock/options.ts";
 import { HeldResponse } from "./held-response.ts";
-import { bodyOf, type NodeRequest, type NodeResponse, requestOf } from "./message.ts";
+import { bodyOf, discardRest, type NodeRequest, type NodeResponse, requestOf } from "./message.ts";
 
 /**
  * Options of {@link idempotentExpress} and {@link idempotentFastify}. Those that differ between requests may be functions
@@ -88,6 +88,7 @@ export async function answerOnce<Req>(
 ): Promise<void> {
   const { request, incoming, outgoing } = exchange;
   if (outgoing.headersSent) throw new TypeError("the request has been answered already: mount this before");
+  outgoing.once("finish", () => discardRest(incoming));
   const outer = request.idempotency;
   let held: HeldResponse | undefined;
   let run: IdempotentRun | undefined;

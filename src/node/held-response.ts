@@ -27,7 +27,6 @@ interface Methods {
 interface Outgoing extends Methods, Omit<NodeResponse, keyof Methods> {
   readonly req: { readonly method?: string };
   readonly socket?: { readonly readableEnded: boolean; readonly errored: unknown } | null;
-  finished: boolean;
   emit(event: string): boolean;
 }
 
@@ -135,7 +134,6 @@ export class HeldResponse {
     // Both are inherited, and were hidden by what pretended.
     Reflect.deleteProperty(res, "headersSent");
     Reflect.deleteProperty(res, "writableEnded");
-    if (Object.hasOwn(res, "finished")) res.finished = false;
     return this.#chunks.splice(0);
   }
 
@@ -226,7 +224,6 @@ export class HeldResponse {
       if (chunk !== undefined && chunk !== null && chunk !== callback) this.#keep(chunk, encoding);
       this.#hasEnded = true;
       this.#commit();
-      if (Object.hasOwn(this.#res, "finished")) this.#res.finished = true;
       this.#answer(concatBytes(this.#chunks));
     }
     return this.#res;

@@ -41,6 +41,8 @@ export interface NodeResponse {
 interface Incoming extends NodeRequest {
   readonly socket?: { readonly encrypted?: boolean };
   readonly complete: boolean;
+  /** HTTP/2: what the request is read from. */
+  readonly stream?: { readonly readableEnded: boolean };
   readonly readableEnded: boolean;
   readonly readableLength: number;
   read(): Uint8Array | null;
@@ -52,7 +54,7 @@ interface Incoming extends NodeRequest {
 
 /** A request without its body; its signal aborts when the client goes away before it is answered. */
 export function requestOf(req: NodeRequest, res: NodeResponse): Request {
-  const { method = "GET", url = "/", originalUrl = url } = req;
+  const { method = "GET", url: path = "/", originalUrl = path } = req;
   const { socket, protocol = socket?.encrypted ? "https" : "http" } = req as Incoming;
   const gone = new AbortController();
   res.once("close", () => {
@@ -64,7 +66,10 @@ export function requestOf(req: NodeRequest, res: NodeResponse): Request {
   }
   const host = String(req.headers[":authority"] ?? req.headers.host ?? "localhost");
   try {
-    return new Request(`${protocol}://${host}${originalUrl}`, { method, headers, signal: gone.signal });
+    const origin = `${protocol}://${host}`;
+    // Proxies send whole URLs. A path that begins with two slashes must not be taken for a host.
+    const url = originalUrl.startsWith("/") ? `${origin}${originalUrl}` : new URL(originalUrl, origin);
+    return new Request(url, { method, headers, signal: gone.signal });
   } catch (cause) {
     throw badRequest("the request has no valid URL, host or method", cause);
   }
@@ -104,6 +109,11 @@ function expectedLength({ headers, httpVersionMajor = 1 }: NodeRequest): number 
   return coding === undefined && httpVersionMajor < 2 ? 0 : undefined;
 }
 
+/** Reads the rest of a request that was answered, as Node does for one that nobody has read. */
+export function discardRest(req: NodeRequest): void {
+  (req as Incoming).resume();
+}
+
 /** Whether a parser has read the body. */
 export function isRead(req: NodeRequest): boolean {
   return (req as Incoming).readableEnded || [req.rawBody, req.body].some(isBytes);
@@ -117,6 +127,11 @@ function isBytes(value: unknown): value is Uint8Array {
 function parsedBody({ body, headers }: NodeRequest): Uint8Array | undefined {
   const isForm = /^multipart\//i.test(String(headers["content-type"]));
   return isForm || body === undefined ? undefined : new TextEncoder().encode(JSON.stringify(body));
+}
+
+/** Whether all has arrived. HTTP/2 calls a request complete only when its end was announced. */
+function isComplete({ complete, stream }: Incoming): boolean {
+  return stream?.readableEnded ?? complete;
 }
 
 /**
@@ -134,7 +149,7 @@ function readAndReturn(
     const listeners = { readable, end: finish, error: fail, close: fail };
     for (const [event, listener] of Object.entries(listeners)) req.on(event, listener);
     // It is over, and without a byte: reading would announce the end.
-    if (expected === undefined && req.complete && req.readableLength === 0) finish();
+    if (expected === undefined && isComplete(req) && req.readableLength === 0) finish();
 
     function readable(): void {
       while (req.readableLength > 0) {
@@ -150,7 +165,7 @@ function readAndReturn(
           return;
         }
       }
-      if (expected === undefined ? req.complete : length >= expected) finish();
+      if (expected === undefined ? isComplete(req) : length >= expected) finish();
     }
     function finish(): void {
       stop();

@@ -3,10 +3,14 @@
 
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import middy from "@middy/core";
+import { Controller, Module, Post, Req } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
 import { Miniflare } from "miniflare";
 import pg from "pg";
 
@@ -17,6 +21,25 @@ const origin = "https://shop.example";
 export const calls = {
   "README.md default": ({ fetch }, env) => deliveredTwice((request) => fetch(request, env, ctx)),
   "docs/errors.md pay": async (pay) => assert.equal(await pay("43"), "paid"),
+  "docs/frameworks.md app 1": async (app) => {
+    await overHttp(createServer(app), async (fetchFrom) => {
+      await deliveredTwice(fetchFrom);
+      const [first, again] = await twice(() => fetchFrom(keyed("/payments", "application/json")));
+      assert.deepEqual(first.of, { amount: 10 });
+      assert.deepEqual(first, again);
+    });
+  },
+  "docs/frameworks.md guard": async (guard) => {
+    const app = await NestFactory.create(nestModule(), { logger: false, forceCloseConnections: true });
+    guard(app);
+    await app.init();
+    await overHttp(app.getHttpServer(), deliveredTwice);
+  },
+  "docs/frameworks.md app 2": (app) => overHttp(app.server, deliveredTwice),
+  "docs/frameworks.md server": (server) => overHttp(server, deliveredTwice),
+  "docs/frameworks.md handler": (handler) => deliveredTwice((request) => throughLambda(handler, request)),
+  "docs/frameworks.md POST": (POST) => deliveredTwice((request) => POST({ request })),
+  "docs/frameworks.md action": (action) => deliveredTwice((request) => action({ request })),
   "docs/http.md default": async (app, env) => {
     const paid = await twice(() => app.fetch(keyed("/payments"), env, ctx));
     assert.deepEqual(paid[0], paid[1]);
@@ -191,6 +214,53 @@ async function deliveredTwice(handle) {
   assert.ok(/^(true|replayed)$/.test(statuses[1]), `the second delivery was handled again: ${statuses}`);
 }
 
+/** Calls with a function that sends a request to the server, which may listen already. */
+async function overHttp(server, call) {
+  if (!server.listening) await once(server.listen(0), "listening");
+  const { port } = server.address();
+  await call(async (request) => {
+    const { method, headers } = request;
+    const body = await request.arrayBuffer();
+    return fetch(`http://localhost:${port}${new URL(request.url).pathname}`, { method, headers, body });
+  });
+  server.close();
+  server.closeAllConnections();
+}
+
+/** A module with a controller for deliveries, as Nest's decorators make it. */
+function nestModule() {
+  class StripeController {
+    handle(req) {
+      return { id: req.webhook.id, run: req.idempotency.token };
+    }
+  }
+  const method = Object.getOwnPropertyDescriptor(StripeController.prototype, "handle");
+  Post("webhooks/stripe")(StripeController.prototype, "handle", method);
+  Req()(StripeController.prototype, "handle", 0);
+  Controller()(StripeController);
+  class App {}
+  Module({ controllers: [StripeController] })(App);
+  return App;
+}
+
+/** A request as the event of an HTTP API, and the result as a response. */
+async function throughLambda(handler, request) {
+  const { pathname } = new URL(request.url);
+  const event = {
+    version: "2.0",
+    routeKey: "$default",
+    rawPath: pathname,
+    rawQueryString: "",
+    headers: Object.fromEntries(request.headers),
+    requestContext: { domainName: "shop.example", http: { method: request.method, path: pathname } },
+    body: Buffer.from(await request.arrayBuffer()).toString("base64"),
+    isBase64Encoded: true,
+  };
+  const result = await handler(event, { getRemainingTimeInMillis: () => 30_000 });
+  const body = Buffer.from(result.body, result.isBase64Encoded ? "base64" : "utf8");
+  return new Response(body, { status: result.statusCode, headers: result.headers });
+}
+
 /** The packed package's inbox, as the program that is called imports it. */
 const inbox = () => entry("redlock-edge/inbox");
 
@@ -256,7 +326,7 @@ async function bodyOf(response) {
   return response.json();
 }
 
-function keyed(path) {
-  const headers = { "idempotency-key": "order-7" };
+function keyed(path, type = "text/plain") {
+  const headers = { "idempotency-key": "order-7", "content-type": type };
   return new Request(`${origin}${path}`, { method: "POST", body: '{"amount":10}', headers });
 }

@@ -55,7 +55,7 @@ export async function compile(
   resolution: Resolution,
 ): Promise<string[]> {
   const config = join(project.folder, `tsconfig.${resolution}.json`);
-  const files = programs.map(({ path }) => path);
+  const files = [resolve("test/support/express.d.ts"), ...programs.map(({ path }) => path)];
   writeFileSync(config, JSON.stringify({ compilerOptions: { ...strict, ...modules[resolution] }, files }));
   const printed = await printedBy(
     resolve("node_modules/@typescript/native/bin/tsc"),

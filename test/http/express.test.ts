@@ -49,7 +49,7 @@ async function serve(app: Any): Promise<NodeStand> {
 }
 
 describe.each([
-  ["Express 5", express5],
+  ["Express 5", express5 as Any],
   ["Express 4", express4],
 ])("%s", (_name, express) => {
   /** An app with one guarded route, whose errors are not written to the console. */
@@ -215,7 +215,7 @@ describe.each([
       } catch (error) {
         refused = error;
       }
-      expect([res.headersSent, res.writableEnded, res.finished]).toEqual([true, true, true]);
+      expect([res.headersSent, res.writableEnded]).toEqual([true, true]);
     });
     const stand = await serve(app);
     const response = await stand.send(post());

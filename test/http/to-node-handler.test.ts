@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import express from "express";
+import untyped from "express";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { withIdempotency } from "../../src/http/index.ts";
 import { type NodeHandlerOptions, toNodeHandler } from "../../src/node/index.ts";
@@ -10,6 +10,9 @@ import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { asText, listen, type NodeStand } from "./node-stand.ts";
 import { delivery, post, problemIn, provider, seen, stores } from "./stand.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: Express has no types of its own
+const express = untyped as any;
 
 let store: OpenStore;
 let client: Client;

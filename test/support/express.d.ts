@@ -1,0 +1,25 @@
+// Express has no types of its own; users install `@types/express`. Here is what the pages use of it.
+
+declare module "express" {
+  import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+
+  interface Reply extends ServerResponse {
+    json(value: unknown): Reply;
+    status(status: number): Reply;
+  }
+  type Handler = (
+    req: IncomingMessage & Express.Request & { readonly body: unknown },
+    res: Reply,
+    next: (error?: unknown) => void,
+  ) => unknown;
+  interface App extends RequestListener {
+    post(path: string, ...handlers: Handler[]): App;
+    use(...handlers: Handler[]): App;
+    listen(port: number): unknown;
+  }
+  const express: { (): App; json(): Handler };
+  export default express;
+}
+
+declare module "express4";
+declare module "cors";
