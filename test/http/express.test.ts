@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterEach(() => Promise.all(stands.splice(0).map((stand) => stand.close())));
 afterAll(() => store.close());
 
-const once_ = (options: Partial<NodeOptions<NodeRequest>> = {}) =>
+const guard = (options: Partial<NodeOptions<NodeRequest>> = {}) =>
   idempotentExpress({ redlock: client.redlock, timeout: 10_000, ...options });
 const free = async (key: string) =>
   (await recordsOf(store, key, [], "http")).every((record) => record === null);
@@ -56,7 +56,7 @@ describe.each([
   const appWith = (route: Route, options?: Partial<NodeOptions<NodeRequest>>, ...before: Route[]) =>
     express()
       .set("env", "test")
-      .all("*any".replace("any", express === express4 ? "" : "any"), ...before, once_(options), route);
+      .all("*any".replace("any", express === express4 ? "" : "any"), ...before, guard(options), route);
 
   test("five deliveries act once", async () => {
     let runs = 0;
@@ -367,7 +367,7 @@ describe.each([
     test.each(["", '{"amount": 10}', JSON.stringify({ text: "x".repeat(90_000) })])(
       "can be parsed behind: %#",
       async (body) => {
-        const app = express().post("/payments", once_(), express.json(), echo);
+        const app = express().post("/payments", guard(), express.json(), echo);
         const stand = await serve(app);
         const answer = await (await stand.send(json(freshKey(), body))).json();
         expect(answer.body ?? {}).toEqual(body ? JSON.parse(body) : {});
@@ -375,7 +375,7 @@ describe.each([
     );
 
     test("arrives in pieces, and can be parsed behind", async () => {
-      const app = express().post("/payments", once_(), express.json(), echo);
+      const app = express().post("/payments", guard(), express.json(), echo);
       const stand = await serve(app);
       const text = await asText(json(freshKey()));
       const socket = await stand.connect();
@@ -390,7 +390,7 @@ describe.each([
     });
 
     test("that was parsed before counts for a key", async () => {
-      const stand = await serve(express().use(express.json()).post("/payments", once_(), echo));
+      const stand = await serve(express().use(express.json()).post("/payments", guard(), echo));
       const key = freshKey();
       expect(await (await stand.send(json(key))).json()).toEqual({ body: { amount: 10 } });
       expect((await stand.send(json(key))).headers.get("idempotent-replayed")).toBe("true");
@@ -409,7 +409,7 @@ describe.each([
     test("that was parsed before has no bytes for a signature: the error says what to do", async () => {
       const app = express()
         .use(express.json({ type: () => true }))
-        .post("/hook", once_({ provider }), echo);
+        .post("/hook", guard({ provider }), echo);
       const errors = failing(app);
       const stand = await serve(app);
       expect((await stand.send(delivery(freshKey()))).status).toBe(500);
@@ -419,7 +419,7 @@ describe.each([
 
     test("that express.raw has read is verified", async () => {
       const raw = express.raw({ type: "*/*" });
-      const stand = await serve(express().use(raw).post("/hook", once_({ provider }), echo));
+      const stand = await serve(express().use(raw).post("/hook", guard({ provider }), echo));
       const id = freshKey();
       expect((await stand.send(delivery(id))).status).toBe(200);
       expect((await stand.send(delivery(id))).headers.get("idempotent-replayed")).toBe("true");
@@ -526,7 +526,7 @@ describe.each([
   });
 
   test("the whole path counts, also in a router", async () => {
-    const router = express.Router().post("/payments", once_(), (_req: Any, res: Any) => res.send("ok"));
+    const router = express.Router().post("/payments", guard(), (_req: Any, res: Any) => res.send("ok"));
     const stand = await serve(express().use("/a", router).use("/b", router));
     const key = freshKey();
     expect((await stand.send(post(key, { path: "/a/payments" }))).status).toBe(200);
@@ -581,7 +581,7 @@ describe.each([
   });
 
   test("mounted twice, it says so", async () => {
-    const app = appWith((_req, res) => res.end(), { wait: 0 }, once_());
+    const app = appWith((_req, res) => res.end(), { wait: 0 }, guard());
     const messages: string[] = [];
     app.use((error: Error, _req: Any, res: Any, _next: Any) => {
       messages.push(error.message);
@@ -603,7 +603,7 @@ describe.each([
 
 test("wrong options are refused at once", () => {
   expect(() => idempotentExpress({} as never)).toThrow("redlock is missing");
-  expect(() => once_({ leese: 1 } as never)).toThrow("did you mean lease?");
-  expect(() => once_({ provider: {} as never })).toThrow("a sender of webhooks");
-  expect(() => once_({ lock: "" })).toThrow(RangeError);
+  expect(() => guard({ leese: 1 } as never)).toThrow("did you mean lease?");
+  expect(() => guard({ provider: {} as never })).toThrow("a sender of webhooks");
+  expect(() => guard({ lock: "" })).toThrow(RangeError);
 });

@@ -1,0 +1,182 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { createGzip } from "node:zlib";
+import Fastify from "fastify";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
+import { freshKey } from "../support/fresh-key.ts";
+import { gate } from "../support/link.ts";
+import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+import { clientOf as senderTo } from "./node-stand.ts";
+import { post, seen, stores } from "./stand.ts";
+
+// What reaches the network, and when, without a framework in between.
+
+let store: OpenStore;
+let client: Client;
+const servers: Server[] = [];
+beforeAll(async () => {
+  store = await stores[0]!.open();
+});
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    if (server.listening) await once(server.close(), "close");
+  }
+});
+afterAll(() => store.close());
+
+type Route = (req: IncomingMessage, res: ServerResponse) => unknown;
+
+/** A server with one guarded handler. */
+async function serve(route: Route, before: Route = () => undefined) {
+  client = clientOf(store);
+  const guarded = idempotentExpress({ redlock: client.redlock, timeout: 10_000 });
+  const server = createServer((req, res) => {
+    before(req, res);
+    guarded(req, res, () => void route(req, res));
+  }).listen(0, "127.0.0.1");
+  servers.push(server);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { server, port, ...senderTo(port) };
+}
+
+test("a server that closes its idle connections keeps those with a response that is being stored", async () => {
+  const stored = gate();
+  const stand = await serve((_req, res) => {
+    for (const link of client.links) link.fate = () => ({ before: () => stored.passed });
+    res.end("done");
+  });
+  const answer = stand.send(post());
+  await until(() => client.links.every(({ pending }) => pending > 0), "the response to be stored");
+  stand.server.close();
+  stand.server.closeIdleConnections();
+  stored.open();
+  expect(await (await answer).text()).toBe("done");
+});
+
+test("a connection carries the next request, also where nobody has read the body", async () => {
+  const stand = await serve((_req, res) => res.end("ok"));
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const reused: boolean[] = [];
+  for (let times = 0; times < 2; times += 1) {
+    const headers = { "idempotency-key": freshKey() };
+    const sent = request({ port: stand.port, host: "127.0.0.1", agent, method: "POST", headers });
+    sent.end(randomBytes(900_000));
+    const [answer] = (await once(sent, "response")) as [IncomingMessage];
+    expect(await text(answer)).toBe("ok");
+    reused.push(sent.reusedSocket);
+  }
+  agent.destroy();
+  expect(reused).toEqual([false, true]);
+});
+
+test("a stream that is compressed further out is heard when there is room again", async () => {
+  const bytes = randomBytes(3_000_000);
+  const stand = await serve(
+    (_req, res) => {
+      const chunks = Array.from({ length: 300 }, (_, at) => bytes.subarray(at * 10_000, (at + 1) * 10_000));
+      Readable.from(chunks, { objectMode: false }).pipe(res);
+    },
+    // As the package `compression` does it: who waits for room waits for the compressor.
+    (_req, res) => {
+      const gzip = createGzip();
+      const { on } = res;
+      const [write, end] = [res.write.bind(res), res.end.bind(res)];
+      gzip.on("data", (chunk) => write(chunk) || gzip.pause());
+      gzip.on("end", () => end());
+      on.call(res, "drain", () => gzip.resume());
+      res.on = (event, listener) =>
+        event === "drain" ? gzip.on(event, listener) && res : on.call(res, event, listener);
+      const begin = () => res.headersSent || res.setHeader("content-encoding", "gzip").writeHead(200);
+      res.write = (chunk: unknown) => begin() !== undefined && gzip.write(chunk);
+      res.end = () => {
+        gzip.end();
+        return res;
+      };
+    },
+  );
+  const { bytes: received, headers } = await seen(await stand.send(post()));
+  expect(headers["content-encoding"]).toBe("gzip");
+  expect(Buffer.from(received).equals(bytes)).toBe(true);
+});
+
+test("a handler that compresses itself is heard when there is room again", async () => {
+  const bytes = randomBytes(1_000_000);
+  const stand = await serve((_req, res) => {
+    const gzip = createGzip();
+    gzip.on("data", (chunk) => res.write(chunk) || gzip.pause());
+    gzip.on("end", () => res.end());
+    res.on("drain", () => gzip.resume());
+    res.setHeader("content-encoding", "gzip");
+    gzip.end(bytes);
+  });
+  expect(Buffer.from((await seen(await stand.send(post()))).bytes).equals(bytes)).toBe(true);
+});
+
+test.each([
+  ["/a?b=%20", "a.example/a?b=%20"],
+  ["//evil.example/a", "a.example//evil.example/a"],
+  ["http://b.example/a", "b.example/a"],
+])("%s is the address of %s", async (path, address) => {
+  client = clientOf(store);
+  const addresses: string[] = [];
+  const guarded = idempotentExpress({
+    redlock: client.redlock,
+    timeout: 10_000,
+    fingerprint: ({ url }) => void addresses.push(url),
+  });
+  const server = createServer((req, res) => guarded(req, res, () => res.end())).listen(0, "127.0.0.1");
+  servers.push(server);
+  await once(server, "listening");
+  const headers = { "idempotency-key": freshKey(), host: "a.example" };
+  const { port } = server.address() as AddressInfo;
+  const sent = request({ port, host: "127.0.0.1", method: "POST", path, headers }).end();
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  answer.resume();
+  expect(addresses).toEqual([`http://${address}`]);
+});
+
+test("HTTP/2", async () => {
+  client = clientOf(store);
+  const app = Fastify({ http2: true });
+  app.register(idempotentFastify({ redlock: client.redlock, timeout: 10_000 }));
+  app.register(async (guarded) => {
+    guarded.post("/payments", async ({ body }, reply) => reply.code(201).send({ body }));
+  });
+  const session = connectHttp2(await app.listen({ port: 0, host: "127.0.0.1" }));
+  const key = freshKey();
+  const answers: unknown[] = [];
+  for (let times = 0; times < 2; times += 1) {
+    const type = { "content-type": "application/json" };
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/payments",
+      "idempotency-key": key,
+      ...type,
+    });
+    stream.end('{"amount":10}');
+    const [headers] = await once(stream, "response");
+    answers.push([headers[":status"], headers["idempotent-replayed"], await text(stream)]);
+  }
+  session.close();
+  await app.close();
+  expect(answers).toEqual([
+    [201, undefined, '{"body":{"amount":10}}'],
+    [201, "true", '{"body":{"amount":10}}'],
+  ]);
+});
