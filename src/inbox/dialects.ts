@@ -1,3 +1,4 @@
+import { toHex } from "../bytes.ts";
 import { randomToken, systemRuntime } from "../runtime.ts";
 
 /** One statement with its values, which stand in it once each, in this order. All are texts: no client changes them. */
@@ -63,34 +64,38 @@ export const raiseOrFail = (mark: Mark): string =>
   `${upsert(mark, "?", sqliteInteger)}
     ${mark} = CASE WHEN excluded.${mark} >= redlock_${mark}s.${mark} THEN excluded.${mark} END, at = excluded.at`;
 
+/** In ASCII, because a connection may have another character set, or another way to escape. */
+const hexOf = (text: string) => toHex(new TextEncoder().encode(text));
+
 export const mysql: Dialect = {
   schema: "mysqlSchema",
   requireTransaction: [],
   // Not INSERT IGNORE, which also ignores that a value does not fit; and which shares its lock on the row, so that calls
   // that wait for the same key deadlock more often.
   insertKey: (key) => {
-    const attempt = randomToken(systemRuntime);
+    const [bytes, attempt] = [hexOf(key), randomToken(systemRuntime)];
     return [
       [
-        "INSERT INTO redlock_inbox (`key`, attempt) VALUES (?, ?) ON DUPLICATE KEY UPDATE attempt = attempt",
-        [key, attempt],
+        "INSERT INTO redlock_inbox (`key`, attempt) VALUES (UNHEX(?), ?) ON DUPLICATE KEY UPDATE attempt = attempt",
+        [bytes, attempt],
       ],
-      ["SELECT 1 AS inserted FROM redlock_inbox WHERE `key` = ? AND attempt = ?", [key, attempt]],
+      ["SELECT 1 AS inserted FROM redlock_inbox WHERE `key` = UNHEX(?) AND attempt = ?", [bytes, attempt]],
     ];
   },
-  deleteKey: (key) => ["DELETE FROM redlock_inbox WHERE `key` = ?", [key]],
+  deleteKey: (key) => ["DELETE FROM redlock_inbox WHERE `key` = UNHEX(?)", [hexOf(key)]],
   raise: (mark, entity, number) => {
-    const [table, integer, value] = [`redlock_${mark}s`, "CAST(? AS SIGNED)", `${number}`];
+    const [table, integer] = [`redlock_${mark}s`, "CAST(? AS SIGNED)"];
+    const [bytes, value] = [hexOf(entity), `${number}`];
     return [
       [
-        `INSERT INTO ${table} (entity, ${mark}) VALUES (?, ${integer}) ON DUPLICATE KEY UPDATE
+        `INSERT INTO ${table} (entity, ${mark}) VALUES (UNHEX(?), ${integer}) ON DUPLICATE KEY UPDATE
   at = IF(${integer} >= ${mark}, UTC_TIMESTAMP(3), at), ${mark} = GREATEST(${mark}, ${integer})`,
-        [entity, value, value, value],
+        [bytes, value, value, value],
       ],
       // With a lock, because without one it may read what the transaction saw at its beginning.
       [
-        `SELECT 1 AS raised FROM ${table} WHERE entity = ? AND ${mark} = ${integer} FOR UPDATE`,
-        [entity, value],
+        `SELECT 1 AS raised FROM ${table} WHERE entity = UNHEX(?) AND ${mark} = ${integer} FOR UPDATE`,
+        [bytes, value],
       ],
     ];
   },
