@@ -70,8 +70,7 @@ const hexOf = (text: string) => toHex(new TextEncoder().encode(text));
 export const mysql: Dialect = {
   schema: "mysqlSchema",
   requireTransaction: [],
-  // Not INSERT IGNORE, which also ignores that a value does not fit; and which shares its lock on the row, so that calls
-  // that wait for the same key deadlock more often.
+  // Not INSERT IGNORE, which also ignores that a value does not fit.
   insertKey: (key) => {
     const [bytes, attempt] = [hexOf(key), randomToken(systemRuntime)];
     return [

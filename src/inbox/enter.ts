@@ -52,15 +52,15 @@ export async function runStep(execute: Execute, [sql, params]: Step, { schema }:
   try {
     return await execute(sql, [...params]);
   } catch (cause) {
-    const { code, errno, message } = innermost(cause);
-    if (code === "42P01" || errno === 1146 || /no such table: redlock_\w+$/.test(`${message}`)) {
+    const { code, message } = databaseError(cause);
+    if (code === "42P01" || code === "1146" || /no such table: redlock_\w+$/.test(message)) {
       throw new Error(`the tables of the inbox are not in this database: apply ${schema}`, { cause });
     }
     if (code === "25P01") {
       const what = "execute must run its statements in an open transaction: use the transaction's own method";
       throw new Error(`${what}, not that of the client or pool`, { cause });
     }
-    if (code === "42601" || errno === 1064 || /: syntax error$/.test(`${message}`)) {
+    if (code === "42601" || code === "1064" || /: syntax error$/.test(message)) {
       const what = "the database does not know the statement: is the option dialect the right one?";
       throw new Error(`${what} It is for ${schema}`, { cause });
     }
@@ -68,11 +68,14 @@ export async function runStep(execute: Execute, [sql, params]: Step, { schema }:
   }
 }
 
-/** The error of the driver: some libraries wrap it. */
-function innermost(error: unknown): { code?: unknown; errno?: unknown; message?: unknown } {
+/** What the database has said: some libraries wrap the error of the driver. */
+function databaseError(error: unknown): { readonly code: string; readonly message: string } {
   let inner = Object(error);
   for (let depth = 0; depth < 5 && inner.cause instanceof Error; depth += 1) inner = inner.cause;
-  return inner;
+  const message = String(inner.message);
+  // Prisma writes the code into its text; MySQL has a number and a name for it.
+  const code = inner.code === "P2010" ? /Code: `(\w+)`/.exec(message)?.[1] : (inner.errno ?? inner.code);
+  return { code: String(code), message };
 }
 
 /** The first of the rows that `execute` has returned. */

@@ -117,7 +117,7 @@ describe("the packed packages", () => {
   it("can be imported, export by export, and works", () => {
     const program = `
       import { endpointsFromEnv, Redlock, isRedlockError } from "redlock-edge";
-      import { onceInD1, onceInPostgres } from "redlock-edge/inbox";
+      import { onceInD1, onceInPostgres, onceInTransaction } from "redlock-edge/inbox";
       import { ioredisEndpoint, nodeRedisEndpoint } from "redlock-edge/sockets";
       import { Idempotency } from "redlock-edge/idempotency";
       import { withIdempotency } from "redlock-edge/http";
@@ -140,8 +140,8 @@ describe("the packed packages", () => {
       const middleware = [typeof idempotent({ redlock }), typeof lockRoute({ redlock, resource: "a" })];
       const ofNode = [idempotentExpress, idempotentFastify, toNodeHandler].map((it) => typeof it);
       if (ofNode.join() !== "function,function,function") throw new Error("redlock-edge/node");
-      const inbox = [onceInD1, onceInPostgres].map((it) => typeof it);
-      if (inbox.join() !== "function,function") throw new Error("redlock-edge/inbox");
+      const inbox = [onceInD1, onceInPostgres, onceInTransaction].map((it) => typeof it);
+      if (inbox.join() !== "function,function,function") throw new Error("redlock-edge/inbox");
       const sockets = [ioredisEndpoint, nodeRedisEndpoint].map((it) => typeof it);
       if (sockets.join() !== "function,function") throw new Error("redlock-edge/sockets");
       if (parseKey("redlock:lock:{a}").resource !== "a") throw new Error("redlock-edge/stored");
