@@ -114,7 +114,7 @@ export class Link {
   }
 
   #error(): Error {
-    if (this.#state.isClosed()) return new Error("the client is closed");
+    if (this.#state.isClosed()) return new Error("the client is closed, or was never connected");
     return new Error(`not connected${this.#lastError ? `: ${this.#lastError}` : ""}`);
   }
 }

@@ -15,7 +15,7 @@ export interface SocketEndpointOptions {
 /** Hands a command over to the client, which is connected. */
 type HandOver = (command: readonly string[], expiry: Expiry) => Promise<unknown>;
 
-/** A function that reporting commands through a client as soon as its link stands. */
+/** A function that sends commands through a client as soon as its link stands. */
 export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint["send"] {
   const send: Send = async (command, expiry, onSent) => {
     try {

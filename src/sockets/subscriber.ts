@@ -44,26 +44,23 @@ export class Subscriber {
     signal.throwIfAborted();
     const encoder = new TextEncoder();
     let listener!: Listener;
-    const leave = () => this.#leave(name, listener);
+    const leave = () => {
+      signal.removeEventListener("abort", listener.end);
+      this.#leave(name, listener);
+    };
     const stream = new ReadableStream<Uint8Array>({
       start(controller) {
-        let isOpen = true;
         listener = {
           write: (event) => controller.enqueue(encoder.encode(`data: ${event}\n\n`)),
           end() {
-            if (isOpen) controller.close();
-            isOpen = false;
-            signal.removeEventListener("abort", end);
+            leave();
+            controller.close();
           },
         };
-        const end = () => {
-          leave();
-          listener.end();
-        };
-        signal.addEventListener("abort", end);
       },
       cancel: leave,
     });
+    signal.addEventListener("abort", listener.end);
     const channel = this.#channels.get(name) ?? this.#join(name);
     channel.listeners.add(listener);
     try {

@@ -215,6 +215,10 @@ describe.skipIf(!redisServer)("over sockets", () => {
       leaver.abort();
       await read(left);
       expect((await left.read()).done).toBe(true);
+      const other = new AbortController();
+      await (await subscribe!("news", other.signal)).cancel();
+      other.abort();
+      await until(async () => !String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")), "no subscription");
     });
   });
 
