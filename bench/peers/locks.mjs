@@ -2,6 +2,7 @@
 //
 // Each has its own defaults, except where it would give up: then it may try again as often as it needs.
 import { pubSub, Redlock } from "../../dist/index.js";
+import { ioredisEndpoint, nodeRedisEndpoint } from "../../dist/sockets/index.js";
 import { peers } from "./installed.mjs";
 
 const ttl = 10_000;
@@ -37,6 +38,38 @@ export const locks = [
     transport: "http",
     counts: [1, 3],
     open: (servers, resource) => openOurs(servers, resource, { wakeUp: pubSub }),
+  },
+  {
+    name: "redlock-edge, ioredis",
+    of: "redlock-edge",
+    transport: "sockets",
+    counts: [1, 3],
+    open: (servers, resource) => openOursOverIoredis(servers, resource, {}),
+  },
+  {
+    name: "redlock-edge, ioredis, wakeUp",
+    of: "redlock-edge",
+    transport: "sockets",
+    counts: [1, 3],
+    open: (servers, resource) => openOursOverIoredis(servers, resource, { wakeUp: pubSub }),
+  },
+  {
+    name: "redlock-edge, node-redis",
+    of: "redlock-edge",
+    transport: "sockets",
+    counts: [1, 3],
+    open(servers, resource) {
+      const clients = servers.map(({ redisUrl }) => peers.createClient({ url: redisUrl }));
+      return {
+        ...ours(
+          clients.map((client) => nodeRedisEndpoint(client)),
+          resource,
+          {},
+        ),
+        ready: Promise.all(clients.map((client) => client.on("error", console.error).connect())),
+        close: () => clients.map((client) => client.destroy()),
+      };
+    },
   },
   {
     name: "@upstash/lock",
@@ -109,7 +142,25 @@ export const locks = [
 ];
 
 function openOurs(servers, resource, options) {
-  const endpoints = servers.map(({ url, token }) => ({ url, token, dialect: "upstash" }));
+  return ours(
+    servers.map(({ url, token }) => ({ url, token, dialect: "upstash" })),
+    resource,
+    options,
+  );
+}
+
+function openOursOverIoredis(servers, resource, options) {
+  const make = (clients) =>
+    ours(
+      clients.map((client) => ioredisEndpoint(client)),
+      resource,
+      options,
+    ).acquire;
+  return overSockets(servers, make, { maxRetriesPerRequest: 0 });
+}
+
+/** @returns {Client} */
+function ours(endpoints, resource, options) {
   const redlock = new Redlock({ endpoints, ttl, ...options });
   return {
     ready: Promise.resolve(),
@@ -122,8 +173,8 @@ function openOurs(servers, resource, options) {
 }
 
 /** A client with a connection of its own to each server. */
-function overSockets(servers, make) {
-  const clients = servers.map(({ redisUrl }) => new peers.Redis(redisUrl));
+function overSockets(servers, make, options = {}) {
+  const clients = servers.map(({ redisUrl }) => new peers.Redis(redisUrl, options));
   return {
     ready: Promise.all(clients.map((client) => client.ping())),
     close: () => clients.map((client) => client.disconnect()),

@@ -2,9 +2,12 @@
 import { peers } from "./installed.mjs";
 
 const { Redis } = peers;
+/** What all clients of node-redis have in common. */
+let nodeRedis = peers.createClient();
+while (!Object.hasOwn(nodeRedis, "sendCommand")) nodeRedis = Object.getPrototypeOf(nodeRedis);
 
 /**
- * What `action` sends through `fetch` and through ioredis, by destination.
+ * What `action` sends through `fetch` and through clients with sockets, by destination.
  *
  * @returns {Promise<(() => Promise<unknown>)[][]>} for each destination its requests, each as a function that sends it again
  */
@@ -15,6 +18,7 @@ async function requestsOf(action) {
   };
   const { fetch } = globalThis;
   const { sendCommand } = Redis.prototype;
+  const sendArguments = nodeRedis.sendCommand;
   globalThis.fetch = (url, { signal: _, ...init }) => {
     add(new URL(url).host, async () => (await fetch(url, init)).json());
     return fetch(url, init);
@@ -24,11 +28,16 @@ async function requestsOf(action) {
     add(this, () => this.call(name, ...args));
     return sendCommand.call(this, command, ...rest);
   };
+  nodeRedis.sendCommand = function (args, ...rest) {
+    add(this, () => this.sendCommand(args));
+    return sendArguments.call(this, args, ...rest);
+  };
   try {
     await action();
   } finally {
     globalThis.fetch = fetch;
     Redis.prototype.sendCommand = sendCommand;
+    nodeRedis.sendCommand = sendArguments;
   }
   return [...byDestination.values()];
 }
