@@ -218,7 +218,10 @@ describe.skipIf(!redisServer)("over sockets", () => {
       const other = new AbortController();
       await (await subscribe!("news", other.signal)).cancel();
       other.abort();
-      await until(async () => !String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")), "no subscription");
+      await until(
+        async () => !String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")),
+        "no subscription",
+      );
     });
   });
 
