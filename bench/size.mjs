@@ -42,6 +42,8 @@ const rows = [
   ["`debounce`, over `Redlock`", sync("debounce"), core],
   ["`refreshOnce`, over `Redlock`", sync("refreshOnce"), core],
   ["`CountDownLatch`, over `Redlock`", sync("CountDownLatch"), core],
+  ["`durableEndpoint`, over `Redlock`", { ...core, durable: ["durableEndpoint"] }, core],
+  ["`LockServer` and `lockServerApp` alone", { durable: ["LockServer", "lockServerApp"] }],
   ["`CyclicBarrier`, over `Redlock`", sync("CyclicBarrier"), core],
 ];
 

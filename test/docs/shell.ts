@@ -6,8 +6,8 @@ import { type Fence, fencesOf } from "./fences.ts";
 /** Commands that no test runs, and why. */
 const notRun: readonly (readonly [command: RegExp, why: string])[] = [
   [
-    /^npx wrangler (dev( src\/index\.ts --compatibility-date [-\d]+)?|d1 execute \w+ --local --file schema\.sql)$/,
-    "test/examples runs the Workers in workerd, with D1",
+    /^npx wrangler (deploy|secret put \w+|dev( src\/index\.ts --compatibility-date [-\d]+)?|d1 execute \w+ --local --file schema\.sql)$/,
+    "test/examples runs the Workers in workerd, with D1 and Durable Objects",
   ],
   [/^npx esbuild queue\.ts( --[a-z]+(=[\w.]+)?)+$/, "test/package bundles it with these options"],
   [/^npm install( --save-dev)?( [@a-z0-9./-]+)+$/, "the tests install the packed package instead"],

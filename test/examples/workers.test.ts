@@ -11,6 +11,8 @@ vi.setConfig({ testTimeout: 60_000 });
 /** Answers for the hosts that the examples call, by host. */
 const services: Record<string, (request: { url: URL; body: string }) => Response> = {};
 const stripeSecret = "whsec_example";
+const githubSecret = "secret of GitHub's webhooks";
+const locksToken = "0123456789abcdef0123456789abcdef";
 
 let stage: Stage;
 let workers: Miniflare;
@@ -35,6 +37,13 @@ beforeAll(async () => {
         d1Databases: { DB: "tokens" },
       },
       { ...(await worker("fence", "d1-fence/worker.ts")), d1Databases: { DB: "accounts" } },
+      {
+        ...(await worker("locks", "lock-server/worker.ts", {
+          LOCKS_TOKEN: locksToken,
+          GITHUB_WEBHOOK_SECRET: githubSecret,
+        })),
+        durableObjects: { LOCKS: { className: "LockServer", useSQLite: true } },
+      },
     ],
   });
   await workers.ready;
@@ -183,5 +192,37 @@ describe("examples/d1-fence", () => {
     const balance = await openAccount(2 ** 50);
     expect((await pay()).status).toBe(409);
     expect(await balance()).toBe(50);
+  });
+});
+
+describe("examples/lock-server", () => {
+  async function ask(path: string, body: string, headers: Record<string, string>) {
+    const init: RequestInit = { method: "POST", body, headers };
+    return (await workers.getWorker("locks")).fetch(`https://locks.example${path}`, init);
+  }
+
+  it("handles a delivery of GitHub once, under a lock with a fence, without any Redis", async () => {
+    const deliver = (after: string) => {
+      const body = JSON.stringify({ after, repository: { id: 7 } });
+      return ask("/webhooks/github", body, {
+        "x-github-delivery": randomUUID(),
+        "x-hub-signature-256": `sha256=${createHmac("sha256", githubSecret).update(body).digest("hex")}`,
+      });
+    };
+    const first = await deliver("a");
+    expect(first.status).toBe(200);
+    const { fence, delivery } = (await first.json()) as { fence: number; delivery: string };
+    const again = await deliver("a");
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect(await again.json()).toEqual({ delivery, fence });
+    const other = (await (await deliver("b")).json()) as { fence: number };
+    expect(other.fence).toBeGreaterThan(fence);
+  });
+
+  it("answers others by HTTPS, with its token", async () => {
+    const command = JSON.stringify(["SET", "redlock:lock:{a}", "t1", "NX", "PX", 1_000]);
+    const answer = await ask("/", command, { authorization: `Bearer ${locksToken}` });
+    expect([answer.status, await answer.json()]).toEqual([200, { result: "OK" }]);
+    expect((await ask("/", command, { authorization: "Bearer no" })).status).toBe(401);
   });
 });

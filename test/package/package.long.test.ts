@@ -118,6 +118,7 @@ describe("the packed packages", () => {
     const program = `
       import { endpointsFromEnv, Redlock, isRedlockError } from "redlock-edge";
       import { onceInD1, onceInPostgres, onceInTransaction } from "redlock-edge/inbox";
+      import { durableEndpoint, LockServer, lockServerApp } from "redlock-edge/durable";
       import { ioredisEndpoint, nodeRedisEndpoint } from "redlock-edge/sockets";
       import { Idempotency } from "redlock-edge/idempotency";
       import { withIdempotency } from "redlock-edge/http";
@@ -142,6 +143,8 @@ describe("the packed packages", () => {
       if (ofNode.join() !== "function,function,function") throw new Error("redlock-edge/node");
       const inbox = [onceInD1, onceInPostgres, onceInTransaction].map((it) => typeof it);
       if (inbox.join() !== "function,function,function") throw new Error("redlock-edge/inbox");
+      const durable = [durableEndpoint, LockServer, lockServerApp].map((it) => typeof it);
+      if (durable.join() !== "function,function,function") throw new Error("redlock-edge/durable");
       const sockets = [ioredisEndpoint, nodeRedisEndpoint].map((it) => typeof it);
       if (sockets.join() !== "function,function") throw new Error("redlock-edge/sockets");
       if (parseKey("redlock:lock:{a}").resource !== "a") throw new Error("redlock-edge/stored");
@@ -300,6 +303,7 @@ describe("the packed packages", () => {
       "inbox/index",
       "sockets/index",
       "sync/index",
+      "durable/index",
       "stored/index",
     ].map((name) => `${name}.js`);
     expect(entries.filter(namesNode)).toEqual([]);

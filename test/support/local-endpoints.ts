@@ -15,12 +15,13 @@ import { keyOf } from "../../src/redis/keys.ts";
 import { textOf } from "../../src/redis/script.ts";
 import { isMissing } from "./each-engine.ts";
 import { eachInTurns } from "./in-turns.ts";
+import { openLockServers } from "./lock-servers.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
 import { openSockets, type SocketClient, type Sockets } from "./sockets.ts";
 
 /** The endpoints of a test, and how the library reaches them. */
 export interface EndpointSet {
-  readonly engine: "redis" | "embedded";
+  readonly engine: "redis" | "embedded" | "durable";
   readonly count: number;
   readonly dialect: Dialect;
   /** The library's own transport, a client of `@upstash/redis`, or one with a socket, which needs the engine `redis`. */
@@ -110,7 +111,9 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
   const { engine, count, dialect } = set;
   const local = await (engine === "redis"
     ? openRealEndpoints(count, dialect)
-    : start({ engine, count, dialect }));
+    : engine === "durable"
+      ? openLockServers(count)
+      : start({ engine, count, dialect }));
   const { endpoints } = local;
   const sockets =
     set.via === "fetch" || set.via === "sdk" ? undefined : await openSockets(endpoints, set.via);

@@ -3,7 +3,7 @@ import type { Dialect } from "../../src/endpoints/endpoint.ts";
 
 /** What a contract test runs on. */
 export interface Setting {
-  readonly engine: "redis" | "embedded";
+  readonly engine: "redis" | "embedded" | "durable";
   readonly count: number;
   readonly dialect: Dialect;
 }
@@ -31,10 +31,13 @@ export function setsOf(counts: readonly number[], real: readonly number[]): Sett
     });
   }
   if (process.env.SETS === "all") {
-    return dialects.flatMap((dialect) => [
-      ...counts.map((count) => ({ engine: "embedded", count, dialect }) as const),
-      ...real.map((count) => ({ engine: "redis", count, dialect }) as const),
-    ]);
+    return [
+      ...dialects.flatMap((dialect) => [
+        ...counts.map((count) => ({ engine: "embedded", count, dialect }) as const),
+        ...real.map((count) => ({ engine: "redis", count, dialect }) as const),
+      ]),
+      ...real.map((count) => ({ engine: "durable", count, dialect: "redis-8.4" }) as const),
+    ];
   }
   const embedded = counts.filter((count, index) => index === 0 || !real.includes(count));
   return [

@@ -7,6 +7,7 @@ import { Idempotency, type IdempotencyOptions } from "../../src/idempotency/inde
 import { keyOf } from "../../src/redis/keys.ts";
 import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { type Link, link } from "./link.ts";
+import { openLockServers } from "./lock-servers.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
 import { type Setting, setsOf } from "./sets.ts";
 import { until } from "./until.ts";
@@ -47,7 +48,7 @@ export function storeOf({ engine, count, dialect }: Setting): Store {
     engine,
     count,
     dialect,
-    open: () => (engine === "redis" ? openServers(count, dialect) : openMemory(count, dialect)),
+    open: () => (engine === "embedded" ? openMemory(count, dialect) : openServers(engine, count, dialect)),
   };
 }
 
@@ -66,8 +67,8 @@ async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {
   };
 }
 
-async function openServers(count: number, dialect: Dialect): Promise<OpenStore> {
-  const local = await openRealEndpoints(count, dialect);
+async function openServers(engine: "redis" | "durable", count: number, dialect: Dialect): Promise<OpenStore> {
+  const local = await (engine === "redis" ? openRealEndpoints(count, dialect) : openLockServers(count));
   return {
     endpoints: local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name, dialect })),
     execute: (index, command) => local.endpoints[index]!.execute(command),

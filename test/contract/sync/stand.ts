@@ -37,7 +37,7 @@ export function visitor(store: OpenStore, options: Omit<RedlockOptions, "endpoin
 export function stores(
   counts: readonly number[],
   real: readonly number[],
-): Pick<Store, "title" | "open" | "count">[] {
+): (Pick<Store, "title" | "open" | "count"> & { readonly engine?: Store["engine"] })[] {
   const sdk = atLength<[number, Dialect]>(
     [[3, "upstash"]],
     [

@@ -22,7 +22,7 @@ import { costOf, onEach, stores, type Visitor, visitor } from "../stand.ts";
 
 const unreachable = () => expect.unreachable("it must not run");
 
-eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints }) => {
+eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, engine }) => {
   let store: OpenStore;
   let first: Visitor;
   let second: Visitor;
@@ -33,6 +33,9 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints })
     second = visitor(store);
   });
   afterAll(() => store.close());
+
+  // A lock server bills no commands.
+  const billed = test.skipIf(engine === "durable");
 
   /** What each of these costs at every endpoint that knows the scripts. */
   async function costsOf(works: readonly ((redlock: Visitor["redlock"]) => Promise<unknown>)[]) {
@@ -68,7 +71,7 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints })
     expect((await latchOf(second).arrive("late")).open).toBe(true);
   });
 
-  test("a latch costs the requests and commands that are documented", async () => {
+  billed("a latch costs the requests and commands that are documented", async () => {
     const name = newResource("latch");
     const latchOf = (redlock: Visitor["redlock"]) => new CountDownLatch(redlock, name, { count: 2 });
     const [, ...costs] = await costsOf([
@@ -148,7 +151,7 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints })
     expect(fences[1]).toBeGreaterThan(fences[0]!);
   });
 
-  test("a run costs two requests and ten commands, a refusal one and three", async () => {
+  billed("a run costs two requests and ten commands, a refusal one and three", async () => {
     const names = [newResource("nightly"), newResource("nightly")];
     const run = (name?: string) => (redlock: Visitor["redlock"]) =>
       once(redlock, name!, { every: 60_000 }, () => 1);

@@ -1,0 +1,152 @@
+import { sha256 } from "../bytes.ts";
+import { checkNames, checkType, wrongType } from "../check.ts";
+import { bodyOf } from "../http/body.ts";
+import { constantTimeEqual } from "../webhooks/equal.ts";
+import {
+  checkLockServer,
+  type LockServerNamespace,
+  LockServerObjects,
+  type LockServerOptions,
+  lockServerOptionNames,
+  ObjectError,
+} from "./objects.ts";
+
+/** Options of {@link lockServerApp}. */
+export interface LockServerAppOptions<Env> extends LockServerOptions {
+  /** The binding of the {@link LockServer}. */
+  readonly locks: (env: Env) => LockServerNamespace;
+  /**
+   * The tokens that are accepted, each of at least 32 characters: a new one beside the old one while its users change. Draw
+   * them at random, for example by `openssl rand -hex 32`. What is undefined is left out.
+   */
+  readonly tokens: (env: Env) => readonly (string | undefined)[];
+}
+
+/** The most bytes of a request's body. */
+const maxBody = 10 * 1024 * 1024;
+
+/** The fewest characters of a token: nobody may guess it. */
+const minToken = 32;
+
+/** A request that is refused before a command is executed. */
+class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * The Worker in front of a {@link LockServer}, for all who reach it by HTTPS. Experimental. It speaks the part of Upstash's
+ * REST protocol that this package uses: `POST /` with a command, `POST /pipeline` with several, `/subscribe/{channel}`,
+ * and a Bearer token in the header. Clients use it as `{ url, token, dialect: "redis-8.4" }`.
+ *
+ * @throws TypeError | RangeError when an option is wrong
+ * @example
+ * export { LockServer } from "redlock-edge/durable";
+ * export default lockServerApp<Env>({ locks: (env) => env.LOCKS, tokens: (env) => [env.TOKEN, env.OLD_TOKEN] });
+ */
+export function lockServerApp<Env>(options: LockServerAppOptions<Env>): {
+  fetch(request: Request, env: Env): Promise<Response>;
+} {
+  checkNames("lockServerApp", options, { ...lockServerOptionNames, locks: 1, tokens: 1 });
+  const { locks, tokens, ...server } = options;
+  checkType("locks", locks, "function");
+  checkType("tokens", tokens, "function");
+  checkLockServer(server);
+  return {
+    async fetch(request, env) {
+      try {
+        await authorize(request, tokens(env));
+        return await answer(request, new LockServerObjects(locks(env), server));
+      } catch (error) {
+        const { message } = error as Error;
+        if (error instanceof Refusal || error instanceof ObjectError) {
+          return Response.json({ error: message }, { status: error.status });
+        }
+        // What is wrong with the settings is said to everybody: it contains no secret.
+        if (error instanceof TypeError) return Response.json({ error: message }, { status: 500 });
+        return Response.json({ error: "ERR the object could not be reached" }, { status: 503 });
+      }
+    },
+  };
+}
+
+async function authorize(request: Request, tokens: readonly (string | undefined)[]): Promise<void> {
+  const accepted = tokens.filter((token) => token !== undefined);
+  if (accepted.length === 0 || accepted.some((token) => String(token).length < minToken)) {
+    throw wrongType(
+      "tokens",
+      accepted.length,
+      `one or more, each of at least ${minToken} characters (is the secret set?)`,
+    );
+  }
+  const [, token] = /^Bearer (\S+)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
+  if (token === undefined) {
+    throw new Refusal(401, "Unauthorized: the token belongs into the header authorization, as Bearer …");
+  }
+  // Of hashes, so that nothing depends on the length of a token; and of each, so that nothing says which one it was.
+  const given = await digest(token);
+  const expected = await Promise.all(accepted.map(digest));
+  const matches = expected.filter((one) => constantTimeEqual(given, one));
+  if (matches.length === 0) throw new Refusal(401, "Unauthorized: the token is wrong");
+}
+
+const digest = (text: string) => sha256(new TextEncoder().encode(text));
+
+async function answer(request: Request, objects: LockServerObjects): Promise<Response> {
+  const { pathname, search } = new URL(request.url);
+  if (search) throw new Refusal(400, "ERR a request has no query: commands are posted as JSON");
+  const [, channel] = /^\/subscribe\/([^/]+)$/.exec(pathname) ?? [];
+  if (channel !== undefined) {
+    const body = await objects.subscribe(decodeName(channel), request.signal);
+    return new Response(body, {
+      headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
+    });
+  }
+  const isPipeline = pathname === "/pipeline";
+  if (!isPipeline && pathname !== "/") {
+    throw new Refusal(
+      404,
+      "ERR this lock server of redlock-edge has only POST /, /pipeline and /subscribe/{channel}",
+    );
+  }
+  if (request.method !== "POST") throw new Refusal(405, "ERR a command is posted as JSON");
+  const commands = await commandsOf(request, isPipeline);
+  const results = await objects.execute(commands, request.signal);
+  if (isPipeline) return Response.json(results);
+  const [result] = results;
+  return Response.json(result, { status: result && "error" in result ? 400 : 200 });
+}
+
+function decodeName(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    throw new Refusal(400, "ERR the name of the channel is not correctly percent-encoded");
+  }
+}
+
+async function commandsOf(request: Request, isPipeline: boolean): Promise<(string | number)[][]> {
+  const bytes = await bodyOf(request, maxBody);
+  if (!bytes) throw new Refusal(413, `ERR max request size of ${maxBody} bytes exceeded`);
+  let body: unknown;
+  try {
+    body = JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    // Handled below.
+  }
+  const commands: unknown = isPipeline ? body : [body];
+  if (Array.isArray(commands) && commands.length > 0 && commands.every(isCommand)) return commands;
+  throw new Refusal(
+    400,
+    "ERR a command is a JSON array of texts and numbers, and a pipeline an array of commands",
+  );
+}
+
+function isCommand(given: unknown): given is (string | number)[] {
+  const isWord = (word: unknown) => typeof word === "string" || typeof word === "number";
+  return Array.isArray(given) && given.length > 0 && given.every(isWord);
+}

@@ -1,0 +1,79 @@
+import { type Runtime, systemRuntime } from "../runtime.ts";
+
+type Stream = ReadableStreamDefaultController<Uint8Array>;
+
+/** Events that may wait for a reader. Those of this package are short and few: one that lets so many wait reads no more. */
+const mostWaiting = 1_000;
+
+/** How often each stream gets a comment, in ms. The platform notices that a reader has gone only when it is written to. */
+const heartbeat = 15_000;
+
+const encoder = /* @__PURE__ */ new TextEncoder();
+
+/** The streams that are subscribed to an object's channels. They live in memory, and keep their object awake. */
+export class Channels {
+  readonly #runtime: Pick<Runtime, "timer">;
+  readonly #streams = new Map<string, Set<Stream>>();
+  #isBeating = false;
+
+  constructor(runtime: Pick<Runtime, "timer"> = systemRuntime) {
+    this.#runtime = runtime;
+  }
+
+  /** A stream of server-sent events, as Upstash's `/subscribe` sends them. It ends when its reader cancels it. */
+  subscribe(channel: string): ReadableStream<Uint8Array> {
+    let own: Stream;
+    return new ReadableStream({
+      start: (stream) => {
+        own = stream;
+        const streams = this.#streams.get(channel) ?? new Set();
+        this.#streams.set(channel, streams.add(stream));
+        stream.enqueue(eventOf(["subscribe", channel, "1"]));
+        this.#beat();
+      },
+      cancel: () => this.#remove(channel, own),
+    });
+  }
+
+  /** Sends a message, and returns how many streams there are. */
+  publish(channel: string, payload: string): number {
+    this.#write(channel, eventOf(["message", channel, payload]));
+    return this.subscribers(channel);
+  }
+
+  subscribers(channel: string): number {
+    return this.#streams.get(channel)?.size ?? 0;
+  }
+
+  #write(channel: string, bytes: Uint8Array): void {
+    for (const stream of [...(this.#streams.get(channel) ?? [])]) {
+      if ((stream.desiredSize ?? -mostWaiting) > -mostWaiting) {
+        stream.enqueue(bytes);
+      } else {
+        this.#remove(channel, stream);
+        stream.error(new Error("its events are not read"));
+      }
+    }
+  }
+
+  #remove(channel: string, stream: Stream): void {
+    const streams = this.#streams.get(channel);
+    streams?.delete(stream);
+    if (streams?.size === 0) this.#streams.delete(channel);
+  }
+
+  #beat(): void {
+    if (this.#isBeating || this.#streams.size === 0) return;
+    this.#isBeating = true;
+    this.#runtime.timer(heartbeat, () => {
+      this.#isBeating = false;
+      for (const channel of [...this.#streams.keys()]) this.#write(channel, encoder.encode(": \n\n"));
+      this.#beat();
+    });
+  }
+}
+
+/** https://upstash.com/docs/redis/features/restapi#subscribe--publish-commands */
+function eventOf(parts: readonly string[]): Uint8Array {
+  return encoder.encode(`data: ${parts.join().replaceAll(/\r\n|[\r\n]/g, "\ndata: ")}\n\n`);
+}

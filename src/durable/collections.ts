@@ -1,0 +1,102 @@
+import type { Command, CommandTable } from "./command.ts";
+import { CommandError, integer, syntaxError } from "./command-error.ts";
+import { Hash, SortedSet } from "./keyspace.ts";
+
+// Hashes and sorted sets, as far as the scripts of this package use them.
+
+/** A key's deadline, which a change of its collection keeps. */
+const deadlineOf = (space: Parameters<Command>[0]["space"], key: string) =>
+  space.entry(key)?.deadline ?? null;
+
+const hset: Command = ({ space }, [key, ...pairs]) => {
+  if (pairs.length % 2 > 0) throw new CommandError("ERR wrong number of arguments for 'hset' command");
+  const hash = space.collection(key!, Hash);
+  const before = hash.size;
+  for (let index = 0; index < pairs.length; index += 2) hash.set(pairs[index]!, pairs[index + 1]!);
+  space.put(key!, hash, deadlineOf(space, key!));
+  return hash.size - before;
+};
+
+const hmget: Command = ({ space }, [key, ...fields]) => {
+  const hash = space.collection(key!, Hash);
+  return fields.map((field) => hash.get(field) ?? null);
+};
+
+const hgetall: Command = ({ space }, [key]) => [...space.collection(key!, Hash)].flat();
+
+/** Adds one member. `XX`: only changes one that is there; `GT`: never lowers a score. */
+const zadd: Command = ({ space }, [key, how, score, member]) => {
+  const set = space.collection(key!, SortedSet);
+  const known = set.get(member!);
+  const next = integer(score!);
+  const option = how!.toUpperCase();
+  if (option !== "XX" && option !== "GT") throw syntaxError();
+  if (option === "XX" ? known === undefined : known !== undefined && known >= next) return 0;
+  set.set(member!, next);
+  space.put(key!, set, deadlineOf(space, key!));
+  return Number(known === undefined);
+};
+
+const zrem: Command = ({ space }, [key, ...members]) => {
+  const set = space.collection(key!, SortedSet);
+  const removed = members.filter((member) => set.delete(member)).length;
+  if (removed > 0) space.put(key!, set, deadlineOf(space, key!));
+  return removed;
+};
+
+const zscore: Command = ({ space }, [key, member]) => {
+  const score = space.collection(key!, SortedSet).get(member!);
+  return score === undefined ? null : String(score);
+};
+
+/** Members by score, and those of one score by their bytes. */
+const zrange: Command = ({ space }, [key, from, to, ...options]) => {
+  const all = [...space.collection(key!, SortedSet)].sort(
+    ([name, score], [otherName, otherScore]) => score - otherScore || (name < otherName ? -1 : 1),
+  );
+  const place = (text: string) => {
+    const index = integer(text);
+    return index < 0 ? all.length + index : index;
+  };
+  const [option] = options;
+  if (option !== undefined && option.toUpperCase() !== "WITHSCORES") throw syntaxError();
+  const chosen = all.slice(Math.max(0, place(from!)), place(to!) + 1);
+  return chosen.flatMap(([name, score]) => (option === undefined ? [name] : [name, String(score)]));
+};
+
+/** Whether a score is within two bounds, as ZCOUNT takes them: `(` excludes the bound itself. */
+function within(least: string, most: string): (score: number) => boolean {
+  const boundOf = (text: string) => {
+    const isOpen = text.startsWith("(");
+    const word = isOpen ? text.slice(1) : text;
+    const at = word === "-inf" ? -Infinity : word === "+inf" ? Infinity : integer(word);
+    return { at, isOpen };
+  };
+  const [low, high] = [boundOf(least), boundOf(most)];
+  return (score) =>
+    (low.isOpen ? score > low.at : score >= low.at) && (high.isOpen ? score < high.at : score <= high.at);
+}
+
+const zcount: Command = ({ space }, [key, least, most]) =>
+  [...space.collection(key!, SortedSet).values()].filter(within(least!, most!)).length;
+
+const zremrangebyscore: Command = ({ space }, [key, least, most]) => {
+  const set = space.collection(key!, SortedSet);
+  const isChosen = within(least!, most!);
+  const chosen = [...set].filter(([, score]) => isChosen(score));
+  for (const [member] of chosen) set.delete(member);
+  if (chosen.length > 0) space.put(key!, set, deadlineOf(space, key!));
+  return chosen.length;
+};
+
+export const collectionCommands: CommandTable = {
+  HSET: [hset, [3, Infinity]],
+  HMGET: [hmget, [2, Infinity]],
+  HGETALL: [hgetall, [1, 1]],
+  ZADD: [zadd, [4, 4]],
+  ZREM: [zrem, [2, Infinity]],
+  ZSCORE: [zscore, [2, 2]],
+  ZRANGE: [zrange, [3, 4]],
+  ZCOUNT: [zcount, [3, 3]],
+  ZREMRANGEBYSCORE: [zremrangebyscore, [3, 3]],
+};

@@ -1,0 +1,5 @@
+/** @module redlock-edge/durable */
+export { type LockServerAppOptions, lockServerApp } from "./app.ts";
+export { durableEndpoint } from "./endpoint.ts";
+export { LockServer, type LockServerState } from "./lock-server.ts";
+export type { LockServerNamespace, LockServerOptions, LockServerStub } from "./objects.ts";

@@ -1,0 +1,113 @@
+import { CommandError, wrongType } from "./command-error.ts";
+
+/** The part of a Durable Object's SQLite storage that holds the keys. */
+export interface SqlStorage {
+  /** Runs one statement at once. */
+  exec(query: string, ...values: (string | number | null)[]): { toArray(): Record<string, unknown>[] };
+}
+
+/** What a key can hold. */
+export type Value = string | Hash | SortedSet;
+
+/** The fields of a hash. */
+export class Hash extends Map<string, string> {}
+
+/** Members with their scores. */
+export class SortedSet extends Map<string, number> {}
+
+interface Entry {
+  readonly value: Value;
+  /** When it expires, in ms since 1970; null: never. */
+  readonly deadline: number | null;
+}
+
+const schema = `CREATE TABLE IF NOT EXISTS entries (
+  key TEXT NOT NULL PRIMARY KEY,
+  kind TEXT NOT NULL,
+  value TEXT NOT NULL,
+  deadline INTEGER
+) WITHOUT ROWID`;
+
+/** The most bytes of a value: a row of the storage may have 2 MB with its key. */
+const largest = 1_900_000;
+
+/**
+ * The keys of one object, each a row of SQLite. A key does not exist from the ms of its deadline on; its row stays until it
+ * is written again or swept. Each change writes one row, because rows written are what the platform bills.
+ */
+export class Keyspace {
+  readonly #sql: SqlStorage;
+  /** The time of the current command, in ms since 1970. */
+  now = 0;
+  /** Called with each deadline that is written. */
+  onDeadline: (deadline: number) => void = () => undefined;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(schema);
+  }
+
+  entry(key: string): Entry | undefined {
+    const [row] = this.#sql
+      .exec("SELECT kind, value, deadline FROM entries WHERE key = ?", key)
+      .toArray() as { kind: string; value: string; deadline: number | null }[];
+    if (!row || (row.deadline !== null && row.deadline <= this.now)) return undefined;
+    return { value: decode(row.kind, row.value), deadline: row.deadline };
+  }
+
+  /** @throws CommandError where the key holds something else */
+  text(key: string): string | undefined {
+    const value = this.entry(key)?.value;
+    if (value === undefined || typeof value === "string") return value;
+    throw wrongType();
+  }
+
+  /** A copy; an empty one where the key does not exist. @throws CommandError where the key holds something else */
+  collection<Kind extends Hash | SortedSet>(key: string, kind: new () => Kind): Kind {
+    const value = this.entry(key)?.value ?? new kind();
+    if (value instanceof kind) return value;
+    throw wrongType();
+  }
+
+  /** Sets a key of any or no kind. A deadline that has passed, and an empty collection, delete it. */
+  put(key: string, value: Value, deadline: number | null): void {
+    const isEmpty = typeof value !== "string" && value.size === 0;
+    if (isEmpty || (deadline !== null && deadline <= this.now)) {
+      this.delete(key);
+      return;
+    }
+    const [kind, text] = encode(value);
+    // A character has up to three bytes.
+    if (text.length > largest / 3 && new TextEncoder().encode(text).length > largest) {
+      throw new CommandError(`ERR max value size of ${largest} bytes exceeded`);
+    }
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO entries (key, kind, value, deadline) VALUES (?, ?, ?, ?)",
+      ...[key, kind, text, deadline],
+    );
+    if (deadline !== null) this.onDeadline(deadline);
+  }
+
+  /** Returns whether the key existed. */
+  delete(key: string): boolean {
+    const existed = this.entry(key) !== undefined;
+    if (existed) this.#sql.exec("DELETE FROM entries WHERE key = ?", key);
+    return existed;
+  }
+
+  /** Deletes what has expired. Returns whether anything is left that will expire. */
+  sweep(): boolean {
+    this.#sql.exec("DELETE FROM entries WHERE deadline <= ?", this.now);
+    return this.#sql.exec("SELECT 1 FROM entries WHERE deadline IS NOT NULL LIMIT 1").toArray().length > 0;
+  }
+}
+
+function encode(value: Value): readonly [kind: string, text: string] {
+  if (typeof value === "string") return ["string", value];
+  return [value instanceof Hash ? "hash" : "zset", JSON.stringify([...value])];
+}
+
+function decode(kind: string, text: string): Value {
+  if (kind === "string") return text;
+  return kind === "hash" ? new Hash(JSON.parse(text)) : new SortedSet(JSON.parse(text));
+}

@@ -1,0 +1,128 @@
+import { systemRuntime } from "../runtime.ts";
+import type { Reply } from "../twins/twin.ts";
+import { Channels } from "./channels.ts";
+import type { CommandContext } from "./command.ts";
+import { CommandError } from "./command-error.ts";
+import { execute } from "./execute.ts";
+import { Keyspace, type SqlStorage } from "./keyspace.ts";
+import { executeScript, hashed, isOfScripts } from "./scripts.ts";
+
+/** The part of a Durable Object's state that a {@link LockServer} uses. */
+export interface LockServerState {
+  readonly storage: {
+    readonly sql: SqlStorage;
+    /** Runs a function in a transaction, which its error undoes. */
+    transactionSync<Result>(run: () => Result): Result;
+    getAlarm(): Promise<number | null>;
+    setAlarm(time: number): Promise<void>;
+  };
+}
+
+/** The outcome of one command, as the REST API writes it. */
+export type CommandResult = { readonly result: Reply } | { readonly error: string };
+
+/** How long what has expired may stay in the storage, in ms. It is invisible from its deadline on. */
+const sweepInterval = 900_000;
+
+/**
+ * A Durable Object with SQLite storage that executes what this package sends: experimental. Export it from your Worker, and
+ * give its class to `new_sqlite_classes` in the Wrangler configuration. Its requests come from {@link lockServerApp} and
+ * {@link durableEndpoint}.
+ *
+ * Commands are executed one after another. The platform holds back each answer until the writes before it are on disk, so
+ * an acknowledged lock survives every restart and every move of the object.
+ *
+ * @example
+ * export { LockServer } from "redlock-edge/durable";
+ */
+export class LockServer {
+  readonly #state: LockServerState;
+  readonly #space: Keyspace;
+  readonly #channels = new Channels();
+  readonly #context: CommandContext;
+  /** How many shards the server of this object has; undefined: nobody has asked yet. */
+  #shards: number | undefined;
+  #hasAlarm = false;
+
+  constructor(state: LockServerState, _env?: unknown) {
+    this.#state = state;
+    const { sql } = state.storage;
+    this.#space = new Keyspace(sql);
+    this.#space.onDeadline = () => this.#planSweep();
+    this.#context = {
+      space: this.#space,
+      publish: (channel, payload) => this.#channels.publish(channel, payload),
+      subscribers: (channel) => this.#channels.subscribers(channel),
+    };
+    sql.exec("CREATE TABLE IF NOT EXISTS server (shards INTEGER NOT NULL)");
+    const [known] = sql.exec("SELECT shards FROM server").toArray() as { shards: number }[];
+    this.#shards = known?.shards;
+  }
+
+  /** Executes the commands of a request of {@link lockServerApp} or {@link durableEndpoint}. */
+  async fetch(request: Request): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    const mismatch = this.#join(Number(searchParams.get("shards")));
+    if (mismatch) return Response.json({ error: mismatch }, { status: 403 });
+    if (pathname === "/subscribe") {
+      const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
+      return new Response(this.#channels.subscribe(searchParams.get("channel") ?? ""), { headers });
+    }
+    const commands = (await request.json()) as readonly (readonly (string | number)[])[];
+    return Response.json(await this.#executeAll(commands.map((words) => words.map(String))));
+  }
+
+  /** Deletes what has expired. */
+  async alarm(): Promise<void> {
+    this.#space.now = systemRuntime.now();
+    this.#hasAlarm = false;
+    if (this.#space.sweep()) this.#planSweep();
+  }
+
+  /** The error where the server had another number of shards: the same lock would be given away twice. */
+  #join(shards: number): string | undefined {
+    if (this.#shards === undefined) {
+      this.#state.storage.sql.exec("INSERT INTO server (shards) VALUES (?)", shards);
+      this.#shards = shards;
+    }
+    if (this.#shards === shards) return undefined;
+    return `ERR this lock server has ${this.#shards} shards, and the request says ${shards}: set it back, or give the server a new name`;
+  }
+
+  async #executeAll(commands: readonly (readonly string[])[]): Promise<CommandResult[]> {
+    const ready = await Promise.all(commands.map(hashed));
+    // From here on nothing comes in between.
+    this.#space.now = systemRuntime.now();
+    return ready.map((command) => this.#executeOne(command));
+  }
+
+  #executeOne(command: readonly string[]): CommandResult {
+    const call = (words: readonly string[]) => execute(this.#context, words);
+    try {
+      return {
+        result: this.#state.storage.transactionSync(() =>
+          isOfScripts(command) ? executeScript(command, call) : call(command),
+        ),
+      };
+    } catch (error) {
+      if (error instanceof CommandError) return { error: error.message };
+      // Not quoted: it may contain a part of the request, such as a lock's token.
+      const name = error instanceof Error ? error.name : typeof error;
+      return { error: `ERR the command could not be executed (${name}), and has changed nothing` };
+    }
+  }
+
+  #planSweep(): void {
+    if (this.#hasAlarm) return;
+    this.#hasAlarm = true;
+    void this.#setAlarm().catch(() => {
+      this.#hasAlarm = false;
+    });
+  }
+
+  async #setAlarm(): Promise<void> {
+    const { storage } = this.#state;
+    // One that an earlier life of this object has set stands.
+    if ((await storage.getAlarm()) === null) await storage.setAlarm(this.#space.now + sweepInterval);
+  }
+}

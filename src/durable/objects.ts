@@ -1,0 +1,172 @@
+import { checkInteger, checkText, checkType, wrongType } from "../check.ts";
+import { CommandError } from "./command-error.ts";
+import type { CommandResult } from "./lock-server.ts";
+import { shardOf, shardOfCommand, tagOf } from "./shards.ts";
+
+/** A Durable Object that is reached by `fetch`. */
+export interface LockServerStub {
+  /** Sends a request to it. */
+  fetch(url: string, init?: RequestInit): Promise<Response>;
+}
+
+/** The binding of a {@link LockServer}, as far as it is used. */
+export interface LockServerNamespace {
+  /** The id of the object with this name. */
+  idFromName(name: string): unknown;
+  /** The object. */
+  get(id: never, options?: { locationHint?: never }): LockServerStub;
+  /** The same binding for objects that stay within a jurisdiction. */
+  jurisdiction?(jurisdiction: never): LockServerNamespace;
+}
+
+/** Which objects are one lock server. */
+export interface LockServerOptions {
+  /**
+   * The name of the server: 1 … 64 letters, digits, `-`, `_` and `.`. Servers of different names share nothing. Default
+   * `"locks"`.
+   */
+  readonly name?: string | undefined;
+  /**
+   * Over how many objects the names are spread, 1 … 64. One object answers about 1 000 requests a second. With more than
+   * one, the locks of one request must have the same `{tag}` in their names, and a run cannot have a `lock`. It is stored: a
+   * server with another number refuses all requests. Default 1.
+   */
+  readonly shards?: number | undefined;
+  /**
+   * Where its objects are to be created, for example `"weur"`: near most of those that ask. It counts for the first request
+   * to an object only. Default: near the first that asks.
+   * https://developers.cloudflare.com/durable-objects/reference/data-location/
+   */
+  readonly locationHint?: string | undefined;
+  /** Where its objects must stay, for example `"eu"`. Default: anywhere. */
+  readonly jurisdiction?: string | undefined;
+}
+
+/** The names of {@link LockServerOptions}. */
+export const lockServerOptionNames: Readonly<Record<keyof LockServerOptions, 1>> = {
+  name: 1,
+  shards: 1,
+  locationHint: 1,
+  jurisdiction: 1,
+};
+
+/** @throws TypeError | RangeError when an option is wrong */
+export function checkLockServer({ name = "locks", shards = 1, ...where }: LockServerOptions): {
+  readonly name: string;
+  readonly shards: number;
+} {
+  if (!/^[\w.-]+$/.test(checkText("name", name, 64))) {
+    throw new RangeError("name must consist of letters, digits, '-', '_' and '.'");
+  }
+  checkInteger("shards", shards, 1, 64);
+  for (const option of ["locationHint", "jurisdiction"] as const) {
+    if (where[option] !== undefined) checkType(option, where[option], "string");
+  }
+  return { name, shards };
+}
+
+/** By binding: the servers whose number of shards an object has confirmed. */
+const confirmed = new WeakMap<object, Set<string>>();
+
+/** An object has refused a request as a whole. */
+export class ObjectError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The objects of one lock server. */
+export class LockServerObjects {
+  readonly #namespace: LockServerNamespace;
+  readonly #key: LockServerNamespace;
+  readonly #name: string;
+  readonly #shards: number;
+  readonly #locationHint: string | undefined;
+
+  /** @throws TypeError | RangeError when the binding is none, or an option is wrong */
+  constructor(namespace: LockServerNamespace, options: LockServerOptions = {}) {
+    if (typeof Object(namespace).idFromName !== "function") {
+      throw wrongType(
+        "the namespace",
+        namespace,
+        "a binding of a LockServer, for example env.LOCKS; is it in the Wrangler configuration?",
+      );
+    }
+    const { name, shards } = checkLockServer(options);
+    const { locationHint, jurisdiction } = options;
+    this.#key = namespace;
+    this.#namespace = jurisdiction ? namespace.jurisdiction!(jurisdiction as never) : namespace;
+    this.#name = name;
+    this.#shards = shards;
+    this.#locationHint = locationHint;
+  }
+
+  /**
+   * Executes commands, those of each object in one request. One that fails has its error as its result.
+   *
+   * @throws ObjectError when an object refuses all, and what `fetch` throws
+   */
+  async execute(
+    commands: readonly (readonly (string | number)[])[],
+    signal?: AbortSignal,
+  ): Promise<readonly CommandResult[]> {
+    const results: CommandResult[] = [];
+    const byShard = new Map<number, number[]>();
+    commands.forEach((command, index) => {
+      try {
+        const shard = shardOfCommand(command.map(String), this.#shards);
+        byShard.set(shard, [...(byShard.get(shard) ?? []), index]);
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        results[index] = { error: error.message };
+      }
+    });
+    await this.#confirm(signal);
+    await Promise.all(
+      [...byShard].map(async ([shard, indices]) => {
+        const body = JSON.stringify(indices.map((index) => commands[index]));
+        const answer = await this.#ask(shard, "", { method: "POST", body, ...(signal && { signal }) });
+        const answers = (await answer.json()) as CommandResult[];
+        indices.forEach((index, position) => {
+          results[index] = answers[position]!;
+        });
+      }),
+    );
+    return results;
+  }
+
+  /** Subscribes to a channel. */
+  async subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    await this.#confirm(signal);
+    const path = `subscribe?channel=${encodeURIComponent(channel)}&`;
+    const { body } = await this.#ask(shardOf(tagOf(channel), this.#shards), path, { method: "POST", signal });
+    return body!;
+  }
+
+  /**
+   * Asks the first object whether the server has this number of shards: an object that is new could not know. With one shard
+   * it is the object that is asked anyway.
+   */
+  async #confirm(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#shards === 1) return;
+    const known = confirmed.get(this.#key) ?? new Set();
+    confirmed.set(this.#key, known);
+    const server = `${this.#name} ${this.#shards}`;
+    if (known.has(server)) return;
+    await this.#ask(0, "", { method: "POST", body: "[]", ...(signal && { signal }) });
+    known.add(server);
+  }
+
+  async #ask(shard: number, path: string, init: RequestInit): Promise<Response> {
+    const id = this.#namespace.idFromName(`${this.#name}:${shard}`);
+    const hint = this.#locationHint ? { locationHint: this.#locationHint as never } : undefined;
+    const url = `https://lock-server/${path}${path ? "" : "?"}shards=${this.#shards}`;
+    const answer = await this.#namespace.get(id as never, hint).fetch(url, init);
+    if (answer.status === 200) return answer;
+    const said = (await answer.json().catch(() => ({}))) as { error?: unknown };
+    throw new ObjectError(answer.status, String(said.error ?? `the object answered ${answer.status}`));
+  }
+}

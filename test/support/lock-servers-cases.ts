@@ -1,0 +1,118 @@
+import { durableEndpoint, type LockServerNamespace } from "../../src/durable/index.ts";
+import { Idempotency } from "../../src/idempotency/index.ts";
+import { isRedlockError, pubSub, Redlock } from "../../src/index.ts";
+import { FairLock, Semaphore } from "../../src/sync/index.ts";
+import { check, same } from "../runtime/check.ts";
+
+// What runs in workerd, where lock servers are reached through their binding.
+
+type Case = (locks: LockServerNamespace) => Promise<void>;
+
+const fresh = () => `resource-${crypto.randomUUID()}`;
+const threeOf = (locks: LockServerNamespace) =>
+  ["one", "two", "three"].map((name) => durableEndpoint(locks, { name: `binding-${name}` }));
+const codeOf = (error: unknown) => (isRedlockError(error) ? error.code : String(error));
+
+export const cases: Readonly<Record<string, Case>> = {
+  async "locks, fences and runs on three servers"(locks) {
+    const redlock = new Redlock({ endpoints: threeOf(locks), timeout: 5_000 });
+    const name = fresh();
+    const lock = await redlock.acquire(name, { fencing: true });
+    same(await redlock.tryAcquire(name), null, "a second holder");
+    check((await lock.extend(20_000)) > 15_000, "the extension");
+    same(await lock.verify(), true, "verify");
+    same(await lock.release(), true, "the release");
+    const next = await redlock.acquire(name, { fencing: true });
+    check(next.fence > lock.fence, "the fence");
+    await next.release();
+    let runs = 0;
+    const idempotency = new Idempotency(redlock, { wait: 5_000, timeout: 5_000 });
+    const key = fresh();
+    const outcomes = await Promise.all(
+      Array.from({ length: 5 }, () => idempotency.run(key, { lock: name }, () => (runs += 1))),
+    );
+    same(
+      outcomes.map(({ value }) => value),
+      [1, 1, 1, 1, 1],
+      "the runs",
+    );
+  },
+
+  async "20 locks of one turn take 2 requests to each server"(locks) {
+    let requests = 0;
+    const counted: LockServerNamespace = {
+      idFromName: (name) => locks.idFromName(name),
+      get(id) {
+        const stub = locks.get(id);
+        return {
+          fetch(url, init) {
+            requests += 1;
+            return stub.fetch(url, init);
+          },
+        };
+      },
+    };
+    const redlock = new Redlock({ endpoints: threeOf(counted), timeout: 5_000 });
+    const held = await Promise.all(Array.from({ length: 20 }, () => redlock.acquire(fresh())));
+    same(requests, 3, "requests to acquire");
+    await Promise.all(held.map((lock) => lock.release()));
+    same(requests, 6, "requests in all");
+  },
+
+  async "synchronizers, and a waiter that is woken up"(locks) {
+    const endpoints = threeOf(locks);
+    const polls = { min: 20_000, max: 20_000 };
+    const redlock = new Redlock({ endpoints, timeout: 5_000, wait: 15_000, backoff: polls, wakeUp: pubSub });
+    const semaphore = new Semaphore(redlock, fresh(), { limit: 2 });
+    const permits = [await semaphore.acquire(), await semaphore.acquire()];
+    same(await semaphore.tryAcquire(), null, "a third permit");
+    const third = semaphore.acquire();
+    const fair = new FairLock(redlock, fresh());
+    const first = await fair.acquire();
+    const second = fair.acquire();
+    const name = fresh();
+    const lock = await redlock.acquire(name);
+    const waiting = redlock.acquire(name);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const start = Date.now();
+    await Promise.all([lock.release(), first.release(), permits[0]!.release()]);
+    const woken = await Promise.all([waiting, second, third]);
+    check(Date.now() - start < 5_000, `woken up after ${Date.now() - start} ms`);
+    for (const hold of [...woken, permits[1]!]) await hold.release();
+  },
+
+  async "several shards: names of one request share a tag, and the number must stay"(locks) {
+    const of = (shards: number) =>
+      new Redlock({ endpoints: [durableEndpoint(locks, { name: "sharded", shards })], timeout: 5_000 });
+    const four = of(4);
+    const held = await Promise.all(Array.from({ length: 30 }, (_, index) => four.acquire(`r${index}`)));
+    check(
+      held.every((lock) => lock.remaining() > 0),
+      "30 locks",
+    );
+    same(await four.tryAcquire("r7"), null, "a second holder");
+    const together = await four.acquire(["{a}:1", "{a}:2"]);
+    await together.release();
+    const apart = await four.acquire(["r1x", "r2x", "r3x", "r4x", "r5x"]).catch((error) => error);
+    same(codeOf(apart), "NO_QUORUM", "names of several shards");
+    check(String(apart.message).includes("shards"), apart.message);
+    for (const shards of [1, 2, 8]) {
+      const refused = await of(shards)
+        .acquire("new")
+        .catch((error) => error);
+      same(codeOf(refused), "NO_QUORUM", `${shards} shards`);
+      check(String(refused.message).includes("has 4 shards"), refused.message);
+    }
+    for (const lock of held) same(await lock.release(), true, "the release");
+  },
+};
+
+/** Runs one case. */
+export async function runCase(title: string, locks: LockServerNamespace): Promise<Response> {
+  try {
+    await cases[title]!(locks);
+    return new Response("passed");
+  } catch (error) {
+    return new Response((error as Error).stack ?? String(error), { status: 500 });
+  }
+}
