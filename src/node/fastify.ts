@@ -4,6 +4,7 @@ import {
   type NodeOptions,
   type NodeWebhookOptions,
   resolveNodeRules,
+  sendWhole,
 } from "./exchange.ts";
 import type { HeldResponse } from "./held-response.ts";
 import type { NodeRequest, NodeResponse } from "./message.ts";
@@ -14,6 +15,7 @@ export interface FastifyRequestLike extends IdempotentRequest {
   readonly headers: NodeRequest["headers"];
   readonly params: unknown;
   readonly query: unknown;
+  readonly log: { error(error: unknown): void };
 }
 
 interface Reply {
@@ -88,7 +90,12 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
           reply.send(body);
         },
       });
-      answered.catch(next);
+      answered.catch((error) => {
+        if (!running.has(request)) return next(error);
+        // For Fastify, the handler has answered: it would not send another reply.
+        request.log.error(error);
+        sendWhole(reply.raw, new Response(null, { status: 500 }), undefined);
+      });
     };
     const onError = (request: Req, _reply: Reply, _error: unknown, next: Next) => {
       running.get(request)?.fail();

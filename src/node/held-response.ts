@@ -25,7 +25,7 @@ interface Methods {
 
 /** The rest of what is used of a response. */
 interface Outgoing extends Methods, Omit<NodeResponse, keyof Methods> {
-  readonly req: { readonly method?: string };
+  readonly req: { readonly method?: string; readonly readableEnded: boolean };
   readonly socket?: { readonly readableEnded: boolean; readonly errored: unknown } | null;
   emit(event: string): boolean;
 }
@@ -247,7 +247,14 @@ export class HeldResponse {
     const response = isStorable
       ? new Response(isBodiless ? null : body, { status, headers })
       : new Response(null, { status: 500 });
-    this.#settle.resolve({ response, failed: this.#hasFailed || !isStorable });
+    const failed = this.#hasFailed || !isStorable || this.#isOfLostRequest(status);
+    this.#settle.resolve({ response, failed });
+  }
+
+  /** An error that a parser may have made of a request whose client has gone: the retry will have its body. */
+  #isOfLostRequest(status: number): boolean {
+    const { destroyed, req } = this.#res;
+    return status >= 400 && destroyed && !req.readableEnded;
   }
 
   /** Status, and the headers that the handler has set or changed. */

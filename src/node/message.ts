@@ -41,6 +41,7 @@ export interface NodeResponse {
 interface Incoming extends NodeRequest {
   readonly socket?: { readonly encrypted?: boolean };
   readonly complete: boolean;
+  readonly destroyed: boolean;
   /** HTTP/2: what the request is read from. */
   readonly stream?: { readonly readableEnded: boolean };
   readonly readableEnded: boolean;
@@ -73,6 +74,11 @@ export function requestOf(req: NodeRequest, res: NodeResponse): Request {
   } catch (cause) {
     throw badRequest("the request has no valid URL, host or method", cause);
   }
+}
+
+/** The client has gone before the handler has got the request. */
+export function clientGone(cause?: unknown): Error {
+  return badRequest("the client has gone before its request was handled", cause);
 }
 
 /** An error that Express and Fastify answer with 400. */
@@ -148,6 +154,8 @@ function readAndReturn(
     let length = 0;
     const listeners = { readable, end: finish, error: fail, close: fail };
     for (const [event, listener] of Object.entries(listeners)) req.on(event, listener);
+    // Nothing is announced any more.
+    if (req.destroyed) return fail();
     // It is over, and without a byte: reading would announce the end.
     if (expected === undefined && isComplete(req) && req.readableLength === 0) finish();
 
@@ -175,7 +183,7 @@ function readAndReturn(
     }
     function fail(cause?: unknown): void {
       stop();
-      reject(badRequest("the client has gone before its request was complete", cause));
+      reject(clientGone(cause));
     }
     function stop(): void {
       for (const [event, listener] of Object.entries(listeners)) req.off(event, listener);

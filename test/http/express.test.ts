@@ -38,7 +38,7 @@ afterEach(() => Promise.all(stands.splice(0).map((stand) => stand.close())));
 afterAll(() => store.close());
 
 const guard = (options: Partial<NodeOptions<NodeRequest>> = {}) =>
-  idempotentExpress({ redlock: client.redlock, timeout: 10_000, ...options });
+  idempotentExpress({ redlock: client.redlock, timeout: 10_000, onEvent: () => undefined, ...options });
 const free = async (key: string) =>
   (await recordsOf(store, key, [], "http")).every((record) => record === null);
 
@@ -205,6 +205,19 @@ describe.each([
     expect(again.bytes).toEqual(first.bytes);
   });
 
+  test("an error of the option store is Express's, and the key is free", async () => {
+    const app = appWith((_req, res) => res.status(201).json({ mine: true }), {
+      store() {
+        throw new Error("boom");
+      },
+    });
+    const stand = await serve(app);
+    const key = freshKey();
+    const answer = await stand.send(post(key));
+    expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining("boom")]);
+    expect(await free(key)).toBe(true);
+  });
+
   test("a second answer of the handler is refused as Express refuses it, and changes nothing", async () => {
     let refused: unknown;
     const app = appWith((_req, res) => {
@@ -340,6 +353,64 @@ describe.each([
       expect([runs, again.headers.get("idempotent-body")]).toEqual([1, "omitted"]);
     },
   );
+
+  describe("a client that goes away before the handler has the body", () => {
+    const app = (before: Route, options: Partial<NodeOptions<NodeRequest>>, between: Route) => {
+      const made = express().set("env", "test");
+      const parse: Route = (req, res) =>
+        req.body?.amount === 10 ? res.json({ paid: true }) : res.status(400).json({ missing: "amount" });
+      return made.post("/payments", before, guard(options), between, express.json(), parse);
+    };
+    const json = (key: string) => post(key, { headers: { "content-type": "application/json" } });
+
+    test.each(["while its client is looked up", "while its key is claimed", "while it is authenticated"])(
+      "%s: the retry is handled",
+      async (when) => {
+        const here = gate<Any>();
+        const go = gate();
+        const other = clientOf(store);
+        let requests = 0;
+        let response: Any;
+        const note: Route = (_req, res, next) => {
+          requests += 1;
+          response ??= res;
+          next();
+        };
+        const first = async () => {
+          here.open(response);
+          await go.passed;
+        };
+        const isAt = (place: string) => when.includes(place) && requests === 1;
+        for (const link of other.links) {
+          link.fate = () => (isAt("claimed") ? { before: first } : "delivered");
+        }
+        const stand = await serve(
+          app(
+            note,
+            {
+              redlock: async () => {
+                if (isAt("looked")) await first();
+                return other.redlock;
+              },
+            },
+            async (_req, _res, next) => {
+              if (isAt("authenticated")) await first();
+              next();
+            },
+          ),
+        );
+        const key = freshKey();
+        const socket = await stand.connect();
+        socket.write(await asText(json(key)));
+        const res = await here.passed;
+        socket.destroy();
+        await until(() => res.destroyed, "the server to notice");
+        go.open();
+        const again = await answerToRetry(stand, () => json(key));
+        expect([again.status, await again.json()]).toEqual([200, { paid: true }]);
+      },
+    );
+  });
 
   test("cookies are for the first client only", async () => {
     const app = appWith((_req, res) => res.cookie("a", "1").cookie("b", "2").send("x"));

@@ -129,6 +129,17 @@ test.each<[string, Route, number]>([
   expect(await (await stand.send(post(key))).text()).toBe("second time");
 });
 
+test("an error of the option store is answered with 500, and the key is free", async () => {
+  const stand = await serve(async () => "ok", {
+    store() {
+      throw new Error("boom");
+    },
+  });
+  const key = freshKey();
+  expect((await stand.send(post(key))).status).toBe(500);
+  expect(await free(key)).toBe(true);
+});
+
 test("a client that goes away does not stop the handler; its retry gets the response", async () => {
   const started = gate<FastifyReply["raw"]>();
   const finish = gate();
