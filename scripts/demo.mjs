@@ -2,7 +2,8 @@
 // events of Stripe, signed by their senders' own libraries, to the Worker (in workerd, with D1). Each is sent several
 // times concurrently, while the three Redis endpoints are killed, slowed down, or lose replies; and once the Worker is
 // killed between an effect and its result. Then it checks in the database what took effect.
-// `npm run demo -- --keep` keeps running afterwards, so that you can look at the page.
+// `npm run demo -- --keep` keeps running afterwards, so that you can look at the page. `npm run demo -- --durable` has three
+// lock servers of `redlock-edge/durable` instead of Redis: no redis-server is started, and workerd is killed in its place.
 import { randomBytes, randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
 import process from "node:process";
@@ -20,6 +21,7 @@ import { randomSecrets, startWorker } from "./local-worker.mjs";
 const copies = 4;
 const atOnce = 4;
 
+const isDurable = process.argv.includes("--durable");
 const stop = new AbortController();
 const { signal } = stop;
 // Every request under way adds a listener to this signal; Node warns of more than ten.
@@ -53,20 +55,28 @@ try {
 }
 
 async function start() {
-  const { start } = await load("local/src/index.ts");
-  const local = await start({ count: 3 });
+  const local = await startEndpoints();
   closers.push(local.close);
   const secrets = { ...randomSecrets(), JOURNAL_SECRET: randomBytes(32).toString("base64") };
   const worker = await startWorker({ bindings: { ...secrets, ...local.env() } });
   closers.push(worker.close);
   console.log("redlock-edge: webhooks that act exactly once, while Redis is in trouble\n");
-  if (local.engine === "redis") {
+  if (isDurable) {
+    console.log(
+      "  Locks    no Redis: 3 lock servers, Durable Objects, each in a workerd of its own, with its storage",
+    );
+  } else if (local.engine === "redis") {
     console.log("  Redis    3 redis-server processes, each behind an endpoint that speaks Upstash's REST");
   } else {
     console.log("  Redis    !!! redis-server is not on PATH: the EMBEDDED ENGINE stands in for it !!!");
   }
   console.log("  Worker   workerd, without nodejs_compat, with a D1 database");
   return [local, worker, secrets];
+}
+
+async function startEndpoints() {
+  if (isDurable) return (await load("scripts/lock-servers.ts")).startLockServers();
+  return (await load("local/src/index.ts")).start({ count: 3 });
 }
 
 /**
@@ -113,11 +123,14 @@ async function demonstrate(local, worker, secrets) {
   );
 
   console.log(legend);
-  console.log(`${costTable(cost)}`);
-  console.log(
-    "  (as Upstash bills them, in the dialect for plain Redis, with scripts where Upstash has commands)\n",
-  );
-  console.log(`${await gainTable()}\n`);
+  // Nobody bills the commands of a lock server.
+  if (!isDurable) {
+    console.log(`${costTable(cost)}`);
+    console.log(
+      "  (as Upstash bills them, in the dialect for plain Redis, with scripts where Upstash has commands)\n",
+    );
+    console.log(`${await gainTable()}\n`);
+  }
   console.log(`${await rowTable(worker.database)}\n`);
 
   const { answers, counts } = demo;

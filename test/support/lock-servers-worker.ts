@@ -1,49 +1,12 @@
-// The Worker of the tests: lock servers by name, and what only tests do.
-import { LockServer, type LockServerState, lockServerApp } from "../../src/durable/index.ts";
+// The Worker of the tests: lock servers, and the cases that run beside them.
+import lockServers, { EmptiedLockServer, type Env } from "../../scripts/lock-servers-worker.ts";
 import { runCase } from "./lock-servers-cases.ts";
 
-/** A lock server that can be emptied. */
-export class TestLockServer extends LockServer {
-  readonly #sql: LockServerState["storage"]["sql"];
-
-  constructor(state: LockServerState) {
-    super(state);
-    this.#sql = state.storage.sql;
-  }
-
-  override async fetch(request: Request): Promise<Response> {
-    const { pathname } = new URL(request.url);
-    if (pathname !== "/flush") return super.fetch(request);
-    this.#sql.exec("DELETE FROM entries");
-    return new Response();
-  }
-}
-
-interface Env {
-  readonly LOCKS: {
-    idFromName(name: string): unknown;
-    get(id: unknown): { fetch(url: string, init?: RequestInit): Promise<Response> };
-  };
-  readonly TOKEN: string;
-}
+export { EmptiedLockServer };
 
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
-    const url = new URL(request.url);
-    const name = request.headers.get("x-server") ?? "locks";
-    const shards = Number(request.headers.get("x-shards") ?? 1);
-    if (url.pathname === "/flush") {
-      for (let shard = 0; shard < shards; shard += 1)
-        await env.LOCKS.get(env.LOCKS.idFromName(`${name}:${shard}`)).fetch("https://lock-server/flush");
-      return new Response();
-    }
-    if (url.pathname === "/case") return runCase(await request.text(), env.LOCKS);
-    const app = lockServerApp<Env>({
-      name,
-      shards,
-      locks: ({ LOCKS }) => LOCKS,
-      tokens: ({ TOKEN }) => [TOKEN, undefined],
-    });
-    return app.fetch(request, env);
+    const isCase = new URL(request.url).pathname === "/case";
+    return isCase ? runCase(await request.text(), env.LOCKS) : lockServers.fetch(request, env);
   },
 };
