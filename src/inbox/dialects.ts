@@ -69,7 +69,11 @@ const hexOf = (text: string) => toHex(new TextEncoder().encode(text));
 
 export const mysql: Dialect = {
   schema: "mysqlSchema",
-  requireTransaction: [],
+  // Outside of a transaction a savepoint is forgotten at once, and the second statement does not find it.
+  requireTransaction: [
+    ["SAVEPOINT redlock_inbox", []],
+    ["RELEASE SAVEPOINT redlock_inbox", []],
+  ],
   // Not INSERT IGNORE, which also ignores that a value does not fit.
   insertKey: (key) => {
     const [bytes, attempt] = [hexOf(key), randomToken(systemRuntime)];

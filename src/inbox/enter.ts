@@ -15,6 +15,20 @@ export interface Entered {
 }
 
 /**
+ * Refuses to run outside of a transaction, where the database can tell.
+ *
+ * @throws Error that says so
+ */
+export async function requireTransaction(execute: Execute, dialect: Dialect): Promise<void> {
+  try {
+    for (const step of dialect.requireTransaction) await runStep(execute, step, dialect);
+  } catch (error) {
+    // A client that prepares every statement, and a MySQL that prepares no savepoint.
+    if (databaseError(error).code !== "1295") throw error;
+  }
+}
+
+/**
  * Enters a delivery in the open transaction: its key, then its fence, then its version. A duplicate has written nothing,
  * and a stale one only its key and fence.
  *
@@ -56,7 +70,7 @@ export async function runStep(execute: Execute, [sql, params]: Step, { schema }:
     if (code === "42P01" || code === "1146" || /no such table: redlock_\w+$/.test(message)) {
       throw new Error(`the tables of the inbox are not in this database: apply ${schema}`, { cause });
     }
-    if (code === "25P01") {
+    if (code === "25P01" || code === "1305") {
       const what = "execute must run its statements in an open transaction: use the transaction's own method";
       throw new Error(`${what}, not that of the client or pool`, { cause });
     }

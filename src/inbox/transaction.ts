@@ -1,6 +1,6 @@
 import { checkNames, checkOptions, checkType } from "../check.ts";
 import { type Dialect, mysql, postgres, sqlite } from "./dialects.ts";
-import { type Execute, enter, runStep } from "./enter.ts";
+import { type Execute, enter, requireTransaction, runStep } from "./enter.ts";
 import { checkPrune, type InboxEntry, type NotFirst, type PruneOptions, rowOf } from "./entry.ts";
 import { pruneOfMysql, pruneOfPostgres, pruneOfSqlite } from "./prune.ts";
 
@@ -20,8 +20,8 @@ const prunes = { postgres: pruneOfPostgres, mysql: pruneOfMysql, sqlite: pruneOf
  * Of two transactions with the same key at once, the second waits here for the end of the first. A deadlock or a
  * serialization failure is thrown: roll back, and call the whole transaction again.
  *
- * @param execute runs a statement in the transaction. In Postgres it is refused outside of one; MySQL and SQLite cannot
- * tell, and would enter the key although the effect fails
+ * @param execute runs a statement in the transaction. Outside of one it is refused; but SQLite cannot tell, and
+ * would enter the key although the effect fails
  * @throws {StaleFenceError} a newer holder has written to the entity: roll back. The key is not entered, even if the
  * transaction commits
  * @throws what `execute` throws: roll back
@@ -42,7 +42,7 @@ export async function onceInTransaction(
   const row = rowOf(entry);
   checkType("execute", execute, "function");
   const dialect: Dialect = dialects[nameOf("onceInTransaction", options)];
-  for (const step of dialect.requireTransaction) await runStep(execute, step, dialect);
+  await requireTransaction(execute, dialect);
   const { as } = await enter(execute, row, dialect);
   if (as === "first") return { first: true };
   return as === "stale" ? { first: false, stale: true } : { first: false };

@@ -52,14 +52,16 @@ export function onPg(url: string): Library {
   };
 }
 
-export function onMysql2(url: string): Library {
+export function onMysql2(url: string, prepares = false): Library {
   const pool = mysql.createPool({ uri: url, connectionLimit: 20 });
   return {
     async transaction(work) {
       const connection = await pool.getConnection();
       try {
         await connection.beginTransaction();
-        const value = await work((sql, params) => connection.query(sql, params));
+        const value = await work((sql, params) =>
+          prepares ? connection.execute(sql, params) : connection.query(sql, params),
+        );
         await connection.commit();
         return value;
       } catch (error) {
@@ -183,7 +185,8 @@ export const libraries: Readonly<Record<"postgres" | "mysql" | "sqlite", Librari
     ["TypeORM", (url) => onTypeorm("postgres", url)],
   ],
   mysql: [
-    ["mysql2", onMysql2],
+    ["mysql2", (url) => onMysql2(url)],
+    ["mysql2 with prepared statements", (url) => onMysql2(url, true)],
     ["Drizzle", onDrizzleMysql],
     ["Kysely", (url) => onKysely(new MysqlDialect({ pool: mysqlCallbacks.createPool(url) }))],
     ["Knex", (url) => onKnex("mysql2", url)],

@@ -14,7 +14,6 @@ import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
 import { fencesContract } from "./fences-contract.ts";
-import { libraries } from "./libraries.ts";
 import { transactionsContract } from "./transactions-contract.ts";
 import { versionsContract } from "./versions-contract.ts";
 
@@ -257,16 +256,6 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     url: () => server.url,
     mayRepeat: () => false,
     twoDaysAgo: "now() - interval '2 days'",
-  });
-
-  test("onceInTransaction outside of a transaction: an error that says so, and nothing is entered", async () => {
-    for (const [name, open] of libraries.postgres) {
-      const library = await open(server.url);
-      const { error } = await outcomeOf(onceInTransaction(library.execute, { key: "a" }));
-      expect(String(error), name).toMatch(/^Error: execute must run .* in an open transaction/);
-      await library.close();
-    }
-    expect(await keys()).toEqual([]);
   });
 
   test.each(["repeatable read", "serializable"])(

@@ -275,6 +275,15 @@ function librariesContract(inbox: Inbox): void {
       expect(await inbox.count("redlock_inbox")).toBe(4);
     });
 
+    const outside = () =>
+      test("outside of a transaction it is refused, and nothing is entered", async () => {
+        const { error } = await outcomeOf(inbox.enter(library.execute, { key: "a" }));
+        expect(String(error)).toMatch(/^Error: execute must run .* in an open transaction/);
+        expect(await inbox.count("redlock_inbox")).toBe(0);
+      });
+    // SQLite cannot tell.
+    if (dialect !== "sqlite") outside();
+
     test("missing tables, and the statements of another database: the error says what to do", async () => {
       const errorOf = async (given: Database["dialect"], entry: Omit<InboxEntry, "key">) => {
         const call = library.transaction((execute) =>

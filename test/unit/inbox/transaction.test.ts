@@ -28,6 +28,15 @@ describe("what execute returns", () => {
   );
 });
 
+test("a MySQL that prepares no savepoint: the check is left out", async () => {
+  const execute = async (sql: string) => {
+    if (sql.includes("SAVEPOINT"))
+      throw Object.assign(new Error("not in the prepared statement protocol"), { errno: 1295 });
+    return [{ inserted: 1 }];
+  };
+  expect(await onceInTransaction(execute, { key: "a" }, { dialect: "mysql" })).toEqual({ first: true });
+});
+
 describe("what execute throws", () => {
   const prisma = (code: string) =>
     Object.assign(
