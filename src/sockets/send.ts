@@ -35,9 +35,9 @@ export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint
 }
 
 function endpointErrorOf(name: string, error: unknown, command: Command): EndpointError {
-  const { message, code } = Object(error) as { message?: unknown; code?: unknown };
-  const said = withoutSecrets(String(code ?? message), command);
-  // Redis's own errors begin with a word in capitals, and have no code of the system.
-  if (!code && /^[A-Z][A-Z0-9_]+( |$)/.test(said)) return new EndpointError(name, "redis", said);
+  const { message } = Object(error) as { message?: unknown };
+  const said = withoutSecrets(String(message), command);
+  // Redis's own errors begin with a word in capitals. Clients do not say it otherwise.
+  if (/^[A-Z][A-Z0-9_]+( |$)/.test(said)) return new EndpointError(name, "redis", said);
   return new EndpointError(name, "network", `the command failed (${said})`);
 }

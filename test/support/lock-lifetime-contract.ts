@@ -120,8 +120,12 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
   });
 
   test("events report what happened and what it cost", async () => {
-    const resource = newResource();
+    const [first, resource] = [newResource(), newResource()];
     const { redlock, events } = local.observed();
+    // What waits for a connection is not sent yet, and not counted.
+    await redlock.acquire(first);
+    await until(async () => (await local.holders(first)) === local.set.count, "all connections");
+    events.splice(0);
     const lock = await redlock.acquire(resource, { fencing: true });
     await lock.extend(20_000);
     await redlock.tryAcquire(resource);
