@@ -55,13 +55,13 @@ const known = new WeakMap<IoredisClient, Shared>();
  * `maxRetriesPerRequest: 0` or `autoResendUnfulfilledCommands: false`, and without `reconnectOnError`. A Cluster client
  * always sends again.
  *
- * While the client is not connected, commands fail and are not queued. A lazy client is connected by the first one. For
- * `wakeUp`, a duplicate of the client is connected while somebody waits; with a Cluster client, waiters poll.
+ * While the client is not connected, commands wait for a second at most, then fail; none is queued. A lazy client is connected
+ * by the first one. For `wakeUp`, a duplicate of the client is connected while somebody waits; with a Cluster client, waiters poll.
  *
  * @throws TypeError when `client` is not a client of ioredis, or returns numbers as strings
  *
  * @example
- * new Redlock({ endpoints: [ioredisEndpoint(new Redis(process.env.REDIS_URL, { maxRetriesPerRequest: 0 }))] })
+ * new Redlock({ endpoints: [ioredisEndpoint(new Redis("redis://localhost", { maxRetriesPerRequest: 0 }))] })
  */
 export function ioredisEndpoint(client: IoredisClient, options: SocketEndpointOptions = {}): Endpoint {
   checkClient(client);

@@ -60,13 +60,13 @@ const known = new WeakMap<NodeRedisClient, Shared>();
  * An endpoint over a connected client of node-redis 5 or later of your own, or over its Cluster client. These never send a
  * command again that a server may have executed, so replies are exact.
  *
- * While the client is not connected, commands fail and are taken out of its queue. For `wakeUp`, a duplicate of the client
+ * While the client is not connected, commands wait for a second at most, then fail; none stays in its queue. For `wakeUp`, a duplicate of the client
  * is connected while somebody waits; with a Cluster client, waiters poll.
  *
  * @throws TypeError when `client` is not a client of node-redis 5 or later
  *
  * @example
- * const client = await createClient({ url: process.env.REDIS_URL }).on("error", console.error).connect();
+ * const client = await createClient({ url: "redis://localhost" }).on("error", console.error).connect();
  * new Redlock({ endpoints: [nodeRedisEndpoint(client)] })
  */
 export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpointOptions = {}): Endpoint {
