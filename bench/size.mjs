@@ -40,6 +40,7 @@ const rows = [
   ["`FairLock`, over `Redlock`", sync("FairLock"), core],
   ["`once`, over `Redlock`", sync("once"), core],
   ["`debounce`, over `Redlock`", sync("debounce"), core],
+  ["`singleton`, over `Redlock`", sync("singleton"), core],
   ["`refreshOnce`, over `Redlock`", sync("refreshOnce"), core],
   ["`CountDownLatch`, over `Redlock`", sync("CountDownLatch"), core],
   ["`durableEndpoint`, over `Redlock`", { ...core, durable: ["durableEndpoint"] }, core],

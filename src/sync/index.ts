@@ -12,3 +12,13 @@ export { ReadWriteLock } from "./read-write-lock.ts";
 export { ReentrantLock, type ReentrantLockOptions } from "./reentrant-lock.ts";
 export { type RefreshContext, type RefreshOptions, refreshOnce } from "./refresh-once.ts";
 export { type Permit, Semaphore, type SemaphoreOptions } from "./semaphore.ts";
+export {
+  type Job,
+  type ReplaceOutcome,
+  type SingletonContext,
+  type SingletonMode,
+  type SingletonOptions,
+  type SingletonOutcome,
+  type SkipOutcome,
+  singleton,
+} from "./singleton.ts";

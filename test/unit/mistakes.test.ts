@@ -34,6 +34,7 @@ import {
   ReentrantLock,
   refreshOnce,
   Semaphore,
+  singleton,
 } from "../../src/sync/index.ts";
 import {
   discord,
@@ -287,6 +288,8 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "refreshOnce without write": () =>
       refreshOnce(redlock, "oauth:acme", any({ read: none, isFresh: none, refresh: none })),
     "refreshOnce of a function": () => refreshOnce(redlock, "oauth:acme", any(none)),
+    "singleton without a mode": () => singleton(redlock, "index", any({}), none),
+    "singleton with a mode as options": () => singleton(redlock, "index", any("skip"), none),
     "a latch with a misspelt option": () => new CountDownLatch(redlock, "l", any({ count: 1, tl: 5 })),
     "an arrival that extends": () =>
       new CountDownLatch(redlock, "l", { count: 1 }).arrive("a", any({ autoExtend: true })),

@@ -12,6 +12,7 @@ import {
   ReentrantLock,
   refreshOnce,
   Semaphore,
+  singleton,
 } from "../../../src/sync/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
@@ -42,6 +43,8 @@ const runLast = (options: object) => () => debounce(redlock, "n", wrong(options)
 
 const parts = { read: unreachable, isFresh: unreachable, refresh: unreachable, write: unreachable };
 const refreshWith = (options: object) => () => refreshOnce(redlock, "n", wrong({ ...parts, ...options }));
+
+const runSingle = (options: object) => () => singleton(redlock, "n", wrong(options), unreachable);
 
 const cases: Record<string, Case[]> = {
   Semaphore: [
@@ -193,6 +196,19 @@ const cases: Record<string, Case[]> = {
     ["ttl 9", refreshWith({ ttl: 9 }), RangeError, /ttl.*9/],
     ["signal {}", refreshWith({ signal: {} }), TypeError, /signal/],
     ["deadline NaN", refreshWith({ deadline: Number.NaN }), RangeError, /deadline/],
+  ],
+  singleton: [
+    ["no mode", runSingle({}), RangeError, /mode.*"skip"/],
+    ["another mode", runSingle({ mode: "queue" }), RangeError, /mode.*"cancel"/],
+    ["no options", runSingle(wrong(undefined)), TypeError, /options.*missing/],
+    ["no name", () => singleton(redlock, "", { mode: "skip" }, unreachable), RangeError, /name.*0/],
+    ["no job", () => singleton(redlock, "n", { mode: "skip" }, wrong(7)), TypeError, /^job .*function/],
+    ["no client", () => singleton(wrong({}), "n", { mode: "skip" }, unreachable), TypeError, /redlock/],
+    ["autoExtend", runSingle({ mode: "skip", autoExtend: false }), TypeError, /^singleton .*autoExtend/],
+    ["wait −1", runSingle({ mode: "cancel", wait: -1 }), RangeError, /wait.*-1/],
+    ["ttl 9", runSingle({ mode: "coalesce", ttl: 9 }), RangeError, /ttl.*9/],
+    ["signal {}", runSingle({ mode: "skip", signal: {} }), TypeError, /signal/],
+    ["deadline NaN", runSingle({ mode: "skip", deadline: Number.NaN }), RangeError, /deadline/],
   ],
   forceRelease: [
     ["another kind", () => forceRelease(redlock, wrong("Lock"), "n"), TypeError, /Lock/],

@@ -69,7 +69,7 @@ export const worldMutants: readonly Mutant[] = [
     breaks: "where that endpoint did not answer, a call never becomes later than those before it",
     patches: [
       patch(
-        "sync/debounce.ts latestSequence",
+        "sync/internal/newest.ts latestSequence",
         "Math.max(...answers.map(sequenceOf))",
         "sequenceOf(answers[0])",
       ),
@@ -87,7 +87,7 @@ export const worldMutants: readonly Mutant[] = [
     breaks: "the call before it does not run, and no other does",
     patches: [
       patch(
-        "sync/debounce.ts isLastAfterWindow",
+        "sync/internal/newest.ts withdraw",
         "(call) => release(call, { keys: [key], value })).done",
         '() => Promise.resolve({ outcome: "lost", key, value, release })).done',
       ),

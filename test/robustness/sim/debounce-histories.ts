@@ -1,5 +1,6 @@
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import type { Announcement, Announcements } from "./announcements.ts";
+import { type Assumption, invariants } from "./assumptions.ts";
 import type { World } from "./world.ts";
 
 /** One call of `debounce`, when its routine begins or when it ends without one. */
@@ -37,8 +38,12 @@ export class DebounceHistories {
     this.#veto = endpoints - this.#quorum + 1;
   }
 
-  /** A routine begins: a quorum has confirmed its call, and no later one was there before. */
-  begins(call: DebounceCall): void {
+  /**
+   * A routine begins: a quorum has confirmed its call, and no later one was there before.
+   *
+   * @param more what that needs beside the assumptions of debounced calls
+   */
+  begins(call: DebounceCall, more: readonly Assumption[] = []): void {
     const { by, announcement } = call;
     const { asked, granted } = secondRound(call);
     this.#world.check(
@@ -55,6 +60,7 @@ export class DebounceHistories {
         since >= least,
         () =>
           `${by} runs its routine; a quorum has had the later call of ${later.by} since ${since.toFixed()}`,
+        [...invariants["a later call replaces it"], ...more],
       );
     }
   }

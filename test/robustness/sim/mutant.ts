@@ -44,8 +44,10 @@ export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolea
   if (only) return theme === only;
   const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
   if (areIn("sync/debounce.")) return theme === "debounce";
+  if (areIn("sync/singleton.")) return theme === "singleton";
   if (areIn("lock/wake-up/")) return theme === "wake-ups";
-  if (areIn("sync/")) return !["locks", "operators", "locked-runs", "wake-ups", "debounce"].includes(theme);
+  if (areIn("sync/"))
+    return !["locks", "operators", "locked-runs", "wake-ups", "debounce", "singleton"].includes(theme);
   return theme === "operators" || !operated.some(areIn);
 }
 

@@ -137,7 +137,32 @@ export const syncMutants: readonly Mutant[] = [
     name: "clocks decide which call is last",
     breaks:
       "a call keeps the sequence of its clock, so the one whose clock is ahead runs instead of later ones",
-    patches: [patch("sync/debounce.ts isLastAfterWindow", "!announced.isLast", "false")],
+    theme: "debounce",
+    patches: [patch("sync/internal/newest.ts announceNewest", "!announced.isLast", "false")],
     noticedBy: ["waiters are served"],
+  },
+  {
+    name: "a replaced call runs its job",
+    breaks: "a call that waited runs after a newer one, with older arguments",
+    patches: [patch("sync/singleton.ts #isReplacedUnder", "await this.#look(remainingWait);", "")],
+    noticedBy: ["a later call replaces it", "a quorum decides"],
+  },
+  {
+    name: "a job does not wait for the one before it",
+    breaks: "the lock's name is that of the call: jobs run side by side",
+    patches: [
+      patch(
+        "sync/singleton.ts #acquire",
+        "settings, [this.#name], { signal: controller.signal, deadline }",
+        "settings, [this.#own.text], { signal: controller.signal, deadline }",
+      ),
+    ],
+    noticedBy: ["mutual exclusion"],
+  },
+  {
+    name: "a cancelled job counts as one that never began",
+    breaks: "the caller cannot know that a part of the job is done",
+    patches: [patch("sync/singleton.ts replace", "      began = true;\n", "")],
+    noticedBy: ["the routine's outcome wins", "calls end"],
   },
 ];

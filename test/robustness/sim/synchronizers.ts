@@ -9,6 +9,7 @@ import { OnceWorkload } from "./work-once.ts";
 import { ReadWriteWorkload } from "./work-read-write.ts";
 import { ReentrantWorkload } from "./work-reentrant.ts";
 import { SemaphoreWorkload } from "./work-semaphore.ts";
+import { SingletonWorkload } from "./work-singleton.ts";
 
 /** How the processes of a world use one synchronizer, and the checks of what they see. */
 export interface Workload {
@@ -33,14 +34,17 @@ const workloads = {
   latch: LatchWorkload,
   barrier: BarrierWorkload,
   debounce: DebounceWorkload,
+  singleton: SingletonWorkload,
 } satisfies Record<string, new (shared: SharedContext, draw: Draw) => Workload>;
 
 export type Synchronizer = keyof typeof workloads;
 
 export const synchronizers: readonly Synchronizer[] = Object.keys(workloads) as Synchronizer[];
 
-/** Synchronizers that share a world with others. Without `debounce`: adding it would change what old seeds draw. */
-export const mixed: readonly Synchronizer[] = synchronizers.filter((name) => name !== "debounce");
+/** Synchronizers that share a world with others. Without the newest two: adding them would change what old seeds draw. */
+export const mixed: readonly Synchronizer[] = synchronizers.filter(
+  (name) => name !== "debounce" && name !== "singleton",
+);
 
 export function isSynchronizer(work: string): work is Synchronizer {
   return work in workloads;

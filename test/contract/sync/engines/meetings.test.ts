@@ -9,6 +9,8 @@ import {
   once,
   type RefreshOptions,
   refreshOnce,
+  type SingletonMode,
+  singleton,
 } from "../../../../src/sync/index.ts";
 import { eachInTurns } from "../../../support/in-turns.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
@@ -219,5 +221,40 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
       row = "t0";
       expect(await costOf(store, first, waiting)).toEqual([1, 3]);
     });
+  });
+
+  test("of calls with coalesce and cancel the first and the last run, one at a time, at the documented cost", async () => {
+    for (const mode of ["coalesce", "cancel"] as const) {
+      const name = newResource("job");
+      const trail: string[] = [];
+      const own = visitor(store, { ttl: 1_000 });
+      const job =
+        (id: string, isLong: boolean) =>
+        ({ signal }: { signal: AbortSignal }) => {
+          trail.push(`${id} begins`);
+          return until(() => !isLong || signal.aborted || trail.includes("free")).then(() => {
+            trail.push(`${id} ends`);
+            signal.throwIfAborted();
+          });
+        };
+      const call = (id: string, isLong = false) =>
+        singleton(own.redlock, name, { mode, wait: 60_000 }, job(id, isLong));
+      const first = call("a", true);
+      await until(() => trail.length === 1, "the first job");
+      const last = call("b");
+      if (mode === "coalesce") trail.push("free");
+      expect([(await first).ran, (await last).ran]).toEqual([mode === "coalesce", true]);
+      expect(trail.filter((each) => each !== "free")).toEqual(["a begins", "a ends", "b begins", "b ends"]);
+    }
+    const run = (mode: SingletonMode) => (redlock: Visitor["redlock"]) =>
+      singleton(redlock, newResource("job"), { mode }, () => undefined);
+    const [, ...costs] = await costsOf([run("cancel"), run("skip"), run("coalesce"), run("cancel")]);
+    const commands = costs[0]![1]!;
+    expect([6, 8]).toContain(commands);
+    expect(costs).toEqual([
+      [2, commands],
+      [4, commands + 8],
+      [4, commands + 8],
+    ]);
   });
 });

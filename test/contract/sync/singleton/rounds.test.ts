@@ -1,0 +1,422 @@
+import { describe, expect, test, vi } from "vitest";
+import { LockHeldError, LockLostError, QuorumError } from "../../../../src/index.ts";
+import { debounceScript } from "../../../../src/sync/debounce.lua.ts";
+import {
+  type Job,
+  type SingletonContext,
+  type SingletonMode,
+  type SingletonOptions,
+  type SingletonOutcome,
+  singleton,
+} from "../../../../src/sync/index.ts";
+import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+
+// Calls in virtual time: which of them runs, when, and what becomes of the others.
+
+function newWorld() {
+  const world = syncWorld([debounceScript]);
+  const { runtime } = world;
+  const start = runtime.now();
+  /** What the jobs did, with ms since the beginning. */
+  const trail: string[] = [];
+  const note = (what: string) => trail.push(`${runtime.now() - start} ${what}`);
+  const contexts: SingletonContext[] = [];
+  /** A job of so many ms that heeds its signal, unless it is deaf. */
+  const job =
+    (name: string, ms = 1_000, { deaf = false } = {}): Job<string> =>
+    (context) => {
+      contexts.push(context);
+      note(`${name} begins`);
+      return new Promise((resolve, reject) => {
+        const cancel = runtime.timer(ms, () => {
+          note(`${name} ends`);
+          resolve(name);
+        });
+        context.signal.addEventListener("abort", () => {
+          note(`${name} is told`);
+          if (deaf) return;
+          cancel();
+          reject(context.signal.reason);
+        });
+      });
+    };
+  const call = <Mode extends SingletonMode>(
+    mode: Mode,
+    routine: Job<string>,
+    { redlock }: VirtualClient = world.client(),
+    options: Omit<Partial<SingletonOptions>, "mode"> = {},
+  ) =>
+    watch<SingletonOutcome<Mode, string>>(
+      singleton(redlock, "n", { ttl: 1_000, ...options, mode } as SingletonOptions<Mode>, routine),
+    );
+  return { ...world, trail, contexts, job, call };
+}
+
+const nowhere = [null, null, null];
+const ran = (value: string) => ({ settled: true, value: { ran: true, value } });
+const unreachable = () => expect.unreachable("it must not run");
+
+describe("skip", () => {
+  test("runs, keeps the lock for as long, and lets others return at once", async () => {
+    const { call, job, runtime, values, client } = newWorld();
+    const first = call("skip", job("a", 5_000));
+    await runtime.advance(4_900);
+    const second = client();
+    const skipped = call("skip", unreachable, second);
+    await runtime.advance(0);
+    expect(skipped).toEqual({ settled: true, value: { ran: false } });
+    expect(sentBy(second)).toEqual([1, 1, 1]);
+    await runtime.advance(100);
+    expect([first, values("n")]).toEqual([ran("a"), nowhere]);
+    const third = call("skip", job("b", 0));
+    await runtime.advance(0);
+    expect([third, runtime.pending]).toEqual([ran("b"), 0]);
+  });
+
+  test("runs one of those that get a part each", async () => {
+    const { job, runtime, client, call } = newWorld();
+    const calls = [0, 1, 2].map((index) => {
+      const own = client({ backoff: () => 10 * (index + 1) });
+      // Each reaches another endpoint first.
+      own.links.forEach((link, at) => {
+        let isFirst = true;
+        link.fate = () => {
+          const late = isFirst && at !== index;
+          isFirst = false;
+          return late
+            ? { before: () => new Promise<void>((done) => void runtime.timer(5, done)) }
+            : "delivered";
+        };
+      });
+      return call("skip", job(`${index}`, 500), own);
+    });
+    await runtime.advance(1_000);
+    expect(calls.map(({ settled }) => settled)).toEqual([true, true, true]);
+    expect(calls.filter(({ value }) => value?.ran)).toHaveLength(1);
+  });
+
+  test("fails where no quorum answers, or the lock is lost meanwhile", async () => {
+    const { job, runtime, client, call, each } = newWorld();
+    const cut = client();
+    for (const link of cut.links) link.fate = () => "refused";
+    const unavailable = call("skip", unreachable, cut, { wait: 100 });
+    await runtime.advance(500);
+    expect(unavailable.error).toBeInstanceOf(QuorumError);
+    const deaf = call("skip", job("a", 2_000, { deaf: true }));
+    await runtime.advance(100);
+    each("DEL", "lock", "n");
+    await runtime.advance(2_000);
+    expect(deaf.error).toBeInstanceOf(LockLostError);
+  });
+
+  test("fails with its job, and frees the lock", async () => {
+    const { runtime, call, values } = newWorld();
+    const failed = call("skip", () => Promise.reject(new Error("no")));
+    await runtime.advance(0);
+    expect([failed.error, values("n")]).toEqual([new Error("no"), nowhere]);
+  });
+});
+
+describe("coalesce", () => {
+  test("runs the newest of those that wait, after the one that runs; the others name the next", async () => {
+    const { call, job, runtime, trail, contexts, values } = newWorld();
+    const calls = [call("coalesce", job("0", 500))];
+    for (const name of ["1", "2", "3"]) {
+      await runtime.advance(50);
+      calls.push(call("coalesce", job(name)));
+    }
+    await runtime.advance(100);
+    expect(calls.map(({ settled }) => settled)).toEqual([false, true, true, false]);
+    await runtime.advance(2_000);
+    expect([calls[0], calls[3]]).toEqual([ran("0"), ran("3")]);
+    expect(trail.map((each) => each.replace(/^\d+ /, ""))).toEqual([
+      "0 begins",
+      "0 ends",
+      "3 begins",
+      "3 ends",
+    ]);
+    const [, last] = contexts;
+    expect(calls[2]!.value).toEqual({ ran: false, replacedBy: last!.id, began: false });
+    expect(calls[1]!.value).toMatchObject({ ran: false, began: false });
+    expect(last!.fence).toBeGreaterThan(contexts[0]!.fence);
+    expect([values("n"), runtime.pending]).toEqual([nowhere, 0]);
+    expect(contexts[0]!.remaining()).toBeLessThanOrEqual(0);
+  });
+
+  test("is announced until all that may wait have seen it, and twice; also if its job fails", async () => {
+    const { call, runtime, each, client, contexts, job } = newWorld();
+    const own = client();
+    call("coalesce", job("0", 5_000), own, { wait: 7_000 });
+    await runtime.advance(0);
+    expect(each("PTTL", "singleton", "n")).toEqual([9_000, 9_000, 9_000]);
+    expect(contexts[0]!.remaining()).toBeGreaterThan(900);
+    await runtime.advance(5_000);
+    const announced = own.links[0]!.sent.filter((command) => String(command[3]).includes(":singleton:"));
+    expect(announced).toHaveLength(2);
+    call("coalesce", () => Promise.reject(new Error("no")), own, { wait: Number.POSITIVE_INFINITY });
+    await runtime.advance(100);
+    expect(each("PTTL", "singleton", "n")).toEqual(new Array(3).fill(2 ** 31 - 1 - 100));
+  });
+
+  test("never tells a job to end", async () => {
+    const { call, job, runtime } = newWorld();
+    const first = call("coalesce", job("0", 8_000));
+    await runtime.advance(500);
+    const second = call("coalesce", job("1"), undefined, { backoff: () => 200 });
+    await runtime.advance(10_000);
+    expect([first, second]).toEqual([ran("0"), ran("1")]);
+  });
+
+  test("waits for a job of maxHold, unless told otherwise", async () => {
+    const { call, job, runtime, client } = newWorld();
+    call("coalesce", job("0", 4_000));
+    await runtime.advance(0);
+    const options = { backoff: () => 100, maxHold: 2_000 };
+    const patient = call("coalesce", unreachable, client(), options);
+    await runtime.advance(2_950);
+    expect(patient.settled).toBe(false);
+    await runtime.advance(100);
+    expect(patient.error).toBeInstanceOf(LockHeldError);
+  });
+
+  test("is newer than all before it, whatever the clocks say", async () => {
+    const { call, job, runtime, each } = newWorld();
+    // Of a call whose clock was ahead.
+    each(
+      "SET",
+      "singleton",
+      "n",
+      `d${String(runtime.now() + 3_600_000).padStart(16, "0")}t${"f".repeat(32)}`,
+    );
+    const behind = call("coalesce", job("0", 10));
+    await runtime.advance(100);
+    expect(behind).toEqual(ran("0"));
+  });
+
+  test("runs the call before one that gives up", async () => {
+    const { call, job, runtime, each } = newWorld();
+    call("coalesce", job("0", 300));
+    await runtime.advance(10);
+    const before = call("coalesce", job("1"), undefined, { backoff: () => 200 });
+    await runtime.advance(20);
+    const controller = new AbortController();
+    const newest = call("coalesce", unreachable, undefined, { signal: controller.signal });
+    await runtime.advance(20);
+    controller.abort(new Error("closed"));
+    await runtime.advance(100);
+    expect([newest.error, each("EXISTS", "singleton", "n")]).toEqual([new Error("closed"), [0, 0, 0]]);
+    await runtime.advance(2_000);
+    expect(before).toEqual(ran("1"));
+  });
+
+  test("runs nothing where its announcement or the last look at it has no quorum", async () => {
+    const { call, client, runtime, values } = newWorld();
+    for (const which of ["EVALSHA", "look"]) {
+      const own = client();
+      let announced = 0;
+      for (const link of own.links) {
+        link.fate = (command) => {
+          if (!String(command[3]).includes(":singleton:")) return "delivered";
+          announced += 1;
+          return which === "EVALSHA" || announced > 3 ? "refused" : "delivered";
+        };
+      }
+      const failed = call("coalesce", unreachable, own, { wait: 100 });
+      await runtime.advance(1_000);
+      expect(failed.error).toBeInstanceOf(QuorumError);
+      expect(values("n")).toEqual(nowhere);
+    }
+  });
+
+  test("is not replaced by a call that only a minority knows of", async () => {
+    const { call, job, runtime, at } = newWorld();
+    at([1], "SET", "singleton", "n", `d${2 ** 52}t${"f".repeat(32)}`);
+    const alone = call("coalesce", job("0", 10));
+    await runtime.advance(100);
+    expect(alone).toEqual(ran("0"));
+  });
+});
+
+describe("coalesce, while a message is late", () => {
+  test("does not tell a job to end because of a look that was sent before it began", async () => {
+    const { call, job, runtime, client, put, each, trail } = newWorld();
+    put("n", [0, 1, 2]);
+    const own = client();
+    let looks = 0;
+    for (const link of own.links) {
+      link.fate = (command) => {
+        if (!String(command[3]).includes(":singleton:")) return "delivered";
+        looks += 1;
+        // The second to each: the first look of the one that waits.
+        if (looks <= 3 || looks > 6) return "delivered";
+        return { before: () => new Promise<void>((done) => void runtime.timer(80, done)) };
+      };
+    }
+    const waiting = call("coalesce", job("0", 500), own);
+    await runtime.advance(1);
+    each("DEL", "lock", "n");
+    await runtime.advance(20);
+    expect(trail).toHaveLength(1);
+    const newer = call("coalesce", job("1", 10));
+    await runtime.advance(2_000);
+    expect([waiting, newer]).toEqual([ran("0"), ran("1")]);
+    expect(trail.some((each) => each.endsWith("told"))).toBe(false);
+  });
+
+  test.each(["gives up", "loses its lock"])(
+    "does not begin where it %s during the last look",
+    async (how) => {
+      const { call, runtime, client, values } = newWorld();
+      const own = client();
+      const controller = new AbortController();
+      const removed = vi.spyOn(controller.signal, "removeEventListener");
+      let rounds = 0;
+      for (const link of own.links) {
+        link.fate = (command) => {
+          if (!String(command[3]).includes(":singleton:"))
+            return how === "gives up" || rounds < 4 ? "delivered" : "lost";
+          rounds += 1;
+          if (rounds <= 3) return "delivered";
+          return { after: () => new Promise<void>((done) => void runtime.timer(90, done)) };
+        };
+      }
+      const options = how === "gives up" ? { signal: controller.signal } : { ttl: 60, timeout: 100 };
+      const failed = call("coalesce", unreachable, own, options);
+      await runtime.advance(50);
+      controller.abort(new Error("closed"));
+      await runtime.advance(1_000);
+      expect(failed.error).toEqual(how === "gives up" ? new Error("closed") : expect.any(LockLostError));
+      if (how === "gives up") expect([values("n"), removed.mock.calls.length]).toEqual([nowhere, 2]);
+    },
+  );
+
+  test("does not run where it was frozen for so long that newer calls may have come and gone", async () => {
+    const { call, runtime, put, each, client } = newWorld();
+    put("n", [0, 1, 2]);
+    const frozen = call("coalesce", unreachable, client(), { wait: 3_000, backoff: () => 500 });
+    await runtime.advance(100);
+    runtime.wallOffset = 60_000;
+    each("DEL", "lock", "n");
+    await runtime.advance(1_000);
+    expect(frozen.error).toBeInstanceOf(LockLostError);
+  });
+});
+
+describe("cancel", () => {
+  test("tells the job that runs when its lock would be extended, and runs when it has ended", async () => {
+    const { call, job, runtime, trail, contexts, values } = newWorld();
+    const first = call("cancel", job("0", 60_000));
+    await runtime.advance(5_100);
+    const second = call("cancel", job("1"));
+    await runtime.advance(3_000);
+    const times = trail.map((each) => [Number(each.split(" ")[0]), each.replace(/^\d+ /, "")] as const);
+    expect(times.map(([, what]) => what)).toEqual(["0 begins", "0 is told", "1 begins", "1 ends"]);
+    expect(times[1]![0]).toBeLessThanOrEqual(5_600);
+    expect(times[2]![0] - times[1]![0]).toBeLessThanOrEqual(20);
+    expect(first.value).toEqual({ ran: false, replacedBy: contexts[1]!.id, began: true });
+    expect([second, values("n"), runtime.pending]).toEqual([ran("1"), nowhere, 0]);
+    expect(contexts[1]!.fence).toBeGreaterThan(contexts[0]!.fence);
+    expect(contexts[0]!.signal.reason).toMatchObject({ name: "AbortError" });
+  });
+
+  test("does not wait for a job that goes on: its validity ends, and it is told that too", async () => {
+    const { call, job, runtime, trail } = newWorld();
+    const deaf = call("cancel", job("0", 10_000, { deaf: true }));
+    await runtime.advance(100);
+    const next = call("cancel", job("1", 100));
+    await runtime.advance(2_000);
+    expect(next).toEqual(ran("1"));
+    expect(trail.findIndex((each) => each.endsWith("1 begins"))).toBe(2);
+    await runtime.advance(10_000);
+    expect(deaf.error).toBeInstanceOf(LockLostError);
+  });
+
+  test("of many calls runs the last, and tells each job that has begun", async () => {
+    const { call, job, runtime, trail } = newWorld();
+    const calls = ["0", "1", "2", "3"].map((name) => call("cancel", job(name, 60_000)));
+    await runtime.advance(1_000);
+    const last = call("cancel", job("4", 100), undefined, { backoff: () => 25 });
+    await runtime.advance(3_000);
+    expect(last).toEqual(ran("4"));
+    for (const { value } of calls) expect(value).toMatchObject({ ran: false });
+    const begun = trail.filter((each) => each.endsWith("begins")).length;
+    expect(trail.filter((each) => each.endsWith("is told"))).toHaveLength(begun - 1);
+  });
+
+  test("passes on what a job returns or throws by itself, although it was told", async () => {
+    for (const end of ["value", new Error("failed"), undefined]) {
+      const { call, runtime, job } = newWorld();
+      const first = call(
+        "cancel",
+        ({ signal }) =>
+          new Promise<string>((resolve, reject) => {
+            signal.addEventListener("abort", () => (end === "value" ? resolve(end) : reject(end)));
+          }),
+      );
+      await runtime.advance(100);
+      call("cancel", job("1", 10));
+      await runtime.advance(1_000);
+      const expected = end === "value" ? { value: { ran: true, value: end } } : { error: end };
+      expect(first).toEqual({ settled: true, ...expected });
+    }
+  });
+
+  test("keeps a lone job's lock, also while its looks have no quorum, and after its caller gave up", async () => {
+    const { call, job, runtime, client } = newWorld();
+    const own = client();
+    const controller = new AbortController();
+    const lone = call("cancel", job("0", 6_000), own, { signal: controller.signal });
+    await runtime.advance(100);
+    controller.abort(new Error("closed"));
+    for (const link of own.links)
+      link.fate = (command) => (String(command[3]).includes(":singleton:") ? "refused" : "delivered");
+    await runtime.advance(3_000);
+    for (const link of own.links) link.fate = () => "delivered";
+    await runtime.advance(2_000);
+    expect(lone.settled).toBe(false);
+    const other = call("cancel", job("1", 10));
+    await runtime.advance(2_000);
+    expect([lone.value, other]).toMatchObject([{ ran: false, began: true }, ran("1")]);
+  });
+
+  test("waits for twice the ttl, unless told otherwise", async () => {
+    const { call, runtime, put, client, each } = newWorld();
+    put("n", [0, 1, 2]);
+    const late = call("cancel", unreachable, client());
+    const later = call("cancel", unreachable, client(), { wait: 0 });
+    await runtime.advance(1_900);
+    expect([late.value?.ran, later.error]).toEqual([false, expect.any(LockHeldError)]);
+    const last = call("cancel", unreachable, client({ backoff: () => 100 }), { backoff: () => 100 });
+    await runtime.advance(1_950);
+    expect(last.settled).toBe(false);
+    await runtime.advance(200);
+    expect([last.error, each("EXISTS", "singleton", "n")]).toEqual([expect.any(LockHeldError), [0, 0, 0]]);
+  });
+
+  test("rejects with the reason of a caller that gives up before its job begins", async () => {
+    const { call, runtime, values, job } = newWorld();
+    const reason = new Error("closed");
+    const early = call("cancel", unreachable, undefined, { signal: AbortSignal.abort(reason) });
+    call("cancel", job("0", 300));
+    await runtime.advance(10);
+    const controller = new AbortController();
+    const waiting = call("cancel", unreachable, undefined, { signal: controller.signal });
+    await runtime.advance(100);
+    controller.abort(reason);
+    await runtime.advance(1_000);
+    expect([early.error, waiting.error, values("n")]).toEqual([reason, reason, nowhere]);
+  });
+});
+
+test("a call of each mode costs what the page says", async () => {
+  const { client, call, runtime } = newWorld();
+  const costs = [];
+  for (const mode of ["skip", "coalesce", "cancel"] as const) {
+    const own = client();
+    call(mode, () => "", own);
+    await runtime.advance(100);
+    costs.push(sentBy(own)[0]);
+  }
+  expect(costs).toEqual([2, 4, 4]);
+});
