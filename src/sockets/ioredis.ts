@@ -55,8 +55,9 @@ const known = new WeakMap<IoredisClient, Shared>();
  * `maxRetriesPerRequest: 0` or `autoResendUnfulfilledCommands: false`, and without `reconnectOnError`. A Cluster client
  * always sends again.
  *
- * While the client is not connected, commands wait for a second at most, then fail; none is queued. A lazy client is connected
- * by the first one. For `wakeUp`, a duplicate of the client is connected while somebody waits; with a Cluster client, waiters poll.
+ * While the client is not connected, commands wait for it, at most for their timeout; from a second after a connection
+ * broke, they fail at once. None is queued. A lazy client is connected by the first one. For `wakeUp`, a duplicate of the
+ * client is connected while somebody waits; with a Cluster client, waiters poll.
  *
  * @throws TypeError when `client` is not a client of ioredis, or returns numbers as strings
  *

@@ -60,8 +60,9 @@ const known = new WeakMap<NodeRedisClient, Shared>();
  * An endpoint over a connected client of node-redis 5 or later of your own, or over its Cluster client. These never send a
  * command again that a server may have executed, so replies are exact.
  *
- * While the client is not connected, commands wait for a second at most, then fail; none stays in its queue. For `wakeUp`, a duplicate of the client
- * is connected while somebody waits; with a Cluster client, waiters poll.
+ * While the client is not connected, commands wait for it, at most for their timeout; from a second after a connection
+ * broke, they fail at once. None stays in its queue. For `wakeUp`, a duplicate of the client is connected while somebody
+ * waits; with a Cluster client, waiters poll.
  *
  * @throws TypeError when `client` is not a client of node-redis 5 or later
  *
