@@ -11,14 +11,7 @@ import {
 import { type IdempotentRun, serve } from "../http/serve.ts";
 import { checkResources } from "../lock/options.ts";
 import { HeldResponse } from "./held-response.ts";
-import {
-  bodyOf,
-  clientGone,
-  discardRest,
-  type NodeRequest,
-  type NodeResponse,
-  requestOf,
-} from "./message.ts";
+import { bodyOf, type NodeRequest, type NodeResponse, requestOf } from "./message.ts";
 
 /**
  * Options of {@link idempotentExpress} and {@link idempotentFastify}. Those that differ between requests may be functions
@@ -110,13 +103,8 @@ export async function answerOnce<Req>(
         const given = delivery as never;
         return { scope: await scopeFor(scope, request, given), lock: await lockFor(lock, request, given) };
       },
-      body(cap) {
-        outgoing.once("finish", () => discardRest(incoming));
-        return bodyOf(incoming, cap, rules.webhook);
-      },
+      body: (cap) => bodyOf(incoming, cap, rules.webhook),
       async handle(context) {
-        // Parsers would find nothing, and what the handler makes of that would be stored.
-        if (context && outgoing.destroyed) throw clientGone();
         request.idempotency = run = context;
         if (run) held = new HeldResponse(outgoing, rules.maxResponseBody, exchange.headers);
         exchange.proceed(held);

@@ -4,7 +4,6 @@ import {
   type NodeOptions,
   type NodeWebhookOptions,
   resolveNodeRules,
-  sendWhole,
 } from "./exchange.ts";
 import type { HeldResponse } from "./held-response.ts";
 import type { NodeRequest, NodeResponse } from "./message.ts";
@@ -15,7 +14,6 @@ export interface FastifyRequestLike extends IdempotentRequest {
   readonly headers: NodeRequest["headers"];
   readonly params: unknown;
   readonly query: unknown;
-  readonly log: { error(error: unknown): void };
 }
 
 interface Reply {
@@ -90,12 +88,7 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
           reply.send(body);
         },
       });
-      answered.catch((error) => {
-        if (!running.has(request)) return next(error);
-        // For Fastify, the handler has answered: it would not send another reply.
-        request.log.error(error);
-        sendWhole(reply.raw, new Response(null, { status: 500 }), undefined);
-      });
+      answered.catch(next);
     };
     const onError = (request: Req, _reply: Reply, _error: unknown, next: Next) => {
       running.get(request)?.fail();

@@ -93,7 +93,6 @@ export class HeldResponse {
   send(): void {
     const chunks = this.#stop();
     const res = this.#res;
-    if (res.destroyed) return;
     // The handler may have set another one since, without effect, as ever.
     res.statusCode = this.#status ?? res.statusCode;
     const { write, end, flushHeaders } = this.#original;
@@ -155,7 +154,6 @@ export class HeldResponse {
       write: (chunk, ...given) => this.#write(chunk, given),
       end: (...given) => this.#end(given),
       destroy: (error) => {
-        if (this.#phase === "dropped") return res;
         this.#giveUp(error ?? new Error("the handler has destroyed its response"));
         return destroy.call(res, error);
       },

@@ -76,11 +76,6 @@ export function requestOf(req: NodeRequest, res: NodeResponse): Request {
   }
 }
 
-/** The client has gone before the handler has got the request. */
-export function clientGone(cause?: unknown): Error {
-  return badRequest("the client has gone before its request was handled", cause);
-}
-
 /** An error that Express and Fastify answer with 400. */
 function badRequest(message: string, cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { status: 400, statusCode: 400 });
@@ -113,11 +108,6 @@ function expectedLength({ headers, httpVersionMajor = 1 }: NodeRequest): number 
   const { "content-length": length, "transfer-encoding": coding } = headers;
   if (length !== undefined) return Number(length);
   return coding === undefined && httpVersionMajor < 2 ? 0 : undefined;
-}
-
-/** Reads the rest of a request that was answered, as Node does for one that nobody has read. */
-export function discardRest(req: NodeRequest): void {
-  (req as Incoming).resume();
 }
 
 /** Whether a parser has read the body. */
@@ -183,7 +173,7 @@ function readAndReturn(
     }
     function fail(cause?: unknown): void {
       stop();
-      reject(clientGone(cause));
+      reject(badRequest("the client has gone before its request was complete", cause));
     }
     function stop(): void {
       for (const [event, listener] of Object.entries(listeners)) req.off(event, listener);

@@ -205,6 +205,20 @@ describe.each([
     expect(again.bytes).toEqual(first.bytes);
   });
 
+  test("a response that the handler destroys is no error for Express", async () => {
+    const app = appWith((_req, res) => res.write("half") && res.destroy());
+    let errors = 0;
+    app.use((_error: Error, _req: Any, _res: Any, next: Any) => {
+      errors += 1;
+      next();
+    });
+    const stand = await serve(app);
+    const key = freshKey();
+    await expect(stand.send(post(key))).rejects.toThrow();
+    await until(() => free(key), "the key to be free");
+    expect(errors).toBe(0);
+  });
+
   test("an error of the option store is Express's, and the key is free", async () => {
     const app = appWith((_req, res) => res.status(201).json({ mine: true }), {
       store() {
@@ -219,21 +233,23 @@ describe.each([
   });
 
   test("a second answer of the handler is refused as Express refuses it, and changes nothing", async () => {
-    let refused: unknown;
+    const seenBy: unknown[] = [];
     const app = appWith((_req, res) => {
       res.json({ first: true });
       res.status(500);
-      try {
-        res.json({ second: true });
-      } catch (error) {
-        refused = error;
+      for (const again of [() => res.json({ second: true }), () => res.writeHead(500)]) {
+        try {
+          again();
+        } catch (error) {
+          seenBy.push((error as { code?: string }).code);
+        }
       }
-      expect([res.headersSent, res.writableEnded]).toEqual([true, true]);
+      seenBy.push(res.headersSent, res.writableEnded);
     });
     const stand = await serve(app);
     const response = await stand.send(post());
     expect([response.status, await response.json()]).toEqual([200, { first: true }]);
-    expect(refused).toMatchObject({ code: "ERR_HTTP_HEADERS_SENT" });
+    expect(seenBy).toEqual(["ERR_HTTP_HEADERS_SENT", "ERR_HTTP_HEADERS_SENT", true, true]);
   });
 
   test("finish is emitted once, when the response is stored and sent", async () => {
@@ -355,11 +371,17 @@ describe.each([
   );
 
   describe("a client that goes away before the handler has the body", () => {
+    const errors: string[] = [];
     const app = (before: Route, options: Partial<NodeOptions<NodeRequest>>, between: Route) => {
+      errors.length = 0;
       const made = express().set("env", "test");
       const parse: Route = (req, res) =>
         req.body?.amount === 10 ? res.json({ paid: true }) : res.status(400).json({ missing: "amount" });
-      return made.post("/payments", before, guard(options), between, express.json(), parse);
+      made.post("/payments", before, guard(options), between, express.json(), parse);
+      return made.use((error: Error, _req: Any, res: Any, _next: Any) => {
+        errors.push(error.message);
+        res.status(400).end();
+      });
     };
     const json = (key: string) => post(key, { headers: { "content-type": "application/json" } });
 
@@ -408,6 +430,10 @@ describe.each([
         go.open();
         const again = await answerToRetry(stand, () => json(key));
         expect([again.status, await again.json()]).toEqual([200, { paid: true }]);
+        if (when.includes("looked")) {
+          await until(() => errors.length > 0, "the error of the first request");
+          expect(errors).toEqual([expect.stringContaining("the client has gone")]);
+        }
       },
     );
   });
@@ -488,6 +514,16 @@ describe.each([
       expect(errors[0]!.message).toContain('express.raw({ type: "*/*" })');
     });
 
+    test("that was parsed before is no form with files", async () => {
+      const parse = express.text({ type: "multipart/*" });
+      const app = express().post("/payments", parse, guard(), echo);
+      const errors = failing(app);
+      const stand = await serve(app);
+      const headers = { "content-type": "multipart/form-data; boundary=b" };
+      expect((await stand.send(post(freshKey(), { body: "--b--", headers }))).status).toBe(500);
+      expect(errors[0]!.message).toContain("mount this before the body parser");
+    });
+
     test("that express.raw has read is verified", async () => {
       const raw = express.raw({ type: "*/*" });
       const stand = await serve(express().use(raw).post("/hook", guard({ provider }), echo));
@@ -511,6 +547,7 @@ describe.each([
         body: chunks,
         duplex: "half",
       } as RequestInit);
+      expect(endless.headers.get("connection")).toBe("close");
       expect(await problemIn(endless)).toEqual({ status: 413, code: "BODY_TOO_LARGE" });
     });
 
@@ -623,19 +660,29 @@ describe.each([
 
   test("where another run took over, its answer is sent instead, without the handler's headers", async () => {
     const key = freshKey();
-    const app = appWith(async (_req, res) => {
-      await allArrived(client.links);
-      const name = await recordName(key, [], "http");
-      const text = pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() });
-      for (const index of store.endpoints.keys()) await store.execute(index, ["SET", name, text]);
-      res.set({ "x-mine": "1", "access-control-allow-origin": "*" }).json({ mine: true });
-    });
+    const further: Route = (_req, res, next) => {
+      res.set("x-outer", "1");
+      next();
+    };
+    const app = appWith(
+      async (_req, res) => {
+        await allArrived(client.links);
+        const name = await recordName(key, [], "http");
+        const text = pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() });
+        for (const index of store.endpoints.keys()) await store.execute(index, ["SET", name, text]);
+        res.statusMessage = "Fine";
+        res.set({ "x-mine": "1", "x-outer": "2", "access-control-allow-origin": "*" }).json({ mine: true });
+      },
+      {},
+      further,
+    );
     const stand = await serve(app);
     const answer = await stand.send(post(key));
     expect([answer.headers.get("x-mine"), answer.headers.get("access-control-allow-origin")]).toEqual([
       null,
       "*",
     ]);
+    expect([answer.headers.get("x-outer"), answer.statusText]).toEqual(["1", "Conflict"]);
     expect(await problemIn(answer)).toEqual({ status: 409, code: "LEASE_LOST" });
   });
 

@@ -115,6 +115,19 @@ test("a stream that is compressed further out is heard when there is room again"
   expect(Buffer.from(received).equals(bytes)).toBe(true);
 });
 
+test("a writer that waits for room goes on where middleware further out always has some", async () => {
+  const parts: Buffer[] = [];
+  const stand = await serve(
+    (_req, res) => Readable.from(Array(20).fill(randomBytes(20_000)), { objectMode: false }).pipe(res),
+    (_req, res) => {
+      const end = res.end.bind(res);
+      res.write = (chunk: Buffer) => parts.push(chunk) > 0;
+      res.end = () => end(Buffer.concat(parts));
+    },
+  );
+  expect((await seen(await stand.send(post()))).bytes).toHaveLength(400_000);
+});
+
 test("a handler that compresses itself is heard when there is room again", async () => {
   const bytes = randomBytes(1_000_000);
   const stand = await serve((_req, res) => {

@@ -111,6 +111,21 @@ test("a client that goes away aborts the request's signal; one that was answered
   expect(answered?.aborted).toBe(false);
 });
 
+test("a response for a client that has gone is cancelled", async () => {
+  const started = gate();
+  const cancelled = gate();
+  const stand = await serving(async ({ signal }) => {
+    started.open();
+    await new Promise((done) => signal.addEventListener("abort", done));
+    return new Response(new ReadableStream({ cancel: () => cancelled.open() }));
+  });
+  const socket = await stand.connect();
+  socket.write(await asText(post("k")));
+  await started.passed;
+  socket.destroy();
+  await cancelled.passed;
+});
+
 test("a response that nobody reads any more is cancelled", async () => {
   const cancelled = gate();
   const started = gate();
@@ -153,7 +168,9 @@ describe("a body that is too large is 413", () => {
     const endless = new ReadableStream({
       pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
     });
-    expect(await problemIn(await streamed(stand, endless))).toEqual({ status: 413, code: "BODY_TOO_LARGE" });
+    const answer = await streamed(stand, endless);
+    expect(answer.headers.get("connection")).toBe("close");
+    expect(await problemIn(answer)).toEqual({ status: 413, code: "BODY_TOO_LARGE" });
   });
 });
 
