@@ -1,0 +1,124 @@
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { startLockServers, token } from "../../scripts/lock-servers.ts";
+import { httpEndpoint, type Lock, Redlock } from "../../src/index.ts";
+import { explain, linearizable } from "../robustness/linearizability/checker.ts";
+import {
+  type ExtensionRecord,
+  type GrantRecord,
+  grantHistory,
+} from "../robustness/linearizability/history.ts";
+import { lockModel } from "../robustness/linearizability/models.ts";
+import { Draw } from "../robustness/sim/draw.ts";
+
+// Clients of three lock servers, which lose replies, are slow, and are killed and started again on their storage. What the
+// clients saw must have a legal order.
+
+const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+const seconds = Number(process.env.HISTORY_SECONDS ?? 8);
+const resources = ["a", "b"];
+const now = () => performance.now();
+
+test(`histories of ${seconds} s are linearizable`, { timeout: 1_000 * seconds + 60_000 }, async () => {
+  console.info(`SEED=${seed}`);
+  const servers = await startLockServers();
+  const records: GrantRecord[] = [];
+  const end = now() + 1_000 * seconds;
+  const endpoints = servers.endpoints.map(({ url, name }) =>
+    httpEndpoint({ url, name, token, dialect: "redis-8.4" }),
+  );
+  const clients = Array.from({ length: 6 }, (_, index) =>
+    client(`client ${index}`, new Draw(seed + index), new Redlock({ endpoints, timeout: 200 }), end, records),
+  );
+  await Promise.all([...clients, disturb(servers.endpoints, new Draw(seed - 1), end)]);
+  await servers.close();
+  const granted = records.filter(({ acquired }) => acquired !== undefined);
+  expect(granted.length).toBeGreaterThan(seconds);
+  for (const history of grantHistory(records).values()) {
+    const result = linearizable(lockModel, history);
+    expect(result.outcome, explain(result)).toBe("yes");
+  }
+  for (const resource of resources) {
+    const fences = granted.filter((record) => record.resource === resource && record.fence);
+    fences.sort((one, other) => one.acquired! - other.acquired!);
+    expect(fences.map(({ fence }) => fence)).toEqual(
+      fences.map(({ fence }) => fence).sort((a, b) => a! - b!),
+    );
+  }
+});
+
+/** Acquires, extends and releases, and writes down what it saw. */
+async function client(
+  holder: string,
+  draw: Draw,
+  redlock: Redlock,
+  end: number,
+  records: GrantRecord[],
+): Promise<void> {
+  while (now() < end) {
+    const resource = draw.pick(resources);
+    const invoked = now();
+    let lock: Lock | null | undefined;
+    try {
+      lock = await redlock.acquire(resource, { ttl: draw.pick([200, 500]), wait: 300, fencing: true });
+    } catch {
+      // Refused, or of unknown outcome: what it may have got was rolled back, or ends with its ttl.
+      records.push({ resource, holder, invoked });
+      continue;
+    }
+    const acquired = now();
+    const extensions: ExtensionRecord[] = [];
+    let validUntil = acquired + lock.remaining();
+    await sleep(draw.integer(0, 60));
+    if (draw.chance(0.4) && lock.remaining() > 0) {
+      const began = now();
+      const extended = await lock.extend(500).then(
+        () => true,
+        (error: { code?: string }) => (error.code === "LOCK_LOST" ? false : undefined),
+      );
+      // After the end of its validity the loss says nothing of the servers.
+      const known = extended || now() < validUntil ? extended : undefined;
+      extensions.push({ invoked: began, returned: now(), extended: known });
+      const left = lock.remaining();
+      validUntil = left > 0 ? now() + left : Math.min(validUntil, now());
+    }
+    await sleep(draw.integer(0, 60));
+    const base = { resource, holder, invoked, acquired, validUntil, extensions, fence: lock.fence };
+    if (draw.chance(0.2)) {
+      // Left to its ttl: the holder relies on it until its validity ends.
+      await sleep(Math.max(0, lock.remaining()));
+      records.push(base);
+      continue;
+    }
+    const releaseInvoked = now();
+    const answer = await lock.release().catch(() => undefined);
+    const releaseReturned = now();
+    // After the end of its validity, it may have freed some servers while the ttl freed the others.
+    const released = answer || releaseReturned < validUntil ? answer : undefined;
+    records.push({ ...base, releaseInvoked, releaseReturned, released });
+  }
+}
+
+/** Disturbs one server at a time, so that a quorum is left. */
+async function disturb(
+  endpoints: Awaited<ReturnType<typeof startLockServers>>["endpoints"],
+  draw: Draw,
+  end: number,
+): Promise<void> {
+  while (now() < end) {
+    const endpoint = draw.pick(endpoints);
+    const kind = draw.pick(["kill", "drop-reply", "delay", "drop-request"] as const);
+    if (kind === "kill") {
+      await endpoint.stop();
+      await endpoint.start();
+    } else {
+      endpoint.faults.add(
+        kind === "delay" ? { fault: kind, ms: [50, 400] } : { fault: kind, probability: 0.5 },
+      );
+      await sleep(draw.integer(100, 600));
+      endpoint.faults.clear();
+    }
+    await sleep(draw.integer(50, 300));
+  }
+}
