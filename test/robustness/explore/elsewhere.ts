@@ -25,6 +25,14 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
     ],
   },
   {
+    why: "one job at a time: the worlds have none; test/contract/sync/singleton/schedules.test.ts has schedules of them",
+    mutants: [
+      "a replaced call runs its job",
+      "a job does not wait for the one before it",
+      "a cancelled job counts as one that never began",
+    ],
+  },
+  {
     why: "streams of messages: the worlds have none",
     mutants: [...wakeUpMutants.map(({ name }) => name), "the dead in a queue are not skipped together"],
   },
