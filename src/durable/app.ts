@@ -1,5 +1,5 @@
 import { sha256 } from "../bytes.ts";
-import { checkNames, checkType, wrongType } from "../check.ts";
+import { checkNames, checkType } from "../check.ts";
 import { bodyOf } from "../http/body.ts";
 import { constantTimeEqual } from "../webhooks/equal.ts";
 import {
@@ -77,10 +77,8 @@ export function lockServerApp<Env>(options: LockServerAppOptions<Env>): {
 async function authorize(request: Request, tokens: readonly (string | undefined)[]): Promise<void> {
   const accepted = tokens.filter((token) => token !== undefined);
   if (accepted.length === 0 || accepted.some((token) => String(token).length < minToken)) {
-    throw wrongType(
-      "tokens",
-      accepted.length,
-      `one or more, each of at least ${minToken} characters (is the secret set?)`,
+    throw new TypeError(
+      `the lock server needs a token of at least ${minToken} characters: is the secret set?`,
     );
   }
   const [, token] = /^Bearer (\S+)$/i.exec(request.headers.get("authorization") ?? "") ?? [];

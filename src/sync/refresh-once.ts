@@ -76,8 +76,8 @@ const names: Readonly<Record<keyof RefreshOptions<unknown>, 1>> = {
  * @throws QuorumError when too few endpoints answered; nothing was refreshed
  * @throws LockLostError when the lock was lost before `refresh` was called
  * @throws TypeError | RangeError when an argument is wrong; nothing was sent
- * @throws what `read`, `isFresh`, `refresh` and `open` throw, or the reason of the signal; the signal counts until `refresh`
- * is called
+ * @throws what `read`, `isFresh`, `refresh` and `open` throw, for a value that was kept also what `write` throws, or an Error
+ * where that took more than half of the ttl; or the reason of the signal, which counts until `refresh` is called
  * @example
  * const { access_token } = await refreshOnce(redlock, `oauth:${account}`, {
  *   read: () => tokensOf(account),

@@ -98,6 +98,23 @@ describe("a request", () => {
   });
 });
 
+test("a server without a secret, or with a short one, answers nobody", async () => {
+  const { lockServerApp } = await import("../../src/durable/index.ts");
+  for (const tokens of [[], [undefined], ["short"], [token, ""]]) {
+    const app = lockServerApp({ locks: () => expect.unreachable("it is not asked"), tokens: () => tokens });
+    const request = new Request("https://locks.example", {
+      method: "POST",
+      headers: { authorization: `Bearer ${tokens[0]}` },
+      body: '["PING"]',
+    });
+    const answer = await app.fetch(request, {});
+    expect([answer.status, await answer.json()]).toEqual([
+      500,
+      { error: expect.stringMatching(/^the lock server needs a token of at least 32 characters/) },
+    ]);
+  }
+});
+
 test("texts arrive as they were sent", async () => {
   for (const text of ["", "naïve ☃ 💥", "a\0b", "\u2028", "x".repeat(300), '"quoted"\r\n']) {
     const key = `{${text}}`;

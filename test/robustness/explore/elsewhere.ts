@@ -25,6 +25,10 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
     ],
   },
   {
+    why: "tokens, a store and an authorization server: the worlds have none",
+    mutants: ["what was read before the lock is refreshed", "kept tokens are not looked for"],
+  },
+  {
     why: "one job at a time: the worlds have none; test/contract/sync/singleton/schedules.test.ts has schedules of them",
     mutants: [
       "a replaced call runs its job",

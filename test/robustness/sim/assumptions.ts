@@ -121,6 +121,13 @@ const claims = {
       "A stream ends with the call that waits by it, and where it does not stand within the call's timeout.",
     needs: [],
   },
+  "a token is used once": {
+    means:
+      "`refreshOnce` exchanges a token only once, unless the process of the first exchange was paused, died, lost its " +
+      "hold, or its answer; and newer tokens are not replaced by older ones. For tokens that Redis keeps for their " +
+      "store, this needs kept memory as well.",
+    needs: exclusive,
+  },
   "one handler at a time": {
     means: "A handler begins only when no other run of its key has a valid lease.",
     needs: exclusive,

@@ -45,9 +45,12 @@ export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolea
   const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
   if (areIn("sync/debounce.")) return theme === "debounce";
   if (areIn("sync/singleton.")) return theme === "singleton";
+  if (areIn("sync/refresh-once.")) return theme === "refresh";
   if (areIn("lock/wake-up/")) return theme === "wake-ups";
   if (areIn("sync/"))
-    return !["locks", "operators", "locked-runs", "wake-ups", "debounce", "singleton"].includes(theme);
+    return !["locks", "operators", "locked-runs", "wake-ups", "debounce", "singleton", "refresh"].includes(
+      theme,
+    );
   return theme === "operators" || !operated.some(areIn);
 }
 

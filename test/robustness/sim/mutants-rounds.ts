@@ -122,10 +122,12 @@ import { cellScript } from`,
         "if (isNative(call) && isPlain(cell)) {",
         `if (isPlain(cell)) {
     const [key] = cell.keys;
-    const seen = await runScript(call, peekScript, [key!, key!], ["peek"]);
-    if ((seen as unknown[])[0] !== cell.value) return { outcome: "lost" };
-    const [said] = (await runScript(call, freeScript, [key!], ["free", cell.value])) as unknown[];
-    return { outcome: said === 0 ? "lost" : "granted" };
+    return (async () => {
+      const seen = await runScript(call, peekScript, [key!, key!], ["peek"]);
+      if ((seen as unknown[])[0] !== cell.value) return { outcome: "lost" };
+      const [said] = (await runScript(call, freeScript, [key!], ["free", cell.value])) as unknown[];
+      return { outcome: said === 0 ? "lost" : "granted" };
+    })();
   }
   if (isNative(call) && isPlain(cell)) {`,
       ),

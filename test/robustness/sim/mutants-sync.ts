@@ -165,4 +165,28 @@ export const syncMutants: readonly Mutant[] = [
     patches: [patch("sync/singleton.ts replace", "      began = true;\n", "")],
     noticedBy: ["the routine's outcome wins", "calls end"],
   },
+  {
+    name: "what was read before the lock is refreshed",
+    breaks: "a waiter exchanges the token that the call before it has exchanged",
+    patches: [
+      patch(
+        "sync/refresh-once.ts #read",
+        "return this.#found(await this.#options.read());",
+        "return ((this as any).first ??= this.#found(await this.#options.read()));",
+      ),
+    ],
+    noticedBy: ["a token is used once"],
+  },
+  {
+    name: "kept tokens are not looked for",
+    breaks: "the next call exchanges the token once more whose successor the store has not taken",
+    patches: [
+      patch(
+        "sync/refresh-once.ts #current",
+        "!stored.isFresh && open && (await readKept(this.#settings, this.#key))",
+        "undefined as any",
+      ),
+    ],
+    noticedBy: ["a token is used once"],
+  },
 ];

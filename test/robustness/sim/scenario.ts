@@ -124,6 +124,7 @@ export const themes: readonly Theme[] = [
 /** The default theme of a seed. */
 export function themeOf(seed: number): Theme {
   // These have worlds of their own, so that the other seeds still draw what they drew before they were added.
+  if (seed % 60 === 41) return "refresh";
   if (seed % 60 === 47) return "singleton";
   if (seed % 30 === 17) return "debounce";
   if (seed % 30 === 0 || seed % 30 === 24) return "operators";

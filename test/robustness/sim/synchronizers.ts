@@ -8,6 +8,7 @@ import { LatchWorkload } from "./work-latch.ts";
 import { OnceWorkload } from "./work-once.ts";
 import { ReadWriteWorkload } from "./work-read-write.ts";
 import { ReentrantWorkload } from "./work-reentrant.ts";
+import { RefreshWorkload } from "./work-refresh.ts";
 import { SemaphoreWorkload } from "./work-semaphore.ts";
 import { SingletonWorkload } from "./work-singleton.ts";
 
@@ -35,15 +36,16 @@ const workloads = {
   barrier: BarrierWorkload,
   debounce: DebounceWorkload,
   singleton: SingletonWorkload,
+  refresh: RefreshWorkload,
 } satisfies Record<string, new (shared: SharedContext, draw: Draw) => Workload>;
 
 export type Synchronizer = keyof typeof workloads;
 
 export const synchronizers: readonly Synchronizer[] = Object.keys(workloads) as Synchronizer[];
 
-/** Synchronizers that share a world with others. Without the newest two: adding them would change what old seeds draw. */
+/** Synchronizers that share a world with others. Without the newest: adding them would change what old seeds draw. */
 export const mixed: readonly Synchronizer[] = synchronizers.filter(
-  (name) => name !== "debounce" && name !== "singleton",
+  (name) => !["debounce", "singleton", "refresh"].includes(name),
 );
 
 export function isSynchronizer(work: string): work is Synchronizer {
