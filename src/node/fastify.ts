@@ -99,5 +99,8 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
     done();
   };
   // Its hooks are for the routes of the context that registers it, not for a context of its own.
-  return Object.assign(plugin, { [Symbol.for("skip-override")]: true });
+  return Object.assign(plugin, {
+    [Symbol.for("skip-override")]: true,
+    [Symbol.for("fastify.display-name")]: "redlock-edge",
+  });
 }

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type IdempotentRequest, idempotentFastify, type NodeOptions } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
+import { forgetUndefinedModules } from "../support/require-cache.ts";
 import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { answerToRetry, asText, type NodeStand, clientOf as senderTo } from "./node-stand.ts";
@@ -17,6 +18,7 @@ declare module "fastify" {
 let store: OpenStore;
 let client: Client;
 const apps: FastifyInstance[] = [];
+beforeAll(forgetUndefinedModules);
 beforeAll(async () => {
   store = await stores[0]!.open();
   client = clientOf(store);

@@ -18,6 +18,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
+import { forgetUndefinedModules } from "../support/require-cache.ts";
 import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { clientOf as senderTo } from "./node-stand.ts";
@@ -28,6 +29,7 @@ import { post, seen, stores } from "./stand.ts";
 let store: OpenStore;
 let client: Client;
 const servers: Server[] = [];
+beforeAll(forgetUndefinedModules);
 beforeAll(async () => {
   store = await stores[0]!.open();
 });

@@ -290,6 +290,15 @@ describe("the packed packages", () => {
     expect(run(other, "--help")).toContain("--count");
   });
 
+  it("can be required from CommonJS", () => {
+    const names = ["redlock-edge", "redlock-edge/sockets", "redlock-edge/node", "redlock-edge/idempotency"];
+    writeFileSync(
+      join(folder, "required.cjs"),
+      `console.log(${JSON.stringify(names)}.every((name) => Object.keys(require(name)).length > 0));`,
+    );
+    expect(run(process.execPath, "required.cjs").trim()).toBe("true");
+  });
+
   it("import Node's modules only in their commands and in the local endpoints", () => {
     const namesNode = (entry: string) => /["']node:|\b__dirname\b/.test(codeOf(entry));
     const entries = [
