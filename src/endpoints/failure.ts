@@ -1,14 +1,16 @@
 /** Why `fetch` failed: Node puts the code (ECONNREFUSED) into the cause. With what is most often behind that code. */
 export function networkReason(error: unknown): string {
-  const { message, cause } = error as { message?: string; cause?: { code?: string } };
-  const reason = `${cause?.code ?? message}`;
+  const { message, cause } = error as { message?: string; cause?: { code?: string; name?: string } };
+  // Where a program has loaded undici 7, the error of its parser has no code.
+  const isParser = cause?.name === "HTTPParserError";
+  const reason = `${cause?.code ?? (isParser ? cause.name : message)}`;
   const hint = /REFUSED/.test(reason)
     ? ": nothing listens"
     : /NOTFOUND|EAI_/.test(reason)
       ? ": no such host"
       : /WRONG_VERSION/.test(reason)
         ? ": no TLS there"
-        : /SOCKET|HPE_|RESET/.test(reason)
+        : /SOCKET|HPE_|Parser|RESET/.test(reason)
           ? ": broken off, or no HTTP"
           : "";
   return `the request failed (${reason})${hint}`;

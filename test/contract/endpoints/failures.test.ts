@@ -45,7 +45,7 @@ async function listening(onData: (socket: Socket) => void) {
 }
 
 describe.each(Object.entries(ways))("%s", (_, reach) => {
-  test.each<[what: string, scheme: "http" | "https", does: (socket: Socket) => void, said: string]>([
+  test.each<[what: string, scheme: "http" | "https", does: (socket: Socket) => void, said: string | RegExp]>([
     [
       "has no TLS",
       "https",
@@ -58,13 +58,15 @@ describe.each(Object.entries(ways))("%s", (_, reach) => {
       "speaks another protocol",
       "http",
       (socket) => socket.end("-ERR unknown command 'POST'\r\n"),
-      "(HPE_INVALID_CONSTANT): broken off, or no HTTP",
+      // The second with undici 7, which other tests of the same process may have loaded.
+      /^\((HPE_INVALID_CONSTANT|HTTPParserError)\): broken off, or no HTTP$/,
     ],
   ])("a port that %s, under %s://", async (_, scheme, does, said) => {
     const server = await listening(does);
     const error = await errorOf(reach(`${scheme}://${server.host}`));
     expect(error).toMatchObject({ kind: "network", permanent: false });
-    expect(error.message).toBe(`odd: the request failed ${said}`);
+    const reason = error.message.replace("odd: the request failed ", "");
+    expect(reason).toEqual(typeof said === "string" ? said : expect.stringMatching(said));
     await server.close();
   });
 
