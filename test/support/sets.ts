@@ -36,7 +36,8 @@ export function setsOf(counts: readonly number[], real: readonly number[]): Sett
         ...counts.map((count) => ({ engine: "embedded", count, dialect }) as const),
         ...real.map((count) => ({ engine: "redis", count, dialect }) as const),
       ]),
-      ...real.map((count) => ({ engine: "durable", count, dialect: "redis-8.4" }) as const),
+      // Of as few lock servers as possible: all of them share a workerd, and only the client depends on their number.
+      { engine: "durable", count: Math.min(...counts), dialect: "redis-8.4" } as const,
     ];
   }
   const embedded = counts.filter((count, index) => index === 0 || !real.includes(count));
