@@ -59,6 +59,8 @@ export function sendThrough(
 ): Promise<unknown> {
   const send = reporting.get(endpoint.send);
   if (send) return send(command, deadline, onSent);
+  // It may ignore its signal: what nobody waits for any more must not be executed after its rollback.
+  if (deadline.aborted) return Promise.reject(new EndpointError(endpoint.name, "timeout", notSent));
   onSent(1);
   return endpoint.send(command, deadline.signal);
 }

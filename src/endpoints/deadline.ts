@@ -13,12 +13,10 @@ export class Deadline implements Expiry {
   aborted = false;
   #listeners: readonly (() => void)[] = [];
 
-  /** A signal that aborts together with this. */
+  /** A signal that aborts together with this, which has not aborted yet. */
   get signal(): AbortSignal {
     const controller = new AbortController();
-    const abort = () => controller.abort();
-    if (this.aborted) abort();
-    else this.addEventListener("abort", abort);
+    this.addEventListener("abort", () => controller.abort());
     return controller.signal;
   }
 

@@ -26,8 +26,8 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
   return dialect === "upstash" ? sha.upstash : sha.redis;
 }
 
-/** The texts of scripts that are on their way, by endpoint: each settles with its answer. */
-const loads = new WeakMap<Endpoint, Map<Script, Promise<unknown>>>();
+/** The texts of scripts that are on their way, by endpoint: each settles with its answer, or when it is given up. */
+const loads = new WeakMap<Endpoint, Map<Script, Promise<void>>>();
 
 /** Runs a script by its hash, and by its text where the endpoint does not know it yet. */
 export async function runScript(
@@ -38,7 +38,7 @@ export async function runScript(
 ): Promise<unknown> {
   const { endpoint } = call;
   const rest = [keys.length, ...keys, ...args];
-  const underWay = loads.get(endpoint) ?? new Map<Script, Promise<unknown>>();
+  const underWay = loads.get(endpoint) ?? new Map<Script, Promise<void>>();
   loads.set(endpoint, underWay);
   for (let hasWaited = false; ; hasWaited = true) {
     try {
@@ -53,10 +53,14 @@ export async function runScript(
     await load;
   }
   const running = runSource(call, script.source, rest);
-  const done = running.catch(() => undefined);
+  // An endpoint that ignores its signal may never answer.
+  const done = new Promise<void>((resolve) => {
+    call.deadline.addEventListener("abort", resolve);
+    running.then(resolve as () => void, resolve);
+  });
   underWay.set(script, done);
   // Others of the same turn may always wait for it: what asks in one turn belongs to one invocation.
-  void (sharesRequests() ? done : Promise.resolve()).then(() => underWay.delete(script));
+  void Promise.resolve(sharesRequests() && done).then(() => underWay.delete(script));
   return running;
 }
 
