@@ -18,6 +18,7 @@ import { eachInTurns } from "./in-turns.ts";
 import { openLockServers } from "./lock-servers.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
 import { openSockets, type SocketClient, type Sockets } from "./sockets.ts";
+import { until } from "./until.ts";
 
 /** The endpoints of a test, and how the library reaches them. */
 export interface EndpointSet {
@@ -48,7 +49,10 @@ export interface Local {
   expiries(resource: string): Promise<number[]>;
   /** Sets the resource's key to `value` on the endpoints of these indices, as another client would. */
   put(resource: string, indices: readonly number[], value?: string, ttl?: number): Promise<void>;
-  /** Deletes the resource's key on the endpoints of these indices, default all, as an operator would. */
+  /**
+   * Deletes the resource's key on the endpoints of these indices, default all, as an operator would. It waits until the key
+   * is there: an acquisition needs only a quorum, and a slower request would store it again.
+   */
   remove(resource: string, indices?: readonly number[]): Promise<void>;
   /** Delays the next reply of each endpoint by so many ms, until a function is called: what is asked then is not delayed. */
   delayReplies(ms: number): () => void;
@@ -205,7 +209,9 @@ function keysOf(
       }
     },
     async remove(resource, indices = [...endpoints.keys()]) {
-      for (const index of indices) await endpoints[index]!.execute(["DEL", keyFor(resource)]);
+      for (const index of indices) {
+        await until(async () => (await endpoints[index]!.execute(["DEL", keyFor(resource)])) === 1, "the key");
+      }
     },
   };
 }

@@ -216,7 +216,7 @@ export function lockContract(open: () => Promise<Local>): void {
     test("a rollback does not release what another handle of the owner has refreshed since", async () => {
       const resource = newResource();
       // Some clients cannot cancel a request, which then ends only with its late reply.
-      const delayNoMore = local.delayReplies(2_000);
+      const delayNoMore = local.delayReplies(4_000);
       const [caller, rollbacks] = [new AbortController(), [] as Promise<unknown>[]];
       const waitUntil = (work: Promise<unknown>) => void rollbacks.push(work);
       const first = rejection(local.redlock().acquire(resource, { token, waitUntil, signal: caller.signal }));

@@ -144,7 +144,8 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
     const name = newResource("nightly");
     const fences: number[] = [];
     const run = ({ fence }: OnceContext) => void fences.push(fence);
-    const every = paced(500);
+    // The ttl of the claim is at most half of it, and a request may take no longer than that.
+    const every = paced(2_000);
     const begun = Date.now();
     await once(first.redlock, name, { every }, run);
     await until(async () => (await once(second.redlock, name, { every, wait: 0 }, run)).ran);
