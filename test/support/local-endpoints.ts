@@ -210,7 +210,10 @@ function keysOf(
     },
     async remove(resource, indices = [...endpoints.keys()]) {
       for (const index of indices) {
-        await until(async () => (await endpoints[index]!.execute(["DEL", keyFor(resource)])) === 1, "the key");
+        await until(
+          async () => (await endpoints[index]!.execute(["DEL", keyFor(resource)])) === 1,
+          "the key",
+        );
       }
     },
   };

@@ -9,7 +9,7 @@ import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { type Link, link } from "./link.ts";
 import { openLockServers } from "./lock-servers.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
-import { type Setting, setsOf } from "./sets.ts";
+import { isUsual, type Setting, setsOf } from "./sets.ts";
 import { until } from "./until.ts";
 
 // Sets of endpoints for contract tests: embedded engines in this process, and real redis-servers over HTTP.
@@ -38,7 +38,7 @@ export interface Store extends Setting {
  * @param real counts for real servers, if more would show nothing new. Default: `counts`
  */
 export function storesOf(counts: readonly number[], real: readonly number[] = counts): Store[] {
-  const isTaken = (count: number) => process.env.SETS !== undefined || count === 1 || count === 3;
+  const isTaken = (count: number) => process.env.SETS !== undefined || isUsual(count);
   return setsOf(counts.filter(isTaken), real.filter(isTaken)).map(storeOf);
 }
 
