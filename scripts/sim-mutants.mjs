@@ -97,7 +97,12 @@ async function hunt(mutant) {
 async function record() {
   if (only || missed.length > 0) throw new Error("--write needs all mutants, and all of them noticed");
   const rows = mutants.map(({ name }) => [name, found.get(name)]);
-  await writeFile(caughtFile, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);
+  // A line each, so that a diff shows which have changed.
+  const lines = rows.map(([name, { seed, invariant }]) => {
+    const [key, broken] = [name, invariant].map((text) => JSON.stringify(text));
+    return `  ${key}: { "seed": ${seed}, "invariant": ${broken} }`;
+  });
+  await writeFile(caughtFile, `{\n${lines.join(",\n")}\n}\n`);
 }
 
 function* seedsUpTo(most) {
