@@ -1,13 +1,22 @@
 import { expect, test } from "vitest";
-import { obstacles } from "../../scripts/release-check.mjs";
+import { entryOf, obstacles } from "../../scripts/release-check.mjs";
 
 const one = { name: "one", version: "1.2.0", repository: { type: "git", url: "https://repository.example" } };
-const other = { ...one, name: "other" };
+const other = {
+  ...one,
+  name: "other",
+  folder: "other",
+  repository: { ...one.repository, directory: "other" },
+};
 const changelog = "# Changelog\n\n## 1.2.0 (2030-01-31)\n\n- News.\n\n## 1.1.0 (2029-12-01)\n";
 const release = { tag: "v1.2.0", packages: [one, other], changelog };
 
 test("nothing stands against a complete release", () => {
   expect(obstacles(release)).toEqual([]);
+});
+
+test("the notes of a release are its entry alone", () => {
+  expect(entryOf(changelog, "1.2.0").notes).toBe("- News.");
 });
 
 test.each([
@@ -23,6 +32,16 @@ test.each([
     "no repository",
     { packages: [one, { name: "other", version: "1.2.0" }] },
     "other has no repository in package.json: its provenance would lead nowhere",
+  ],
+  [
+    "a package of a folder that its repository does not name",
+    { packages: [one, { ...other, repository: one.repository }] },
+    "the repository of other has the directory undefined, and it is other",
+  ],
+  [
+    "an entry without a text",
+    { changelog: "## 1.2.0 (2030-01-31)\n\n## 1.1.0 (2029-12-01)\n\n- Old.\n" },
+    "CHANGELOG.md says nothing of 1.2.0",
   ],
   [
     "a changelog of longer versions",
