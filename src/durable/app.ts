@@ -8,7 +8,7 @@ import {
   LockServerObjects,
   type LockServerOptions,
   lockServerOptionNames,
-  ObjectError,
+  Refusal,
 } from "./objects.ts";
 
 /** Options of {@link lockServerApp}. */
@@ -27,16 +27,6 @@ const maxBody = 10 * 1024 * 1024;
 
 /** The fewest characters of a token: nobody may guess it. */
 const minToken = 32;
-
-/** A request that is refused before a command is executed. */
-class Refusal extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
 
 /**
  * The Worker in front of a {@link LockServer}, for all who reach it by HTTPS. Experimental. It speaks the part of Upstash's
@@ -63,7 +53,7 @@ export function lockServerApp<Env>(options: LockServerAppOptions<Env>): {
         return await answer(request, new LockServerObjects(locks(env), server));
       } catch (error) {
         const { message } = error as Error;
-        if (error instanceof Refusal || error instanceof ObjectError) {
+        if (error instanceof Refusal) {
           return Response.json({ error: message }, { status: error.status });
         }
         // What is wrong with the settings is said to everybody: it contains no secret.

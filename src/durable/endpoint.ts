@@ -8,7 +8,7 @@ import {
   LockServerObjects,
   type LockServerOptions,
   lockServerOptionNames,
-  ObjectError,
+  Refusal,
 } from "./objects.ts";
 
 /**
@@ -58,7 +58,7 @@ function outcomeOf(name: string, given: CommandResult): Outcome {
 
 function failureOf(name: string, cause: unknown, signal: AbortSignal): EndpointError {
   if (signal.aborted) return new EndpointError(name, "timeout", "no answer in time");
-  if (cause instanceof ObjectError) {
+  if (cause instanceof Refusal) {
     return new EndpointError(name, "http", cause.message, { status: cause.status });
   }
   const said = cause instanceof Error ? cause.message : String(cause);

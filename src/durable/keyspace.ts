@@ -39,8 +39,8 @@ export class Keyspace {
   readonly #sql: SqlStorage;
   /** The time of the current command, in ms since 1970. */
   now = 0;
-  /** Called with each deadline that is written. */
-  onDeadline: (deadline: number) => void = () => undefined;
+  /** Called when something is written that will expire. */
+  onExpiring: () => void = () => undefined;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -85,7 +85,7 @@ export class Keyspace {
       "INSERT OR REPLACE INTO entries (key, kind, value, deadline) VALUES (?, ?, ?, ?)",
       ...[key, kind, text, deadline],
     );
-    if (deadline !== null) this.onDeadline(deadline);
+    if (deadline !== null) this.onExpiring();
   }
 
   /** Returns whether the key existed. */

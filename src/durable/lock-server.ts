@@ -48,7 +48,7 @@ export class LockServer {
     this.#state = state;
     const { sql } = state.storage;
     this.#space = new Keyspace(sql);
-    this.#space.onDeadline = () => this.#planSweep();
+    this.#space.onExpiring = () => this.#planSweep();
     this.#context = {
       space: this.#space,
       publish: (channel, payload) => this.#channels.publish(channel, payload),

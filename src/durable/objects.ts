@@ -68,8 +68,8 @@ export function checkLockServer({ name = "locks", shards = 1, ...where }: LockSe
 /** By binding: the servers whose number of shards an object has confirmed. */
 const confirmed = new WeakMap<object, Set<string>>();
 
-/** An object has refused a request as a whole. */
-export class ObjectError extends Error {
+/** A request that is refused as a whole: by the Worker in front, or by an object. */
+export class Refusal extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -107,7 +107,7 @@ export class LockServerObjects {
   /**
    * Executes commands, those of each object in one request. One that fails has its error as its result.
    *
-   * @throws ObjectError when an object refuses all, and what `fetch` throws
+   * @throws Refusal when an object refuses all, and what `fetch` throws
    */
   async execute(
     commands: readonly (readonly (string | number)[])[],
@@ -128,7 +128,7 @@ export class LockServerObjects {
     await Promise.all(
       [...byShard].map(async ([shard, indices]) => {
         const body = JSON.stringify(indices.map((index) => commands[index]));
-        const answer = await this.#ask(shard, "", { method: "POST", body, ...(signal && { signal }) });
+        const answer = await this.#ask(shard, { method: "POST", body, ...(signal && { signal }) });
         const answers = (await answer.json()) as CommandResult[];
         indices.forEach((index, position) => {
           results[index] = answers[position]!;
@@ -141,8 +141,8 @@ export class LockServerObjects {
   /** Subscribes to a channel. */
   async subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     await this.#confirm(signal);
-    const path = `subscribe?channel=${encodeURIComponent(channel)}&`;
-    const { body } = await this.#ask(shardOf(tagOf(channel), this.#shards), path, { method: "POST", signal });
+    const shard = shardOf(tagOf(channel), this.#shards);
+    const { body } = await this.#ask(shard, { method: "POST", signal }, { channel });
     return body!;
   }
 
@@ -156,17 +156,23 @@ export class LockServerObjects {
     confirmed.set(this.#key, known);
     const server = `${this.#name} ${this.#shards}`;
     if (known.has(server)) return;
-    await this.#ask(0, "", { method: "POST", body: "[]", ...(signal && { signal }) });
+    await this.#ask(0, { method: "POST", body: "[]", ...(signal && { signal }) });
     known.add(server);
   }
 
-  async #ask(shard: number, path: string, init: RequestInit): Promise<Response> {
+  /** Sends a request to an object. With a channel it subscribes. */
+  async #ask(
+    shard: number,
+    init: RequestInit,
+    subscription?: { readonly channel: string },
+  ): Promise<Response> {
     const id = this.#namespace.idFromName(`${this.#name}:${shard}`);
     const hint = this.#locationHint ? { locationHint: this.#locationHint as never } : undefined;
-    const url = `https://lock-server/${path}${path ? "" : "?"}shards=${this.#shards}`;
+    const query = new URLSearchParams({ shards: String(this.#shards), ...subscription });
+    const url = `https://lock-server/${subscription ? "subscribe" : ""}?${query}`;
     const answer = await this.#namespace.get(id as never, hint).fetch(url, init);
     if (answer.status === 200) return answer;
     const said = (await answer.json().catch(() => ({}))) as { error?: unknown };
-    throw new ObjectError(answer.status, String(said.error ?? `the object answered ${answer.status}`));
+    throw new Refusal(answer.status, String(said.error ?? `the object answered ${answer.status}`));
   }
 }

@@ -158,6 +158,7 @@ class Call<Value> {
   readonly #runtime: Runtime;
   readonly #key: string;
   readonly #options: SingleFlightOptions<Value>;
+  readonly #lease: number;
   readonly #compute: Compute<Value>;
   readonly #began: number;
   readonly #elapsed: () => number;
@@ -188,6 +189,7 @@ class Call<Value> {
     this.#runtime = runtime;
     this.#key = key;
     this.#options = options;
+    this.#lease = lease;
     this.#compute = compute;
     this.#began = runtime.now();
     this.#elapsed = stopwatch(runtime);
@@ -254,14 +256,13 @@ class Call<Value> {
 
   /** Computes a new value behind the callers, who get the old one meanwhile. Of all replicas, one does. */
   #refreshBehind(): void {
-    const { lease = 10_000, scope } = this.#options;
     const local = this.#local;
     const now = this.#runtime.now();
     // A time and not a flag: a Worker may end its work in the background at any time.
     if (now < local.refreshingUntil) return;
-    local.refreshingUntil = now + lease;
+    local.refreshingUntil = now + this.#lease;
     const { settings } = clientStateOf(this.#redlock);
-    const { leave } = joinLocalFlight(settings, [scope, this.#key]);
+    const { leave } = joinLocalFlight(settings, [this.#options.scope, this.#key]);
     const refreshed = this.#refresh().finally(() => {
       local.refreshingUntil = 0;
       leave();
@@ -273,11 +274,11 @@ class Call<Value> {
   }
 
   async #refresh(): Promise<void> {
-    const { lease = 10_000, scope } = this.#options;
+    const { scope } = this.#options;
     const key = `${this.#key} (refresh)`;
     const own = { scope, kind: "flight" } as const;
     // A run of another key, so that the old value stays in its place until the new one is there.
-    await this.#idempotency.run(key, { ...own, retention: lease }, async ({ signal }) => {
+    await this.#idempotency.run(key, { ...own, retention: this.#lease }, async ({ signal }) => {
       const value = await this.#compute({ signal });
       const options = { ...this.#options, staleFor: 0, signal: undefined };
       const call = new Call(this.#redlock, this.#key, options, () => value);

@@ -1,18 +1,11 @@
 import { checkInteger, checkText, checkType } from "../check.ts";
 import { LockLostError, type RedlockError } from "../errors.ts";
-import { emit, type RedlockEvent } from "../events.ts";
-import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
-import {
-  type AcquireOptions,
-  checkAcquire,
-  type LockClient,
-  type Settings,
-  settingsOf,
-} from "../lock/options.ts";
+import { checkAcquire, type LockClient, type Settings, settingsOf } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { maxTimerDelay, sleep, stopwatch } from "../runtime.ts";
 import { RefreshedNotWrittenError } from "./errors.ts";
+import { acquireLooking } from "./internal/acquire-looking.ts";
 import { checkSyncNames, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
 import { keep, readKept } from "./internal/kept.ts";
 
@@ -154,40 +147,19 @@ class Refresh<Value> {
 
   /** Acquires the lock; or finds, while others hold it, that it is not needed any more. */
   async #acquire(): Promise<Lock | Found<Value>> {
-    const { signal, deadline } = this.#options;
-    const settings = this.#settings;
-    const controller = new AbortController();
-    const giveUp = () => controller.abort(signal!.reason);
-    if (signal?.aborted) giveUp();
-    signal?.addEventListener("abort", giveUp);
+    const enough = new AbortController();
     let found: Found<Value> | undefined;
-    let looking: Promise<void> | undefined;
-    // What it throws, the next reading will throw again.
-    const look = () =>
-      this.#read()
-        .then((stored) => {
-          if (!stored.isFresh) return;
-          found = stored;
-          controller.abort(new Error("another call has refreshed it"));
-        }, ignore)
-        .finally(() => {
-          looking = undefined;
-        });
-    const onEvent = (event: RedlockEvent) => {
-      if (event.type === "contended") looking ??= look();
-      emit(settings.onEvent, event);
+    const look = async () => {
+      const stored = await this.#read();
+      if (!stored.isFresh) return;
+      found = stored;
+      enough.abort(new Error("another call has refreshed it"));
     };
     try {
-      const call: AcquireOptions = { signal: controller.signal, deadline };
-      const outcome = await acquireWithRetry({ ...settings, onEvent }, [this.#key], call);
-      if (outcome instanceof Lock) return outcome;
-      await looking;
-      throw outcome;
+      return await acquireLooking(this.#settings, this.#key, this.#options, { look, enough: enough.signal });
     } catch (error) {
       if (found) return found;
       throw error;
-    } finally {
-      signal?.removeEventListener("abort", giveUp);
     }
   }
 

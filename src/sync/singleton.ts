@@ -1,6 +1,5 @@
 import { checkType } from "../check.ts";
 import { LockHeldError, LockLostError } from "../errors.ts";
-import { emit, type RedlockEvent } from "../events.ts";
 import { acquireWithRetry, type LockStrategy } from "../lock/acquire.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { holderSeen } from "../lock/contention.ts";
@@ -8,6 +7,7 @@ import { Lock } from "../lock/lock.ts";
 import { checkAcquire, type LockClient, type Settings, settingsOf } from "../lock/options.ts";
 import { keyOf } from "../redis/keys.ts";
 import { maxTimerDelay, stopwatch } from "../runtime.ts";
+import { acquireLooking } from "./internal/acquire-looking.ts";
 import { checkName, checkSyncNames, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
 import {
   type Announcement,
@@ -197,38 +197,19 @@ class Call<Value> {
 
   /** Announces the call and acquires the lock; undefined: a newer call was announced. */
   async #acquire(): Promise<Lock | undefined> {
-    const { wait, runtime, onEvent } = this.#settings;
-    const { signal, deadline } = this.#limits;
+    const { wait, runtime } = this.#settings;
     const waited = stopwatch(runtime);
     const remainingWait = () => Math.max(0, wait - waited());
     this.#sinceNewest = (await announceNewest(this.#context, this.#own, remainingWait)).elapsed;
-    const controller = new AbortController();
-    const giveUp = () => controller.abort(signal!.reason);
-    if (signal?.aborted) giveUp();
-    signal?.addEventListener("abort", giveUp);
-    this.#replaced.signal.addEventListener("abort", () => controller.abort(this.#replaced.signal.reason));
-    let looking: Promise<unknown> | undefined;
-    const look = (event: RedlockEvent) => {
-      emit(onEvent, event);
-      if (event.type !== "contended" || looking) return;
-      // Too few endpoints have answered: the next round looks again.
-      looking = this.#look()
-        .catch(() => undefined)
-        .finally(() => {
-          looking = undefined;
-        });
-    };
-    const settings = { ...this.#settings, wait: remainingWait(), onEvent: look };
+    const settings = { ...this.#settings, wait: remainingWait() };
+    // Where too few endpoints have answered, the next round looks again.
+    const looks = { look: () => this.#look(), enough: this.#replaced.signal };
     try {
-      const outcome = await acquireWithRetry(settings, [this.#name], { signal: controller.signal, deadline });
-      if (!(outcome instanceof Lock)) throw outcome;
-      if (await this.#isReplacedUnder(outcome, remainingWait)) return undefined;
-      return outcome;
+      const lock = await acquireLooking(settings, this.#name, this.#limits, looks);
+      return (await this.#isReplacedUnder(lock, remainingWait)) ? undefined : lock;
     } catch (error) {
-      if (this.#newer && !signal?.aborted) return undefined;
+      if (this.#newer && !this.#limits.signal?.aborted) return undefined;
       throw error;
-    } finally {
-      signal?.removeEventListener("abort", giveUp);
     }
   }
 

@@ -324,8 +324,8 @@ describe.skipIf(!redisServer)("over sockets", () => {
     const named = { name: "eu1-some-name.upstash.io:6380", dialect: "upstash" };
     expect(ioredisEndpoint(io)).toMatchObject(named);
     expect(nodeRedisEndpoint(createClient({ url }))).toMatchObject(named);
-    expect(ioredisEndpoint(new Redis({ path: "/tmp/redis.sock", lazyConnect: true })).name).toBe(
-      "/tmp/redis.sock",
+    expect(ioredisEndpoint(new Redis({ path: "/run/redis.sock", lazyConnect: true })).name).toBe(
+      "/run/redis.sock",
     );
     expect(nodeRedisEndpoint(createClient({ url }), { name: "eu", dialect: "redis" })).toMatchObject({
       name: "eu",

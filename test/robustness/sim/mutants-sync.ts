@@ -153,8 +153,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       patch(
         "sync/singleton.ts #acquire",
-        "settings, [this.#name], { signal: controller.signal, deadline }",
-        "settings, [this.#own.text], { signal: controller.signal, deadline }",
+        "acquireLooking(settings, this.#name, this.#limits",
+        "acquireLooking(settings, this.#own.text, this.#limits",
       ),
     ],
     noticedBy: ["mutual exclusion"],
