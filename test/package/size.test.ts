@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { sizes } from "../../bench/size.mjs";
 
-test("the client takes less than the README says", () => {
+test("the client takes no more than the README says", () => {
   const kB = (page: string, pattern: RegExp) => Number(pattern.exec(readFileSync(page, "utf8"))?.[1]);
-  const most = kB("README.md", /`Redlock` takes less than (\d+) kB/);
-  expect(kB("docs/costs.md", /`Redlock` \| ([\d.]+) kB/)).toBeLessThan(most);
+  const most = kB("README.md", /`Redlock` takes at most (\d+) kB/);
+  expect(kB("docs/costs.md", /`Redlock` \| ([\d.]+) kB/)).toBeLessThanOrEqual(most);
 });
 
 test("no import is larger than docs/costs.md says, from `npm run bench -- size`", async () => {
