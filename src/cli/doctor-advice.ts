@@ -46,7 +46,7 @@ export interface Report {
 }
 
 /** A clock that is further away, in ms, is worth a warning. */
-const maxClockDistance = 1_000;
+export const maxClockDistance = 1_000;
 /** So is a longer round trip: requests have a timeout of 1 s by default, of a third of the ttl for short locks. */
 const maxRoundTrip = 300;
 
@@ -93,7 +93,8 @@ function failures(examination: Examination): Advice[] {
   return scripts ? dialectAdvice(examination) : [];
 }
 
-function isRefusal({ kind, status = 0 }: Failure): boolean {
+/** Whether the server has understood the request, and says no. */
+export function isRefusal({ kind, status = 0 }: Failure): boolean {
   return kind === "redis" || (kind === "http" && status < 429);
 }
 
@@ -294,7 +295,8 @@ function adviceLines({ level, message, fix }: Advice): string[] {
   return [`   ${level}: ${message}`, `     fix: ${fix}`];
 }
 
-function clockText({ ahead, within }: NonNullable<Examination["clock"]>): string {
+/** How far a clock is away, for people. */
+export function clockText({ ahead, within }: NonNullable<Examination["clock"]>): string {
   if (Math.abs(ahead) <= within) return `equal (± ${duration(within)})`;
   return `${duration(Math.abs(ahead))} ${ahead > 0 ? "ahead" : "behind"} (± ${duration(within)})`;
 }

@@ -189,9 +189,9 @@ async function tryScripts(
 }
 
 /** The round trip, and the clock from the fastest of the replies. */
-async function readClock(
+export async function readClock(
   endpoint: Endpoint,
-  settings: ExaminationSettings,
+  settings: Pick<ExaminationSettings, "timeout">,
 ): Promise<Pick<Examination, "roundTrip" | "clock">> {
   const readings: { readonly took: number; readonly ahead: number }[] = [];
   for (let sample = 0; sample < samples; sample += 1) {
@@ -217,7 +217,11 @@ function probeKey({ prefix, id }: ExaminationSettings): string {
   return `${prefix}:doctor:{${id}}`;
 }
 
-function ask(endpoint: Endpoint, command: Command, { timeout }: ExaminationSettings): Promise<unknown> {
+function ask(
+  endpoint: Endpoint,
+  command: Command,
+  { timeout }: Pick<ExaminationSettings, "timeout">,
+): Promise<unknown> {
   return endpoint.send(command, AbortSignal.timeout(timeout));
 }
 
@@ -231,7 +235,7 @@ async function failureOf(work: () => Promise<unknown>): Promise<Failure | undefi
 }
 
 /** @throws what is not an endpoint's failure */
-function asFailure(error: unknown): Failure {
+export function asFailure(error: unknown): Failure {
   const cause = error instanceof QuorumError ? error.cause : error;
   if (!(cause instanceof EndpointError)) throw error;
   const { kind, status, message, endpoint } = cause;

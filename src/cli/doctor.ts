@@ -1,6 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { accessOf, clientHelp, clientOptions } from "./client.ts";
-import { type Command, defineCommand, exitCode, exitCodes, noArgument } from "./command.ts";
+import { type Access, accessOf, clientHelp, clientOptions } from "./client.ts";
+import {
+  type Command,
+  type CommandEnvironment,
+  defineCommand,
+  type ExitCode,
+  exitCode,
+  exitCodes,
+  noArgument,
+} from "./command.ts";
+import { conformanceLines, judge } from "./conformance-advice.ts";
+import { examineConformance } from "./conformance-examine.ts";
 import { diagnose, reportLines } from "./doctor-advice.ts";
 import { candidateOf, examineAll } from "./doctor-probe.ts";
 import { withProgress } from "./progress.ts";
@@ -18,12 +28,18 @@ keys below the prefix, which it deletes or which expire soon. 12 requests per en
 
   npx redlock-edge doctor --read-env .dev.vars
 
+  --conformance        ask for all that the library needs of a server, one by one: yes, no or unknown, and what happens
+                       without it. About 90 requests per endpoint; it writes below <prefix>:doctor, values of up to
+                       1 MB, and deletes them, also after Ctrl-C
+
 ${clientHelp}
 ${exitCodes}`,
-  options: clientOptions,
+  options: { ...clientOptions, conformance: { type: "boolean" } },
   async run({ values, positionals }, environment) {
     noArgument(positionals);
-    const { endpoints, variables, prefix = "redlock", timeout } = await accessOf(values, environment);
+    const access = await accessOf(values, environment);
+    if (values.conformance) return checkConformance(access, environment, values.json === true);
+    const { endpoints, variables, prefix = "redlock", timeout } = access;
     const candidates = endpoints.map(candidateOf);
     const settings = { prefix, timeout, id: randomUUID() };
     const examinations = await withProgress(
@@ -45,6 +61,28 @@ ${exitCodes}`,
     return report.ok ? exitCode.done : exitCode.failed;
   },
 });
+
+async function checkConformance(
+  { endpoints, variables, prefix = "redlock", timeout }: Access,
+  environment: CommandEnvironment,
+  json: boolean,
+): Promise<ExitCode> {
+  const { stop, out } = environment;
+  const work = examineConformance(endpoints, { prefix, timeout, id: randomUUID(), stop });
+  const what = counted(endpoints.length, "endpoint");
+  const progress = () => (stop.aborted ? "deleting what it wrote" : `checking ${what}`);
+  // Not the end of the waiting, but that of the work: it deletes what it wrote first.
+  const examined = await withProgress({ ...environment, stop: new AbortController().signal }, progress, work);
+  const names = variablesOf(
+    endpoints.map(({ url }) => url),
+    variables,
+  );
+  const results = examined.map((each, index) => ({ ...judge(each), variable: names[index] }));
+  const ok = results.every((each) => each.ok);
+  if (json) out(jsonLine({ command: "doctor", conformance: true, ok, endpoints: results }));
+  else for (const line of conformanceLines(results)) out(line && printable(line));
+  return ok ? exitCode.done : exitCode.failed;
+}
 
 /** The variable that each URL comes from. Two variables may have the same URL. */
 function variablesOf(
