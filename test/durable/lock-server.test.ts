@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { answersOf, columnIn } from "../../scripts/conformance-columns.ts";
 import { httpEndpoint, Redlock } from "../../src/index.ts";
 import { readEvents } from "../support/event-reader.ts";
 import { startWorkerd, token, type Workerd } from "../support/lock-servers.ts";
@@ -96,6 +98,12 @@ describe("a request", () => {
     expect(status).toBe(200);
     expect(results).toEqual(commands.map((_, index) => (index % 2 ? String(index - 1) : "OK")));
   });
+});
+
+test("has what docs/platforms.md says", async () => {
+  const page = readFileSync("docs/platforms.md", "utf8");
+  const answers = await answersOf({ url: workerd.url, token, dialect: "redis-8.4" });
+  expect(columnIn(page, "lock server")).toEqual(answers);
 });
 
 test("a server without a secret, or with a short one, answers nobody", async () => {

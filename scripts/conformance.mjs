@@ -1,0 +1,41 @@
+// `npm run conformance`: what `redlock-edge doctor --conformance` finds at the servers of this machine. Prints the table of
+// docs/platforms.md; fails if the page has another one.
+//
+// npm run conformance -- --upstash .dev.vars    with a column for the database that this file names
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { parseEnv } from "node:util";
+import { readArguments } from "./arguments.mjs";
+import { load, project } from "./load.mjs";
+
+const { upstash } = readArguments(
+  { upstash: { type: "string" } },
+  "npm run conformance -- [--upstash <file with the variables of a database>]",
+);
+
+const { answersOf, columnIn, columns, tableOf } = await load("scripts/conformance-columns.ts");
+const { endpointsFromEnv } = await load("src/index.ts");
+
+const found = [];
+for (const { title, open } of columns) {
+  const { options, close } = await open();
+  try {
+    found.push({ title, answers: await answersOf(options) });
+  } finally {
+    await close();
+  }
+}
+const [database] = upstash ? endpointsFromEnv(parseEnv(await readFile(upstash, "utf8"))) : [];
+found.push({ title: "Upstash", answers: database && (await answersOf(database)) });
+console.log(tableOf(found).join("\n"));
+
+const page = await readFile(join(project, "docs/platforms.md"), "utf8");
+const differs = found.filter(
+  ({ title, answers }) => answers && JSON.stringify(columnIn(page, title)) !== JSON.stringify(answers),
+);
+if (differs.length > 0 || tableOf(found).some((line) => !upstash && !page.includes(line))) {
+  console.error(`\ndocs/platforms.md has another table: ${differs.map(({ title }) => title).join(", ")}`);
+  process.exitCode = 1;
+}
