@@ -1,0 +1,182 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import type { Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { deadLinks } from "../../site/links.mjs";
+import { chromiumPath, openBrowser, openPage, overflows } from "../support/browser.ts";
+import { paleTexts } from "./contrast.ts";
+import { serveFolder } from "./served.ts";
+
+// The site as a reader gets it, under the path that GitHub Pages gives it. Its build fails for a dead link.
+
+const base = "/redlock-edge/";
+const folder = "site/dist";
+let pages: string[];
+
+beforeAll(async () => {
+  await promisify(execFile)(process.execPath, ["site/build.mjs", "--base", base]);
+  const names = await readdir(folder, { recursive: true });
+  pages = names.filter((name) => name.endsWith(".html") && !/^(404|playground\/index)\.html$/.test(name));
+}, 240_000);
+
+const textOf = (name: string) => readFile(join(folder, name), "utf8");
+
+it("has a title, a description, one h1 and texts for images on every page", async () => {
+  expect(pages.length).toBeGreaterThan(60);
+  const titles = new Set<string>();
+  for (const name of pages) {
+    const html = await textOf(name);
+    const title = /<title>(.+?)<\/title>/.exec(html)?.[1];
+    expect(title, name).toMatch(/redlock-edge/);
+    titles.add(title!);
+    const description = /<meta name="description" content="([^"]*)">/.exec(html)?.[1];
+    expect(description?.length, `${name}: ${description}`).toBeGreaterThan(20);
+    expect(description?.length, `${name}: ${description}`).toBeLessThan(260);
+    expect(html.match(/<h1\b/g), name).toHaveLength(1);
+    expect(html.includes("<pre"), name).toBe(html.includes('<pre class="shiki'));
+    const images = html.match(/<img\b[^>]*>/g) ?? [];
+    expect(
+      images.filter((image) => !/ alt="[^"]{10,}"/.test(image)),
+      name,
+    ).toEqual([]);
+  }
+  expect(titles.size).toBe(pages.length);
+});
+
+it("has every page as Markdown, and an index of the docs for language models", async () => {
+  const index = await textOf("llms.txt");
+  expect(index).toMatch(/^# redlock-edge\n\n> .+\n\n[^#]+\n## Documentation\n\n- \[Getting started\]/);
+  for (const name of pages) {
+    const path = name.replace(/html$/, "md");
+    expect(await textOf(path), name).toMatch(/^# /);
+    if (!path.startsWith("worker/")) expect(index).toContain(`](${path})`);
+  }
+  expect(await textOf("recipes/cron.md")).toContain("](../examples/cron/interval.mjs.md)");
+});
+
+it("finds links that lead nowhere", async () => {
+  const small = await mkdtemp(join(tmpdir(), "redlock-edge-links-"));
+  const links = ["b.html", "c.html", "#a", "b.html#x", "/elsewhere/", "https://other.example/"];
+  await writeFile(
+    join(small, "a.html"),
+    `<p id="a">${links.map((link) => `<a href="${link}">`)}<img src="i.png">`,
+  );
+  await writeFile(join(small, "b.html"), "");
+  await writeFile(join(small, "b.md"), "[a](a.html#a), [x](a.html#x), `[c](c.md)`");
+  expect((await deadLinks(small, base)).sort()).toEqual([
+    "a.html: /elsewhere/",
+    "a.html: b.html#x",
+    "a.html: c.html",
+    "a.html: i.png",
+    "b.md: a.html#x",
+  ]);
+  await rm(small, { recursive: true });
+});
+
+describe.skipIf(chromiumPath === undefined)("in a browser", () => {
+  let browser: Browser;
+  let server: Server;
+  let url: string;
+
+  beforeAll(async () => {
+    browser = await openBrowser();
+    ({ server, url } = await serveFolder(folder, base));
+  });
+  afterAll(async () => {
+    await browser.close();
+    server.close();
+  });
+
+  it("fits 390 px and requests nothing from elsewhere, on every page of the docs", async () => {
+    // Without scripts, which change no width, it takes half the time.
+    const viewport = { width: 390, height: 800 };
+    const context = await browser.newContext({ viewport, javaScriptEnabled: false });
+    const page = await context.newPage();
+    const elsewhere: string[] = [];
+    page.on("request", (request) => {
+      if (!request.url().startsWith(url)) elsewhere.push(`${page.url()}: ${request.url()}`);
+    });
+    // Those of files have one form.
+    for (const name of pages.filter((each) => !/^(examples|worker)\//.test(each))) {
+      await page.goto(url + name);
+      expect(await overflows(page), name).toBe(false);
+    }
+    expect(elsewhere.filter((request) => !request.includes(": data:"))).toEqual([]);
+    await context.close();
+  });
+
+  it.each(["light", "dark"] as const)("has readable colours and no errors: %s", async (scheme) => {
+    const { page, problems, close } = await openPage(browser, url, { scheme });
+    const chosen = ["", "costs", "recipes/d1-fence", "internals/architecture"];
+    for (const name of chosen) {
+      await page.goto(name === "" ? url : `${url}${name}.html`);
+      expect(await paleTexts(page), name).toEqual([]);
+    }
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it("loads at most 300 kB for the first page", async () => {
+    const { page, close } = await openPage(browser, "about:blank");
+    const network = await page.context().newCDPSession(page);
+    let bytes = 0;
+    network.on("Network.loadingFinished", ({ encodedDataLength }) => {
+      bytes += encodedDataLength;
+    });
+    await network.send("Network.enable");
+    await page.goto(url, { waitUntil: "networkidle" });
+    console.log(`first page: ${(bytes / 1_000).toFixed(0)} kB`);
+    expect(bytes).toBeGreaterThan(50_000);
+    expect(bytes).toBeLessThanOrEqual(300_000);
+    await close();
+  });
+
+  it("is used without a mouse: skip link, navigation, search", async () => {
+    const { page, problems, close } = await openPage(browser, url);
+    await page.waitForFunction(() => document.querySelector(".VPNavBarSearch button"));
+    const focused = () =>
+      page.evaluate(() => {
+        const element = document.activeElement!;
+        const style = getComputedStyle(element);
+        const { width, height } = element.getBoundingClientRect();
+        return {
+          text: element.textContent!.trim(),
+          isSeen: width > 1 && height > 1 && style.outlineStyle !== "none" && style.outlineWidth !== "0px",
+        };
+      });
+    const reached: string[] = [];
+    do {
+      await page.keyboard.press("Tab");
+      const { text, isSeen } = await focused();
+      expect(isSeen, text).toBe(true);
+      reached.push(text);
+    } while (reached.at(-1) !== "Playground" && reached.length < 20);
+    expect(reached).toEqual(expect.arrayContaining(["Skip to content", "Getting started", "Recipes"]));
+    expect(reached.at(-1)).toBe("Playground");
+    await page.keyboard.press("Control+k");
+    await page.locator("#localsearch-input").pressSequentially("fencing");
+    await page.locator(".VPLocalSearchBox .result").first().waitFor();
+    expect(await paleTexts(page)).toEqual([]);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${url}fencing.html**`);
+    await page.getByRole("heading", { level: 1, name: "Fencing tokens" }).waitFor();
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it("leads to the playground, and to a moment of it", async () => {
+    const { page, problems, close } = await openPage(browser, url);
+    await page.getByRole("navigation").getByRole("link", { name: "Playground", exact: true }).click();
+    await page.waitForURL(`${url}playground/**`);
+    await page.goto(`${url}playground/#scene=late-writer&t=695`);
+    await page.getByRole("heading", { level: 1, name: /playground/i }).waitFor();
+    expect(page.url()).toBe(`${url}playground/#scene=late-writer&t=695`);
+    expect(problems).toEqual([]);
+    await close();
+  });
+});
