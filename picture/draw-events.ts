@@ -64,7 +64,7 @@ function barText(bar: Bar, pen: Pen): string {
   const { x, y, width } = barBox(bar, frame);
   const start = Math.max(x, frame.left) + 5;
   const safeEnd = bar.unsafe[0] && bar.unsafe[0].to >= bar.to ? frame.x(bar.unsafe[0].from) : x + width;
-  const room = Math.min(safeEnd, frame.right) - start - 3;
+  const room = Math.min(safeEnd, frame.now) - start - 3;
   const stored = bar.kind === "stored";
   const letter = stored ? (shapes.lanes[bar.holder]?.letter ?? "?") : "";
   const key = shapes.keys.length > 1 ? bar.key : "";

@@ -28,6 +28,8 @@ export interface Frame {
   readonly right: number;
   readonly top: number;
   readonly bottom: number;
+  /** Until where things go that go on: the rest of the plot is for what is to come. */
+  readonly now: number;
   readonly from: number;
   readonly to: number;
   readonly lanes: readonly PlacedLane[];
@@ -57,6 +59,12 @@ const laneGap = 6;
 /** About how wide a text is: pictures are drawn without a browser, too. */
 export const textWidth = (text: string, size = 11): number => text.length * size * 0.57;
 
+/** A part of the time with some room at both sides, so that marks at its ends are seen whole. */
+export function viewOf(from: number, to: number): { readonly from: number; readonly to: number } {
+  const margin = Math.max((to - from) * 0.02, 0.5);
+  return { from: from - margin, to: to + margin };
+}
+
 /** Places all lanes. */
 export function frameOf(shapes: Shapes, view: View): Frame {
   const names = shapes.lanes.map(({ name }) => textWidth(name, 12) + 36);
@@ -80,6 +88,8 @@ export function frameOf(shapes: Shapes, view: View): Frame {
     return placed;
   });
   const span = Math.max(view.to - view.from, Number.EPSILON);
+  const x = (time: number) => left + ((time - view.from) / span) * (right - left);
+  const end = x(viewOf(shapes.from, shapes.to).to);
   return {
     width: view.width,
     height: y + 36,
@@ -90,11 +100,12 @@ export function frameOf(shapes: Shapes, view: View): Frame {
     faultTop,
     top,
     bottom: y,
+    now: Math.min(right, Math.max(end, x(shapes.to) + 8)),
     from: view.from,
     to: view.to,
     lanes,
     captions,
-    x: (time) => left + ((time - view.from) / span) * (right - left),
+    x,
   };
 }
 
@@ -142,7 +153,7 @@ export function barBox(bar: Bar, frame: Frame): Box {
 /** The rectangle between two times; outside the frame it goes on for some px, so that its edge is not seen. */
 export function across(from: number, to: number, frame: Frame): Pick<Box, "x" | "width"> {
   const x = Math.max(frame.x(from), frame.left - 8);
-  return { x, width: Math.max(1.5, Math.min(frame.x(to), frame.right + 8) - x) };
+  return { x, width: Math.max(1.5, Math.min(frame.x(to), frame.now + 8) - x) };
 }
 
 /** The rectangle of a fault, without its name. */

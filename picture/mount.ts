@@ -1,11 +1,11 @@
 import { listen } from "./controls.ts";
-import { type Frame, frameOf } from "./frame.ts";
+import { type Frame, frameOf, viewOf } from "./frame.ts";
 import { type Item, itemAt, itemsOf } from "./hit.ts";
 import { shapesOf } from "./layout.ts";
 import { buildView, type Parts } from "./parts.ts";
 import { px } from "./pen.ts";
 import type { Shapes } from "./shapes.ts";
-import { drawPicture, viewOf } from "./svg.ts";
+import { drawPicture } from "./svg.ts";
 import { pictureCss, viewCss } from "./theme.ts";
 import type { Timeline, TimelineEvent } from "./timeline.ts";
 import { appended, type ViewRange, ViewState } from "./view.ts";
@@ -32,6 +32,8 @@ export interface MountOptions {
    * keeps everything.
    */
   readonly latest?: number;
+  /** The time, on the recorder's clock, for which there is room from the beginning: a live picture fills up to it. */
+  readonly until?: number;
   /** ms that a request or a reply takes at least that is called late. Default 20. */
   readonly late?: number;
 }
@@ -62,7 +64,8 @@ let mounted = 0;
 class Picture {
   readonly #id = `mounted-picture-${mounted++}`;
   readonly #parts: Parts;
-  readonly #latest: number | undefined;
+  readonly #latest: number;
+  readonly #until: number;
   readonly #late: number | undefined;
   readonly #stop: () => void;
   readonly #resized: ResizeObserver;
@@ -77,9 +80,10 @@ class Picture {
   #request: number | undefined;
   #stale = true;
 
-  constructor(element: Element, timeline: Timeline, { latest, late }: MountOptions) {
+  constructor(element: Element, timeline: Timeline, { latest = Infinity, late, until = 0 }: MountOptions) {
     this.#parts = buildView(element, `${pictureCss}${viewCss}`);
     this.#latest = latest;
+    this.#until = until;
     this.#late = late;
     this.#timeline = timeline;
     this.#shapes = shapesOf(timeline, undefined, this.#late);
@@ -128,8 +132,7 @@ class Picture {
 
   #whole(): ViewRange {
     const { from, to } = this.#shapes;
-    if (this.#latest === undefined) return viewOf(from, to);
-    return viewOf(Math.max(from, to - this.#latest), to);
+    return viewOf(Math.max(from, to - this.#latest), Math.max(to, this.#until));
   }
 
   #width(): number {

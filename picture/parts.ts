@@ -58,7 +58,7 @@ export function buildView(element: Element, css: string): Parts {
   const card = make("div", "picture-card");
   card.setAttribute("role", "status");
   card.hidden = true;
-  root.append(style, tools, help, stage, card);
+  root.append(style, tools, stage, help, card);
   element.replaceChildren(root);
   return {
     root,

@@ -8,10 +8,10 @@ import {
   drawNames,
   drawViolations,
 } from "./draw-lanes.ts";
-import { type Frame, frameOf, textWidth } from "./frame.ts";
+import { type Frame, frameOf, textWidth, viewOf } from "./frame.ts";
 import { shapesOf } from "./layout.ts";
 import { legendOf } from "./legend.ts";
-import { escapeMarkup, Labels, type Pen, text } from "./pen.ts";
+import { escapeMarkup, Labels, type Pen, px, text } from "./pen.ts";
 import type { Shapes } from "./shapes.ts";
 import { pictureCss } from "./theme.ts";
 import type { Timeline } from "./timeline.ts";
@@ -52,12 +52,6 @@ export function toSvg(timeline: Timeline, options: PictureOptions = {}): string 
   return `<svg xmlns="http://www.w3.org/2000/svg" class="picture" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><title>${escapeMarkup(shapes.title)}</title><style>${pictureCss}</style><rect class="paper" width="${width}" height="${height}"/>${title}${markup}</svg>\n`;
 }
 
-/** A part of the time with some room at both sides, so that marks at its ends are seen whole. */
-export function viewOf(from: number, to: number): { readonly from: number; readonly to: number } {
-  const margin = Math.max((to - from) * 0.02, 0.5);
-  return { from: from - margin, to: to + margin };
-}
-
 /** The inside of a picture: everything but the title and the style. */
 export function drawPicture(
   shapes: Shapes,
@@ -66,11 +60,8 @@ export function drawPicture(
 ): { readonly markup: string; readonly height: number } {
   const pen: Pen = { shapes, frame, tooltips, id, labels: new Labels(), narrator: new Narrator(shapes) };
   const legend = legendOf(pen);
-  const plot = [
-    drawFaults(pen),
-    drawAxes(pen),
-    drawBars(pen),
-    drawFlights(pen),
+  const past = [drawFaults(pen), drawAxes(pen), drawBars(pen), drawFlights(pen)].join("");
+  const marks = [
     drawUnsent(pen),
     drawFaultNames(pen),
     drawBarTexts(pen),
@@ -78,8 +69,10 @@ export function drawPicture(
     drawRemarks(pen),
     drawViolations(pen),
   ].join("");
-  const { left, right, height } = frame;
-  const markup = `<defs><clipPath id="${id}-plot"><rect x="${left}" y="0" width="${right - left}" height="${height}"/></clipPath><pattern id="${id}-hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>${drawLanes(pen)}<g clip-path="url(#${id}-plot)">${plot}</g>${drawNames(pen)}${drawAxis(pen)}${legend.markup}`;
+  const { left, right, now, height } = frame;
+  const clip = (name: string, end: number) =>
+    `<clipPath id="${id}-${name}"><rect x="${left}" y="0" width="${px(Math.max(0, end - left))}" height="${height}"/></clipPath>`;
+  const markup = `<defs>${clip("plot", right)}${clip("past", now)}<pattern id="${id}-hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>${drawLanes(pen)}<g clip-path="url(#${id}-past)">${past}</g><g clip-path="url(#${id}-plot)">${marks}</g>${drawNames(pen)}${drawAxis(pen)}${legend.markup}`;
   return { markup, height: height + legend.height };
 }
 

@@ -3,11 +3,11 @@
 /** Clients have these colours in turn. All are told apart by readers with any common colour blindness. */
 export const clientColours = 6;
 
-const light = `--paper:#ffffff;--ink:#15191e;--soft:#565f6b;--grid:#e3e7ec;--lane:#f5f7f9;--axis:#8b95a1;
+const light = `--paper:#ffffff;--ink:#15191e;--soft:#565f6b;--grid:#e3e7ec;--lane:#f5f7f9;--valid:62%;--axis:#8b95a1;
 --fault:#6a5a3c;--fault-fill:#efe6d2;--bad:#c4001d;--bad-ink:#ffffff;
 --c0:#0067ad;--c1:#b45309;--c2:#7b3f9e;--c3:#00786a;--c4:#6b6a00;--c5:#475569`;
 
-const dark = `--paper:#14181d;--ink:#eef1f4;--soft:#a5afba;--grid:#2a3139;--lane:#1b2027;--axis:#77828e;
+const dark = `--paper:#14181d;--ink:#eef1f4;--soft:#a5afba;--grid:#2a3139;--lane:#1b2027;--valid:45%;--axis:#77828e;
 --fault:#d8c59a;--fault-fill:#3a3325;--bad:#ff5c6c;--bad-ink:#1a0205;
 --c0:#5cb3f5;--c1:#ffad5c;--c2:#d19bf0;--c3:#4fd1bf;--c4:#d4d25a;--c5:#b3c0d1`;
 
@@ -24,7 +24,7 @@ ${colours}
 .picture text{fill:var(--ink)}
 .picture .soft{fill:var(--soft)}
 .picture .heading{font-size:15px;font-weight:600}
-.picture .group{font-size:10px;font-weight:600;letter-spacing:.08em;fill:var(--soft)}
+.picture .group{font-size:11px;font-weight:600;letter-spacing:.08em;fill:var(--soft)}
 .picture .name{font-size:12px;font-weight:600}
 .picture .halo{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
 .picture .paper{fill:var(--paper)}
@@ -34,12 +34,12 @@ ${colours}
 .picture .badge{fill:var(--c)}
 .picture .badge-text{fill:var(--paper);font-weight:700;text-anchor:middle}
 .picture .bar{fill:color-mix(in srgb,var(--c) 24%,var(--paper));stroke:var(--c);stroke-width:1.2}
-.picture .validity{fill:color-mix(in srgb,var(--c) 62%,var(--paper))}
+.picture .validity{fill:color-mix(in srgb,var(--c) var(--valid),var(--paper))}
 .picture .unsafe{fill:color-mix(in srgb,var(--c) 14%,var(--paper));stroke:var(--c);stroke-width:1.2;stroke-dasharray:2 2}
 .picture .expiry{stroke:var(--c);stroke-width:2;stroke-dasharray:2 2}
 .picture .tick{stroke:var(--c);stroke-width:2}
 .picture .bar-text{font-weight:600;paint-order:stroke;stroke-width:2.5px;stroke-linejoin:round;stroke:color-mix(in srgb,var(--c) 24%,var(--paper))}
-.picture .validity-text{stroke:color-mix(in srgb,var(--c) 62%,var(--paper))}
+.picture .validity-text{stroke:color-mix(in srgb,var(--c) var(--valid),var(--paper))}
 .picture .remark{fill:var(--soft);font-style:italic}
 .picture .flight{fill:none;stroke:var(--c);stroke-width:1.3}
 .picture .reply{stroke-dasharray:4 2.5}
@@ -76,10 +76,11 @@ export const viewCss: string = `
 .picture-tools{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center;margin:0 0 8px}
 .picture-tools button,.picture-tools select{font:inherit;color:inherit;background:var(--lane);border:1px solid var(--axis);border-radius:6px;min-height:34px;min-width:34px;padding:2px 10px;max-width:100%}
 .picture-tools button:hover{border-color:var(--ink)}
+@media (max-width:700px){.picture-view{display:flex;flex-direction:column}.picture-tools{order:1;margin-top:8px}.picture-hint{order:1}.picture-tools button,.picture-tools select{min-height:40px;min-width:40px}}
 .picture-tools :focus-visible,.picture-stage:focus-visible{outline:3px solid var(--c0);outline-offset:1px}
 .picture-tools label{display:flex;gap:6px;align-items:center;min-width:0}
 .picture-tools [hidden]{display:none}
-.picture-hint{color:var(--soft);font-size:13px;margin:0 0 8px}
+.picture-hint{color:var(--soft);font-size:13px;margin:8px 0}
 .picture-stage{touch-action:pan-y;cursor:grab;overflow:hidden}
 .picture-stage:active{cursor:grabbing}
 .picture-stage svg{display:block;user-select:none;-webkit-user-select:none}
