@@ -10,6 +10,7 @@ export interface Wire {
   readonly endpoints: readonly MemoryEndpoint[];
   readonly network: { readonly loss: number };
   readonly killed: ReadonlySet<string>;
+  readonly computing: Set<string>;
   random(): number;
   newRequest(): string;
   travelTime(client: string, endpoint: string): number;
@@ -55,6 +56,7 @@ export class Link implements Endpoint {
     const operation = named === words[0] ? this.#client.doing : named;
     const about = { client, endpoint, request, operation, ...(key && { key: labelOf(key) }) };
     world.claim(command, client);
+    world.computing.delete(client);
     world.record({ phase: "sent", ...about });
     const { time, network } = world;
     const isLost = world.isCut(client, endpoint) || world.random() < network.loss;

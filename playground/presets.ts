@@ -1,31 +1,72 @@
-import type { Kind } from "./contender.ts";
-import type { Stage } from "./stage.ts";
+import type { Contender } from "./contender.ts";
+import { storageName } from "./names.ts";
+import type { Cast, Stage } from "./stage.ts";
+import { type Caption, lastOf } from "./steps.ts";
 
 /** A scene that plays by itself. */
-export interface Preset {
+export interface Preset extends Cast {
+  /** What links call it. */
+  readonly id: string;
   readonly name: string;
   /** What is to be seen. */
   readonly shows: string;
-  readonly endpoints: number;
-  readonly clients: readonly string[];
-  readonly kind: Kind | "webhook";
-  readonly fencing: boolean;
-  /** ms of the world after which it is over. */
-  readonly lasts: number;
+  readonly captions: readonly Caption[];
+  /** ms of its world in a ms of the page: so that its captions can be read. */
+  readonly speed: number;
   play(stage: Stage): Promise<void>;
   /** In a sentence: what has happened, read from the stage. */
   outcome(stage: Stage): string;
 }
 
+/** Times of the scenes' world, as a reader wants them. */
+const ms = (time = 0): string => `${Math.round(time)} ms`;
+
+const withFence = (fence: number | undefined): string => (fence === undefined ? "" : ` with fence ${fence}`);
+
 const evenSplit: Preset = {
+  id: "even-split",
   name: "An even split",
-  shows:
-    "Three clients ask at the same moment, and each gets one of three endpoints. Nobody has a quorum, so all roll back and try again after random pauses.",
+  shows: "Three clients ask for one lock at the same moment, and each gets one of three endpoints.",
   endpoints: 3,
   clients: ["Ann", "Bob", "Cleo"],
   kind: "lock",
   fencing: true,
-  lasts: 5_000,
+  speed: 0.1,
+  captions: [
+    {
+      at: { phase: "called", operation: "acquire" },
+      nth: 3,
+      says: () => "Ann, Bob and Cleo ask all three endpoints. Each of them is near to another one.",
+    },
+    {
+      at: { phase: "stored" },
+      nth: 3,
+      says: (_, before) => {
+        const [first, second] = ["redis-1", "redis-2"].map((endpoint) => lastOf(before, { endpoint }).holder);
+        return `The nearest came first: redis-1 is ${first}'s, redis-2 is ${second}'s. Nobody has two of three, the quorum.`;
+      },
+    },
+    {
+      at: { phase: "returned", operation: "round", outcome: "held" },
+      nth: 3,
+      says: () =>
+        "The other two endpoints have refused each of them. All roll back what they got, and wait for a random time.",
+    },
+    {
+      at: { phase: "returned", operation: "acquire", outcome: "granted" },
+      says: ({ client, fence }) =>
+        `${client} waited least, and found the endpoints free: a quorum grants the lock${withFence(fence)}.`,
+    },
+    {
+      at: { phase: "returned", operation: "round", outcome: "held" },
+      says: ({ client }) =>
+        `${client} comes later and is refused. A quorum is more than half: two clients cannot both have one.`,
+    },
+    {
+      at: { phase: "ended", detail: "released" },
+      says: ({ client }) => `${client} has released the lock at the endpoints.`,
+    },
+  ],
   async play({ world, contenders }) {
     for (const [index, { name }] of world.clients.entries()) {
       for (const [other, endpoint] of world.endpoints.entries()) {
@@ -46,36 +87,102 @@ const evenSplit: Preset = {
     holds === 0 ? "Nobody has it yet." : `One of them got a quorum in a later round; never two at once.`,
 };
 
+/** ms for which Ann asks in the scene that expires on arrival. */
+const shortTtl = 300;
+
 const expiredOnArrival: Preset = {
+  id: "expired-on-arrival",
   name: "Expired on arrival",
-  shows:
-    "The endpoints say yes, but their answers take longer than the lock lasts. Other clients call that a lock. This one subtracts the time that passed, finds nothing left, and rolls back.",
+  shows: "The endpoints grant a lock, but their answers travel longer than it lasts.",
   endpoints: 3,
   clients: ["Ann"],
   kind: "lock",
   fencing: false,
-  lasts: 2_500,
+  speed: 0.06,
+  captions: [
+    {
+      at: { phase: "called", operation: "acquire" },
+      says: () => `Ann asks for a lock of only ${shortTtl} ms, over a slow network.`,
+    },
+    {
+      at: { phase: "stored" },
+      nth: 3,
+      says: ({ until }) =>
+        `All three endpoints grant it, until ${ms(until)}. Their answers are now on their way back.`,
+    },
+    {
+      at: { phase: "sent", operation: "release" },
+      says: ({ time }) =>
+        `No answer for ${ms(time)}, as long as her lock lasts. None could be used any more: Ann rolls back.`,
+    },
+    {
+      at: { phase: "answered", operation: "acquire", outcome: "granted" },
+      nth: 2,
+      says: ({ time }, before) =>
+        `A quorum says "granted" only now. A client that counts from here relies on its lock until ${ms(time + shortTtl)}. It ends at ${ms(lastOf(before, { phase: "stored" }).until)}.`,
+    },
+    {
+      at: { phase: "returned", operation: "acquire", outcome: "error" },
+      says: () => "The rollback is done, and acquire() throws: Ann knows that she has no lock.",
+    },
+  ],
   async play({ world, contenders }) {
     for (const { name } of world.endpoints) world.distances.set(`Ann>${name}`, 190);
-    await contenders[0]!.acquire({ ttl: 300, wait: 0 });
+    await contenders[0]!.acquire({ ttl: shortTtl, wait: 0 });
   },
   outcome: ({ holds }) =>
     holds === 0
-      ? "Three endpoints granted it, and still acquire() threw: nothing of the 300 ms was left."
+      ? `Three endpoints granted it, and still acquire() threw: nothing of the ${shortTtl} ms was left.`
       : "It was acquired.",
 };
 
 const lateWriter: Preset = {
-  name: "A late writer and its fence",
-  shows:
-    "Ann's process is frozen while it holds the lock. Its ttl ends, Bob acquires the lock and writes. Then Ann wakes up and writes, too. The ledger refuses: her fence is lower than Bob's.",
+  id: "late-writer",
+  name: "A late writer",
+  shows: "Ann's process freezes while she holds the lock, and writes after Bob got it.",
   endpoints: 3,
   clients: ["Ann", "Bob"],
   kind: "lock",
   fencing: true,
-  lasts: 6_500,
+  speed: 0.3,
+  captions: [
+    {
+      at: { phase: "returned", client: "Ann", operation: "acquire", outcome: "granted" },
+      says: ({ fence }) => `A quorum has granted Ann the lock${withFence(fence)}.`,
+    },
+    {
+      at: { phase: "fault", client: "Ann", name: "frozen" },
+      says: (_, before) =>
+        `Ann's process freezes here. Her lock ends at ${ms(lastOf(before, { phase: "valid", client: "Ann" }).until)}, and she cannot notice.`,
+    },
+    {
+      at: { phase: "returned", client: "Bob", operation: "round", outcome: "held" },
+      says: () => "Bob is refused: the endpoints still hold Ann's lock. He asks again and again.",
+    },
+    {
+      at: { phase: "returned", client: "Bob", operation: "acquire", outcome: "granted" },
+      says: ({ fence }) => `Ann's lock has expired, so Bob gets it${withFence(fence)}.`,
+    },
+    {
+      at: { phase: "executed", client: "Bob", endpoint: storageName },
+      says: (_, before) => {
+        const { fence } = lastOf(before, { phase: "sent", client: "Bob", endpoint: storageName });
+        return `Bob writes to the ledger${fence ? `, which remembers his fence, ${fence}` : ""}.`;
+      },
+    },
+    {
+      at: { phase: "executed", client: "Ann", endpoint: storageName, outcome: "held" },
+      says: ({ detail = "" }) =>
+        `Ann runs again, and writes as if no time had passed. The ledger ${detail.replace("refused", "refuses it")}.`,
+    },
+    {
+      at: { phase: "violated" },
+      says: () =>
+        "Ann runs again, and writes over Bob's line. Without a fence, the ledger cannot tell that she is late.",
+    },
+  ],
   async play({ contenders, pause }) {
-    const [ann, bob] = contenders as [(typeof contenders)[0], (typeof contenders)[0]];
+    const [ann, bob] = contenders as [Contender, Contender];
     await ann.acquire();
     await pause(300);
     ann.client.freeze();
@@ -92,15 +199,46 @@ const lateWriter: Preset = {
       : "The ledger has Bob's line only. Ann's came too late, and was refused.",
 };
 
+const delivered = { phase: "returned", operation: "delivery", outcome: "granted" } as const;
+
 const duplicateWebhook: Preset = {
-  name: "A webhook delivered six times",
-  shows:
-    "A payment provider sends one event six times, to two functions. One run charges the card; every other delivery gets its stored answer.",
+  id: "webhook",
+  name: "A webhook, six times",
+  shows: "A payment provider sends one event six times, to two functions. The card is to be charged once.",
   endpoints: 3,
   clients: ["fn-1", "fn-2"],
   kind: "webhook",
   fencing: false,
-  lasts: 4_000,
+  speed: 0.1,
+  captions: [
+    {
+      at: { phase: "called", operation: "delivery" },
+      says: ({ client, detail }) => `The provider delivers ${detail} to ${client}, which claims it at once.`,
+    },
+    {
+      at: { phase: "executed", operation: "begin", outcome: "held" },
+      says: ({ client, endpoint }, before) =>
+        `The same event reached ${client}. ${endpoint} refuses it: ${lastOf(before, { phase: "stored", endpoint: endpoint! }).holder} has the claim.`,
+    },
+    {
+      at: { phase: "executed", endpoint: storageName },
+      says: ({ client }) => `${client} has a quorum of claims. So it charges the card.`,
+    },
+    {
+      at: delivered,
+      says: ({ client }) => `${client} has stored its answer on a quorum, and now sends it: HTTP 200.`,
+    },
+    {
+      at: delivered,
+      says: ({ client }) => `${client} got the event again. It answers what is stored, and charges nothing.`,
+    },
+    {
+      at: delivered,
+      nth: 4,
+      says: (_, before) =>
+        `The provider has an answer to each of ${before.filter(({ phase, operation }) => phase === "called" && operation === "delivery").length} deliveries, and the card was charged once.`,
+    },
+  ],
   async play({ world, shop, pause }) {
     const id = shop.newId();
     const [first, second] = world.clients as [(typeof world.clients)[0], (typeof world.clients)[0]];

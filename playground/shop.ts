@@ -42,6 +42,7 @@ export class Shop {
     client.doing = "begin";
     const call = world.newRequest();
     client.record({ phase: "called", operation: "delivery", call, key: "delivery", detail: id });
+    world.computing.add(client.name);
     const request = await this.#request(id, client, isForged);
     const provider = standardWebhooks({ secret, now: () => signedTime(client) });
     let isReplayed = false;
@@ -53,7 +54,7 @@ export class Shop {
       onEvent: ({ type }) => {
         if (type === "replayed") isReplayed = true;
       },
-    });
+    }).finally(() => world.computing.delete(client.name));
     const outcome = response.ok ? "granted" : response.status === 401 ? "error" : "held";
     client.record({
       phase: "returned",
@@ -71,6 +72,7 @@ export class Shop {
   async #charge(id: string, client: Client): Promise<Response> {
     await this.#ledger.write(client, `charge for ${id}`, { hold: Number.MAX_SAFE_INTEGER, fence: undefined });
     this.charges.set(id, (this.charges.get(id) ?? 0) + 1);
+    client.world.computing.add(client.name);
     return Response.json({ charged: id });
   }
 

@@ -38,6 +38,8 @@ export class World implements Wire {
   /** ms that a client's requests to an endpoint take at least, by their pair: for worlds that play a scene. */
   readonly distances = new Map<string, number>();
   readonly killed = new Set<string>();
+  /** Clients that compute until they send something: the platform does it in its own time, and the world's stands still. */
+  readonly computing = new Set<string>();
   readonly #stored = new Map<string, Map<string, Stored>>();
   readonly #owners = new Map<string, string>();
   readonly #onEvent: (event: TimelineEvent) => void;
@@ -57,7 +59,7 @@ export class World implements Wire {
   ) {
     this.network = network;
     this.#onEvent = onEvent;
-    this.time = new VirtualTime({ seed, start: epoch });
+    this.time = new VirtualTime({ seed, start: epoch, settled: () => this.#settled() });
     this.random = this.time.random;
     this.endpoints = Array.from({ length: endpoints }, (_, index) =>
       memoryEndpoint({ name: `redis-${index + 1}`, runtime: this.time }),
@@ -67,6 +69,14 @@ export class World implements Wire {
       this.#stored.set(name, new Map());
       // As after some time of use: else the first requests of a scene would only send the scripts.
       for (const { source } of scripts) engine.execute(["SCRIPT", "LOAD", upstashFlag + source]);
+    }
+  }
+
+  /** Nobody computes any more, and promises have had their turns. */
+  async #settled(): Promise<void> {
+    for (let turns = 0; turns < 3; ) {
+      await turn();
+      turns = this.computing.size > 0 ? 0 : turns + 1;
     }
   }
 
@@ -177,4 +187,13 @@ export class World implements Wire {
     else this.cuts.delete(`${client}>${endpoint}`);
     this.record({ phase: isCut ? "fault" : "healed", client, endpoint, name: "partition" });
   }
+}
+
+/** A turn of the event loop, without the 4 ms that browsers add to timers. */
+function turn(): Promise<unknown> {
+  const { port1, port2 } = new MessageChannel();
+  const passed = new Promise((resolve) => port1.addEventListener("message", resolve, { once: true }));
+  port1.start();
+  port2.postMessage(undefined);
+  return passed.then(() => port1.close());
 }

@@ -1,28 +1,15 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { TimelineEvent } from "../../picture/timeline.ts";
+import { storageName } from "../../playground/names.ts";
 import { type Preset, presets } from "../../playground/presets.ts";
+import { type Recording, record, stageOf } from "../../playground/recording.ts";
 import { Stage } from "../../playground/stage.ts";
 
-// The playground's scenes, without its page: what they are to show happens.
+// The playground's scenes, without its page: what they are to show happens, and their captions say what does.
 
 async function play(preset: Preset, fencing = preset.fencing) {
-  const events: TimelineEvent[] = [];
-  const network = { latency: 40, loss: 0 };
-  const stage = new Stage(
-    { ...preset, fencing },
-    { network, seed: 3, onEvent: (event) => events.push(event) },
-  );
-  const end = preset.play(stage).then(() => "over");
-  const { time } = stage.world;
-  // The platform checks signatures in its own time.
-  const settle = preset.kind === "webhook" ? 5 : 0;
-  while (time.elapsed < preset.lasts) {
-    await time.advance(50);
-    if (settle > 0) await sleep(settle);
-  }
-  expect(await Promise.race([end, "under way"])).toBe("over");
-  return { stage, events, sentence: preset.outcome(stage) };
+  const recording = await record(preset, fencing);
+  return { ...recording, sentence: preset.outcome(recording.stage) };
 }
 
 const of = (events: readonly TimelineEvent[], phase: string) =>
@@ -80,3 +67,243 @@ test("a forged delivery acts never", async () => {
   });
   expect([status, stage.shop.charges.size]).toEqual([401, 0]);
 });
+
+test.each(presets)("$id happens as it was recorded, however its time passes", async (preset) => {
+  const { events, end } = await record(preset, preset.fencing);
+  const again: TimelineEvent[] = [];
+  const stage = stageOf(preset, preset.fencing, (event) => again.push(event));
+  void preset.play(stage);
+  const { time } = stage.world;
+  // The frames of a display.
+  while (time.elapsed < end) await time.advance(17);
+  // Calls are numbered in the process.
+  const shown = (all: readonly TimelineEvent[]) => all.map(({ call, ...event }) => event);
+  expect(shown(again)).toEqual(shown(events));
+});
+
+/** Members that an event has, or has not. */
+type Members = { readonly [Name in keyof TimelineEvent]?: TimelineEvent[Name] | undefined };
+
+/** What has happened until a step, to be compared with its words. */
+class Past {
+  readonly #events: readonly TimelineEvent[];
+  readonly #time: number;
+
+  constructor({ events }: Recording, time: number) {
+    this.#events = events;
+    this.#time = time;
+  }
+
+  /** Whether it happened in the ms before the step: a moment later its link would be too late. */
+  now(wanted: Members): boolean {
+    return this.all(wanted).some(({ time }) => time > this.#time - 1);
+  }
+
+  all(wanted: Members): TimelineEvent[] {
+    const fits = (event: TimelineEvent) =>
+      Object.entries(wanted).every(([name, value]) => Reflect.get(event, name) === value);
+    return this.#events.filter((event) => event.time <= this.#time && fits(event));
+  }
+
+  /** Who holds a value at how many endpoints. */
+  holders(): Record<string, number> {
+    const byEndpoint = new Map<string, string>();
+    for (const { phase, endpoint = "", holder = "", until = 0 } of this.all({})) {
+      if (phase === "stored" && until > this.#time) byEndpoint.set(endpoint, holder);
+      if (phase === "removed") byEndpoint.delete(endpoint);
+    }
+    const counts: Record<string, number> = {};
+    for (const holder of byEndpoint.values()) counts[holder] = (counts[holder] ?? 0) + 1;
+    return counts;
+  }
+}
+
+const granted = { phase: "returned", operation: "acquire", outcome: "granted" } as const;
+const refused = { phase: "returned", operation: "round", outcome: "held" } as const;
+const write = { phase: "executed", endpoint: storageName } as const;
+const answer = { phase: "returned", operation: "delivery", outcome: "granted" } as const;
+const stored = { phase: "stored" } as const;
+
+type Claims = readonly [Preset, boolean, readonly Claim[]];
+type Claim = readonly [RegExp, isTrue: (past: Past, ...words: string[]) => boolean];
+
+/** Each caption, with what its numbers and names are compared with: groups of the expression are its words. */
+const claims: readonly Claims[] = [
+  [
+    evenSplit,
+    true,
+    [
+      [/ask all three/, (past) => past.all({ phase: "sent", operation: "acquire" }).length === 9],
+      [
+        /redis-1 is (\w+)'s, redis-2 is (\w+)'s. Nobody has two/,
+        (past, one = "", two = "") =>
+          past.now({ ...stored, endpoint: "redis-1", holder: one }) &&
+          past.now({ ...stored, endpoint: "redis-2", holder: two }) &&
+          Object.values(past.holders()).join() === "1,1,1",
+      ],
+      [
+        /two endpoints have refused each of them. All roll back/,
+        (past) =>
+          past.all({ phase: "answered", operation: "acquire", outcome: "held" }).length === 6 &&
+          past.all({ phase: "sent", operation: "release" }).length === 3,
+      ],
+      [
+        /(\w+) waited least.* fence (\d+)\./,
+        (past, client = "", fence) =>
+          past.all({ phase: "sent", operation: "acquire" })[9]?.client === client &&
+          past.now({ ...granted, client, fence: Number(fence) }) &&
+          past.holders()[client] === 3,
+      ],
+      [
+        /(\w+) comes later and is refused/,
+        (past, client = "") => past.now({ ...refused, client }) && Object.keys(past.holders()).length === 1,
+      ],
+      [
+        /(\w+) has released/,
+        (past, client = "") =>
+          past.now({ phase: "ended", client }) && Object.keys(past.holders()).length === 0,
+      ],
+    ],
+  ],
+  [
+    expired,
+    false,
+    [
+      [/only 300 ms/, (past) => past.all({ phase: "sent", operation: "acquire" }).length === 3],
+      [
+        /All three endpoints grant it, until (\d+) ms.*on their way/,
+        (past, until) =>
+          past.all({ ...stored, until: Number(until) }).length === 3 &&
+          past.now(stored) &&
+          Number(until) - past.all(stored)[0]!.time === 300 &&
+          past.all({ phase: "answered" }).length === 0,
+      ],
+      [
+        /No answer for 300 ms.* rolls back/,
+        (past) =>
+          past.all({ phase: "answered" }).length === 0 &&
+          past.all({ phase: "sent", operation: "release", time: 300 }).length === 3,
+      ],
+      [
+        /"granted" only now.* until (\d+) ms. It ends at (\d+) ms/,
+        (past, believed, until) =>
+          past.now({ phase: "answered", operation: "acquire", outcome: "granted" }) &&
+          past.all({ phase: "answered" })[1]!.time + 300 === Number(believed) &&
+          past.all({ ...stored, until: Number(until) }).length === 3,
+      ],
+      [
+        /acquire\(\) throws/,
+        (past) =>
+          past.now({ phase: "returned", outcome: "error" }) &&
+          past.all({ phase: "answered", operation: "release" }).length === 3,
+      ],
+    ],
+  ],
+  [
+    lateWriter,
+    true,
+    [
+      [
+        /quorum has granted Ann the lock with fence (\d+)/,
+        (past, fence) =>
+          past.now({ ...granted, client: "Ann", fence: Number(fence) }) && past.holders().Ann! > 1,
+      ],
+      [
+        /freezes here. Her lock ends at (\d+) ms/,
+        (past, until) =>
+          past.now({ phase: "fault", client: "Ann", name: "frozen" }) &&
+          Math.round(past.all({ phase: "valid", client: "Ann" }).at(-1)!.until!) === Number(until),
+      ],
+      [
+        /Bob is refused: the endpoints still hold Ann's/,
+        (past) => past.now({ ...refused, client: "Bob" }) && past.holders().Ann === 3,
+      ],
+      [
+        /Ann's lock has expired, so Bob gets it with fence (\d+)/,
+        (past, fence) =>
+          past.now({ ...granted, client: "Bob", fence: Number(fence) }) && !("Ann" in past.holders()),
+      ],
+      [
+        /Bob writes.* his fence, (\d+)/,
+        (past, fence) =>
+          past.now({ ...write, client: "Bob", outcome: "granted" }) &&
+          past.all({ phase: "sent", client: "Bob", fence: Number(fence) }).length === 1,
+      ],
+      [
+        /Ann runs again.*refuses it: fence (\d+) is lower than (\d+)/,
+        (past, hers, his) =>
+          past.now({ ...write, client: "Ann", outcome: "held" }) &&
+          past.all({ phase: "healed", client: "Ann" }).length === 1 &&
+          past.all({ ...granted, client: "Ann", fence: Number(hers) }).length === 1 &&
+          past.all({ ...granted, client: "Bob", fence: Number(his) }).length === 1,
+      ],
+    ],
+  ],
+  [
+    lateWriter,
+    false,
+    [
+      [/granted Ann the lock\.$/, (past) => past.now({ ...granted, client: "Ann", fence: undefined })],
+      [/freezes/, (past) => past.now({ phase: "fault", client: "Ann" })],
+      [/Bob is refused/, (past) => past.now({ ...refused, client: "Bob" })],
+      [/Bob gets it\.$/, (past) => past.now({ ...granted, client: "Bob", fence: undefined })],
+      [/Bob writes to the ledger\.$/, (past) => past.now({ ...write, client: "Bob", outcome: "granted" })],
+      [
+        /Ann runs again, and writes over/,
+        (past) =>
+          past.now({ ...write, client: "Ann", outcome: "granted" }) && past.now({ phase: "violated" }),
+      ],
+    ],
+  ],
+  [
+    webhook,
+    false,
+    [
+      [
+        /delivers (\w+) to (\S+), which claims/,
+        (past, detail = "", client = "") =>
+          past.now({ phase: "called", client, detail }) &&
+          past.all({ phase: "sent", operation: "begin", client }).length === 3,
+      ],
+      [
+        /reached (\S+)\. (\S+) refuses it: (\S+) has/,
+        (past, client = "", endpoint = "", holder = "") =>
+          past.now({ phase: "executed", client, endpoint, outcome: "held" }) &&
+          past.all({ ...stored, endpoint }).at(-1)!.holder === holder,
+      ],
+      [
+        /(\S+) has a quorum of claims.* charges/,
+        (past, client = "") => past.now({ ...write, client }) && past.holders()[client]! > 1,
+      ],
+      [
+        /(\S+) has stored its answer/,
+        (past, client = "") =>
+          past.now({ ...answer, client }) &&
+          past.all({ phase: "answered", client, operation: "complete", outcome: "granted" }).length > 1,
+      ],
+      [
+        /(\S+) got the event again.* charges nothing/,
+        (past, client = "") =>
+          past.now({ ...answer, client, detail: "evt_1: HTTP 200, from the stored response" }) &&
+          past.all(write).length === 1,
+      ],
+      [
+        /each of (6) deliveries.* charged once/,
+        (past, count) =>
+          past.now(answer) && past.all(answer).length === Number(count) && past.all(write).length === 1,
+      ],
+    ],
+  ],
+];
+
+for (const [preset, fencing, wanted] of claims) {
+  test(`${preset.id}, fencing ${fencing}: each caption is true`, async () => {
+    const recording = await record(preset, fencing);
+    expect(recording.steps).toHaveLength(wanted.length);
+    for (const [index, { time, text }] of recording.steps.entries()) {
+      const [words, isTrue] = wanted[index]!;
+      expect(text).toMatch(words);
+      expect([text, isTrue(new Past(recording, time), ...words.exec(text)!.slice(1))]).toEqual([text, true]);
+    }
+  });
+}
