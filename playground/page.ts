@@ -1,41 +1,71 @@
-import { mountPicture } from "../picture/index.ts";
+import { type MountedPicture, mountPicture } from "../picture/index.ts";
 import type { TimelineEvent } from "../picture/timeline.ts";
 import { button, element, setText } from "./dom.ts";
+import { slider } from "./fields.ts";
+import { type Moment, readMoment, writeMoment } from "./moment.ts";
 import { clientsPanel, endpointsPanel, outcomePanel, type Panel } from "./panels.ts";
 import { type Preset, presets } from "./presets.ts";
-import { sentenceOf } from "./sentences.ts";
+import { type Recording, record, stageOf } from "./recording.ts";
 import { type Cast, Stage } from "./stage.ts";
+import { Story } from "./story.ts";
+import { WorldPanel } from "./world-panel.ts";
 
-/** How many sentences the page keeps. */
-const told = 8;
+/** The scene that is played, and what happens in it as long as nobody changes its world. */
+interface Scene extends Recording {
+  readonly preset: Preset;
+  readonly fencing: boolean;
+}
+
+const usual = presets[2]!;
 
 /** The page: its controls, its picture, and the world that is shown. */
 export class Page {
-  readonly #root: HTMLElement;
-  readonly #network = { latency: 40, loss: 0 };
-  readonly #story = element("ol");
-  readonly #result = element("p", { className: "ending" });
-  readonly #time = element("span", { className: "hint" });
-  readonly #panels = element("div");
-  readonly #picture = element("div", { id: "picture" });
   readonly #scenes: readonly HTMLButtonElement[];
-  #shown: ReturnType<typeof mountPicture> | undefined;
-  #stage: Stage;
+  readonly #notice = element("p", { className: "notice", role: "status" });
+  readonly #shows = element("p", { className: "hint" });
+  readonly #time = element("span", { className: "hint" });
+  readonly #ending = element("p", { className: "ending" });
+  readonly #story = new Story(({ time }) => this.#go(time));
+  readonly #previous = button("← Back", () => this.#step(-1), { title: "The step before (arrow key)" });
+  readonly #next = button("Next →", () => this.#step(1), { title: "The next step (arrow key)" });
+  readonly #pause = button("Pause", () => this.#toggle(), { className: "main" });
+  readonly #restart = button("Begin again", () => void this.#again());
+  readonly #copy = button("Copy link", () => void this.#copyLink(), { title: "A link to this moment" });
+  readonly #speedField = slider("Speed", { least: 2, most: 200, unit: "%" }, (speed) => {
+    this.#speed = speed / 100;
+  });
+  readonly #world = new WorldPanel((cast) => this.#change(cast));
+  readonly #panels = element("div", { className: "panels" });
+  readonly #picture = element("div", { id: "picture" });
+  #shown: MountedPicture | undefined;
+  #stage!: Stage;
   #preset: Preset | undefined;
+  /** Undefined in a world of one's own, also in that of a scene whose reader has changed something. */
+  #scene: Scene | undefined;
   #parts: readonly Panel[] = [];
   #pending: TimelineEvent[] = [];
-  #lines: HTMLElement[] = [];
-  /** ms of the world in a ms of the page; 0: it stands still. */
+  /** ms of the world in a ms of the page. */
   #speed = 0.4;
   #isRunning = true;
-  #seed = 1;
+  /** Where the world is to go at once, and to stand still. */
+  #goal: number | undefined;
+  #drawn = -1;
 
   constructor(root: HTMLElement) {
-    this.#root = root;
-    this.#scenes = presets.map((preset) => this.#sceneButton(preset));
-    this.#root.append(...this.#layOut());
-    this.#stage = this.#begin(presets[2]!);
-    this.#play(presets[2]!);
+    this.#scenes = presets.map((preset) =>
+      button(preset.name, () => void this.#open(preset).then(() => this.#writeAddress())),
+    );
+    root.append(...this.#layOut());
+    // What is done here makes another world of that of a scene.
+    for (const type of ["click", "input"]) {
+      this.#panels.addEventListener(type, ({ target }) => {
+        if ((target as Element).closest("button, input")) this.#leaveScene();
+      });
+    }
+    addEventListener("hashchange", () => void this.#openAddress());
+    addEventListener("keydown", (event) => this.#key(event));
+    this.#begin((onEvent) => stageOf(usual, usual.fencing, onEvent));
+    void this.#openAddress();
   }
 
   /** The world that is shown. */
@@ -56,205 +86,247 @@ export class Page {
       // A tab in the background gets no frames: then the world stands still, too.
       const passed = Math.min(100, now - last);
       last = now;
-      const { time } = this.#stage.world;
-      if (this.#isRunning) await time.advance(passed * this.#speed);
+      const stage = this.#stage;
+      const { time } = stage.world;
+      const goal = this.#goal;
+      const end = this.#scene?.end ?? Infinity;
+      if (goal !== undefined) {
+        // More than once where the sum of two times is rounded down.
+        do await time.advance(goal - time.elapsed);
+        while (time.elapsed < goal);
+      } else if (this.#isRunning) {
+        await time.advance(Math.max(0, Math.min(passed * this.#speed, end - time.elapsed)));
+      }
+      if (stage !== this.#stage) continue;
+      if (this.#goal === goal) this.#goal = undefined;
+      if (time.elapsed >= end) this.#isRunning = false;
       this.#update();
     }
   }
 
   #layOut(): Node[] {
+    const lead =
+      "Processes compete for a lock on several Redis servers, in slow motion: time goes from left to right, and slanted lines are requests and replies.";
+    const buttons = [this.#previous, this.#pause, this.#next, this.#copy, this.#restart];
+    const story = element(
+      "section",
+      { className: "story" },
+      this.#shows,
+      element("div", { className: "buttons" }, ...buttons, this.#speedField.element, this.#time),
+      this.#story.element,
+      this.#ending,
+    );
     return [
       element("h1", {}, "redlock-edge playground"),
-      element(
-        "p",
-        { className: "lead" },
-        "The real library runs in this page, against Redis endpoints that also run in this page. Play a scene, or press the buttons: acquire, freeze, kill, cut. Nothing is sent anywhere.",
-      ),
-      element("h2", {}, "Scenes"),
-      element("div", { className: "scenes" }, ...this.#scenes),
-      element("h2", {}, "What just happened ", this.#time),
-      element(
-        "section",
-        { className: "story" },
-        this.#result,
-        element("div", { role: "log", "aria-live": "polite" }, this.#story),
-      ),
-      this.#picture,
-      this.#panels,
+      element("p", { className: "lead" }, lead),
+      element("div", { className: "scenes", role: "group", "aria-label": "Scenes" }, ...this.#scenes),
+      this.#notice,
+      element("div", { className: "theatre" }, story, this.#picture, this.#panels),
     ];
   }
 
-  #sceneButton(preset: Preset): HTMLButtonElement {
-    const name = element("strong", {}, preset.name);
-    return element(
-      "button",
-      { type: "button", onclick: () => this.#play(preset) },
-      name,
-      element("span", {}, preset.shows),
-    );
+  /** What the address names, or the usual scene. */
+  async #openAddress(): Promise<void> {
+    const ids = presets.map(({ id }) => id);
+    const moment = readMoment(location.hash, ids);
+    const preset = presets.find(({ id }) => id === moment?.scene) ?? usual;
+    await this.#open(preset, moment);
+    if (this.#preset !== preset) return;
+    const end = this.#scene?.end ?? 0;
+    if (!moment && location.hash.length > 1) {
+      setText(this.#notice, "This link names no scene, or no time of one. So here is a scene to begin with.");
+    } else if (moment?.time !== undefined && moment.time > end) {
+      setText(this.#notice, `This link names a time after the end of the scene, at ${end} ms.`);
+    }
   }
 
-  #play(preset: Preset): void {
-    this.#begin(preset);
+  /** Plays a scene from its beginning, or shows a moment of it. */
+  async #open(preset: Preset, { time, fencing = preset.fencing }: Partial<Moment> = {}): Promise<void> {
+    if (preset !== this.#preset) this.#setSpeed(preset.speed);
     this.#preset = preset;
-    for (const [index, scene] of this.#scenes.entries()) {
-      scene.setAttribute("aria-pressed", String(presets[index] === preset));
-    }
-    const stage = this.#stage;
+    setText(this.#ending, "");
+    const recording = await record(preset, fencing);
+    // Another one was chosen meanwhile.
+    if (this.#preset !== preset) return;
+    this.#scene = { ...recording, preset, fencing };
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.#rewind(time ?? (isStill ? recording.end : undefined));
+  }
+
+  /** Begins the scene again; with a time, it stands still there. */
+  #rewind(time?: number): void {
+    const { preset, fencing, end } = this.#scene!;
+    const stage = this.#begin((onEvent) => stageOf(preset, fencing, onEvent));
+    this.#goal = time === undefined ? undefined : Math.min(time, end);
+    this.#isRunning = time === undefined;
     void preset.play(stage).then(() => {
-      if (this.#stage === stage) setText(this.#result, preset.outcome(stage));
+      if (this.#stage === stage) setText(this.#ending, preset.outcome(stage));
     });
+  }
+
+  async #again(): Promise<void> {
+    const { cast } = this.#stage;
+    if (!this.#preset) return this.#change(cast);
+    await this.#open(this.#preset, { fencing: cast.fencing });
+    this.#writeAddress();
+  }
+
+  /** Another world. A scene is played in it if only its fencing differs. */
+  #change(cast: Cast): void {
+    const { cast: before } = this.#stage;
+    if (this.#preset && cast.fencing !== before.fencing) {
+      void this.#open(this.#preset, cast);
+      return;
+    }
+    this.#preset = undefined;
+    this.#scene = undefined;
+    this.#isRunning = true;
+    this.#setSpeed(0.4);
+    const { network } = this.#stage.world;
+    this.#begin((onEvent) => new Stage(cast, { network, seed: 1, onEvent }));
+    this.#writeAddress();
   }
 
   /** A new world. What was under way in the one before ends with it. */
-  #begin(cast: Cast): Stage {
-    this.#seed += 1;
-    this.#preset = undefined;
-    for (const scene of this.#scenes) scene.setAttribute("aria-pressed", "false");
-    this.#pending = [];
-    const stage = new Stage(cast, {
-      network: this.#network,
-      seed: this.#seed,
-      onEvent: (event) => {
-        if (this.#stage === stage || !this.#stage) this.#note(event);
-      },
+  #begin(make: (onEvent: (event: TimelineEvent) => void) => Stage): Stage {
+    const stage: Stage = make((event) => {
+      if (this.#stage === stage) this.#pending.push(event);
     });
     this.#stage = stage;
-    this.#lines = [];
-    this.#story.replaceChildren();
-    setText(this.#result, "");
+    this.#pending = [];
+    this.#goal = undefined;
+    this.#drawn = -1;
+    setText(this.#notice, "");
+    setText(this.#ending, "");
+    setText(this.#shows, this.#preset?.shows ?? "A world of your own: press the buttons below.");
+    this.#story.begin(this.#scene?.steps ?? []);
+    for (const [index, scene] of this.#scenes.entries()) {
+      scene.setAttribute("aria-pressed", String(presets[index] === this.#preset));
+    }
     this.#shown?.close();
-    this.#shown = mountPicture(this.#picture, stage.world.timeline("Who asked whom, and what came back"), {
-      latest: 12_000,
-    });
+    const timeline = stage.world.timeline("Who asked whom, and what came back");
+    const until = this.#scene?.end ?? 0;
+    this.#shown = mountPicture(this.#picture, timeline, { latest: 12_000, until });
+    this.#showPanels(stage);
+    return stage;
+  }
+
+  #showPanels(stage: Stage): void {
     const clients = clientsPanel(stage);
     const endpoints = endpointsPanel(stage);
     const outcome = outcomePanel(stage);
     this.#parts = [clients, endpoints, outcome];
+    this.#world.show(stage);
     this.#panels.replaceChildren(
-      element("h2", {}, "The world"),
-      this.#worldPanel(cast),
-      element("h2", {}, cast.kind === "webhook" ? "Functions" : "Clients"),
+      element("h2", {}, "Now break it"),
+      element(
+        "p",
+        { className: "hint" },
+        "Freeze a client, kill an endpoint, lose requests. The real library runs in this page, and nothing is sent anywhere.",
+      ),
+      element("h3", {}, stage.cast.kind === "webhook" ? "Functions" : "Clients"),
       clients.element,
-      element("h2", {}, "Endpoints"),
+      element("h3", {}, "Endpoints"),
       endpoints.element,
       outcome.element,
-    );
-    return stage;
-  }
-
-  #worldPanel(cast: Cast): HTMLElement {
-    const change = (changed: Partial<Cast>) => {
-      const count = changed.clients?.length ?? cast.clients.length;
-      const kind = changed.kind ?? cast.kind;
-      this.#begin({ ...cast, ...changed, kind, clients: namesFor(kind, count) });
-    };
-    const kinds = ["lock", "semaphore", "fair lock", "webhook"] as const;
-    return element(
-      "section",
-      { className: "world" },
-      this.#clockButtons(),
-      choice("What they use", kinds, cast.kind, (kind) => change({ kind })),
-      choice("Endpoints", ["1", "3", "5"], String(cast.endpoints), (count) =>
-        change({ endpoints: Number(count) }),
-      ),
-      choice("Clients", ["1", "2", "3", "4", "5"], String(cast.clients.length), (count) =>
-        change({ clients: namesFor(cast.kind, Number(count)) }),
-      ),
-      tick("Fencing", cast.fencing, (fencing) => change({ fencing })),
-      slider("Latency", { least: 5, most: 300, unit: "ms", value: this.#network.latency }, (latency) => {
-        this.#network.latency = latency;
-      }),
-      slider("Loss", { least: 0, most: 60, unit: "%", value: this.#network.loss * 100 }, (loss) => {
-        this.#network.loss = loss / 100;
-      }),
-      slider("Speed", { least: 2, most: 200, unit: "%", value: this.#speed * 100 }, (speed) => {
-        this.#speed = speed / 100;
-      }),
+      element("h3", {}, "The world"),
+      this.#world.element,
     );
   }
 
-  #clockButtons(): HTMLElement {
-    const pause = button("Pause", () => {
-      this.#isRunning = !this.#isRunning;
-      setText(pause, this.#isRunning ? "Pause" : "Go on");
-    });
-    if (!this.#isRunning) setText(pause, "Go on");
-    const again = button("Begin again", () =>
-      this.#preset ? this.#play(this.#preset) : this.#begin(this.#stage.cast),
-    );
-    return element("div", { className: "buttons" }, pause, again);
+  #setSpeed(speed: number): void {
+    this.#speed = speed;
+    this.#speedField.show(speed * 100);
   }
 
-  #note(event: TimelineEvent): void {
-    this.#pending.push(event);
-    const sentence = sentenceOf(event);
-    // Each round of a long wait says the same.
-    if (!sentence || this.#lines.some(({ dataset }) => dataset.call === callOf(event))) return;
-    const line = element("li", { className: event.phase === "violated" ? "broken" : "" });
-    line.dataset.call = callOf(event);
-    line.append(`${Math.round(event.time)} ms: ${sentence}`);
-    this.#lines.push(line);
-    this.#story.append(line);
-    while (this.#lines.length > told) this.#lines.shift()!.remove();
-    this.#story.start = 1;
+  #leaveScene(): void {
+    if (!this.#scene) return;
+    this.#scene = undefined;
+    this.#story.begin([]);
+    this.#isRunning = true;
+    setText(this.#notice, "You changed this world: it goes its own way now. “Begin again” plays the scene.");
+  }
+
+  /** Where the world is, or will be in a moment. */
+  get #now(): number {
+    return this.#goal ?? this.#stage.world.time.elapsed;
+  }
+
+  /** Shows a moment of the scene. */
+  #go(time: number): void {
+    if (time < this.#now) this.#rewind(time);
+    this.#goal = time;
+    this.#isRunning = false;
+    this.#writeAddress();
+  }
+
+  #step(by: 1 | -1): void {
+    const now = this.#now;
+    const steps = this.#scene?.steps ?? [];
+    const step =
+      by === 1 ? steps.find(({ time }) => time > now) : steps.filter(({ time }) => time < now).at(-1);
+    if (step) this.#go(step.time);
+  }
+
+  #toggle(): void {
+    const isOver = this.#scene && this.#now >= this.#scene.end;
+    if (isOver) this.#rewind();
+    else if (this.#isRunning) this.#go(Math.ceil(this.#now));
+    else this.#isRunning = true;
+    this.#writeAddress();
+  }
+
+  #key({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent): void {
+    const isTaken = target instanceof Element && target.closest("input, select, .picture-stage");
+    if (isTaken || ctrlKey || metaKey || altKey) return;
+    if (key === "ArrowLeft") this.#step(-1);
+    if (key === "ArrowRight") this.#step(1);
+  }
+
+  /** What a link to what is shown has after its #. */
+  #hash(time?: number): string {
+    if (!this.#scene) return "";
+    const { preset, fencing } = this.#scene;
+    return writeMoment({ scene: preset.id, time, fencing: fencing === preset.fencing ? undefined : fencing });
+  }
+
+  #writeAddress(): void {
+    // A document that is an attribute of another page has no address of its own.
+    if (location.protocol === "about:") return;
+    const hash = this.#hash(this.#isRunning ? undefined : this.#now);
+    history.replaceState(null, "", hash || location.pathname + location.search);
+  }
+
+  async #copyLink(): Promise<void> {
+    const [page] = location.href.split(/[?#]/);
+    const link = page + this.#hash(Math.ceil(this.#now));
+    try {
+      await navigator.clipboard.writeText(link);
+      setText(this.#notice, "The link to this moment is copied.");
+    } catch {
+      setText(this.#notice, `A link to this moment: ${link}`);
+    }
   }
 
   #update(): void {
-    setText(this.#time, `after ${Math.round(this.#stage.world.time.elapsed)} ms of the world`);
-    // While nobody waits or holds anything, the picture stays as it is.
+    const { elapsed } = this.#stage.world.time;
+    const scene = this.#scene;
+    const steps = scene?.steps ?? [];
+    setText(this.#time, scene ? `${Math.round(elapsed)} of ${scene.end} ms` : `${Math.round(elapsed)} ms`);
+    setText(this.#pause, this.#isRunning ? "Pause" : "Play");
+    for (const control of [this.#previous, this.#next, this.#copy]) control.hidden = !scene;
+    this.#restart.hidden = scene !== undefined;
+    this.#previous.ariaDisabled = String(!steps.some(({ time }) => time < elapsed));
+    this.#next.ariaDisabled = String(!steps.some(({ time }) => time > elapsed));
+    // While nobody waits or holds anything, the picture of a free world stays as it is.
     const isBusy = this.#stage.contenders.some(({ state }) => state === "waiting" || state === "holding");
-    if (this.#pending.length > 0 || isBusy) {
-      this.#shown?.add(this.#pending.splice(0), this.#stage.world.time.elapsed);
+    if (this.#pending.length > 0 || (elapsed > this.#drawn && (isBusy || scene))) {
+      const events = this.#pending.splice(0);
+      for (const event of events) this.#story.tell(event);
+      this.#shown?.add(events, elapsed);
+      this.#drawn = elapsed;
     }
+    this.#story.show(elapsed);
     for (const part of this.#parts) part.update();
   }
-}
-
-/** The call whose round was refused; of such sentences one is enough. Other events have a name of their own. */
-function callOf({ operation, call, time, phase, client }: TimelineEvent): string {
-  return operation === "round" && call !== undefined ? call : `${phase} ${time} ${client}`;
-}
-
-const people = ["Ann", "Bob", "Cleo", "Dan", "Eve"];
-
-function namesFor(kind: Cast["kind"], count: number): string[] {
-  return people.slice(0, count).map((name, index) => (kind === "webhook" ? `fn-${index + 1}` : name));
-}
-
-function choice<Option extends string>(
-  label: string,
-  options: readonly Option[],
-  chosen: Option,
-  choose: (option: Option) => void,
-): HTMLElement {
-  const made = options.map((option) =>
-    element("option", { value: option, selected: option === chosen }, option),
-  );
-  const select = element("select", { onchange: () => choose(select.value as Option) }, ...made);
-  return element("label", {}, label, select);
-}
-
-function tick(label: string, isOn: boolean, choose: (isOn: boolean) => void): HTMLElement {
-  const input = element("input", { type: "checkbox", checked: isOn, onchange: () => choose(input.checked) });
-  return element("label", { className: "tick" }, input, label);
-}
-
-function slider(
-  label: string,
-  { least, most, unit, value }: { least: number; most: number; unit: string; value: number },
-  choose: (value: number) => void,
-): HTMLElement {
-  const text = element("span", {}, `${label}: ${Math.round(value)} ${unit}`);
-  const input = element("input", {
-    type: "range",
-    min: String(least),
-    max: String(most),
-    value: String(value),
-  });
-  input.addEventListener("input", () => {
-    setText(text, `${label}: ${input.value} ${unit}`);
-    choose(Number(input.value));
-  });
-  return element("label", {}, text, input);
 }

@@ -34,7 +34,7 @@ function clientCard(stage: Stage, contender: Contender): Panel {
     element: element(
       "section",
       { className: "card", "data-client": client.name },
-      element("h3", {}, client.name),
+      element("h4", {}, `${client.name} `),
       state,
       element("div", { className: "buttons" }, ...actions.map((action) => action.element)),
       element("div", { className: "buttons faults" }, freeze, ...clocks),
@@ -129,7 +129,7 @@ export function endpointsPanel(stage: Stage): Panel {
       element: element(
         "section",
         { className: "card", "data-endpoint": endpoint.name },
-        element("h3", {}, endpoint.name),
+        element("h4", {}, `${endpoint.name} `),
         state,
         element("div", { className: "buttons faults" }, kill, start, empty, jump),
         element("div", { className: "cuts" }, "Reached by: ", ...cuts.map((cut) => cut.element)),
@@ -169,7 +169,7 @@ function cutSwitch({ world }: Stage, client: string, endpoint: string): Panel {
 /** The ledger's lines, or the shop's deliveries. */
 export function outcomePanel(stage: Stage): Panel {
   const list = element("ol", { className: "ledger" });
-  const heading = element("h2", {}, stage.cast.kind === "webhook" ? "Deliveries and charges" : "The ledger");
+  const heading = element("h3", {}, stage.cast.kind === "webhook" ? "Deliveries and charges" : "The ledger");
   return {
     element: element("section", { className: "outcome" }, heading, list),
     update() {

@@ -24,10 +24,9 @@ const pages = {
   async playground(page) {
     const folder = await mkdtemp(join(tmpdir(), "redlock-edge-screenshot-"));
     await writeFile(join(folder, "page.html"), await playgroundHtml());
-    await page.goto(pathToFileURL(join(folder, "page.html")).href);
-    await page.getByLabel(/^Speed/).fill("200");
-    await page.waitForFunction(() => document.querySelector(".ending")?.textContent !== "");
-    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    await page.setViewportSize({ width: 1_280, height: 760 });
+    await page.goto(`${pathToFileURL(join(folder, "page.html")).href}#scene=late-writer&t=3777`);
+    await page.getByText("3777 of ").waitFor();
     return () => rm(folder, { recursive: true });
   },
   async simulation(page) {

@@ -7,7 +7,14 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { presets } from "../../playground/presets.ts";
 import { playgroundHtml } from "../../scripts/playground.mjs";
-import { chromiumPath, crossedNames, openBrowser, openPage, overflows } from "../support/browser.ts";
+import {
+  chromiumPath,
+  crossedNames,
+  faintTexts,
+  openBrowser,
+  openPage,
+  overflows,
+} from "../support/browser.ts";
 
 // The playground in a real browser: what its page says is what its endpoints hold.
 
@@ -45,6 +52,17 @@ function endpointsOf(page: Page): Promise<{ said: string[]; held: string[] }> {
   });
 }
 
+/** The step that is shown, and until when the world has gone. */
+const moment = async (page: Page) => [
+  await page.locator("[aria-current=step]").textContent(),
+  await page.locator("[aria-live=polite]").first().textContent(),
+  new URL(page.url()).hash,
+];
+/** What is drawn; pictures in a page have ids of their own. */
+const drawing = async (page: Page) =>
+  (await page.locator("svg.picture").innerHTML()).replaceAll(/mounted-picture-\d+/g, "");
+const standsAt = (page: Page, time: number) => page.getByText(`${time} of `).waitFor();
+
 async function faster(page: Page): Promise<void> {
   await page.getByLabel(/^Speed/).fill("200");
 }
@@ -58,7 +76,8 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     [1_280, "light"],
     [390, "dark"],
   ] as const)("plays every scene, %i px, %s", async (width, scheme) => {
-    const { page, problems, close } = await openPage(browser, url, { width, scheme });
+    // So high that all of it is in view.
+    const { page, problems, close } = await openPage(browser, url, { width, height: 3_000, scheme });
     for (const preset of presets) {
       await page.getByRole("button", { name: preset.name }).click();
       await faster(page);
@@ -76,7 +95,107 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
         return [...world.clients, ...world.endpoints].map(({ name }: { name: string }) => name);
       });
       expect(await crossedNames(page, lanes)).toEqual([]);
+      const controls = await page.$$eval("button, select, label:has(input), [type=range]", (all) =>
+        all.filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().height),
+      );
+      // Fingers, on a phone.
+      expect(Math.min(...controls)).toBeGreaterThanOrEqual(width < 700 ? 40 : 24);
+      expect(await faintTexts(page)).toEqual([]);
     }
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it("opens links to a moment, and keeps the address in step with it", async () => {
+    const { page, problems, close } = await openPage(browser, `${url}#scene=late-writer&t=3777`);
+    await standsAt(page, 3_777);
+    const [shown, said] = await moment(page);
+    expect(shown).toMatch(/^3777 ms Ann runs again/);
+    expect(shown).toContain(said);
+    const linked = await drawing(page);
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("ArrowLeft");
+    await standsAt(page, 3_166);
+    expect((await moment(page))[2]).toBe("#scene=late-writer&t=3166");
+    // There is room for what is to come.
+    const [plot, past] = await page.$$eval("svg.picture clipPath rect", (all) =>
+      all.map((rect) => Number(rect.getAttribute("width"))),
+    );
+    expect(past! / plot!).toBeCloseTo(3_166 / 3_906, 1);
+    await page.getByRole("button", { name: "Next" }).press("Enter");
+    await standsAt(page, 3_207);
+    await page.getByRole("button", { name: "Ann runs again" }).click();
+    await standsAt(page, 3_777);
+    expect(await moment(page)).toEqual([shown, said, "#scene=late-writer&t=3777"]);
+    expect(await drawing(page)).toBe(linked);
+    await page.getByRole("button", { name: "Play", exact: true }).click();
+    expect((await moment(page))[2]).toBe("#scene=late-writer");
+    await page.getByText("3906 of 3906 ms").waitFor();
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByLabel("Fencing").click();
+    await page.getByRole("button", { name: "writes over Bob's line" }).click();
+    await standsAt(page, 3_995);
+    await page.getByRole("button", { name: "Copy link" }).click();
+    await page.getByText("is copied").waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    expect(copied).toBe(`${url}#scene=late-writer&t=3995&fencing=off`);
+    // Whoever breaks something leaves the scene, and its captions.
+    await page.locator('[data-endpoint="redis-2"]').getByRole("button", { name: "Kill" }).click();
+    await page.getByText("You changed this world").waitFor();
+    expect(await page.locator("[aria-current=step]").count()).toBe(0);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it("shows a scene and a note for links to nothing", async () => {
+    const { page, problems, close } = await openPage(browser, `${url}#scene=none`);
+    const isNoted = (words: string) => page.locator(".notice").getByText(words).waitFor();
+    await isNoted("This link names no scene");
+    const times = ["NaN", "1e99", "-5", "", "0x10", "12.5", "1".repeat(300), "<script>alert(1)</script>"];
+    const hashes = times.map((time) => `scene=even-split&t=${time}`);
+    for (const hash of [...hashes, "scene=constructor", "%E0%A4%A", "x".repeat(300)]) {
+      await page.evaluate(() => document.querySelector(".notice")?.replaceChildren());
+      await page.evaluate((to) => {
+        location.hash = to;
+      }, hash);
+      await isNoted("This link names no scene");
+      expect(await page.evaluate(() => Reflect.get(globalThis, "playground").preset.id)).toBe("late-writer");
+    }
+    await page.evaluate(() => {
+      location.hash = "scene=webhook&t=999999999";
+    });
+    await isNoted("after the end of the scene, at 1151 ms");
+    await page.getByText("1151 of 1151 ms").waitFor();
+    expect(await page.locator(".notice script").count()).toBe(0);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it("has picture and controls in sight, and shows what has the focus", async () => {
+    const { page, problems, close } = await openPage(browser, `${url}?embed#scene=even-split&t=1380`);
+    await standsAt(page, 1_380);
+    expect(await page.getByRole("heading", { level: 1 }).isVisible()).toBe(false);
+    const isInSight = (selector: string) =>
+      page.$eval(selector, (shown) => {
+        const { top, bottom } = shown.getBoundingClientRect();
+        return top >= 0 && bottom <= innerHeight;
+      });
+    for (const selector of ["svg.picture", ".story", ".scenes"]) {
+      expect([selector, await isInSight(selector)]).toEqual([selector, true]);
+    }
+    await page.getByLabel("Loss").scrollIntoViewIfNeeded();
+    expect(await isInSight("svg.picture")).toBe(true);
+    await page.keyboard.press("Tab");
+    const hidden = await page.$$eval("button:enabled, input, select, [tabindex]", (all) =>
+      (all as HTMLElement[])
+        .filter((one) => one.checkVisibility())
+        .filter((one) => {
+          one.focus();
+          return document.activeElement !== one || getComputedStyle(one).outlineWidth !== "3px";
+        })
+        .map((one) => one.outerHTML),
+    );
+    expect(hidden).toEqual([]);
     expect(problems).toEqual([]);
     await close();
   });

@@ -44,7 +44,7 @@ export async function openPage(browser: Browser, url: string, look: Look = {}): 
     if (/^(data|blob):/.test(other)) return true;
     // Files have no origin: only the page's own is allowed.
     return url.startsWith("file:")
-      ? other.split("#")[0] === url
+      ? other.split("#")[0] === url.split("#")[0]
       : new URL(other).origin === new URL(url).origin;
   };
   page.on("console", (message) => {
@@ -110,4 +110,61 @@ export async function crossedNames(page: Page, names: readonly string[]): Promis
       return false;
     });
   }, names);
+}
+
+/** Texts in view that are smaller than 11 px, or whose contrast with what is behind them is less than 4.5. */
+export function faintTexts(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true })!;
+    // The layers from the lowest to the uppermost, as one colour.
+    const painted = (colours: readonly string[]) => {
+      canvas.fillStyle = "#fff";
+      for (const colour of ["#fff", ...colours]) {
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+      }
+      return [...canvas.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+    };
+    const luminance = (colour: readonly number[]) => {
+      const [red, green, blue] = colour.map((part) => {
+        const share = part / 255;
+        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+      }) as [number, number, number];
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const isDrawn = (element: Element) => element instanceof SVGElement && element.tagName !== "svg";
+    const layersAt = (x: number, y: number) =>
+      document
+        .elementsFromPoint(x, y)
+        .filter(({ tagName }) => !["text", "path", "line"].includes(tagName))
+        .map((other) => {
+          const { fill, fillOpacity, backgroundColor } = getComputedStyle(other);
+          if (!isDrawn(other)) return backgroundColor;
+          const share = `${Number(fillOpacity) * 100}%`;
+          return fill.startsWith("url") ? "transparent" : `color-mix(in srgb, ${fill} ${share}, transparent)`;
+        })
+        .reverse();
+    const found: string[] = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const element = node.parentElement!;
+      const text = node.textContent!.trim();
+      if (text === "" || element.closest("script, style, .spoken, :disabled, [aria-disabled=true]")) continue;
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      const [box] = range.getClientRects();
+      if (!box || box.width === 0) continue;
+      const [x, y] = [box.left + Math.min(4, box.width / 2), box.top + box.height / 2];
+      if (x < 0 || y < 0 || x > innerWidth || y > innerHeight) continue;
+      const { fontSize, color, fill } = getComputedStyle(element);
+      const under = layersAt(x, y);
+      const [ink, ground] = [painted([...under, isDrawn(element) ? fill : color]), painted(under)];
+      const [dark, bright] = [luminance(ink), luminance(ground)].sort((one, other) => one - other);
+      const contrast = (bright! + 0.05) / (dark! + 0.05);
+      if (contrast < 4.5 || Number.parseFloat(fontSize) < 11) {
+        found.push(`${text}: ${fontSize}, contrast ${contrast.toFixed(2)}, ${ink} on ${ground}`);
+      }
+    }
+    return found;
+  });
 }

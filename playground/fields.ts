@@ -1,0 +1,57 @@
+import { element, setText } from "./dom.ts";
+
+/** A control with a value. */
+export interface Field<Value> {
+  readonly element: HTMLElement;
+  /** Shows a value that something else has chosen. */
+  show(value: Value): void;
+}
+
+/** One of several. */
+export function choice<Option extends string>(
+  label: string,
+  options: readonly Option[],
+  choose: (option: Option) => void,
+): Field<Option> {
+  const made = options.map((option) => element("option", { value: option }, option));
+  const select = element("select", { onchange: () => choose(select.value as Option) }, ...made);
+  return {
+    element: element("label", {}, label, select),
+    show: (option) => {
+      select.value = option;
+    },
+  };
+}
+
+/** Yes or no. */
+export function tick(label: string, choose: (isOn: boolean) => void): Field<boolean> {
+  const input = element("input", { type: "checkbox", onchange: () => choose(input.checked) });
+  return {
+    element: element("label", { className: "tick" }, input, label),
+    show: (isOn) => {
+      input.checked = isOn;
+    },
+  };
+}
+
+/** A whole number between two. */
+export function slider(
+  label: string,
+  { least, most, unit }: { readonly least: number; readonly most: number; readonly unit: string },
+  choose: (value: number) => void,
+): Field<number> {
+  const text = element("span");
+  const input = element("input", { type: "range", min: String(least), max: String(most) });
+  const say = () => setText(text, `${label}: ${input.value} ${unit}`);
+  input.addEventListener("input", () => {
+    say();
+    choose(Number(input.value));
+  });
+  return {
+    element: element("label", {}, text, input),
+    show: (value) => {
+      input.value = String(Math.round(value));
+      say();
+    },
+  };
+}
