@@ -22,7 +22,7 @@ function drawDiagram(text) {
   const forward = text.replace(/(\w+) -\.->(\|[^|]*\|) (\w+)/g, "$3 <-.-$2 $1");
   return (
     renderMermaidSVG(forward, { transparent: true, layerSpacing: 30, padding: 8 })
-      .replace(/<svg [^>]*?(viewBox="[^"]*")[^>]*>/, '<svg $1>')
+      .replace(/<svg [^>]*?(viewBox="[^"]*")[^>]*>/, "<svg $1>")
       // It would load a font from elsewhere.
       .replace(/@import .*/, "")
       // Heads of arrows at their start would point away.
