@@ -1,5 +1,5 @@
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
-import { highestFence, leastFence } from "../lock/fence.ts";
+import { highestFence, leastFence, voteForFence } from "../lock/fence.ts";
 import { counterTtl } from "../lock/lock-request.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
@@ -111,6 +111,8 @@ export class ClaimFence {
     this.#fence = fence;
     this.#sinceCounters = round.elapsed;
     if (isAtQuorum) return undefined;
-    return runRound(settings, (call) => extendClaim(call, this.#keys, 0, this.from(fence, lease)), { cost });
+    const raise = async (call: EndpointRequest) =>
+      voteForFence(await extendClaim(call, this.#keys, 0, this.from(fence, lease)), fence);
+    return runRound(settings, raise, { cost });
   }
 }

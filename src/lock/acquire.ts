@@ -8,7 +8,7 @@ import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { acquire, type Cell, type CellAnswer, raiseFence } from "../redis/cell.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { holderSeen, timeUntilFree } from "./contention.ts";
-import { highestFence, leastFence } from "./fence.ts";
+import { highestFence, leastFence, voteForFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
 import {
@@ -223,13 +223,14 @@ class Acquisition {
     let last = round;
     const drawn = retention > 0 ? highestFence(round) : undefined;
     if (drawn && !drawn.isAtQuorum) {
-      const raise = (call: EndpointRequest) => raiseFence(call, cell, { least: drawn.fence, retention });
+      const { fence } = drawn;
+      const raise = async (call: EndpointRequest) =>
+        voteForFence(await raiseFence(call, cell, { least: fence, retention }), fence);
       last = runRound(this.#settings, raise, bounded);
       result = await unlessAborted(last, this.#signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused
-      if (result === "refused") result = "unavailable";
-      if (result !== "granted") return { result, round, last };
+      if (result !== "granted") return { result: result && "unavailable", round, last };
     }
     const lock = this.#lockOf(request, round, limit, drawn?.fence);
     return lock.remaining() > 0 ? { lock, result, round, last } : { result, round, last };

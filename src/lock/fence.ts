@@ -32,3 +32,11 @@ export function highestFence({ answers }: Pick<Round<CellAnswer>, "answers">): {
   const count = fences.filter((drawn) => drawn === fence).length;
   return { fence, isAtQuorum: count >= quorumOf(answers.length) };
 }
+
+/**
+ * What an answer to the raising of the counters counts for. A counter that is larger than the fence was drawn for another
+ * holder: if it counted, two that hold the lock at once, because a clock was set, could have the same fence.
+ */
+export function voteForFence(answer: CellAnswer, fence: number): CellAnswer {
+  return answer.fence === fence ? answer : { outcome: "lost" };
+}

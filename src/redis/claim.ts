@@ -51,7 +51,8 @@ export async function extendClaim(
   fencing?: Fencing,
 ): Promise<CellAnswer> {
   const reply = await operate(call, "extend", keys, { ttl, fencing });
-  return { outcome: reply[0] === keys.token ? "granted" : "lost" };
+  if (reply[0] !== keys.token) return { outcome: "lost" };
+  return { outcome: "granted", ...(fencing && { fence: readFence(reply[2]) }) };
 }
 
 /**

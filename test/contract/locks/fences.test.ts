@@ -64,6 +64,23 @@ describe("a fence", () => {
     expect(links.flatMap(({ sent }) => sent)).toHaveLength(5);
   });
 
+  test("is not confirmed by an endpoint that has drawn a larger one for another holder", async () => {
+    const world = virtualWorld();
+    const now = world.runtime.now();
+    setCounter(world, 0, now + hour);
+    setCounter(world, 1, now + 2 * hour);
+    const { redlock, links } = world.client({ fencing: true, wait: 0 });
+    // The larger one comes too late to be counted, and the lock is lost where the smaller one would be confirmed.
+    const late = new Promise((resolve) => world.runtime.timer(100, () => resolve(undefined)));
+    links[1]!.fate = (command) => (command.includes("acquire") ? { after: () => late } : "delivered");
+    links[2]!.fate = (command) => (command.includes("extend") ? "refused" : "delivered");
+    const acquiring = watch(redlock.acquire("r"));
+    await world.runtime.advance(5_000);
+    expect(acquiring.error).toBeInstanceOf(QuorumError);
+    const { votes } = acquiring.error as QuorumError;
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "lost", "error"]);
+  });
+
   test("of a lock that is lost before it is raised is not returned: that is no contention", async () => {
     const world = virtualWorld();
     setCounter(world, 0, world.runtime.now() + hour);

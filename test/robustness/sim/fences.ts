@@ -35,7 +35,7 @@ function compare(world: World, earlier: Hold, later: Hold, more: readonly Assump
   // An owner's hold that one of its releases has ended before its acquire returned.
   if (atOnce && later.endUnknown) return;
   // An operator may free a lock before its holder has its answer, and the next holder may have its own sooner.
-  if (atOnce && world.freed.has(later.nonce)) return;
+  if (atOnce && first !== second && world.freed.has(later.nonce)) return;
   // What has been freed meanwhile can still be resumed without a request, and has the fence of its first grant.
   if (later.earlier.some((nonce) => world.freed.has(nonce))) return;
   const rises = second > first;

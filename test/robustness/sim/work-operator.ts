@@ -4,7 +4,7 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import type { Actor } from "./actor.ts";
 import { type Invariant, invariants } from "./assumptions.ts";
 import { recordHold, release, verify } from "./handles.ts";
-import type { Hold } from "./holds.ts";
+import { type Hold, noncesOf } from "./holds.ts";
 import { checkInspection } from "./inspections.ts";
 import { nonceOf } from "./request.ts";
 
@@ -99,8 +99,9 @@ export async function look(
 
 /** Whether a hold is valid, and nobody ends it. */
 function isHeld({ world, locks }: Actor, hold: Hold): boolean {
-  if (hold.ended !== undefined || hold.releaseInvoked !== undefined || world.freed.has(hold.nonce))
-    return false;
+  if (hold.ended !== undefined || hold.releaseInvoked !== undefined) return false;
+  // One that was resumed without a request still has its giver's nonce.
+  if (noncesOf(hold).some((nonce) => world.freed.has(nonce))) return false;
   return hold.process.alive && hold.remaining() > 0 && !locks.isReleasedBeside(hold);
 }
 
