@@ -1,8 +1,8 @@
 // A lock server in workerd: `npm run bench -- durable`. Beside it, an endpoint with a real redis-server, through HTTP from the
 // same Worker. On Cloudflare the distance between Worker and object comes on top.
-import { build } from "esbuild";
+
 import { Miniflare } from "miniflare";
-import { project } from "../scripts/load.mjs";
+import { bundle } from "../scripts/bundle.mjs";
 import { startEndpointProcess } from "./endpoint-process.mjs";
 
 const cycles = 200;
@@ -55,17 +55,10 @@ export async function print() {
 }
 
 async function startWorker({ url, token }) {
-  const { outputFiles } = await build({
-    absWorkingDir: project,
-    entryPoints: ["bench/durable/worker.js"],
-    bundle: true,
-    write: false,
-    format: "esm",
-    target: "es2022",
-  });
+  const script = await bundle("bench/durable/worker.js");
   return new Miniflare({
     modules: true,
-    script: outputFiles[0].text,
+    script,
     compatibilityDate: "2026-04-01",
     bindings: { ENDPOINT_URL: url, ENDPOINT_TOKEN: token },
     durableObjects: { LOCKS: { className: "Counted", useSQLite: true } },

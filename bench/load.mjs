@@ -2,10 +2,9 @@
 // bare `fetch`.
 import { randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
-import { build } from "esbuild";
 import { Miniflare } from "miniflare";
+import { bundle } from "../scripts/bundle.mjs";
 import { stripeDelivery } from "../scripts/deliveries.mjs";
-import { project } from "../scripts/load.mjs";
 import { startEndpointProcess } from "./endpoint-process.mjs";
 
 const connections = 100;
@@ -46,13 +45,7 @@ export async function print() {
 }
 
 async function startWorker(servers, secret) {
-  const { outputFiles } = await build({
-    absWorkingDir: project,
-    entryPoints: ["bench/load/worker.js"],
-    bundle: true,
-    write: false,
-    format: "esm",
-    target: "es2022",
+  const script = await bundle("bench/load/worker.js", {
     conditions: ["workerd", "worker", "browser"],
   });
   const bindings = { STRIPE_WEBHOOK_SECRET: secret };
@@ -62,7 +55,7 @@ async function startWorker(servers, secret) {
   });
   return new Miniflare({
     modules: true,
-    script: outputFiles[0].text,
+    script,
     compatibilityDate: "2026-04-01",
     host: "127.0.0.1",
     port: 0,

@@ -4,7 +4,7 @@ import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
-import { everyRuntime } from "./browser-script.mjs";
+import { everyRuntime } from "./bundle.mjs";
 import { project } from "./load.mjs";
 
 process.chdir(project);

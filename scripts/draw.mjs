@@ -3,11 +3,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { browserScript } from "./browser-script.mjs";
+import { bundle } from "./bundle.mjs";
 import { load } from "./load.mjs";
 
 /** The script of the pages that pictureHtml() makes. */
-export const pictureScript = () => browserScript("picture/browser.ts");
+export const pictureScript = () => bundle("picture/browser.ts", { minify: true });
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [file, form] = process.argv.slice(2);

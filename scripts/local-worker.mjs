@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { build } from "esbuild";
 import { Miniflare } from "miniflare";
+import { bundle } from "./bundle.mjs";
 import { project } from "./load.mjs";
 import { databaseWorker } from "./local-database.mjs";
 
@@ -54,13 +54,7 @@ export async function startWorker(options) {
   const { bindings, port = 0, withDatabase = true, samples = false, onLog = () => undefined } = options;
   const configuration = await readFile(join(project, "wrangler.toml"), "utf8");
   const [, compatibilityDate] = /^compatibility_date = "(.+)"$/m.exec(configuration) ?? [];
-  const { outputFiles } = await build({
-    absWorkingDir: project,
-    entryPoints: [samples ? "worker/dev.ts" : "worker/index.ts"],
-    bundle: true,
-    write: false,
-    format: "esm",
-    target: "es2022",
+  const script = await bundle(samples ? "worker/dev.ts" : "worker/index.ts", {
     conditions: ["workerd", "worker", "browser"],
     // As the rules in wrangler.toml say.
     loader: { ".css": "text", ".client.js": "text" },
@@ -71,7 +65,7 @@ export async function startWorker(options) {
   const reader = withDatabase ? databaseWorker(shared) : undefined;
   const optionsOf = (given, at) => ({
     workers: [
-      { ...shared, name: "redlock-edge", modules: true, script: outputFiles[0].text, bindings: given },
+      { ...shared, name: "redlock-edge", modules: true, script, bindings: given },
       ...(reader ? [reader.worker] : []),
     ],
     // In files, so that a restart finds what was committed.

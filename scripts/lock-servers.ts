@@ -4,8 +4,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
-import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { ReplyError } from "../local/src/engine/engine.ts";
 import { type Backend, BackendGoneError } from "../local/src/rest/backend.ts";
@@ -13,6 +11,7 @@ import { LocalEndpoint } from "../local/src/rest/endpoint.ts";
 import { StatusReply, type WireReply } from "../local/src/rest/redis/resp.ts";
 import type { Store } from "../local/src/rest/store.ts";
 import { readEvents } from "../test/support/event-reader.ts";
+import { bundle } from "./bundle.mjs";
 
 /** The token of every lock server here. */
 export const token = "token-of-lock-servers-on-this-machine";
@@ -35,17 +34,10 @@ export async function startWorkerd({
   readonly entry?: string;
   readonly persist?: string;
 } = {}): Promise<Workerd> {
-  const { outputFiles } = await build({
-    absWorkingDir: process.cwd(),
-    entryPoints: [entry],
-    bundle: true,
-    write: false,
-    format: "esm",
-    target: "es2022",
-  });
+  const script = await bundle(entry);
   const worker = new Miniflare({
     modules: true,
-    script: outputFiles[0]!.text,
+    script,
     compatibilityDate: "2026-04-01",
     bindings: { TOKEN: token },
     durableObjects: { LOCKS: { className: "EmptiedLockServer", useSQLite: true } },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { browserScript } from "../../scripts/browser-script.mjs";
+import { bundle } from "../../scripts/bundle.mjs";
 import { pictureScript } from "../../scripts/draw.mjs";
 import {
   chromiumPath,
@@ -39,7 +39,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "redlock-edge-picture-"));
   await writeFile(join(folder, "page.html"), pictureHtml(timeline, await pictureScript()));
   await writeFile(join(folder, "picture.svg"), toSvg(timeline));
-  const live = await browserScript("picture/test/live-page.ts");
+  const live = await bundle("picture/test/live-page.ts");
   await writeFile(join(folder, "live.html"), `<!doctype html><div id="live"></div><script>${live}</script>`);
   browser = await openBrowser();
 });

@@ -1,9 +1,8 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { build } from "esbuild";
 import { Miniflare } from "miniflare";
-import { load, project } from "../load.mjs";
+import { bundle } from "../bundle.mjs";
+import { load } from "../load.mjs";
 import { percentile } from "./report.mjs";
 
 const secret = "a secret of this run";
@@ -79,17 +78,10 @@ function deliveryOf(url, entity) {
 }
 
 async function startGainWorker(bindings) {
-  const { outputFiles } = await build({
-    absWorkingDir: project,
-    entryPoints: [join("scripts", "demo", "gain-worker.ts")],
-    bundle: true,
-    write: false,
-    format: "esm",
-    target: "es2022",
-  });
+  const script = await bundle("scripts/demo/gain-worker.ts");
   return new Miniflare({
     modules: true,
-    script: outputFiles[0].text,
+    script,
     compatibilityDate: "2026-04-01",
     bindings,
     host: "127.0.0.1",

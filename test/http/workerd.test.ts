@@ -1,18 +1,11 @@
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
+import { bundle } from "../../scripts/bundle.mjs";
 import { freshKey } from "../support/fresh-key.ts";
 import { delivery, secret } from "./stand.ts";
 
-const { outputFiles } = await build({
-  entryPoints: [fileURLToPath(new URL("worker.ts", import.meta.url))],
-  bundle: true,
-  write: false,
-  format: "esm",
-  target: "es2022",
-});
+const script = await bundle("test/http/worker.ts");
 
 describe("in workerd, without nodejs_compat", () => {
   let local: LocalEndpoints;
@@ -21,7 +14,7 @@ describe("in workerd, without nodejs_compat", () => {
     local = await start({ count: 3, engine: "embedded" });
     worker = new Miniflare({
       modules: true,
-      script: outputFiles[0]!.text,
+      script,
       compatibilityDate: "2026-04-01",
       compatibilityFlags: ["enable_request_signal"],
       bindings: { ...local.env(), SECRET: secret },

@@ -14,17 +14,17 @@ export const everyRuntime = {
 };
 
 /**
- * A script for a page: one file, with all that it imports.
+ * A script for a page or a Worker: one text, with all that it imports.
  *
  * @param {string} entry path relative to the project, for example `picture/browser.ts`
  * @param {import("esbuild").BuildOptions} [more]
+ * @returns {Promise<string>}
  */
-export async function browserScript(entry, more) {
+export async function bundle(entry, more) {
   const { outputFiles } = await build({
     absWorkingDir: project,
     entryPoints: [entry],
     bundle: true,
-    minify: true,
     format: "esm",
     target: "es2022",
     ...more,
