@@ -29,6 +29,7 @@ export async function openSockets(endpoints: readonly LocalEndpoint[], via: Sock
   );
   const opened: (() => void)[] = [];
   const reset = () => {
+    for (const proxy of proxies) proxy.replyDelay = 0;
     for (const close of opened.splice(0)) close();
   };
   return {

@@ -282,11 +282,15 @@ function asNumber(bits: bigint, signed: boolean, width: number): bigint {
 }
 
 /** The value that is stored for a number that may be out of range; undefined if the operation fails. */
-function storable(value: bigint, { signed, width, overflow }: FieldOperation): bigint | undefined {
+function storable(value: bigint, { kind, signed, width, overflow }: FieldOperation): bigint | undefined {
   const least = signed ? -(1n << BigInt(width - 1)) : 0n;
   const most = (1n << BigInt(signed ? width - 1 : width)) - 1n;
   if (value >= least && value <= most) return value;
   if (overflow === "FAIL") return undefined;
-  if (overflow === "SAT") return value < least ? least : most;
+  if (overflow === "SAT") {
+    // Redis subtracts in 64 bits: where that wraps, a number far too small counts as one that is too large.
+    const wraps = kind === "SET" && BigInt.asIntN(64, most - value) < 0n;
+    return value < least && !wraps ? least : most;
+  }
   return asNumber(BigInt.asUintN(width, value), signed, width);
 }
