@@ -16,8 +16,8 @@ const usage = `npm run spec [-- --seed <n>] [--samples <factor>] [--draw <folder
   --draw <folder>      draws scenes and counterexamples as SVG`;
 
 /**
- * Simulations of one world. `fails`: some simulation must break the invariant. `reaches`: each must be true at some time
- * of some simulation, so that the invariants are about something.
+ * Simulations of one world, by default of 30 steps. `fails`: some simulation must break the invariant. `reaches`: each
+ * must be true at some time of some simulation, so that the invariants are about something.
  */
 const simulations = [
   {
@@ -68,7 +68,8 @@ const simulations = [
     step: "work",
     invariants: ["lateWritesRefused"],
     reaches: ["bothWrote"],
-    samples: 1000,
+    samples: 600,
+    steps: 50,
   },
   {
     what: "late writes are refused, without fences",
@@ -76,6 +77,7 @@ const simulations = [
     step: "work",
     invariants: ["lateWritesRefused"],
     samples: 3000,
+    steps: 50,
     fails: true,
   },
   {
@@ -109,7 +111,6 @@ const scenes = {
   },
 };
 
-const steps = 30;
 const model = join(project, "spec", "redlock.qnt");
 const cli = join(project, "node_modules", "@informalsystems", "quint", "dist", "src", "cli.js");
 
@@ -140,7 +141,8 @@ async function runScenes(seed, traces) {
 }
 
 async function simulate(simulation, { seed, factor, traces }) {
-  const { what, world, step = "step", invariants, reaches = ["bothHeld"], fails = false } = simulation;
+  const { what, world, step = "step", steps = 30 } = simulation;
+  const { invariants, reaches = ["bothHeld"], fails = false } = simulation;
   const samples = Math.ceil(simulation.samples * factor);
   const { text, isOk } = await quint("run", [
     ...simulator(seed),
