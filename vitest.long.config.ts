@@ -20,6 +20,6 @@ export default defineConfig({
       "test/robustness/{fuzz,twins}/*.test.ts",
     ],
     testTimeout: 120_000,
-    env: { SETS: "all", SCHEDULES: "300", RUNS: "3" },
+    env: { SETS: "all", SCHEDULES: "200", RUNS: "2" },
   },
 });

@@ -248,7 +248,7 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
     for (const mode of ["coalesce", "cancel"] as const) {
       const name = newResource("job");
       const trail: string[] = [];
-      const own = visitor(store, { ttl: paced(1_000) });
+      const own = visitor(store, { ttl: paced(5_000) });
       const job =
         (id: string, isLong: boolean) =>
         ({ signal }: { signal: AbortSignal }) => {
