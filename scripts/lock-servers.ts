@@ -4,6 +4,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { Miniflare } from "miniflare";
 import { ReplyError } from "../local/src/engine/engine.ts";
 import { type Backend, BackendGoneError } from "../local/src/rest/backend.ts";
@@ -34,7 +35,8 @@ export async function startWorkerd({
   readonly entry?: string;
   readonly persist?: string;
 } = {}): Promise<Workerd> {
-  const script = await bundle(entry);
+  // This module may itself run from a bundle elsewhere, which does not know where the project is.
+  const script = await bundle(entry, { absWorkingDir: process.cwd() });
   const worker = new Miniflare({
     modules: true,
     script,
