@@ -39,7 +39,7 @@ ${exitCodes}`,
     noArgument(positionals);
     const access = await accessOf(values, environment);
     if (values.conformance) return checkConformance(access, environment, values.json === true);
-    const { endpoints, variables, prefix = "redlock", timeout } = access;
+    const { endpoints, prefix = "redlock", timeout } = access;
     const candidates = endpoints.map(candidateOf);
     const settings = { prefix, timeout, id: randomUUID() };
     const examinations = await withProgress(
@@ -47,10 +47,7 @@ ${exitCodes}`,
       () => `checking ${counted(endpoints.length, "endpoint")}`,
       examineAll(candidates, settings),
     );
-    const names = variablesOf(
-      endpoints.map(({ url }) => url),
-      variables,
-    );
+    const names = variablesOf(access);
     const named = examinations.map((examination, index) => ({
       ...examination,
       variable: names[index],
@@ -63,20 +60,18 @@ ${exitCodes}`,
 });
 
 async function checkConformance(
-  { endpoints, variables, prefix = "redlock", timeout }: Access,
+  access: Access,
   environment: CommandEnvironment,
   json: boolean,
 ): Promise<ExitCode> {
+  const { endpoints, prefix = "redlock", timeout } = access;
   const { stop, out } = environment;
   const work = examineConformance(endpoints, { prefix, timeout, id: randomUUID(), stop });
   const what = counted(endpoints.length, "endpoint");
   const progress = () => (stop.aborted ? "deleting what it wrote" : `checking ${what}`);
   // Not the end of the waiting, but that of the work: it deletes what it wrote first.
   const examined = await withProgress({ ...environment, stop: new AbortController().signal }, progress, work);
-  const names = variablesOf(
-    endpoints.map(({ url }) => url),
-    variables,
-  );
+  const names = variablesOf(access);
   const results = examined.map((each, index) => ({ ...judge(each), variable: names[index] }));
   const ok = results.every((each) => each.ok);
   if (json) out(jsonLine({ command: "doctor", conformance: true, ok, endpoints: results }));
@@ -85,14 +80,11 @@ async function checkConformance(
 }
 
 /** The variable that each URL comes from. Two variables may have the same URL. */
-function variablesOf(
-  urls: readonly string[],
-  variables: Readonly<Record<string, string | undefined>>,
-): (string | undefined)[] {
+function variablesOf({ endpoints, variables }: Access): (string | undefined)[] {
   const all = Object.keys(variables).filter((name) => /(?:^|_)URL(?:_\d+)?$/.test(name));
   const names = all.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-  return urls.map((url) => {
-    const found = names.findIndex((name) => variables[name] === url && isUsed(name, urls.length));
+  return endpoints.map(({ url }) => {
+    const found = names.findIndex((name) => variables[name] === url && isUsed(name, endpoints.length));
     return found < 0 ? undefined : names.splice(found, 1)[0];
   });
 }
