@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /**
  * A TCP proxy in front of a server on loopback, for Redis and for HTTP alike. What passes it can be late or lost: the
@@ -8,7 +9,8 @@ import { connect, createServer } from "node:net";
  * @typedef {object} Proxy
  * @property {number} port
  * @property {number} requestDelay ms by which bytes to the server are late
- * @property {number} replyDelay ms by which bytes from the server are late
+ * @property {number | Promise<unknown>} replyDelay ms by which bytes from the server are late, or what they wait for
+ * @property {number} late how many pieces of data wait for their delay, at this moment
  * @property {"requests" | "replies" | undefined} loses what is read and goes nowhere, while connections stay open
  * @property {(down: boolean) => void} down breaks all connections, and each new one, until it is called with false
  * @property {() => void} close
@@ -32,8 +34,8 @@ export async function startProxy(target) {
         upstream.destroy();
       });
     }
-    forward(client, upstream, () => [proxy.loses === "requests", proxy.requestDelay]);
-    forward(upstream, client, () => [proxy.loses === "replies", proxy.replyDelay]);
+    forward(client, upstream, proxy, () => [proxy.loses === "requests", proxy.requestDelay]);
+    forward(upstream, client, proxy, () => [proxy.loses === "replies", proxy.replyDelay]);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -41,6 +43,7 @@ export async function startProxy(target) {
     port: server.address().port,
     requestDelay: 0,
     replyDelay: 0,
+    late: 0,
     loses: undefined,
     down(down) {
       isDown = down;
@@ -54,11 +57,20 @@ export async function startProxy(target) {
   return proxy;
 }
 
-function forward(from, to, fateOf) {
+function forward(from, to, proxy, fateOf) {
+  // What comes later on a connection does not overtake what is late.
+  let late = Promise.resolve();
+  let waiting = 0;
   from.on("data", (bytes) => {
     const [isLost, delay] = fateOf();
     if (isLost) return;
-    if (delay === 0) return to.write(bytes);
-    setTimeout(() => to.writable && to.write(bytes), delay);
+    if (delay === 0 && waiting === 0) return to.write(bytes);
+    waiting += 1;
+    proxy.late += 1;
+    late = Promise.all([late, typeof delay === "number" ? sleep(delay) : delay]).then(() => {
+      waiting -= 1;
+      proxy.late -= 1;
+      if (to.writable) to.write(bytes);
+    });
   });
 }

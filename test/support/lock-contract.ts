@@ -216,17 +216,20 @@ export function lockContract(open: () => Promise<Local>): void {
     test("a rollback does not release what another handle of the owner has refreshed since", async () => {
       const resource = newResource();
       const redlock = local.redlock();
-      // Its connections, which say hello, are open before replies are late.
-      await redlock.tryAcquire(newResource());
-      // Some clients cannot cancel a request, which then ends only with its late reply.
-      const delayNoMore = local.delayReplies(4_000);
+      // All its connections, which say hello, are open before replies are held back: a quorum grants without the others.
+      const before = newResource();
+      await redlock.tryAcquire(before);
+      await until(async () => (await local.holders(before)) === local.set.count);
+      const held = local.holdReplies();
       const [caller, rollbacks] = [new AbortController(), [] as Promise<unknown>[]];
       const waitUntil = (work: Promise<unknown>) => void rollbacks.push(work);
       const first = rejection(redlock.acquire(resource, { token, waitUntil, signal: caller.signal }));
+      await held.everywhere();
       await until(async () => (await local.holders(resource)) === local.set.count);
-      delayNoMore();
       const second = await local.redlock().acquire(resource, { token, wait: 0 });
       caller.abort(new Error("given up"));
+      // Some clients cannot cancel a request, which then ends only with its late reply.
+      held.letGo();
       expect(await first).toBe(caller.signal.reason);
       await Promise.all(rollbacks);
       expect(rollbacks.length).toBeGreaterThan(0);

@@ -16,7 +16,6 @@ export interface Sockets {
   readonly proxies: readonly TcpProxy[];
   /** Endpoints over new clients, which are connecting. */
   connect(dialect: Dialect): Endpoint[];
-  delayReplies(ms: number): () => void;
   /** Closes all clients. */
   reset(): void;
   close(): void;
@@ -29,7 +28,6 @@ export async function openSockets(endpoints: readonly LocalEndpoint[], via: Sock
   );
   const opened: (() => void)[] = [];
   const reset = () => {
-    for (const proxy of proxies) proxy.replyDelay = 0;
     for (const close of opened.splice(0)) close();
   };
   return {
@@ -40,12 +38,6 @@ export async function openSockets(endpoints: readonly LocalEndpoint[], via: Sock
         opened.push(close);
         return endpoint;
       }),
-    delayReplies(ms) {
-      for (const proxy of proxies) proxy.replyDelay = ms;
-      return () => {
-        for (const proxy of proxies) proxy.replyDelay = 0;
-      };
-    },
     reset,
     close() {
       reset();
