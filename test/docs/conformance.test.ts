@@ -7,8 +7,11 @@ import { answersOf, columnIn, columns, redisVersion, tableOf } from "../../scrip
 const page = readFileSync("docs/platforms.md", "utf8");
 
 describe.concurrent("docs/platforms.md has what doctor --conformance finds", () => {
-  for (const { title, isRedis, open } of columns.filter((column) => column.title !== "lock server")) {
-    test.skipIf(isRedis && redisVersion !== "7.0")(`at ${title}`, async () => {
+  const compared = columns.filter(
+    ({ title, isRedis }) => title !== "lock server" && !(isRedis && redisVersion !== "7.0"),
+  );
+  for (const { title, open } of compared) {
+    test(`at ${title}`, async () => {
       const { options, close } = await open();
       try {
         expect(columnIn(page, title)).toEqual(await answersOf(options));
