@@ -69,7 +69,7 @@ export default defineConfig({
     // the locks' contract once more, through the SDK and sockets.
     exclude: [
       ...configDefaults.exclude,
-      "**/*.long.test.ts",
+      "**/*.{long,full}.test.ts",
       "local/test/differential/**",
       "test/robustness/twins/**",
       "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",

@@ -44,14 +44,14 @@ export const stands: readonly (readonly [name: string, stand: Stand])[] = [
   ["plain", plainStand],
 ];
 
-const isLong = process.env.SETS === "all";
+const isLong = process.env.SETS === "rest";
 
-/** One endpoint and three; on real servers, where there are some, only with `SETS=all`: requests do not see the engine. */
+/** One endpoint and three; on real servers, where there are some, only in `.ci/run --full`: requests do not see the engine. */
 export const stores: readonly Store[] = [1, 3].map((count) =>
   storeOf({ engine: isLong ? bestEngine : "embedded", count, dialect: "upstash" }),
 );
 
-/** Each stand and each store occurs; with `SETS=all` (`npm run test:long`) every stand on every store. */
+/** Each stand and each store occurs; in `.ci/run --full` every stand on every store. */
 export const everywhere: readonly (readonly [title: string, stand: Stand, store: Store])[] = stands.flatMap(
   ([name, stand], index) =>
     stores

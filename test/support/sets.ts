@@ -1,4 +1,5 @@
 import process from "node:process";
+import { describe } from "vitest";
 import type { Dialect } from "../../src/endpoints/endpoint.ts";
 
 /** What a contract test runs on. */
@@ -8,10 +9,19 @@ export interface Setting {
   readonly dialect: Dialect;
 }
 
-/** The first list; with `SETS=all` (`npm run test:long`) the second, with `SETS=few` (`npm run mutation`) nothing. */
-export function atLength<Value>(short: readonly Value[], long: readonly Value[]): readonly Value[] {
+/**
+ * Of what a test runs on, the part that this run is for: `short` in `npm test`, all others with `SETS=rest`
+ * (`npm run test:long`), both with `SETS=all`, nothing with `SETS=few` (`npm run mutation`).
+ */
+export function atLength<Value>(short: readonly Value[], rest: readonly Value[]): readonly Value[] {
   if (process.env.SETS === "few") return [];
-  return process.env.SETS === "all" ? long : short;
+  if (process.env.SETS === "rest") return rest;
+  return process.env.SETS === "all" ? [...short, ...rest] : short;
+}
+
+/** Describes what needs no set, in a file with tests that do: not repeated with `SETS=rest`. */
+export function describeOnce(title: string, suite: () => void | Promise<void>): void {
+  if (process.env.SETS !== "rest") describe(title, suite);
 }
 
 /** Whether programs have so many endpoints. */
@@ -20,43 +30,57 @@ export function isUsual(count: number): boolean {
 }
 
 /**
- * The settings of a contract test with so many endpoints. With `SETS=all` all combinations, but counts other than 1 and 3
- * have one dialect each on the embedded engine. Otherwise each engine and count occurs, but not each combination of
- * them: counts that real servers have run on the embedded engine only if they are the smallest one. The dialects take
- * turns; where there are two settings, these are `upstash` and `redis`, which share nothing. With `SETS=few` only one
- * endpoint, three, or the last count, embedded.
+ * The settings of a contract test with so many endpoints, as {@link atLength} divides them. In the short part each
+ * engine and count occurs, but not each combination of them: counts that real servers have run on the embedded engine
+ * only if they are the smallest one. The dialects take turns; where there are two settings, these are `upstash` and
+ * `redis`, which share nothing. The rest has all other combinations, but of counts other than 1 and 3 no second dialect.
+ * With `SETS=few` only one endpoint, three, or the last count, embedded.
  *
  * @param real counts for real servers; without a redis-server on this machine `eachEngine` skips them
- * @param durable counts for lock servers, with `SETS=all` only. All of them share a workerd
+ * @param durable counts for lock servers, in the rest only. All of them share a workerd
+ * @param onlyRest whether the short part leaves a count out
  */
 export function setsOf(
   counts: readonly number[],
   real: readonly number[],
   durable: readonly number[] = [Math.min(...counts)],
-): Setting[] {
-  const dialects = ["upstash", "redis", "redis-8.4"] as const;
+  onlyRest: (count: number) => boolean = () => false,
+): readonly Setting[] {
   if (process.env.SETS === "few") {
     const few = counts.filter(isUsual);
     return (few.length > 0 ? few : counts.slice(-1)).map((count) => {
       return { engine: "embedded", count, dialect: count === 1 ? "upstash" : "redis" };
     });
   }
-  if (process.env.SETS === "all") {
-    return [
-      ...dialects.flatMap((dialect) => [
-        ...counts
-          .filter((count) => isUsual(count) || dialects[count % 3] === dialect)
-          .map((count) => ({ engine: "embedded", count, dialect }) as const),
-        ...real.map((count) => ({ engine: "redis", count, dialect }) as const),
-      ]),
-      ...durable.map((count) => ({ engine: "durable", count, dialect: "redis-8.4" }) as const),
-    ];
-  }
+  const isShort = (count: number) => !onlyRest(count);
+  const short = shortSets(counts.filter(isShort), real.filter(isShort));
+  const isNew = ({ engine, count, dialect }: Setting) =>
+    !short.some(
+      (one) => one.engine === engine && one.count === count && (one.dialect === dialect || !isUsual(count)),
+    );
+  return atLength(short, allSets(counts, real, durable).filter(isNew));
+}
+
+const dialects = ["upstash", "redis", "redis-8.4"] as const;
+
+function shortSets(counts: readonly number[], real: readonly number[]): Setting[] {
   const embedded = counts.filter((count, index) => index === 0 || !real.includes(count));
+  const inTurn = (engine: Setting["engine"], first: number) => (count: number, index: number) => ({
+    engine,
+    count,
+    dialect: dialects[(index + first) % 3]!,
+  });
+  return [...embedded.map(inTurn("embedded", 0)), ...real.map(inTurn("redis", 1))];
+}
+
+function allSets(counts: readonly number[], real: readonly number[], durable: readonly number[]): Setting[] {
   return [
-    ...embedded.map(
-      (count, index) => ({ engine: "embedded", count, dialect: dialects[index % 3]! }) as const,
-    ),
-    ...real.map((count, index) => ({ engine: "redis", count, dialect: dialects[(index + 1) % 3]! }) as const),
+    ...dialects.flatMap((dialect) => [
+      ...counts
+        .filter((count) => isUsual(count) || dialects[count % 3] === dialect)
+        .map((count) => ({ engine: "embedded", count, dialect }) as const),
+      ...real.map((count) => ({ engine: "redis", count, dialect }) as const),
+    ]),
+    ...durable.map((count) => ({ engine: "durable", count, dialect: "redis-8.4" }) as const),
   ];
 }

@@ -1,4 +1,3 @@
-import process from "node:process";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import type { Dialect, Endpoint } from "../../src/endpoints/endpoint.ts";
 import { httpEndpoint } from "../../src/endpoints/http.ts";
@@ -31,15 +30,13 @@ export interface Store extends Setting {
 }
 
 /**
- * Sets of `counts` endpoints, on every engine of this machine. With `SETS=all`, as in `npm run test:long`, they are all
- * combinations of engine, count and dialect. Otherwise only one endpoint and three, and not each combination;
- * docs/internals/testing.md tells why.
+ * Sets of `counts` endpoints, on every engine of this machine: in `npm test` only one endpoint and three, and not each
+ * combination of engine, count and dialect, in `npm run test:long` the others; docs/internals/testing.md tells why.
  *
  * @param real counts for real servers, if more would show nothing new. Default: `counts`
  */
 export function storesOf(counts: readonly number[], real: readonly number[] = counts): Store[] {
-  const isTaken = (count: number) => process.env.SETS !== undefined || isUsual(count);
-  return setsOf(counts.filter(isTaken), real.filter(isTaken)).map(storeOf);
+  return setsOf(counts, real, undefined, (count) => !isUsual(count)).map(storeOf);
 }
 
 export function storeOf({ engine, count, dialect }: Setting): Store {

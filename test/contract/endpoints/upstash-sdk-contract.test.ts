@@ -2,16 +2,10 @@ import { eachEngine } from "../../support/each-engine.ts";
 import { describeSet, type EndpointSet, inTurns, openLocal } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
 import { lockLifetimeContract } from "../../support/lock-lifetime-contract.ts";
-import { atLength } from "../../support/sets.ts";
 
 const sets: EndpointSet[] = [
-  ...atLength<EndpointSet>(
-    [],
-    [
-      { engine: "embedded", count: 1, dialect: "redis", via: "sdk" },
-      { engine: "embedded", count: 3, dialect: "redis", via: "sdk" },
-    ],
-  ),
+  { engine: "embedded", count: 1, dialect: "redis", via: "sdk" },
+  { engine: "embedded", count: 3, dialect: "redis", via: "sdk" },
   { engine: "embedded", count: 3, dialect: "upstash", via: "sdk" },
   { engine: "redis", count: 3, dialect: "redis", via: "sdk" },
 ];

@@ -38,13 +38,7 @@ export function stores(
   counts: readonly number[],
   real: readonly number[],
 ): (Pick<Store, "title" | "open" | "count"> & { readonly engine?: Store["engine"] })[] {
-  const sdk = atLength<[number, Dialect]>(
-    [[3, "upstash"]],
-    [
-      [1, "redis"],
-      [3, "upstash"],
-    ],
-  );
+  const sdk = atLength<[number, Dialect]>([[3, "upstash"]], [[1, "redis"]]);
   return [
     ...storesOf(counts, real),
     ...sdk.map(([count, dialect]) => ({

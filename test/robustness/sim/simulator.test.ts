@@ -3,7 +3,7 @@ import { missing, mustOccur } from "./occurrences.ts";
 import { describeViolations, missingIn, reportsOf, shares } from "./reports.ts";
 import { simulate } from "./simulate.ts";
 
-// A fixed set of seeds of `npm run sim`. simulator.long.test.ts simulates more.
+// A fixed set of seeds of `npm run sim`. simulator.long.test.ts and simulator.full.test.ts simulate more.
 
 const last = 80;
 

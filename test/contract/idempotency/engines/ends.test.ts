@@ -1,36 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { start } from "../../../../local/src/index.ts";
-import { httpEndpoint } from "../../../../src/endpoints/http.ts";
-import { QuorumError } from "../../../../src/errors.ts";
-import {
-  DeadKeyError,
-  forgetKey,
-  Idempotency,
-  InProgressError,
-  inspectKey,
-  ResultUnavailableError,
-} from "../../../../src/idempotency/index.ts";
-import { parseRecord } from "../../../../src/idempotency/record.ts";
-import { Redlock } from "../../../../src/redlock.ts";
+import { DeadKeyError, forgetKey, InProgressError, inspectKey } from "../../../../src/idempotency/index.ts";
 import { eachEngine } from "../../../support/each-engine.ts";
 import { freshKey } from "../../../support/fresh-key.ts";
 import { gate } from "../../../support/link.ts";
 import { outcomeOf } from "../../../support/outcomes.ts";
 import { paced } from "../../../support/pace.ts";
-import { bestEngine } from "../../../support/redis-servers.ts";
 import {
   allArrived,
   type Client,
   clientOf,
   type OpenStore,
-  recordName,
   recordsOf,
   storesOf,
   ttlsOf,
 } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 
-// What ends by itself: leases, results, processes and servers, with real waiting.
+// What ends by itself: leases, results and processes, with real waiting.
 
 const backoff = { min: 5, max: 60 };
 const never = () => expect.unreachable("nothing may run");
@@ -117,70 +103,3 @@ eachEngine(storesOf([1, 3], [3]), describe.concurrent)("on $title", ({ open }) =
     expect(await idempotency.run(key, () => ++runs)).toEqual({ status: "executed", value: 2 });
   });
 });
-
-describe.concurrent("a server that is killed while the handler runs", () => {
-  const engine = bestEngine;
-
-  async function servers(count: number) {
-    const local = await start({ count, engine });
-    const endpoints = local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name }));
-    const options = { lease: 60_000, timeout: 5_000, backoff };
-    return { local, client: () => new Idempotency(new Redlock({ endpoints }), options) };
-  }
-
-  test.each(["kept", "lost"] as const)(
-    "is one of three: the result stands, its memory %s",
-    async (memory) => {
-      const { local, client } = await servers(3);
-      await using _ = local;
-      const key = freshKey();
-      const killed = local.endpoints[1]!;
-      const outcome = await client().run(key, async () => {
-        await killed.stop();
-        return "done";
-      });
-      expect(outcome).toEqual({ status: "executed", value: "done" });
-      const replayed = { status: "replayed", value: "done" };
-      const never = () => expect.unreachable("it has been run");
-      expect(await client().run(key, never)).toEqual(replayed);
-      await killed.start({ memory });
-      expect(await client().run(key, never)).toEqual(replayed);
-      // Where it knows nothing of the run, the call that replays the result also writes it there.
-      const name = await recordName(key);
-      const states = async () =>
-        parseRecord(await killed.execute(["GET", name]))?.state ?? (await client().run(key, never)).status;
-      if (memory === "lost") await until(async () => (await states()) === "complete");
-    },
-  );
-
-  test("is the only one: the value is returned, and stored when it comes back", async () => {
-    const { local, client } = await servers(1);
-    await using _ = local;
-    const key = freshKey();
-    const only = local.endpoints[0]!;
-    const outcome = await client().run(key, { timeout: paced(500) }, async () => {
-      await only.stop();
-      return "done";
-    });
-    expect(outcome).toEqual({ status: "executed", value: "done", unstored: "no-quorum" });
-    const down = await outcomeOf(client().run(key, () => expect.unreachable("the answers do not decide")));
-    expect(down.error).toBeInstanceOf(QuorumError);
-    await only.start();
-    const name = await recordName(key);
-    await until(async () => parseRecord(await only.execute(["GET", name]))?.state === "complete");
-    expect((await client().run(key, () => "again")).value).toBe("done");
-  });
-});
-
-test.each(["upstash", "redis"] as const)(
-  "what a server takes no request for is run once, %s",
-  async (dialect) => {
-    // The server's own limit of 10 MB, which says so as Upstash does.
-    await using local = await start({ count: 1, engine: "embedded" });
-    const { url, token } = local.endpoints[0]!;
-    const idempotency = new Idempotency(new Redlock({ endpoints: [httpEndpoint({ url, token, dialect })] }));
-    const key = freshKey();
-    expect((await idempotency.run(key, () => "x".repeat(11_000_000))).unstored).toBe("too-large");
-    expect((await outcomeOf(idempotency.run(key, never))).error).toBeInstanceOf(ResultUnavailableError);
-  },
-);

@@ -5,6 +5,7 @@ import { textOf } from "../../../../src/redis/script.ts";
 import { systemRuntime } from "../../../../src/runtime.ts";
 import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
 import { intervalStrategy } from "../../../../src/sync/internal/interval.ts";
+import { describeOnce } from "../../../support/sets.ts";
 import type { OpenStore } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 import { virtualWorld } from "../../../support/virtual-client.ts";
@@ -111,7 +112,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("an interval 
   });
 });
 
-describe("an interval in virtual time", () => {
+describeOnce("an interval in virtual time", () => {
   /** An interval of its own on one endpoint, whose clock shows 999 ms after a full second. */
   async function newInterval() {
     const { runtime, endpoints } = virtualWorld({ count: 1 });
@@ -156,7 +157,7 @@ describe("an interval in virtual time", () => {
   });
 });
 
-describe("replies that the script cannot have given", () => {
+describeOnce("replies that the script cannot have given", () => {
   const callWith = (reply: unknown): EndpointRequest => ({
     endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },
     deadline: new Deadline(),

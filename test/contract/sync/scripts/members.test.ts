@@ -8,6 +8,7 @@ import {
   extendMember,
   releaseMember,
 } from "../../../../src/sync/internal/members.ts";
+import { describeOnce } from "../../../support/sets.ts";
 import type { OpenStore } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
@@ -239,7 +240,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
   });
 });
 
-describe("a member in virtual time", () => {
+describeOnce("a member in virtual time", () => {
   const cellOf = (value: string) => ({
     keys: ["members"],
     value,
@@ -318,7 +319,7 @@ describe("a member in virtual time", () => {
   });
 });
 
-describe("replies that the script cannot have given", () => {
+describeOnce("replies that the script cannot have given", () => {
   const value = `${n1}a`;
   const callWith = (reply: unknown): EndpointRequest => ({
     endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },

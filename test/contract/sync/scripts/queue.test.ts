@@ -10,6 +10,7 @@ import { queuePacer } from "../../../../src/sync/internal/queue-pacer.ts";
 import { QueueRequests } from "../../../../src/sync/internal/queue-requests.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { rejection } from "../../../support/outcomes.ts";
+import { describeOnce } from "../../../support/sets.ts";
 import type { OpenStore } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
@@ -101,7 +102,7 @@ describe.each(stores([1], [1]))("queueScript on $title", ({ open }) => {
   });
 });
 
-describe("a queue in virtual time", () => {
+describeOnce("a queue in virtual time", () => {
   const start = 1_700_000_000_999;
 
   /** A queue whose clients hear of their turns, and one whose clients poll. Every request costs what is billed. */
@@ -224,7 +225,7 @@ describe("a queue in virtual time", () => {
   });
 });
 
-describe("queuePacer", () => {
+describeOnce("queuePacer", () => {
   /** How many requests a waiter sends with so many ahead that each hold it for `each` ms, and how late the last one is. */
   function simulate(
     ahead: number,
@@ -277,7 +278,7 @@ describe("queuePacer", () => {
   });
 });
 
-describe("replies that the script cannot have given", async () => {
+describeOnce("replies that the script cannot have given", async () => {
   const store = await stores([1], [])[0]!.open();
   const garbage: [string, unknown | ((value: string) => unknown)][] = [
     ["OK", "OK"],

@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { mustOccur } from "./occurrences.ts";
+import { describeViolations, occurredIn, reportsOf } from "./reports.ts";
+
+// So many that the rarest event, `inspected: undecided`, occurs.
+const [first, last] = [401, 1_400];
+
+test(`seeds ${first} to ${last}: every invariant holds and is checked, and every event occurs`, {
+  timeout: 1_800_000,
+}, async () => {
+  const count = last - first + 1;
+  const all = await reportsOf(Array.from({ length: count }, (_, index) => first + index));
+  expect(all.flatMap(describeViolations)).toEqual([]);
+  expect(all).toHaveLength(count);
+  const occurred = occurredIn(all);
+  expect(mustOccur.filter((event) => !occurred.has(event))).toEqual([]);
+});
