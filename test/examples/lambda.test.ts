@@ -1,55 +1,27 @@
 import { randomUUID } from "node:crypto";
-import type {
-  APIGatewayProxyEventV2WithJWTAuthorizer,
-  APIGatewayProxyStructuredResultV2,
-  Context,
-  SQSBatchResponse,
-  SQSEvent,
-} from "aws-lambda";
+import type { APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { describe, expect, it } from "vitest";
-import { rejection } from "../support/outcomes.ts";
-import { until } from "../support/until.ts";
-import { bundleForNode, importInNode } from "./bundle.ts";
+import { bundleForNode } from "./bundle.ts";
+import {
+  batch,
+  contextOf,
+  failures,
+  loadPayments,
+  loadQueue,
+  message,
+  orders,
+  payment,
+  queue,
+} from "./lambda-events.ts";
 import { startNode } from "./node-process.ts";
 import { staged } from "./stage.ts";
 
+// lambda-deadline.full.test.ts has what happens shortly before Lambda's timeout.
+
 const at = staged();
 
-/** Lambda's context of an invocation with `ms` remaining. */
-function contextOf(ms = 30_000): Context {
-  const end = Date.now() + ms;
-  return { getRemainingTimeInMillis: () => end - Date.now() } as Context;
-}
-
 describe("examples/lambda/payments", () => {
-  type Handler = (
-    event: APIGatewayProxyEventV2WithJWTAuthorizer,
-    context: Context,
-  ) => Promise<APIGatewayProxyStructuredResultV2>;
-  const load = async () =>
-    (
-      await importInNode<{ handler: Handler }>("lambda/payments.ts", {
-        ...at.stage.local.env(),
-        LEDGER_URL: at.service.url,
-      })
-    ).handler;
-
-  function payment(key: string | undefined, body = '{"amount":10}', user = "user-1") {
-    return {
-      version: "2.0",
-      rawPath: "/payments",
-      rawQueryString: "",
-      headers: { "content-type": "application/json", ...(key && { "idempotency-key": key }) },
-      requestContext: {
-        domainName: "api.example",
-        http: { method: "POST", path: "/payments" },
-        authorizer: { jwt: { claims: { sub: user } } },
-      },
-      body: Buffer.from(body).toString("base64"),
-      isBase64Encoded: true,
-    } as unknown as APIGatewayProxyEventV2WithJWTAuthorizer;
-  }
-
+  const load = () => loadPayments(at);
   const textOf = ({ body = "" }: APIGatewayProxyStructuredResultV2) => Buffer.from(body, "base64").toString();
 
   it("pays once for repeated requests, and once more for another user", async () => {
@@ -85,48 +57,10 @@ describe("examples/lambda/payments", () => {
     expect((await first).statusCode).toBe(201);
     expect(at.service.calls).toHaveLength(1);
   });
-
-  it("ends before Lambda's timeout, aborts the request to the ledger and frees the key", async () => {
-    const handler = await load();
-    const key = randomUUID();
-    const context = contextOf(6_500);
-    at.service.rule = () => undefined;
-    const failed = handler(payment(key), context);
-    const call = await at.service.next();
-    expect(await rejection(failed)).toMatchObject({ code: "LEASE_LOST" });
-    expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
-    await until(() => call.aborted, "the request to the ledger to be aborted");
-    expect(await at.stage.recordTtls(key, "user-1")).toEqual([-2, -2, -2]);
-    at.service.rule = () => 201;
-    expect((await handler(payment(key), contextOf())).statusCode).toBe(201);
-  });
 });
 
 describe("examples/lambda/queue", () => {
-  const queue = "arn:aws:sqs:eu-central-1:123456789012:orders";
-  type Handler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
-  const load = async () =>
-    (
-      await importInNode<{ handler: Handler }>("lambda/queue.ts", {
-        ...at.stage.local.env(),
-        WAREHOUSE_URL: at.service.url,
-      })
-    ).handler;
-
-  /** A batch of messages; `message-1` is the first. */
-  function batch(...bodies: string[]): SQSEvent {
-    const records = bodies.map((body, index) => ({
-      messageId: `message-${index + 1}`,
-      body,
-      eventSource: "aws:sqs",
-      eventSourceARN: queue,
-    }));
-    return { Records: records } as unknown as SQSEvent;
-  }
-  const message = (order: string) => JSON.stringify({ order });
-  const failures = ({ batchItemFailures }: SQSBatchResponse) =>
-    batchItemFailures.map(({ itemIdentifier }) => itemIdentifier);
-  const orders = (...names: string[]) => names.map((name) => `${name}-${randomUUID()}`);
+  const load = () => loadQueue(at);
 
   it("returns only the message that failed, and ships only that one again", async () => {
     const handler = await load();
@@ -171,17 +105,6 @@ describe("examples/lambda/queue", () => {
     expect(failures(await handler(twice, contextOf())).length).toBeLessThanOrEqual(1);
     expect(failures(await handler(twice, contextOf()))).toEqual([]);
     expect(at.service.calls).toHaveLength(1);
-  });
-
-  it("returns a slow message before Lambda's timeout, frees its key, and keeps the others", async () => {
-    const handler = await load();
-    const [slow, quick] = orders("slow", "quick") as [string, string];
-    const context = contextOf(6_500);
-    at.service.rule = ({ path }) => (path.endsWith(slow) ? undefined : 204);
-    expect(failures(await handler(batch(message(slow), message(quick)), context))).toEqual(["message-1"]);
-    expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
-    expect(await at.stage.recordTtls(slow, queue, "run")).toEqual([-2, -2, -2]);
-    expect(Math.min(...(await at.stage.recordTtls(quick, queue, "run")))).toBeGreaterThan(60_000);
   });
 
   it("does not ship a crashed invocation's order during the lease, and ships it afterwards", async () => {

@@ -10,9 +10,9 @@ import {
   LockLostError,
   resume,
 } from "../../src/index.ts";
-import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
 import { isSettled, rejection } from "./outcomes.ts";
+import { ownTime } from "./own-time.ts";
 import { until } from "./until.ts";
 
 /** The contract of locks on any set of endpoints: acquire, release, several resources, tokens, resume, operators. */
@@ -74,32 +74,27 @@ export function lockContract(open: () => Promise<Local>): void {
     });
 
     test("a waiter sees when the holder changes, and tells nobody what it has seen", async () => {
-      const runtime: Runtime = { ...systemRuntime, random: () => 0.5 };
+      const time = ownTime();
+      const resource = newResource();
       const everywhere = [...local.endpoints.keys()];
       const holders = ["d", "e"].map((digit) => "t".padEnd(33, digit));
-      // The pause after the first change is this share of the time since the first sight, unless the machine was too busy.
-      const share = 0.7;
-      await until(async () => {
-        const resource = newResource();
-        const { redlock, events } = local.observed({ backoff: { min: 30 }, runtime });
-        // Pauses depend on how long rounds take, and the first connects.
-        await redlock.acquire(newResource());
-        const waiting = () => events.filter((event) => event.type === "contended");
-        await local.put(resource, everywhere, holders[0]);
-        const call = rejection(redlock.acquire(resource, { wait: 600 }));
-        await until(() => waiting().length === 2, "two rounds");
-        await local.put(resource, everywhere, holders[1]);
-        const error = await call;
-        expect(error).toBeInstanceOf(LockHeldError);
-        const shown = nodeInspect([events, error], { depth: 20, showHidden: true });
-        for (const holder of holders) expect(shown).not.toContain(holder);
-        // Plain commands show the holder from the second round, scripts from the first.
-        return waiting().some(({ retryIn = 0, elapsed }) =>
-          waiting().some(
-            (sight, round) => round < 2 && Math.abs(retryIn / (elapsed - sight.elapsed) - share) < 0.03,
-          ),
-        );
-      }, "a pause after a change");
+      const { redlock, events } = local.observed({ backoff: { min: 10 }, runtime: time });
+      const rounds = () => events.flatMap((event) => (event.type === "contended" ? [event] : []));
+      await local.put(resource, everywhere, holders[0]);
+      const call = rejection(redlock.acquire(resource, { wait: 60 }));
+      for (let round = 0, pause: number | undefined = 0; pause !== undefined; round += 1) {
+        pause = (await until(() => rounds()[round], "the next round")).retryIn;
+        if (round === 1) await local.put(resource, everywhere, holders[1]);
+        if (pause !== undefined) await time.advance(pause);
+      }
+      // 0.7 times as long as it has seen a holder. Plain commands show one from the second round on, at 10 ms, scripts from
+      // the first.
+      const { elapsed, retryIn } = rounds()[2]!;
+      expect([0.7 * elapsed, 0.7 * (elapsed - 10)]).toContainEqual(expect.closeTo(retryIn!));
+      const error = await call;
+      expect(error).toBeInstanceOf(LockHeldError);
+      const shown = nodeInspect([events, error], { depth: 20, showHidden: true });
+      for (const holder of holders) expect(shown).not.toContain(holder);
     });
 
     test("acquire waits until the holder's ttl ends", async () => {

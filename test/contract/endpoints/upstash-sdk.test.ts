@@ -7,11 +7,12 @@ import {
   Redlock,
   upstashEndpoint,
 } from "../../../src/index.ts";
+import type { Runtime } from "../../../src/runtime.ts";
 import { eachEngine } from "../../support/each-engine.ts";
 import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { paced } from "../../support/pace.ts";
+import { ownTime } from "../../support/own-time.ts";
 import { startRawServer } from "../../support/raw-server.ts";
 import { bestEngine } from "../../support/redis-servers.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
@@ -44,10 +45,11 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
   });
 
   /** A lock client over an SDK client with these options, through the gateway. */
-  function clientOf(options: SdkOptions = {}): Redlock {
+  function clientOf(options: SdkOptions = {}, runtime?: Runtime): Redlock {
     const { token } = local.endpoints[0]!;
     const redis = sdkClient({ url: gateway.url, token }, options);
-    return new Redlock({ endpoints: [upstashEndpoint(redis)], wait: 0, timeout: 5_000, ttl: 30_000 });
+    const endpoints = [upstashEndpoint(redis)];
+    return new Redlock({ endpoints, wait: 0, timeout: 5_000, ttl: 30_000, ...(runtime && { runtime }) });
   }
   const retrying: SdkOptions = { retry: { retries: 3, backoff: () => 3 } };
 
@@ -124,13 +126,16 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
 
     test("a request that is executed after the timeout is rolled back", async () => {
       const resource = newResource();
-      const late = latch();
+      const [arrived, late, time] = [latch(), latch(), ownTime()];
       gateway.before = () => {
         gateway.before = () => undefined;
+        arrived.open();
         return late.opened;
       };
-      const redlock = clientOf();
-      const error = await rejection(redlock.acquire(resource, { ...options, timeout: paced(150) }));
+      const call = rejection(clientOf({}, time).acquire(resource, options));
+      await arrived.opened;
+      await time.advance(5_000);
+      const error = await call;
       expect(error).toBeInstanceOf(QuorumError);
       expect((error as QuorumError).votes[0]!.cause!.kind).toBe("timeout");
       late.open();
@@ -223,6 +228,7 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
           upstashEndpoint(sdkClient(c!), { name: "c" }),
         ],
         fencing: true,
+        timeout: 5_000,
       });
       const resource = newResource();
       b!.faults.add({ fault: "down" });
@@ -230,7 +236,7 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
       expect(await lock.verify()).toBe(true);
       b!.faults.clear();
       a!.faults.add({ fault: "down" });
-      expect(await redlock.tryAcquire(resource, { ttl: paced(500) }).catch(() => null)).toBeNull();
+      expect(await redlock.tryAcquire(resource).catch(() => null)).toBeNull();
       a!.faults.clear();
       expect(await lock.release()).toBe(true);
       expect(await three.holders(resource)).toBe(0);

@@ -19,7 +19,7 @@ local redis = {
 const keys = ["record", "lock", "counter"];
 
 function operate(prelude: string, native: 0 | 1) {
-  const { engine } = memoryEndpoint({ name: "e", dialect: "redis" });
+  const engine = new Engine({ dialect: "redis", now: () => 1_700_000_000_000 });
   const run = (operation: string, next = "", token = "t1", pending = `P ${token}`) =>
     engine.execute([
       "EVAL",

@@ -4,19 +4,20 @@ import { eachEngine } from "../../../support/each-engine.ts";
 import { freshKey } from "../../../support/fresh-key.ts";
 import { gate } from "../../../support/link.ts";
 import { outcomeOf } from "../../../support/outcomes.ts";
-import { paced } from "../../../support/pace.ts";
+import { ownTime } from "../../../support/own-time.ts";
 import {
   allArrived,
   type Client,
   clientOf,
   type OpenStore,
+  recordName,
   recordsOf,
   storesOf,
   ttlsOf,
 } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 
-// What ends by itself: leases, results and processes, with real waiting.
+// What ends by itself: leases, results and processes.
 
 const backoff = { min: 5, max: 60 };
 const never = () => expect.unreachable("nothing may run");
@@ -48,30 +49,42 @@ eachEngine(storesOf([1, 3], [3]), describe.concurrent)("on $title", ({ open }) =
   }
 
   /** A run whose process dies. */
-  async function die(key: string, lease: number, maxAttempts = 100): Promise<void> {
-    const dying = clientOf(store, { lease, backoff, wait: 15_000 });
+  async function die(key: string, maxAttempts = 100): Promise<void> {
+    const dying = clientOf(store, { lease: 60_000, backoff, wait: 15_000 });
     await begin(dying, key, { maxAttempts });
     for (const link of dying.links) link.fate = () => "lost";
   }
 
+  /** Sets when a record ends, on all endpoints. */
+  async function endIn(key: string, ms: number): Promise<void> {
+    const name = await recordName(key);
+    await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["PEXPIRE", name, ms])));
+  }
+
   test("the lease of a dead process keeps others away until it ends, and no longer", async () => {
     const key = freshKey();
-    await die(key, paced(1_000));
+    await die(key);
     const successor = clientOf(store, { backoff });
     const { error } = await outcomeOf(successor.idempotency.run(key, never));
     expect(error).toBeInstanceOf(InProgressError);
+    for (const ttl of await ttlsOf(store, key)) expect(ttl > 0 && ttl <= 60_000).toBe(true);
+    await endIn(key, 50);
     const outcome = await successor.idempotency.run(key, { wait: 15_000 }, () => "taken over");
     expect(outcome).toEqual({ status: "executed", value: "taken over" });
   });
 
   test("the lease of a run is renewed for as long as its handler runs", async () => {
     const key = freshKey();
-    const lease = paced(1_000);
-    const client = clientOf(store, { lease, backoff, wait: 15_000 });
+    const time = ownTime();
+    const client = clientOf(store, { lease: 60_000, backoff, wait: 15_000 }, { runtime: time });
     const { outcome, end, signal } = await begin(client, key);
     const record = await recordsOf(store, key);
-    await until(() => client.links[0]!.sent.length > 3, "renewals");
-    for (const ttl of await ttlsOf(store, key)) expect(ttl > 0 && ttl <= lease).toBe(true);
+    for (let renewal = 0; renewal < 2; renewal += 1) {
+      await endIn(key, 20_000);
+      await time.advance(30_000);
+      const isRenewed = async () => (await ttlsOf(store, key)).every((ttl) => ttl > 20_000 && ttl <= 60_000);
+      await until(isRenewed, "a renewal");
+    }
     expect([await recordsOf(store, key), signal.aborted]).toEqual([record, false]);
     end.open("late");
     expect(await outcome).toEqual({ value: { status: "executed", value: "late" } });
@@ -80,7 +93,10 @@ eachEngine(storesOf([1, 3], [3]), describe.concurrent)("on $title", ({ open }) =
   test("a key is dead after as many runs without an end as are allowed, until it is forgotten", async () => {
     const key = freshKey();
     const { idempotency } = clientOf(store, { backoff, wait: 15_000 });
-    for (let time = 0; time < 2; time += 1) await die(key, 300, 2);
+    for (let time = 0; time < 2; time += 1) {
+      await die(key, 2);
+      await endIn(key, 1);
+    }
     for (let time = 0; time < 2; time += 1) {
       const { error } = await outcomeOf(idempotency.run(key, { maxAttempts: 2 }, never));
       expect(error).toBeInstanceOf(DeadKeyError);
@@ -95,10 +111,13 @@ eachEngine(storesOf([1, 3], [3]), describe.concurrent)("on $title", ({ open }) =
 
   test("a result is forgotten when its retention ends: the key runs again", async () => {
     const key = freshKey();
-    const { idempotency } = clientOf(store, { lease: 400, retention: 700, maxAttempts: 1, wait: 10_000 });
+    const { idempotency } = clientOf(store, { lease: 60_000, retention: 600_000 });
     let runs = 0;
     expect(await idempotency.run(key, () => ++runs)).toEqual({ status: "executed", value: 1 });
-    for (const ttl of await ttlsOf(store, key)) expect(ttl <= 700 && ttl !== -1).toBe(true);
+    // Not the lease, also at the endpoint that is the last to store it.
+    const isStored = async () => (await ttlsOf(store, key)).every((ttl) => ttl > 60_000 && ttl <= 600_000);
+    await until(isStored, "the retention");
+    await endIn(key, 1);
     await until(() => gone(key));
     expect(await idempotency.run(key, () => ++runs)).toEqual({ status: "executed", value: 2 });
   });

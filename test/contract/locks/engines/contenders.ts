@@ -1,4 +1,5 @@
 import { type Endpoint, type Lock, type LockOptions, pubSub, Redlock } from "../../../../src/index.ts";
+import { type Runtime, systemRuntime } from "../../../../src/runtime.ts";
 import { ampleTimeout } from "../../../support/local-endpoints.ts";
 
 /** What came of contenders for one lock. */
@@ -14,17 +15,20 @@ export interface Contention {
 export class Contenders {
   readonly resource: string;
   readonly #options: LockOptions;
+  readonly #runtime: Runtime;
   readonly #result = { served: 0, most: 0, rounds: 0 };
   #inside = 0;
 
-  constructor(resource: string, options: LockOptions = {}) {
+  constructor(resource: string, options: LockOptions = {}, runtime: Runtime = systemRuntime) {
     this.resource = resource;
+    this.#runtime = runtime;
     this.#options = { wait: 60_000, ttl: 60_000, timeout: ampleTimeout, wakeUp: pubSub, ...options };
   }
 
   client(endpoints: readonly Endpoint[]): Redlock {
     return new Redlock({
       ...this.#options,
+      runtime: this.#runtime,
       endpoints,
       onEvent: (event) => {
         if (event.type === "acquired") this.#result.rounds += event.rounds;

@@ -15,7 +15,7 @@ import {
 import { eachInTurns } from "../../../support/in-turns.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../../support/outcomes.ts";
-import { paced } from "../../../support/pace.ts";
+import { ownTime } from "../../../support/own-time.ts";
 import { allArrived, type OpenStore } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 import { costOf, onEach, standing, stores, type Visitor, visitor } from "../stand.ts";
@@ -144,11 +144,12 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
     const name = newResource("nightly");
     const fences: number[] = [];
     const run = ({ fence }: OnceContext) => void fences.push(fence);
-    // The ttl of the claim is at most half of it, and a request may take no longer than that.
-    const every = paced(2_000);
+    // The ttl of the claim is at most half of it, and rounds that take longer than that are repeated.
+    const options = { every: 2_000, wait: 60_000 };
+    const { every } = options;
     const begun = Date.now();
-    await once(first.redlock, name, { every }, run);
-    await until(async () => (await once(second.redlock, name, { every, wait: 0 }, run)).ran);
+    expect((await once(first.redlock, name, options, run)).ran).toBe(true);
+    await until(async () => (await once(second.redlock, name, options, run)).ran, "the next run", 60_000);
     expect(Date.now() - begun).toBeGreaterThanOrEqual(every - 2);
     expect(fences).toHaveLength(2);
     expect(fences[1]).toBeGreaterThan(fences[0]!);
@@ -248,7 +249,9 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
     for (const mode of ["coalesce", "cancel"] as const) {
       const name = newResource("job");
       const trail: string[] = [];
-      const own = visitor(store, { ttl: paced(5_000) });
+      const time = ownTime();
+      const running = visitor(store, { ttl: 60_000, runtime: time });
+      const waiting = visitor(store, { ttl: 60_000 });
       const job =
         (id: string, isLong: boolean) =>
         ({ signal }: { signal: AbortSignal }) => {
@@ -258,12 +261,13 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
             signal.throwIfAborted();
           });
         };
-      const call = (id: string, isLong = false) =>
-        singleton(own.redlock, name, { mode, wait: 60_000 }, job(id, isLong));
-      const first = call("a", true);
+      const first = singleton(running.redlock, name, { mode, wait: 60_000 }, job("a", true));
       await until(() => trail.length === 1, "the first job");
-      const last = call("b");
+      const last = singleton(waiting.redlock, name, { mode, wait: 60_000 }, job("b", false));
+      await until(() => waiting.events.some(({ type }) => type === "contended"), "the second call");
       if (mode === "coalesce") trail.push("free");
+      // Half of the ttl: its lock would be extended now.
+      else await time.advance(30_000);
       expect([(await first).ran, (await last).ran]).toEqual([mode === "coalesce", true]);
       expect(trail.filter((each) => each !== "free")).toEqual(["a begins", "a ends", "b begins", "b ends"]);
     }

@@ -5,7 +5,7 @@ import { holdThroughRestarts } from "./long-hold.ts";
 import { runChaos } from "./main.ts";
 import { evaluateRun } from "./report.ts";
 
-// A short run on every change; `npm run chaos -- --minutes 5` is the long one.
+// A short run, in real time; `npm run chaos -- --minutes 5` is the long one.
 const seed = Number(process.env.SEED ?? 20_260_101);
 
 describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
