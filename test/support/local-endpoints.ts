@@ -74,7 +74,7 @@ export interface Local {
  * The `timeout` of clients, in ms: long, because a machine that is busy with other tests must not look like a silent
  * endpoint. Tests of timeouts set their own.
  */
-export const ampleTimeout = 5_000;
+export const ampleTimeout = 20_000;
 
 let names = 0;
 

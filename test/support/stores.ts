@@ -92,7 +92,7 @@ export function clientOf(
 ): Client {
   const links = store.endpoints.map(link);
   const redlock = new Redlock({ ...redlockOptions, endpoints: links });
-  return { redlock, idempotency: new Idempotency(redlock, { timeout: 10_000, ...options }), links };
+  return { redlock, idempotency: new Idempotency(redlock, { timeout: 20_000, ...options }), links };
 }
 
 /** The record of an idempotency key by endpoint; null where there is none. */

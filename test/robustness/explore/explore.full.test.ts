@@ -3,6 +3,15 @@ import { finds } from "./find.ts";
 import { obey, violationsIn } from "./obey.ts";
 import { scenarios } from "./scenarios.ts";
 
+test("no schedule within the small bounds violates an invariant", { timeout: 600_000 }, async () => {
+  const reports = await obey(scenarios.map(({ name, bounds }) => ({ scenario: name, bound: bounds.test })));
+  expect(violationsIn(reports)).toEqual([]);
+  expect(reports.filter(({ isWhole }) => !isWhole)).toEqual([]);
+  // A search that explores next to nothing must not pass.
+  const schedules = reports.reduce((sum, report) => sum + report.schedules, 0);
+  expect(schedules).toBeGreaterThan(4_000);
+});
+
 /** Of each world, fewest deviations first. `npm run explore` goes on to the end of the bound. */
 const most = 250;
 

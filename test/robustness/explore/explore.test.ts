@@ -5,19 +5,23 @@ import { mutants } from "./mutants.ts";
 import { obey, violationsIn } from "./obey.ts";
 import { scenarios } from "./scenarios.ts";
 
-// Every schedule of the small worlds with a few deviations, and some defects that these must show. `npm run explore`
-// goes further, and `npm run explore -- --mutants` tries all defects.
+// Schedules of the small worlds with few deviations, and some defects that these must show. explore.full.test.ts and
+// `npm run explore` go further, and `npm run explore -- --mutants` tries all defects.
 
 /** ms. Each takes a few seconds on an idle machine. */
 const timeout = 300_000;
 
-test("no schedule within the small bounds violates an invariant", { timeout }, async () => {
-  const reports = await obey(scenarios.map(({ name, bounds }) => ({ scenario: name, bound: bounds.test })));
+/** Of each world, fewest deviations first. */
+const most = 60;
+
+test("no schedule with few deviations violates an invariant", { timeout }, async () => {
+  const orders = scenarios.map(({ name, bounds }) => ({ scenario: name, bound: bounds.test, most }));
+  const reports = await obey(orders);
   expect(violationsIn(reports)).toEqual([]);
-  expect(reports.filter(({ isWhole }) => !isWhole)).toEqual([]);
   // A search that explores next to nothing must not pass.
   const schedules = reports.reduce((sum, report) => sum + report.schedules, 0);
-  expect(schedules).toBeGreaterThan(4_000);
+  console.info(`${schedules} schedules`);
+  expect(schedules).toBeGreaterThan(2_500);
 });
 
 test("the same schedule gives the same steps", { timeout }, async () => {

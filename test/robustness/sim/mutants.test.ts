@@ -5,7 +5,7 @@ import { worldMutants } from "../explore/mutants.ts";
 import { mutants } from "./mutants.ts";
 import { caught, seedThatNotices } from "./noticed.ts";
 
-// The list of mutants, and a few of them in the simulator. mutants.long.test.ts simulates all of them.
+// The list of mutants, and a few of them in the simulator. mutants.full.test.ts simulates all of them.
 
 test("every mutant has a recorded seed", () => {
   expect(Object.keys(caught)).toEqual(mutants.map(({ name }) => name));
