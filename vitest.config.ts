@@ -6,7 +6,6 @@ import { MissingPrograms } from "./test/support/missing-programs.ts";
 
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
 const longest = [
-  "robustness/explore/explore",
   "docs/snippets",
   "contract/locks/engines/lifetime",
   "contract/sync/engines/holds",

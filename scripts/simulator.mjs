@@ -15,18 +15,17 @@ const directory = join(project, "node_modules", ".cache", "simulator");
 /**
  * Bundles the simulator with the library. A mutant's patches are applied to the bundle, never to the sources.
  *
- * @param {{ mutant?: import("../test/robustness/sim/mutants.ts").Mutant, entry?: string }} [options] `entry`: what to
- *   bundle instead of the simulator: a process that answers each message
+ * @param {{ mutant?: import("../test/robustness/sim/mutants.ts").Mutant }} [options]
  * @returns {Promise<{ file: string, remove: () => Promise<void> }>}
  * @throws when one of the mutant's patches no longer applies
  */
-export async function bundleSimulator({ mutant, entry = "test/robustness/sim/main.ts" } = {}) {
-  const name = `${entry} ${mutant?.name ?? "sound"}`.replace(/\W+/g, "-");
+export async function bundleSimulator({ mutant } = {}) {
+  const name = (mutant?.name ?? "sound").replace(/\W+/g, "-");
   const file = join(directory, `${name}-${process.pid}.mjs`);
   await mkdir(directory, { recursive: true });
   await build({
     absWorkingDir: project,
-    entryPoints: [entry],
+    entryPoints: ["test/robustness/sim/main.ts"],
     outfile: file,
     bundle: true,
     format: "esm",
@@ -99,7 +98,6 @@ function cpuOf(pid) {
 /**
  * A process that simulates one seed after another. It is replaced by a new one when a simulation hangs or crashes.
  *
- * @template [Answer=import("../test/robustness/sim/main.ts").Report]
  * @param {string} file the bundle
  * @param {number} [timeLimit] ms of CPU after which a simulation counts as hanging, default 60 000; of real time where
  *   the system does not tell the CPU time of another process
@@ -107,7 +105,7 @@ function cpuOf(pid) {
 export function startSimulator(file, timeLimit = 60_000) {
   let child;
 
-  /** @returns {Promise<Answer>} */
+  /** @returns {Promise<import("../test/robustness/sim/main.ts").Report>} */
   function simulate(order) {
     child ??= fork(file, { execArgv, stdio: ["ignore", "inherit", "inherit", "ipc"] });
     const worker = child;

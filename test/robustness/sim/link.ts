@@ -16,7 +16,7 @@ import type { World } from "./world.ts";
 export type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
 
 /** The longest word of a command that servers accept: longer than every script, shorter than some runs' results. */
-export const longestWord = 20_000;
+const longestWord = 20_000;
 
 const tooLarge = "HTTP 400, ERR max request size exceeded";
 
