@@ -2,8 +2,8 @@
 // as a user installs them. Installs the runtimes of test/runtime/matrix/runtimes.json on demand: they have 700 MB, which
 // `npm ci` need not bring. Prints the README's table of runtimes; fails if anything fails or the README has another table.
 
-import { execFileSync, spawn } from "node:child_process";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
@@ -15,19 +15,6 @@ import { Miniflare } from "miniflare";
 import { load, project } from "./load.mjs";
 
 const matrix = join(project, "test/runtime/matrix");
-
-function npmInstall(cwd, ...args) {
-  execFileSync("npm", ["install", "--no-audit", "--no-fund", ...args], { cwd, stdio: "ignore" });
-}
-
-/** The command of a pinned runtime. Each has a folder of its own, because the versions of Node have the same name. */
-async function commandOf(name, version) {
-  const folder = join(project, "node_modules/.cache/runtimes", `${name}-${version}`);
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "package.json"), JSON.stringify({ dependencies: { [name]: version } }));
-  npmInstall(folder);
-  return join(folder, "node_modules/.bin", name);
-}
 
 /** A program of the matrix, with the sources' imports replaced by the package's. `bundle`: the package is included. */
 async function programOf(entry, { folder, stage, bundle, format = "esm" }) {
@@ -138,7 +125,7 @@ async function commandReports(folder, stage) {
   for (const [name, versions] of Object.entries(pinned)) {
     const title = `${name[0].toUpperCase()}${name.slice(1)}`;
     for (const version of versions) {
-      await add(`${title} ${version}`, [await commandOf(name, version), ...run[name]]);
+      await add(`${title} ${version}`, [pinnedRuntime(name, version), ...run[name]]);
     }
   }
   return found;
@@ -162,6 +149,7 @@ function rowOf([name, { passed, failed, awaitUsing, dev = "–" }]) {
 
 const { openStage } = await load("test/runtime/stage.ts");
 const { installPacked } = await load("test/support/packed.ts");
+const { pinnedRuntime } = await load("test/support/pinned.ts");
 const { stage, close } = await openStage();
 const { folder, remove } = await installPacked();
 try {

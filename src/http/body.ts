@@ -45,14 +45,25 @@ export async function bodyOf(request: Request, cap: number): Promise<Uint8Array 
   return undefined;
 }
 
+/** A request, and what Workers know of where it comes from. */
+type IncomingRequest = Request & { readonly cf?: unknown };
+
 /**
  * The request for the handler, with a body that can be read again. With `signal` in place of the request's own: a client
  * that hangs up must not stop half way a handler that will not run a second time.
+ *
+ * By its properties: the constructor takes no request that is a proxy, as Next.js hands over, or of another realm.
  */
-export function withUnreadBody(request: Request, body: Uint8Array, signal?: AbortSignal): Request {
-  return new Request(request, {
+export function withUnreadBody(request: IncomingRequest, body: Uint8Array, signal?: AbortSignal): Request {
+  const { url, method, headers, redirect, cf } = request;
+  const init: RequestInit & { readonly cf?: unknown } = {
+    method,
+    headers,
+    redirect,
+    signal: signal ?? request.signal,
+    ...(cf !== undefined && { cf }),
     // An empty body, too, where there was one: without it the request would count as already read.
     ...((request.body || body.length > 0) && { body: unshared(body) }),
-    ...(signal && { signal }),
-  });
+  };
+  return new Request(url, init);
 }

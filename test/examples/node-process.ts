@@ -14,9 +14,13 @@ export interface NodeProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** Starts Node with these arguments; it is killed when the test ends. */
-export function startNode(args: readonly string[], env: Readonly<Record<string, string>>): NodeProcess {
-  const child = spawn(process.execPath, args, { env: { ...process.env, ...env } });
+/** Starts Node with these arguments; it is killed when the test ends. `node`: another one than this. */
+export function startNode(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  { node = process.execPath, cwd = process.cwd() }: { readonly node?: string; readonly cwd?: string } = {},
+): NodeProcess {
+  const child = spawn(node, args, { cwd, env: { ...process.env, ...env } });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => {

@@ -19,7 +19,13 @@ let runs = 0;
 
 async function echo(request: Request): Promise<Response> {
   runs += 1;
-  const headers = { "content-type": "application/octet-stream", "x-runs": `${runs}`, "set-cookie": "a=1" };
+  const { cf, redirect } = request as Request & { readonly cf?: { readonly colo?: string } };
+  const headers = {
+    "content-type": "application/octet-stream",
+    "x-runs": `${runs}`,
+    "x-request": `${cf?.colo} ${redirect}`,
+    "set-cookie": "a=1",
+  };
   return new Response(await request.arrayBuffer(), { status: 201, headers });
 }
 

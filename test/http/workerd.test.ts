@@ -55,6 +55,11 @@ describe("in workerd, without nodejs_compat", () => {
     }
   });
 
+  test.each(["/hono", "/plain"])("%s: the handler's request has what the platform's has", async (path) => {
+    const init = { headers: { "idempotency-key": freshKey() }, body: "x", cf: { colo: "VIE" } };
+    expect((await post(path, init as Init)).headers.get("x-request")).toBe("VIE manual");
+  });
+
   test("a webhook, and a forged one", async () => {
     const id = freshKey();
     const send = async (signedWith: string) => {

@@ -1,4 +1,5 @@
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
+import { withIdempotency } from "../../src/http/index.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { inspect, isRedlockError, type LockOptions, pubSub, QuorumError, Redlock } from "../../src/index.ts";
 import {
@@ -91,6 +92,16 @@ function limitConnections(): () => void {
   return () => {
     globalThis.fetch = send;
   };
+}
+
+/** The request as Next.js hands it over: a proxy, behind which no constructor finds what a Request has inside. */
+function proxied(request: Request): Request {
+  return new Proxy(request, {
+    get(target, name) {
+      const value = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }
 
 /** A client that lives as long as the process. */
@@ -348,6 +359,25 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
       idempotency.run(key, { scope: ["shop", "orders"], fingerprint: "another" }, () => null),
     );
     same(mismatch.code, "FINGERPRINT_MISMATCH", "mismatch");
+  },
+
+  "a request that is a proxy is handled once": async ({ healthy, context }) => {
+    const headers = { "idempotency-key": fresh(), "content-type": "text/plain" };
+    let runs = 0;
+    const pay = async (request: Request, run: { readonly signal: AbortSignal } | undefined) => {
+      runs += 1;
+      check(run && !run.signal.aborted && !request.signal.aborted, "a signal that has not aborted");
+      same([request.method, request.headers.get("content-type")], ["POST", "text/plain"], "request");
+      return new Response(`${new URL(request.url).pathname} ${await request.text()}`);
+    };
+    for (const replayed of [null, "true"]) {
+      const request = new Request("https://shop.example/payments", { method: "POST", headers, body: "ü" });
+      const options = { redlock: client(healthy), waitUntil: context };
+      const response = await withIdempotency(proxied(request), pay, options);
+      same(response.headers.get("idempotent-replayed"), replayed, "replayed");
+      same(await response.text(), "/payments ü", "answer");
+    }
+    same(runs, 1, "runs");
   },
 
   "a webhook is verified": async () => {

@@ -1,0 +1,4 @@
+export default {
+  // Not the folder of the next package-lock.json further out.
+  turbopack: { root: import.meta.dirname },
+};
