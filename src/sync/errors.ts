@@ -43,7 +43,8 @@ export class ArrivalsMissingError extends RedlockError {
 
 /**
  * `refreshOnce` has got a new value, and it is stored nowhere: `write` failed until the ttl was over, or the store refused
- * it and has nothing fresh. Only this error has it.
+ * it and has nothing fresh. Or `write` has returned neither true nor false, so that this is not known. Only this error has
+ * the value, unless it could be kept with `seal`.
  */
 export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
   /** The key of the call. */
@@ -51,8 +52,9 @@ export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
   /** What `refresh` has returned. No log shows it: it is not enumerable. */
   declare readonly value: Value;
 
-  constructor(key: string, value: Value, options?: ErrorOptions) {
-    super("REFRESHED_NOT_WRITTEN", `${JSON.stringify(key)} was refreshed, and is not stored`, options);
+  constructor(key: string, value: Value, options: ErrorOptions & { readonly what?: string } = {}) {
+    const { what = "is not stored", ...rest } = options;
+    super("REFRESHED_NOT_WRITTEN", `${JSON.stringify(key)} was refreshed, and ${what}`, rest);
     this.name = "RefreshedNotWrittenError";
     this.key = key;
     Object.defineProperty(this, "value", { value });

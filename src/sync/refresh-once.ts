@@ -1,4 +1,4 @@
-import { checkInteger, checkText, checkType } from "../check.ts";
+import { checkInteger, checkText, checkType, wrongType } from "../check.ts";
 import { LockLostError, type RedlockError } from "../errors.ts";
 import { Lock } from "../lock/lock.ts";
 import { checkAcquire, type LockClient, type Settings, settingsOf } from "../lock/options.ts";
@@ -30,7 +30,7 @@ export interface RefreshOptions<Value> extends Omit<WaitOptions, "autoExtend"> {
   readonly refresh: (current: Value, context: RefreshContext) => Promise<Value> | Value;
   /**
    * Stores a new value with its fence: true. Where the store has a newer fence, or no such row: false, and nothing changes.
-   * May be called again with the same value and fence when it throws or is slow.
+   * Every other result is an error. May be called again with the same value and fence when it throws or is slow.
    */
   readonly write: (fresh: Value, context: RefreshContext) => Promise<boolean> | boolean;
   /** Encrypts a value that `write` could not store, so that it can be kept in Redis. Only together with `open`. */
@@ -64,11 +64,12 @@ const names: Readonly<Record<keyof RefreshOptions<unknown>, 1>> = {
  * A process that dies between the answer to `refresh` and `write` takes that answer with it.
  *
  * @param key a name for what is refreshed, such as the account: 1 … 1 024 characters. The lock is the plain lock of this name
- * @throws RefreshedNotWrittenError when a new value is stored nowhere; the error has it
+ * @throws RefreshedNotWrittenError when a new value is stored nowhere, or `write` has returned neither true nor false; the
+ * error has it
  * @throws LockHeldError when another call has not written after `wait`
  * @throws QuorumError when too few endpoints answered; nothing was refreshed
  * @throws LockLostError when the lock was lost before `refresh` was called
- * @throws TypeError | RangeError when an argument is wrong; nothing was sent
+ * @throws TypeError | RangeError when an argument is wrong, and nothing was sent; or when a function returns what it must not
  * @throws what `read`, `isFresh`, `refresh` and `open` throw, for a value that was kept also what `write` throws, or an Error
  * where that took more than half of the ttl; or the reason of the signal, which counts until `refresh` is called
  * @example
@@ -111,6 +112,9 @@ interface Found<Value> {
   readonly value: Value;
   readonly isFresh: boolean;
 }
+
+/** `write` has returned neither true nor false, and would do so again. */
+class WriteResultError extends TypeError {}
 
 /** One call of {@link refreshOnce}. */
 class Refresh<Value> {
@@ -183,7 +187,7 @@ class Refresh<Value> {
     } finally {
       limit.end();
     }
-    return this.#save(fresh, fence);
+    return this.#save(checkValue("refresh", fresh, "the new value"), fence);
   }
 
   /** The newest value: that of the store, or one that is kept and has to be written first. */
@@ -193,7 +197,7 @@ class Refresh<Value> {
     const kept = !stored.isFresh && open && (await readKept(this.#settings, this.#key));
     if (!kept) return stored;
     const { fence, sealed } = kept;
-    const found = this.#found(await open(sealed));
+    const found = this.#found(checkValue("open", await open(sealed), "the value that was sealed"));
     let isWritten: boolean;
     try {
       // With the fence of its own refresh: so the store knows whether it has a newer one.
@@ -226,6 +230,10 @@ class Refresh<Value> {
         return isWritten ? fresh : this.#newerThan(fresh);
       }
       isKept ||= await this.#keep(fresh, fence);
+      if (cause instanceof WriteResultError) {
+        const what = `it is not known whether it is stored: ${cause.message}`;
+        throw new RefreshedNotWrittenError(this.#key, fresh, { cause, what });
+      }
       const pause = nextPause();
       if (elapsed() + pause < ttl) await sleep(runtime, pause);
       else if (isKept) return fresh;
@@ -255,9 +263,13 @@ class Refresh<Value> {
       const isLate = new Promise<never>((_, reject) => {
         limit.signal.addEventListener("abort", () => reject(late));
       });
-      return (
-        (await Promise.race([this.#options.write(value, { fence, signal: limit.signal }), isLate])) !== false
-      );
+      const result: unknown = await Promise.race([
+        this.#options.write(value, { fence, signal: limit.signal }),
+        isLate,
+      ]);
+      if (typeof result === "boolean") return result;
+      const expected = "true where it has stored the value, or false where not, for example rowCount === 1";
+      throw new WriteResultError(wrongType("the result of write", result, expected).message);
     } finally {
       limit.end();
     }
@@ -267,7 +279,8 @@ class Refresh<Value> {
     const { seal, retention = 7 * 86_400_000 } = this.#options;
     if (!seal) return false;
     try {
-      return await keep(this.#settings, this.#key, { fence, sealed: await seal(value) }, retention);
+      const sealed = checkType("the result of seal", await seal(value), "string");
+      return await keep(this.#settings, this.#key, { fence, sealed }, retention);
     } catch {
       // The error of `write` says more, and has the value.
       return false;
@@ -279,6 +292,12 @@ class Refresh<Value> {
     const { retention = 7 * 86_400_000 } = this.#options;
     await keep(this.#settings, this.#key, { fence, sealed: undefined }, retention);
   }
+}
+
+/** A value that a function has returned; one that it forgot to return must not be written. */
+function checkValue<Value>(name: string, value: Value, expected: string): Value {
+  if (value !== undefined && value !== null) return value;
+  throw wrongType(`the result of ${name}`, value, expected);
 }
 
 /** A signal that aborts after `ms`. */

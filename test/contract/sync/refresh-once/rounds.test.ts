@@ -270,6 +270,15 @@ describe("a refresh under way", () => {
     expect([lost.value?.name, store.row.name, store.writes.length]).toEqual(["t1", "t1", 1]);
   });
 
+  test.each([undefined, null])("that returns %s is an error, and nothing is written", async (result) => {
+    const { client, call, runtime, store, values } = newWorld();
+    const wrong = call(client(), { refresh: () => result as never });
+    await runtime.advance(1_000);
+    expect(wrong.error).toEqual(expect.any(TypeError));
+    expect((wrong.error as Error).message).toMatch(/^the result of refresh .* new value/);
+    expect([store.writes, values("n")]).toEqual([[], nowhere]);
+  });
+
   test("is told when the lock was held for maxHold", async () => {
     const { client, call, runtime, values } = newWorld();
     let reason: unknown;
@@ -338,6 +347,49 @@ describe("an answer that cannot be written", () => {
     expect([third.value?.name, store.row.name, server.used]).toEqual(["t1", "t1", ["t0"]]);
     expect([...fences]).toEqual([store.fence]);
     expect(kept()).toEqual(["x", "x", "x"]);
+  });
+
+  test.each<[string, unknown]>([
+    ["0", 0],
+    ["1", 1],
+    ["undefined", undefined],
+    ["the answer of a database", { rowCount: 0 }],
+  ])(
+    "is in the error, and kept, where write returns %s: nobody knows what it means",
+    async (_what, result) => {
+      const { client, call, runtime, store, server, sealed, kept } = newWorld();
+      let writes = 0;
+      const write = () => {
+        writes += 1;
+        return result as boolean;
+      };
+      const bare = call(client(), { write });
+      await runtime.advance(1_000);
+      const error = bare.error as RefreshedNotWrittenError<Tokens>;
+      expect(error).toBeInstanceOf(RefreshedNotWrittenError);
+      expect([error.value.name, error.message]).toEqual([
+        "t1",
+        expect.stringMatching(/"n" .* write .*must be true .*, or false .*rowCount === 1/),
+      ]);
+      expect([writes, store.row.name, kept()]).toEqual([1, "t0", nowhere]);
+
+      store.row = { name: "t1", until: start };
+      const withSeal = call(client(), { ...sealed, write });
+      await runtime.advance(1_000);
+      expect(withSeal.error).toBeInstanceOf(RefreshedNotWrittenError);
+      // By a write that was mended.
+      const mended = call(client(), sealed);
+      await runtime.advance(1_000);
+      expect([mended.value?.name, store.row.name, server.used]).toEqual(["t2", "t2", ["t0", "t1"]]);
+    },
+  );
+
+  test("is in the error where seal returns no text", async () => {
+    const { client, call, runtime, store, sealed, kept } = newWorld();
+    store.fail = down;
+    const failed = call(client({ ttl: 1_000 }), { ...sealed, seal: () => undefined as never });
+    await runtime.advance(1_500);
+    expect([failed.error, kept()]).toEqual([expect.any(RefreshedNotWrittenError), nowhere]);
   });
 
   test("is kept for a week, unless told otherwise", async () => {
@@ -506,6 +558,12 @@ describe("what is kept", () => {
   test("stops the call where it cannot be opened or read", async () => {
     const world = newWorld();
     keepIn(world, 7, { name: "t0", until: start });
+    const missing = world.call(world.client(), { ...world.sealed, open: () => undefined as never });
+    await world.runtime.advance(100);
+    expect([missing.error, world.store.writes]).toEqual([
+      new TypeError("the result of open is missing: it must be the value that was sealed"),
+      [],
+    ]);
     const closed = world.call(world.client(), { ...world.sealed, open: down as never });
     await world.runtime.advance(100);
     expect(closed.error).toEqual(new Error("the store is down"));
