@@ -58,8 +58,9 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
    */
   readonly failOpen?: boolean | undefined;
   /**
-   * Whether a response is stored and replayed; if not, the key is free. Not called when the handler throws: then the key
-   * is free, too. Default: all but 5xx, 401, 403, 408, 409, 423, 425, 429 and 499; for webhooks only 2xx.
+   * Whether a response is stored and replayed: true or false; if not, the key is free. Not called when the handler throws,
+   * or for 206, which is never stored: then the key is free, too. Default: all but 5xx, 401, 403, 407, 408, 409, 423, 425,
+   * 426, 429 and 499; for webhooks only 2xx.
    */
   readonly store?: ((response: Response) => boolean) | undefined;
   /**
@@ -143,10 +144,10 @@ export interface ResolvedRules extends StoragePolicy {
 }
 
 /**
- * Statuses that a retry may change: 401 and 403 depend on credentials, which a retry may have renewed and which are not
- * in the fingerprint; 423 is the answer of a lock around the handler.
+ * Statuses that a retry may change: 401, 403 and 407 depend on credentials, which a retry may have renewed and which are not
+ * in the fingerprint, and 426 on the connection; 423 is the answer of a lock around the handler.
  */
-const transientStatuses = [401, 403, 408, 409, 423, 425, 429, 499];
+const transientStatuses = [401, 403, 407, 408, 409, 423, 425, 426, 429, 499];
 
 // As a record, so that the compiler notices when one is missing.
 const names: Readonly<Record<keyof HttpOptions, 1>> = {
@@ -206,6 +207,7 @@ function resolvePolicy(given: HttpRules, webhook: boolean): StoragePolicy {
   const { omitHeaders = [], maxResult = 1_000_000, streams = "status" } = given;
   const most = Math.max(0, Math.floor(maxResult / 2) - 16_384);
   const body = given.maxResponseBody ?? Math.min(262_144, most);
+  const store = checkType("store", given.store ?? (webhook ? isSuccess : isFinal), "function");
   if (!/^(status|nothing)$/.test(streams)) {
     throw new RangeError(`streams must be "status" or "nothing", got ${JSON.stringify(streams)}`);
   }
@@ -213,7 +215,8 @@ function resolvePolicy(given: HttpRules, webhook: boolean): StoragePolicy {
     omitHeaders: checkArray("omitHeaders", omitHeaders).map((name) => checkHeader("omitHeaders", name)),
     maxResponseBody: checkInteger("maxResponseBody", body, 0, most),
     streams,
-    store: checkType("store", given.store ?? (webhook ? isSuccess : isFinal), "function"),
+    // A promise would always count as true.
+    store: (response) => checkType("the result of store", store(response), "boolean"),
   };
 }
 

@@ -77,8 +77,9 @@ export async function captureResponse(
   policy: StoragePolicy,
 ): Promise<{ readonly response: Response; readonly stored?: StoredResponse }> {
   const { status, body: unread } = response;
-  // 101 is an upgraded connection, 0 a network error: neither can be constructed again.
-  if (status < 200 || status > 599 || !policy.store(response)) return { response };
+  // 101 is an upgraded connection, 0 a network error: neither can be constructed again. 206 is a part that the request's
+  // Range has named, which is not in the fingerprint.
+  if (status < 200 || status > 599 || status === 206 || !policy.store(response)) return { response };
   const read = await readBody(response, policy.maxResponseBody);
   const sent = !unread || read === unread ? response : new Response(read as BodyInit, response);
   const body = ArrayBuffer.isView(read) ? read : undefined;
@@ -114,12 +115,15 @@ function storedHeaders(
   const stored: Record<string, string> = {};
   // What the connection header names belongs to the connection, too.
   const ofConnection = (headers.get("connection") ?? "").toLowerCase().split(/[\s,]+/);
-  const omitted = new Set([...policy.omitHeaders, ...ofConnection, ...(body ? [] : ["content-type"])]);
+  const omitted = new Set([...policy.omitHeaders, ...ofConnection, ...(body ? [] : headersOfBody)]);
   for (const [name, value] of headers) {
     if (!unstorableHeaders.test(name) && !omitted.has(name)) stored[name] = value;
   }
   return stored;
 }
+
+/** Headers that say something of the body, and nothing without it. */
+const headersOfBody = ["content-type", "content-digest", "content-md5", "digest"];
 
 /**
  * Headers of one connection (RFC 9110, 7.6.1), of one message or request (its time, length, trace, rate limit), secrets

@@ -157,7 +157,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(runs).toBe(4);
   });
 
-  test.each([500, 503, 401, 403, 408, 409, 423, 425, 429])(
+  test.each([206, 500, 503, 401, 403, 407, 408, 409, 423, 425, 426, 429])(
     "%i is passed through and the key is free",
     async (status) => {
       const key = freshKey();

@@ -200,7 +200,10 @@ describe.each(stands)("responses: %s", (_name, stand) => {
   ])("a response that is %s passes whole; of it status and headers are stored", async (what, headers) => {
     const [count, size] = what === "larger than the cap" ? [50, 1_000] : [3, 10];
     const handler: Handler = () =>
-      new Response(pieces(count, size).stream, { status: 201, headers: { etag: '"1"', ...headers } });
+      new Response(pieces(count, size).stream, {
+        status: 201,
+        headers: { etag: '"1"', "content-digest": "sha-256=:eA==:", ...headers },
+      });
     const { first, again, runs } = await twice(handler, { maxResponseBody: 20_000 });
     expect(first.bytes).toHaveLength(count * size);
     expect([...new Set(first.bytes)]).toEqual(Array.from({ length: count }, (_, index) => index + 1));
@@ -212,6 +215,17 @@ describe.each(stands)("responses: %s", (_name, stand) => {
       "idempotent-replayed": "true",
     });
     expect(runs).toBe(1);
+  });
+
+  test("of a part of a representation nothing is stored, whatever the store option says", async () => {
+    const headers = { "content-range": "bytes 0-4/10" };
+    const handler: Handler = () => new Response("12345", { status: 206, headers });
+    const { first, again, runs } = await twice(handler, { store: () => true });
+    for (const answer of [first, again]) expect(answer).toMatchObject({ status: 206, headers });
+    expect([runs, again.headers]).toEqual([
+      2,
+      expect.not.objectContaining({ "idempotent-replayed": "true" }),
+    ]);
   });
 
   test("an endless stream is sent at once, and read no faster than the client reads it", async () => {

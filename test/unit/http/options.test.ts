@@ -97,7 +97,7 @@ describe("which responses are stored", () => {
 
   test("all that a retry would get again", () => {
     expect(stored(statuses)).toEqual([
-      200, 201, 204, 299, 301, 304, 400, 402, 404, 407, 410, 422, 424, 426, 428, 430, 498,
+      200, 201, 204, 299, 301, 304, 400, 402, 404, 410, 422, 424, 428, 430, 498,
     ]);
   });
 
@@ -107,6 +107,15 @@ describe("which responses are stored", () => {
 
   test("those that the option names", () => {
     expect(stored([200, 500], true, { store: ({ status }) => status === 500 })).toEqual([500]);
+  });
+
+  test.each<[string, unknown]>([
+    ["a promise", (async () => false)()],
+    ["nothing", undefined],
+    ["a number", 0],
+  ])("an option that returns %s is wrong", (_what, result) => {
+    const { store } = resolve({ store: () => result as boolean });
+    expect(() => store(new Response())).toThrow(/^the result of store .*a boolean/);
   });
 });
 
