@@ -103,7 +103,12 @@ class Completion {
     // An error of the user's backoff ends the retries, not the call: its effect has happened.
     const retries = this.#retry(first, lease).catch(() => first);
     if (runInBackground(settings, retries)) return first;
-    return Promise.race([retries, sleep(settings.runtime, settleTimeout(settings)).then(() => first)]);
+    const ended = new AbortController();
+    const limit = sleep(settings.runtime, settleTimeout(settings), ended.signal).then(() => first);
+    const last = await Promise.race([retries, limit]);
+    // The timer would keep the process alive.
+    ended.abort();
+    return last;
   }
 
   async #retry(first: CompletionResult, lease: number): Promise<CompletionResult> {

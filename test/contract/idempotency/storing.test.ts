@@ -193,12 +193,13 @@ describe("storing a result", () => {
     expect(work.settled).toBe(true);
   });
 
-  test("ends with the first success", async () => {
-    const world = await unanswered({ lease: 2_000, backoff: { min: 50, max: 50 } });
+  test("ends with the first success, and leaves no timer that keeps the process alive", async () => {
+    const world = await unanswered({ lease: 2_000, wait: 700, backoff: { min: 50, max: 50 } });
     for (const each of world.links) each.fate = () => "delivered";
     await world.runtime.advance(50);
     expect(world.call.value).toEqual({ status: "executed", value: "done" });
     expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+    expect(world.runtime.pending).toBe(0);
   });
 
   test("ends with an error of the caller's backoff: the effect has happened", async () => {
