@@ -16,7 +16,7 @@ import {
 /**
  * The window of {@link debounce}, and the options of the call. All calls of a name must use the same `window` and `ttl`.
  */
-export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "deadline"> {
+export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "deadline" | "wakeUp"> {
   /** ms without a later call after which the routine runs: an integer from 1 to 1 073 741 823 (12 days). */
   readonly window: number;
   /**
@@ -26,7 +26,13 @@ export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHo
   readonly ttl?: number | undefined;
 }
 
-const { autoExtend: _extend, maxHold: _hold, deadline: _deadline, ...usualNames } = waitOptionNames;
+const {
+  autoExtend: _extend,
+  maxHold: _hold,
+  deadline: _deadline,
+  wakeUp: _wakeUp,
+  ...usualNames
+} = waitOptionNames;
 const names: Readonly<Record<keyof DebounceOptions, 1>> = { ...usualNames, window: 1 };
 
 /** Whether the routine ran here, and what it returned; `ran: false`: a later call superseded this one. */

@@ -15,7 +15,7 @@ import {
 import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
 
 /** The interval of {@link once}, and the options of the call. */
-export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold"> {
+export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "wakeUp"> {
   /** The length of an interval, in ms: an integer from 20 to 2 147 483 647 (24 days). */
   readonly every: number;
   /**
@@ -31,7 +31,7 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold">
   readonly wait?: number | undefined;
 }
 
-const { autoExtend: _extend, maxHold: _hold, ...usualNames } = waitOptionNames;
+const { autoExtend: _extend, maxHold: _hold, wakeUp: _wakeUp, ...usualNames } = waitOptionNames;
 const names: Readonly<Record<keyof OnceOptions, 1>> = { ...usualNames, every: 1 };
 
 /** What a run's routine gets. */

@@ -120,7 +120,8 @@ export async function singleton<Mode extends SingletonMode, Value>(
     fencing: true,
     autoExtend: mode !== "cancel",
   });
-  const call = new Call(settings, name, { signal, deadline }, job);
+  // It polls whatever the client does: nobody publishes that a newer call has come.
+  const call = new Call({ ...settings, wakeUp: undefined }, name, { signal, deadline }, job);
   return (await (mode === "skip" ? call.skip() : call.replace(mode))) as SingletonOutcome<Mode, Value>;
 }
 

@@ -44,6 +44,7 @@ const places = {
   fencing: "locks",
   fenceRetention: "locks",
   token: "locks",
+  wakeUp: "locks, and synchronizers whose waiters are told",
 };
 
 /**

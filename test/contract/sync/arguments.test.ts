@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
-import { Redlock } from "../../../src/redlock.ts";
+import { pubSub, Redlock } from "../../../src/index.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -156,6 +156,7 @@ const cases: Record<string, Case[]> = {
     ],
     ["no client", () => once(wrong({}), "n", { every: 1_000 }, unreachable), TypeError, /redlock/],
     ["wait −1", runOnce({ every: 1_000, wait: -1 }), RangeError, /wait/],
+    ["wakeUp", runOnce({ every: 1_000, wakeUp: pubSub }), TypeError, /^once .*"wakeUp"; .*locks/],
     ["signal {}", runOnce({ every: 1_000, signal: {} }), TypeError, /signal/],
   ],
   debounce: [
@@ -174,6 +175,7 @@ const cases: Record<string, Case[]> = {
     ["no name", () => debounce(redlock, "", { window: 5 }, unreachable), RangeError, /0/],
     ["no routine", () => debounce(redlock, "n", { window: 5 }, wrong(7)), TypeError, /routine.*function/],
     ["signal {}", runLast({ window: 5, signal: {} }), TypeError, /signal/],
+    ["wakeUp", runLast({ window: 5, wakeUp: pubSub }), TypeError, /^debounce .*"wakeUp"/],
   ],
   refreshOnce: [
     ["no options", () => refreshOnce(redlock, "n", wrong(undefined)), TypeError, /options.*missing/],
@@ -205,6 +207,7 @@ const cases: Record<string, Case[]> = {
     ["no job", () => singleton(redlock, "n", { mode: "skip" }, wrong(7)), TypeError, /^job .*function/],
     ["no client", () => singleton(wrong({}), "n", { mode: "skip" }, unreachable), TypeError, /redlock/],
     ["autoExtend", runSingle({ mode: "skip", autoExtend: false }), TypeError, /^singleton .*autoExtend/],
+    ["wakeUp", runSingle({ mode: "skip", wakeUp: pubSub }), TypeError, /^singleton .*"wakeUp"; .*locks/],
     ["wait −1", runSingle({ mode: "cancel", wait: -1 }), RangeError, /wait.*-1/],
     ["ttl 9", runSingle({ mode: "coalesce", ttl: 9 }), RangeError, /ttl.*9/],
     ["signal {}", runSingle({ mode: "skip", signal: {} }), TypeError, /signal/],

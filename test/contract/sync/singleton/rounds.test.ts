@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { LockHeldError, LockLostError, QuorumError } from "../../../../src/index.ts";
+import { LockHeldError, LockLostError, pubSub, QuorumError, Redlock } from "../../../../src/index.ts";
 import { debounceScript } from "../../../../src/sync/debounce.lua.ts";
 import {
   type Job,
@@ -9,7 +9,7 @@ import {
   type SingletonOutcome,
   singleton,
 } from "../../../../src/sync/index.ts";
-import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { reached, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // Calls in virtual time: which of them runs, when, and what becomes of the others.
@@ -142,6 +142,22 @@ describe("coalesce", () => {
     expect(last!.fence).toBeGreaterThan(contexts[0]!.fence);
     expect([values("n"), runtime.pending]).toEqual([nowhere, 0]);
     expect(contexts[0]!.remaining()).toBeLessThanOrEqual(0);
+  });
+
+  test("polls whatever the client does: one that is replaced learns it at its next poll", async () => {
+    const world = newWorld();
+    const { call, job, runtime } = world;
+    const woken = () => {
+      const redlock = new Redlock({ endpoints: reached(world), runtime, timeout: 100, wakeUp: pubSub });
+      return { redlock, links: [], events: [] };
+    };
+    call("coalesce", job("0", 30_000), woken());
+    await runtime.advance(5_000);
+    const replaced = call("coalesce", unreachable, woken(), { backoff: () => 200 });
+    await runtime.advance(5_000);
+    call("coalesce", job("1"), woken());
+    await runtime.advance(210);
+    expect(replaced.value).toMatchObject({ ran: false, began: false });
   });
 
   test("is announced until all that may wait have seen it, and twice; also if its job fails", async () => {
