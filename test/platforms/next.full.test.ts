@@ -44,6 +44,7 @@ function npmCi(): void {
   const lock = readFileSync(`${source}/package-lock.json`, "utf8");
   const installed = join(app, "installed");
   if (existsSync(installed) && readFileSync(installed, "utf8") === lock) return;
+  rmSync(installed, { force: true });
   execFileSync("npm", ["ci", "--no-audit", "--no-fund"], { cwd: app });
   writeFileSync(installed, lock);
 }
