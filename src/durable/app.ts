@@ -16,8 +16,8 @@ export interface LockServerAppOptions<Env> extends LockServerOptions {
   /** The binding of the {@link LockServer}. */
   readonly locks: (env: Env) => LockServerNamespace;
   /**
-   * The tokens that are accepted, each of at least 32 characters: a new one beside the old one while its users change. Draw
-   * them at random, for example by `openssl rand -hex 32`. What is undefined is left out.
+   * The tokens that are accepted, each of at least 32 visible characters of ASCII: a new one beside the old one while its users
+   * change. Draw them at random, for example by `openssl rand -hex 32`. What is undefined or empty is left out.
    */
   readonly tokens: (env: Env) => readonly (string | undefined)[];
 }
@@ -65,8 +65,8 @@ export function lockServerApp<Env>(options: LockServerAppOptions<Env>): {
 }
 
 async function authorize(request: Request, tokens: readonly (string | undefined)[]): Promise<void> {
-  const accepted = tokens.filter((token) => token !== undefined);
-  if (accepted.length === 0 || accepted.some((token) => String(token).length < minToken)) {
+  const accepted = tokens.filter((token, index) => token && checkToken(`tokens[${index}]`, token));
+  if (accepted.length === 0) {
     throw new TypeError(
       `the lock server needs a token of at least ${minToken} characters: is the secret set?`,
     );
@@ -77,9 +77,20 @@ async function authorize(request: Request, tokens: readonly (string | undefined)
   }
   // Of hashes, so that nothing depends on the length of a token; and of each, so that nothing says which one it was.
   const given = await digest(token);
-  const expected = await Promise.all(accepted.map(digest));
+  const expected = await Promise.all(accepted.map((one) => digest(one!)));
   const matches = expected.filter((one) => constantTimeEqual(given, one));
   if (matches.length === 0) throw new Refusal(401, "Unauthorized: the token is wrong");
+}
+
+/** Refuses a token that can be guessed, and one that no request could show. */
+function checkToken(name: string, token: string): true {
+  if (!/^[!-~]+$/.test(token)) {
+    throw new TypeError(
+      `${name} of the lock server has a space, a line break or another character that no header can carry: set the secret again, without it`,
+    );
+  }
+  if (token.length >= minToken) return true;
+  throw new TypeError(`${name} of the lock server needs at least ${minToken} characters`);
 }
 
 const digest = (text: string) => sha256(new TextEncoder().encode(text));
@@ -88,20 +99,21 @@ async function answer(request: Request, objects: LockServerObjects): Promise<Res
   const { pathname, search } = new URL(request.url);
   if (search) throw new Refusal(400, "ERR a request has no query: commands are posted as JSON");
   const [, channel] = /^\/subscribe\/([^/]+)$/.exec(pathname) ?? [];
+  const isPipeline = pathname === "/pipeline";
+  if (channel === undefined && !isPipeline && pathname !== "/") {
+    throw new Refusal(
+      404,
+      "ERR this lock server of redlock-edge has only POST /, /pipeline and /subscribe/{channel}",
+    );
+  }
+  // Before anything is opened: nobody would ever read, nor end, the stream that answers a HEAD.
+  if (request.method !== "POST") throw new Refusal(405, "ERR a lock server is asked by POST");
   if (channel !== undefined) {
     const body = await objects.subscribe(decodeName(channel), request.signal);
     return new Response(body, {
       headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
     });
   }
-  const isPipeline = pathname === "/pipeline";
-  if (!isPipeline && pathname !== "/") {
-    throw new Refusal(
-      404,
-      "ERR this lock server of redlock-edge has only POST /, /pipeline and /subscribe/{channel}",
-    );
-  }
-  if (request.method !== "POST") throw new Refusal(405, "ERR a command is posted as JSON");
   const commands = await commandsOf(request, isPipeline);
   const results = await objects.execute(commands, request.signal);
   if (isPipeline) return Response.json(results);
@@ -130,11 +142,16 @@ async function commandsOf(request: Request, isPipeline: boolean): Promise<(strin
   if (Array.isArray(commands) && commands.length > 0 && commands.every(isCommand)) return commands;
   throw new Refusal(
     400,
-    "ERR a command is a JSON array of texts and numbers, and a pipeline an array of commands",
+    "ERR a command is a JSON array of texts and numbers within ±2^53, and a pipeline an array of commands",
   );
 }
 
 function isCommand(given: unknown): given is (string | number)[] {
-  const isWord = (word: unknown) => typeof word === "string" || typeof word === "number";
   return Array.isArray(given) && given.length > 0 && given.every(isWord);
+}
+
+/** JSON.parse makes another number of one that is too large or too precise: as a text it arrives as it was sent. */
+function isWord(word: unknown): boolean {
+  if (typeof word !== "number") return typeof word === "string";
+  return Math.abs(word) <= Number.MAX_SAFE_INTEGER;
 }

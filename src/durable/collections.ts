@@ -5,8 +5,7 @@ import { Hash, SortedSet } from "./keyspace.ts";
 // Hashes and sorted sets, as far as the scripts of this package use them.
 
 /** A key's deadline, which a change of its collection keeps. */
-const deadlineOf = (space: Parameters<Command>[0]["space"], key: string) =>
-  space.entry(key)?.deadline ?? null;
+const deadlineOf = (space: Parameters<Command>[0]["space"], key: string) => space.head(key)?.deadline ?? null;
 
 const hset: Command = ({ space }, [key, ...pairs]) => {
   if (pairs.length % 2 > 0) throw new CommandError("ERR wrong number of arguments for 'hset' command");
@@ -49,10 +48,17 @@ const zscore: Command = ({ space }, [key, member]) => {
   return score === undefined ? null : String(score);
 };
 
+/** A text that sorts as its bytes do: UTF-16 puts what is beyond U+FFFF before U+E000 … U+FFFF, and UTF-8 does not. */
+const sortable = (text: string) =>
+  text.replace(/[\ud800-\uffff]/g, (unit) =>
+    String.fromCharCode(unit.charCodeAt(0) + (unit < "\ue000" ? 0x2000 : -0x800)),
+  );
+
 /** Members by score, and those of one score by their bytes. */
 const zrange: Command = ({ space }, [key, from, to, ...options]) => {
   const all = [...space.collection(key!, SortedSet)].sort(
-    ([name, score], [otherName, otherScore]) => score - otherScore || (name < otherName ? -1 : 1),
+    ([name, score], [otherName, otherScore]) =>
+      score - otherScore || (sortable(name) < sortable(otherName) ? -1 : 1),
   );
   const place = (text: string) => {
     const index = integer(text);
@@ -60,7 +66,7 @@ const zrange: Command = ({ space }, [key, from, to, ...options]) => {
   };
   const [option] = options;
   if (option !== undefined && option.toUpperCase() !== "WITHSCORES") throw syntaxError();
-  const chosen = all.slice(Math.max(0, place(from!)), place(to!) + 1);
+  const chosen = all.slice(Math.max(0, place(from!)), Math.max(0, place(to!) + 1));
   return chosen.flatMap(([name, score]) => (option === undefined ? [name] : [name, String(score)]));
 };
 

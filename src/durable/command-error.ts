@@ -19,9 +19,9 @@ export function wrongType(): CommandError {
   return new CommandError("WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
-/** A whole number in an argument. */
+/** A whole number in an argument, as Redis reads it: decimal digits without a space, a plus or a zero in front. */
 export function integer(text: string): number {
-  const value = Number(text);
-  if (text !== "" && Number.isSafeInteger(value)) return value;
+  const value = /^(?:0|-?[1-9]\d*)$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(value)) return value;
   throw new CommandError("ERR value is not an integer or out of range");
 }

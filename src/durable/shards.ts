@@ -1,4 +1,4 @@
-import { CommandError } from "./command-error.ts";
+import { CommandError, integer } from "./command-error.ts";
 
 /**
  * The part of a key that decides where it is stored: what its first braces contain, as in Redis Cluster. All keys of one
@@ -15,12 +15,12 @@ export function shardOf(tag: string, shards: number): number {
   return (hash >>> 0) % shards;
 }
 
-/** The keys and channels of a command. */
+/** The keys and channels of a command. @throws CommandError where their number is none */
 export function keysOf([name = "", ...words]: readonly string[]): readonly string[] {
   switch (name.toUpperCase()) {
     case "EVAL":
     case "EVALSHA":
-      return words.slice(2, 2 + Number(words[1]));
+      return words.slice(2, 2 + integer(words[1] ?? ""));
     case "MGET":
     case "DEL":
     case "EXISTS":

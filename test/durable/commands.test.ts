@@ -122,10 +122,29 @@ describe("a lock server does what Redis does", () => {
     expect(new Set(replies).size).toBeGreaterThan(100);
   });
 
+  test("ZRANGE with every range of three members", () => {
+    const engine = new Engine({ dialect: "redis-8.4" });
+    const server = lockServer();
+    for (const member of ["\uff5e", "💥", "é"]) {
+      for (const one of [engine, server]) one.execute(["ZADD", "z", "GT", 1, member]);
+    }
+    const places = Array.from({ length: 11 }, (_, index) => index - 5);
+    for (const from of places) {
+      for (const to of places) {
+        const command = ["ZRANGE", "z", from, to];
+        expect([command, server.execute(command)]).toEqual([command, engine.execute(command)]);
+      }
+    }
+  });
+
   test("plain commands, right and wrong ones", () => {
     const key = (draw: Draw) => draw.pick(["a", "b", "zoé{x}"]);
+    const sorted = (draw: Draw) => draw.pick(["a", "only members", "only members"]);
     const value = (draw: Draw) => draw.pick(["x", "y", "", "naïve ☃ 💥", "1"]);
-    const number = (draw: Draw) => draw.pick([1, 40, 400, "-5", "0", "1.5", "x", 1_700_000_000_500]);
+    const number = (draw: Draw) =>
+      draw.chance(0.7)
+        ? draw.pick([1, 40, 400, "-5", "0", 1_700_000_000_500])
+        : draw.pick(["1.5", "x", "", " 5", "5 ", "5\n", "0x10", "1e3", "1e999", "05", "-0", "+5", "5n"]);
     const forms: readonly ((draw: Draw) => Words)[] = [
       (draw) => ["SET", key(draw), value(draw), "PX", number(draw)],
       (draw) => ["SET", key(draw), value(draw), "NX", "PX", number(draw)],
@@ -152,12 +171,20 @@ describe("a lock server does what Redis does", () => {
       (draw) => ["HSET", key(draw), value(draw), "1", "g", value(draw)],
       (draw) => ["HMGET", key(draw), "g", "none"],
       (draw) => ["HGETALL", key(draw)],
-      (draw) => ["ZADD", key(draw), draw.pick(["XX", "GT"]), draw.pick([5, 6, 7]), draw.pick(["m", "n"])],
-      (draw) => ["ZREM", key(draw), "m", "none"],
-      (draw) => ["ZCOUNT", key(draw), draw.pick(["-inf", "(5", 6]), draw.pick(["+inf", "(7", 6])],
-      (draw) => ["ZREMRANGEBYSCORE", key(draw), "-inf", 5],
-      (draw) => ["ZRANGE", key(draw), draw.pick([0, -1, 1, -3]), draw.pick([0, -1, 5]), "WITHSCORES"],
-      (draw) => ["ZSCORE", key(draw), "m"],
+      (draw) => ["ZADD", sorted(draw), draw.pick(["XX", "GT"]), draw.pick([5, 6, 7]), draw.pick(["m", "n"])],
+      (draw) => [
+        "ZADD",
+        "only members",
+        "GT",
+        draw.integer(1, 9),
+        draw.pick(["m", "n", "é", "💥", "\uff5e"]),
+      ],
+      (draw) => ["ZREM", sorted(draw), "m", "none"],
+      (draw) => ["ZCOUNT", sorted(draw), draw.pick(["-inf", "(5", 6]), draw.pick(["+inf", "(7", 6])],
+      (draw) => ["ZREMRANGEBYSCORE", sorted(draw), "-inf", 5],
+      (draw) => ["ZRANGE", sorted(draw), draw.pick([0, -1, 1, -3]), draw.pick([0, -1, 5, -4]), "WITHSCORES"],
+      (draw) => ["ZRANGE", sorted(draw), number(draw), 5],
+      (draw) => ["ZSCORE", sorted(draw), "m"],
       () => ["GET"],
       () => ["TIME"],
       () => ["PING"],
