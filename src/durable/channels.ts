@@ -2,8 +2,8 @@ import { type Runtime, systemRuntime } from "../runtime.ts";
 
 type Stream = ReadableStreamDefaultController<Uint8Array>;
 
-/** Events that may wait for a reader. Those of this package are short and few: one that lets so many wait reads no more. */
-const mostWaiting = 1_000;
+/** Bytes that may wait for a reader. The events of this package are short and few: one that lets so many wait reads no more. */
+const mostWaiting = 100_000;
 
 /** How often each stream gets a comment, in ms. The platform notices that a reader has gone only when it is written to. */
 const heartbeat = 15_000;
@@ -23,7 +23,7 @@ export class Channels {
   /** A stream of server-sent events, as Upstash's `/subscribe` sends them. It ends when its reader cancels it. */
   subscribe(channel: string): ReadableStream<Uint8Array> {
     let own: Stream;
-    return new ReadableStream({
+    const source: UnderlyingDefaultSource<Uint8Array> = {
       start: (stream) => {
         own = stream;
         const streams = this.#streams.get(channel) ?? new Set();
@@ -32,7 +32,8 @@ export class Channels {
         this.#beat();
       },
       cancel: () => this.#remove(channel, own),
-    });
+    };
+    return new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: mostWaiting }));
   }
 
   /** Sends a message, and returns how many streams there are. */
@@ -47,7 +48,7 @@ export class Channels {
 
   #write(channel: string, bytes: Uint8Array): void {
     for (const stream of [...(this.#streams.get(channel) ?? [])]) {
-      if ((stream.desiredSize ?? -mostWaiting) > -mostWaiting) {
+      if ((stream.desiredSize ?? 0) > 0) {
         stream.enqueue(bytes);
       } else {
         this.#remove(channel, stream);
