@@ -40,8 +40,8 @@ export class LockServer {
   readonly #space: Keyspace;
   readonly #channels = new Channels();
   readonly #context: CommandContext;
-  /** How many shards the server of this object has; undefined: nobody has asked yet. */
-  #shards: number | undefined;
+  /** How the keys of this object's server are placed: see {@link LockServerObjects}. Undefined: nobody has said it yet. */
+  #placement: string | undefined;
   #hasAlarm = false;
 
   constructor(state: LockServerState, _env?: unknown) {
@@ -54,15 +54,20 @@ export class LockServer {
       publish: (channel, payload) => this.#channels.publish(channel, payload),
       subscribers: (channel) => this.#channels.subscribers(channel),
     };
-    sql.exec("CREATE TABLE IF NOT EXISTS server (shards INTEGER NOT NULL)");
-    const [known] = sql.exec("SELECT shards FROM server").toArray() as { shards: number }[];
-    this.#shards = known?.shards;
+    sql.exec("CREATE TABLE IF NOT EXISTS server (placement TEXT NOT NULL)");
+    const [known] = sql.exec("SELECT placement FROM server").toArray() as { placement: string }[];
+    this.#placement = known?.placement;
   }
 
   /** Executes the commands of a request of {@link lockServerApp} or {@link durableEndpoint}. */
   async fetch(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url);
-    const mismatch = this.#join(Number(searchParams.get("shards")));
+    const placement = searchParams.get("placement");
+    if (!placement) {
+      const error = "ERR a lock server is asked by lockServerApp or durableEndpoint";
+      return Response.json({ error }, { status: 400 });
+    }
+    const mismatch = this.#join(placement);
     if (mismatch) return Response.json({ error: mismatch }, { status: 403 });
     if (pathname === "/subscribe") {
       const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
@@ -79,14 +84,14 @@ export class LockServer {
     if (this.#space.sweep()) this.#planSweep();
   }
 
-  /** The error where the server had another number of shards: the same lock would be given away twice. */
-  #join(shards: number): string | undefined {
-    if (this.#shards === undefined) {
-      this.#state.storage.sql.exec("INSERT INTO server (shards) VALUES (?)", shards);
-      this.#shards = shards;
+  /** The error where the server's keys are placed otherwise: the same lock would be given away twice. */
+  #join(placement: string): string | undefined {
+    if (this.#placement === undefined) {
+      this.#state.storage.sql.exec("INSERT INTO server (placement) VALUES (?)", placement);
+      this.#placement = placement;
     }
-    if (this.#shards === shards) return undefined;
-    return `ERR this lock server has ${this.#shards} shards, and the request says ${shards}: set it back, or give the server a new name`;
+    if (this.#placement === placement) return undefined;
+    return `ERR this lock server has ${this.#placement}, and the request says ${placement}: set the options back, or give the server a new name`;
   }
 
   async #executeAll(commands: readonly (readonly string[])[]): Promise<CommandResult[]> {

@@ -28,8 +28,8 @@ export interface LockServerOptions {
   readonly name?: string | undefined;
   /**
    * Over how many objects the names are spread, 1 … 64. One object answers about 1 000 requests a second. With more than
-   * one, the locks of one request must have the same `{tag}` in their names, and a run cannot have a `lock`. It is stored: a
-   * server with another number refuses all requests. Default 1.
+   * one, the locks of one request must have the same `{tag}` in their names, and a run cannot have a `lock`. It is stored:
+   * requests that say another number are refused. Default 1.
    */
   readonly shards?: number | undefined;
   /**
@@ -38,7 +38,10 @@ export interface LockServerOptions {
    * https://developers.cloudflare.com/durable-objects/reference/data-location/
    */
   readonly locationHint?: string | undefined;
-  /** Where its objects must stay, for example `"eu"`. Default: anywhere. */
+  /**
+   * Where its keys must stay, for example `"eu"`. It is stored, as `shards` is, in an object outside of the jurisdiction that
+   * has no keys. Default: anywhere.
+   */
   readonly jurisdiction?: string | undefined;
 }
 
@@ -65,7 +68,7 @@ export function checkLockServer({ name = "locks", shards = 1, ...where }: LockSe
   return { name, shards };
 }
 
-/** By binding: the servers whose number of shards an object has confirmed. */
+/** By binding: the servers whose placement the first object has confirmed. */
 const confirmed = new WeakMap<object, Set<string>>();
 
 /** A request that is refused as a whole: by the Worker in front, or by an object. */
@@ -80,28 +83,29 @@ export class Refusal extends Error {
 
 /** The objects of one lock server. */
 export class LockServerObjects {
+  readonly #binding: LockServerNamespace;
+  /** Where the keys are: the binding, or the part of it that is within the jurisdiction. */
   readonly #namespace: LockServerNamespace;
-  readonly #key: LockServerNamespace;
   readonly #name: string;
   readonly #shards: number;
   readonly #locationHint: string | undefined;
+  /**
+   * All that decides in which object a key is, beside the name of the server. Objects store it: whoever changes how they are
+   * found must change this text, and whoever does not must leave it.
+   */
+  readonly #placement: string;
 
   /** @throws TypeError | RangeError when the binding is none, or an option is wrong */
-  constructor(namespace: LockServerNamespace, options: LockServerOptions = {}) {
-    if (typeof Object(namespace).idFromName !== "function") {
-      throw wrongType(
-        "the namespace",
-        namespace,
-        "a binding of a LockServer, for example env.LOCKS; is it in the Wrangler configuration?",
-      );
-    }
+  constructor(binding: LockServerNamespace, options: LockServerOptions = {}) {
     const { name, shards } = checkLockServer(options);
     const { locationHint, jurisdiction } = options;
-    this.#key = namespace;
-    this.#namespace = jurisdiction ? namespace.jurisdiction!(jurisdiction as never) : namespace;
+    checkBinding(binding);
+    this.#binding = binding;
+    this.#namespace = jurisdiction ? within(binding, jurisdiction) : binding;
     this.#name = name;
     this.#shards = shards;
     this.#locationHint = locationHint;
+    this.#placement = `${shards} shard${shards === 1 ? "" : "s"} and ${jurisdiction ? `the jurisdiction ${jurisdiction}` : "no jurisdiction"}`;
   }
 
   /**
@@ -128,7 +132,11 @@ export class LockServerObjects {
     await Promise.all(
       [...byShard].map(async ([shard, indices]) => {
         const body = JSON.stringify(indices.map((index) => commands[index]));
-        const answer = await this.#ask(shard, { method: "POST", body, ...(signal && { signal }) });
+        const answer = await this.#send(this.#namespace, shard, {
+          method: "POST",
+          body,
+          ...(signal && { signal }),
+        });
         const answers = (await answer.json()) as CommandResult[];
         indices.forEach((index, position) => {
           results[index] = answers[position]!;
@@ -142,37 +150,64 @@ export class LockServerObjects {
   async subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     await this.#confirm(signal);
     const shard = shardOf(tagOf(channel), this.#shards);
-    const { body } = await this.#ask(shard, { method: "POST", signal }, { channel });
+    const { body } = await this.#send(this.#namespace, shard, { method: "POST", signal }, { channel });
     return body!;
   }
 
   /**
-   * Asks the first object whether the server has this number of shards: an object that is new could not know. With one shard
-   * it is the object that is asked anyway.
+   * Asks the object that all find, whatever they say of shards and of a jurisdiction, whether this is how the server's keys
+   * are placed: an object that is new could not know. It is the first one outside of jurisdictions. A server without these
+   * options has only this object, and asks it anyway.
    */
   async #confirm(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#shards === 1) return;
-    const known = confirmed.get(this.#key) ?? new Set();
-    confirmed.set(this.#key, known);
-    const server = `${this.#name} ${this.#shards}`;
+    if (this.#shards === 1 && this.#namespace === this.#binding) return;
+    const known = confirmed.get(this.#binding) ?? new Set();
+    confirmed.set(this.#binding, known);
+    const server = `${this.#name}: ${this.#placement}`;
     if (known.has(server)) return;
-    await this.#ask(0, { method: "POST", body: "[]", ...(signal && { signal }) });
+    await this.#send(this.#binding, 0, { method: "POST", body: "[]", ...(signal && { signal }) });
     known.add(server);
   }
 
   /** Sends a request to an object. With a channel it subscribes. */
-  async #ask(
+  async #send(
+    namespace: LockServerNamespace,
     shard: number,
     init: RequestInit,
     subscription?: { readonly channel: string },
   ): Promise<Response> {
-    const id = this.#namespace.idFromName(`${this.#name}:${shard}`);
+    const id = namespace.idFromName(`${this.#name}:${shard}`);
     const hint = this.#locationHint ? { locationHint: this.#locationHint as never } : undefined;
-    const query = new URLSearchParams({ shards: String(this.#shards), ...subscription });
+    const query = new URLSearchParams({ placement: this.#placement, ...subscription });
     const url = `https://lock-server/${subscription ? "subscribe" : ""}?${query}`;
-    const answer = await this.#namespace.get(id as never, hint).fetch(url, init);
+    const answer = await namespace.get(id as never, hint).fetch(url, init);
     if (answer.status === 200) return answer;
     const said = (await answer.json().catch(() => ({}))) as { error?: unknown };
     throw new Refusal(answer.status, String(said.error ?? `the object answered ${answer.status}`));
+  }
+}
+
+function checkBinding(binding: LockServerNamespace): void {
+  if (typeof Object(binding).idFromName !== "function") {
+    throw wrongType(
+      "the namespace",
+      binding,
+      "a binding of a LockServer, for example env.LOCKS; is it in the Wrangler configuration?",
+    );
+  }
+  const { jurisdiction } = Object(binding.idFromName("locks:0")) as { jurisdiction?: string };
+  if (jurisdiction) {
+    throw new TypeError(
+      `the namespace is within a jurisdiction, so others would not find it: give the binding itself, and jurisdiction: ${JSON.stringify(jurisdiction)} as an option`,
+    );
+  }
+}
+
+function within(binding: LockServerNamespace, jurisdiction: string): LockServerNamespace {
+  try {
+    return binding.jurisdiction!(jurisdiction as never);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TypeError(`the platform refuses the jurisdiction ${JSON.stringify(jurisdiction)}: ${message}`);
   }
 }

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { LockServer, type LockServerNamespace, type LockServerState } from "../../src/durable/index.ts";
 import type { SqlStorage } from "../../src/durable/keyspace.ts";
 
 interface Database {
@@ -14,11 +15,12 @@ const Sqlite = createRequire(createRequire(import.meta.url).resolve("@libsql/cli
   path: string,
 ) => Database;
 
-/** SQLite in memory, as a Durable Object has it. */
-export function sqlStorage(): SqlStorage {
+/** SQLite in memory, as a Durable Object has it. `onExec` hears each statement. */
+export function sqlStorage(onExec: (query: string) => void = () => undefined): SqlStorage {
   const database = new Sqlite(":memory:");
   return {
     exec(query, ...values) {
+      onExec(query);
       const statement = database.prepare(query);
       // In workerd it is executed at once as well.
       const rows = statement.reader ? statement.all(...values) : [];
@@ -26,4 +28,64 @@ export function sqlStorage(): SqlStorage {
       return { toArray: () => rows };
     },
   };
+}
+
+/** The storage of a Durable Object, in memory, with the alarms that were set. */
+export function objectStorage(onExec?: (query: string) => void) {
+  const sql = sqlStorage(onExec);
+  const alarms: number[] = [];
+  let alarm: number | null = null;
+  return {
+    sql,
+    alarms,
+    /** The alarm that was set has fired. */
+    clearAlarm() {
+      alarm = null;
+    },
+    transactionSync<Result>(run: () => Result): Result {
+      sql.exec("SAVEPOINT command");
+      try {
+        return run();
+      } catch (error) {
+        sql.exec("ROLLBACK TO command");
+        throw error;
+      } finally {
+        sql.exec("RELEASE command");
+      }
+    },
+    getAlarm: async () => alarm,
+    async setAlarm(time: number) {
+      alarms.push(time);
+      alarm = time;
+    },
+  } satisfies LockServerState["storage"] & object;
+}
+
+/** The objects of one class, by their ids. */
+export type Objects = Map<string, LockServer>;
+
+/**
+ * The binding of a lock server in this process. workerd has no jurisdictions: here they are a part of an object's id, as on
+ * Cloudflare. One more binding of the same `objects` is that of another isolate.
+ *
+ * @param onAsk hears the id of each object that is asked, and the number of commands
+ */
+export function namespaceOf(
+  objects: Objects,
+  onAsk: (id: string, commands: number) => void = () => undefined,
+): LockServerNamespace {
+  const within = (jurisdiction?: string): LockServerNamespace => ({
+    idFromName: (name) => ({ name, jurisdiction, toString: () => `${jurisdiction ?? "anywhere"}/${name}` }),
+    get: (id) => ({
+      fetch(url, init) {
+        const at = String(id);
+        onAsk(at, JSON.parse(String(init?.body ?? "[]")).length);
+        const object = objects.get(at) ?? new LockServer({ storage: objectStorage() });
+        objects.set(at, object);
+        return object.fetch(new Request(url, init));
+      },
+    }),
+    jurisdiction: (jurisdiction) => within(jurisdiction),
+  });
+  return within();
 }
