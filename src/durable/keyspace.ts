@@ -15,8 +15,9 @@ export class Hash extends Map<string, string> {}
 /** Members with their scores. */
 export class SortedSet extends Map<string, number> {}
 
-interface Entry {
-  readonly value: Value;
+/** What is known of a key without its value, which may be large. */
+interface Head {
+  readonly kind: "string" | "hash" | "zset";
   /** When it expires, in ms since 1970; null: never. */
   readonly deadline: number | null;
 }
@@ -33,7 +34,7 @@ const largest = 1_900_000;
 
 /**
  * The keys of one object, each a row of SQLite. A key does not exist from the ms of its deadline on; its row stays until it
- * is written again or swept. Each change writes one row, because rows written are what the platform bills.
+ * is asked for or swept. Each change writes one row, because rows written are what the platform bills.
  */
 export class Keyspace {
   readonly #sql: SqlStorage;
@@ -47,24 +48,36 @@ export class Keyspace {
     sql.exec(schema);
   }
 
-  entry(key: string): Entry | undefined {
+  /** Undefined: the key does not exist. */
+  head(key: string): Head | undefined {
+    return this.#find<Head>("kind, deadline", key);
+  }
+
+  value(key: string): Value | undefined {
+    const row = this.#find<Head & { readonly value: string }>("kind, value, deadline", key);
+    return row && decode(row.kind, row.value);
+  }
+
+  #find<Row extends Head>(columns: string, key: string): Row | undefined {
     const [row] = this.#sql
-      .exec("SELECT kind, value, deadline FROM entries WHERE key = ?", key)
-      .toArray() as { kind: string; value: string; deadline: number | null }[];
-    if (!row || (row.deadline !== null && row.deadline <= this.now)) return undefined;
-    return { value: decode(row.kind, row.value), deadline: row.deadline };
+      .exec(`SELECT ${columns} FROM entries WHERE key = ?`, key)
+      .toArray() as unknown as Row[];
+    if (!row || row.deadline === null || row.deadline > this.now) return row;
+    // Now, because a clock that is set back must not bring back what somebody was told to be gone.
+    this.#sql.exec("DELETE FROM entries WHERE key = ?", key);
+    return undefined;
   }
 
   /** @throws CommandError where the key holds something else */
   text(key: string): string | undefined {
-    const value = this.entry(key)?.value;
+    const value = this.value(key);
     if (value === undefined || typeof value === "string") return value;
     throw wrongType();
   }
 
   /** A copy; an empty one where the key does not exist. @throws CommandError where the key holds something else */
   collection<Kind extends Hash | SortedSet>(key: string, kind: new () => Kind): Kind {
-    const value = this.entry(key)?.value ?? new kind();
+    const value = this.value(key) ?? new kind();
     if (value instanceof kind) return value;
     throw wrongType();
   }
@@ -88,9 +101,18 @@ export class Keyspace {
     if (deadline !== null) this.onExpiring();
   }
 
+  /** Gives a key another deadline, one that has passed deletes it. Returns whether the key existed. */
+  expire(key: string, deadline: number): boolean {
+    if (deadline <= this.now) return this.delete(key);
+    if (!this.head(key)) return false;
+    this.#sql.exec("UPDATE entries SET deadline = ? WHERE key = ?", deadline, key);
+    this.onExpiring();
+    return true;
+  }
+
   /** Returns whether the key existed. */
   delete(key: string): boolean {
-    const existed = this.entry(key) !== undefined;
+    const existed = this.head(key) !== undefined;
     if (existed) this.#sql.exec("DELETE FROM entries WHERE key = ?", key);
     return existed;
   }
@@ -102,12 +124,12 @@ export class Keyspace {
   }
 }
 
-function encode(value: Value): readonly [kind: string, text: string] {
+function encode(value: Value): readonly [kind: Head["kind"], text: string] {
   if (typeof value === "string") return ["string", value];
   return [value instanceof Hash ? "hash" : "zset", JSON.stringify([...value])];
 }
 
-function decode(kind: string, text: string): Value {
+function decode(kind: Head["kind"], text: string): Value {
   if (kind === "string") return text;
   return kind === "hash" ? new Hash(JSON.parse(text)) : new SortedSet(JSON.parse(text));
 }

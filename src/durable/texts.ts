@@ -14,35 +14,27 @@ const get: Command = ({ space }, [key]) => space.text(key!) ?? null;
 
 const mget: Command = ({ space }, keys) =>
   keys.map((key) => {
-    const value = space.entry(key)?.value;
+    const value = space.value(key);
     return typeof value === "string" ? value : null;
   });
 
 const del: Command = ({ space }, keys) => keys.filter((key) => space.delete(key)).length;
 
-const exists: Command = ({ space }, keys) => keys.filter((key) => space.entry(key)).length;
+const exists: Command = ({ space }, keys) => keys.filter((key) => space.head(key)).length;
 
-const type: Command = ({ space }, [key]) => {
-  const value = space.entry(key!)?.value;
-  return value === undefined ? "none" : typeof value === "string" ? "string" : "collection";
-};
+const type: Command = ({ space }, [key]) => space.head(key!)?.kind ?? "none";
 
 const pttl: Command = ({ space }, [key]) => {
-  const entry = space.entry(key!);
-  if (!entry) return -2;
-  return entry.deadline === null ? -1 : entry.deadline - space.now;
+  const head = space.head(key!);
+  if (!head) return -2;
+  return head.deadline === null ? -1 : head.deadline - space.now;
 };
 
 /** `after`: the deadline for the number that the command was given. */
 const expire =
   (after: (now: number, ms: number) => number): Command =>
-  ({ space }, [key, ms]) => {
-    const deadline = after(space.now, integer(ms!));
-    const entry = space.entry(key!);
-    if (!entry) return 0;
-    space.put(key!, entry.value, deadline);
-    return 1;
-  };
+  ({ space }, [key, ms]) =>
+    Number(space.expire(key!, after(space.now, integer(ms!))));
 
 /** The options of SET, by name: with a value behind it or without. Those of a group exclude each other. */
 const setOptions: Readonly<Record<string, boolean>> = {
@@ -81,12 +73,12 @@ const set: Command = ({ space }, [key, value, ...rest]) => {
   const expected = options.get("IFEQ");
   // A key of another kind is an error only where its text matters.
   const old = options.has("GET") || expected !== undefined ? space.text(key!) : undefined;
-  const entry = space.entry(key!);
+  const head = space.head(key!);
   const isMet =
-    !(options.has("NX") && entry) &&
-    !(options.has("XX") && !entry) &&
+    !(options.has("NX") && head) &&
+    !(options.has("XX") && !head) &&
     (expected === undefined || old === expected);
-  const kept = options.has("KEEPTTL") ? (entry?.deadline ?? null) : null;
+  const kept = options.has("KEEPTTL") ? (head?.deadline ?? null) : null;
   if (isMet) space.put(key!, value!, ttl === undefined ? kept : space.now + ms);
   if (options.has("GET")) return old ?? null;
   return isMet ? "OK" : null;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { LockServer } from "../../src/durable/index.ts";
-import { sqlStorage } from "./storage.ts";
+import { objectStorage } from "./storage.ts";
 
 // What expires, with a clock that the test sets: alarms that come late, twice or never, and clocks that jump.
 
@@ -10,36 +10,25 @@ afterEach(() => {
 
 function lockServer() {
   vi.useFakeTimers({ now: 1_800_000_000_000, toFake: ["Date"] });
-  const sql = sqlStorage();
-  const alarms: number[] = [];
-  let alarm: number | null = null;
-  const storage = {
-    sql,
-    transactionSync: <Result>(run: () => Result) => run(),
-    getAlarm: async () => alarm,
-    async setAlarm(time: number) {
-      alarms.push(time);
-      alarm = time;
-    },
-  };
+  const storage = objectStorage();
   const start = () => new LockServer({ storage });
   let server = start();
   return {
-    alarms,
+    alarms: storage.alarms,
     restart() {
       server = start();
     },
     /** The alarm fires. */
     async fire() {
-      alarm = null;
+      storage.clearAlarm();
       await server.alarm();
     },
     async ask(...commands: (string | number)[][]) {
       const body = JSON.stringify(commands);
-      const answer = await server.fetch(new Request("https://o/?shards=1", { method: "POST", body }));
+      const answer = await server.fetch(new Request("https://o/?placement=here", { method: "POST", body }));
       return ((await answer.json()) as { result: unknown }[]).map(({ result }) => result);
     },
-    rows: () => sql.exec("SELECT COUNT(*) AS count FROM entries").toArray()[0]!.count,
+    rows: () => storage.sql.exec("SELECT COUNT(*) AS count FROM entries").toArray()[0]!.count,
   };
 }
 
@@ -90,3 +79,25 @@ test("a clock that is set back lets keys live longer, and never shorter", async 
   await fire();
   expect(await ask(["PTTL", "held"], ["SET", "held", "w", "NX", "PX", 1_000])).toEqual([61_000, null]);
 });
+
+test.each<[reader: string, seen: (string | number)[], gone: unknown]>([
+  ["GET", ["GET", "key"], null],
+  ["MGET", ["MGET", "key"], [null]],
+  ["EXISTS", ["EXISTS", "key"], 0],
+  ["DEL", ["DEL", "key"], 0],
+  ["DELEX", ["DELEX", "key", "IFEQ", "v"], 0],
+  ["SET XX", ["SET", "key", "w", "XX"], null],
+  ["PEXPIRE", ["PEXPIRE", "key", 5_000], 0],
+  ["PTTL", ["PTTL", "key"], -2],
+])(
+  "what %s has told to be gone stays gone when the clock is set back, also after a restart",
+  async (_, seen, gone) => {
+    const { ask, restart } = lockServer();
+    await ask(["SET", "key", "v", "PX", 1_000]);
+    vi.advanceTimersByTime(1_000);
+    expect(await ask(seen)).toEqual([gone]);
+    vi.setSystemTime(1_800_000_000_000 - 60_000);
+    restart();
+    expect(await ask(["GET", "key"], ["SET", "key", "w", "NX"])).toEqual([null, "OK"]);
+  },
+);
