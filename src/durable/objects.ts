@@ -68,6 +68,12 @@ export function checkLockServer({ name = "locks", shards = 1, ...where }: LockSe
   return { name, shards };
 }
 
+/** The most commands of a request. */
+const mostCommands = 10_000;
+
+/** The most words of a request: a command asks its storage at most once for each. */
+const mostWords = 100_000;
+
 /** By binding: the servers whose placement the first object has confirmed. */
 const confirmed = new WeakMap<object, Set<string>>();
 
@@ -111,18 +117,21 @@ export class LockServerObjects {
   /**
    * Executes commands, those of each object in one request. One that fails has its error as its result.
    *
-   * @throws Refusal when an object refuses all, and what `fetch` throws
+   * @throws Refusal when there are too many, or an object refuses all, and what `fetch` throws
    */
   async execute(
     commands: readonly (readonly (string | number)[])[],
     signal?: AbortSignal,
   ): Promise<readonly CommandResult[]> {
+    checkCount(commands);
     const results: CommandResult[] = [];
     const byShard = new Map<number, number[]>();
     commands.forEach((command, index) => {
       try {
         const shard = shardOfCommand(command.map(String), this.#shards);
-        byShard.set(shard, [...(byShard.get(shard) ?? []), index]);
+        const indices = byShard.get(shard);
+        if (indices) indices.push(index);
+        else byShard.set(shard, [index]);
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
         results[index] = { error: error.message };
@@ -210,4 +219,14 @@ function within(binding: LockServerNamespace, jurisdiction: string): LockServerN
     const { message } = error as Error;
     throw new TypeError(`the platform refuses the jurisdiction ${JSON.stringify(jurisdiction)}: ${message}`);
   }
+}
+
+/** Refuses what would keep an object busy for long. */
+function checkCount(commands: readonly (readonly unknown[])[]): void {
+  const words = commands.reduce((sum, { length }) => sum + length, 0);
+  if (commands.length <= mostCommands && words <= mostWords) return;
+  throw new Refusal(
+    413,
+    `ERR max request size of ${mostCommands} commands and ${mostWords} words exceeded, with ${commands.length} and ${words}: nothing was executed`,
+  );
 }

@@ -1,5 +1,6 @@
 import type { Command, CommandTable } from "./command.ts";
 import { CommandError, integer, syntaxError, unknownCommand } from "./command-error.ts";
+import { largestReply, ReplyTooLarge } from "./reply-size.ts";
 
 // Keys of any kind, texts, and channels.
 
@@ -12,11 +13,17 @@ const time: Command = ({ space }) => [
 
 const get: Command = ({ space }, [key]) => space.text(key!) ?? null;
 
-const mget: Command = ({ space }, keys) =>
-  keys.map((key) => {
+const mget: Command = ({ space }, keys) => {
+  let size = 0;
+  return keys.map((key) => {
     const value = space.value(key);
-    return typeof value === "string" ? value : null;
+    if (typeof value !== "string") return null;
+    // Before all are read: the same large one may be asked for any number of times.
+    size += value.length;
+    if (size > largestReply) throw new ReplyTooLarge();
+    return value;
   });
+};
 
 const del: Command = ({ space }, keys) => keys.filter((key) => space.delete(key)).length;
 

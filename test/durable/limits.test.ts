@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+import { type CommandResult, LockServer } from "../../src/durable/lock-server.ts";
+import { LockServerObjects, Refusal } from "../../src/durable/objects.ts";
+import { namespaceOf, objectStorage } from "./storage.ts";
+
+// How much one request may ask for, counted in what it makes the server do.
+
+/** A lock server, and the statements that its storage has executed. */
+function lockServer() {
+  const statements: string[] = [];
+  const server = new LockServer({ storage: objectStorage((query) => statements.push(query)) });
+  return {
+    /** How many values were read since the last time. */
+    reads: () => statements.splice(0).filter((query) => /^SELECT.* value/.test(query)).length,
+    async ask(...commands: (string | number)[][]) {
+      const body = JSON.stringify(commands);
+      const answer = await server.fetch(new Request("https://o/?placement=here", { method: "POST", body }));
+      return (await answer.json()) as CommandResult[];
+    },
+  };
+}
+
+const large = "x".repeat(1_900_000 - 100);
+const tooLarge = { error: expect.stringMatching(/^ERR max reply size .* was not executed/) };
+
+/** How many elements of arrays are passed on one by one while something runs: a copy passes on each. */
+async function stepsOf(run: () => Promise<unknown>): Promise<number> {
+  const iterator = Object.getPrototypeOf([].values()) as { next(): unknown };
+  const { next } = iterator;
+  let steps = 0;
+  iterator.next = function () {
+    steps += 1;
+    return next.call(this);
+  };
+  try {
+    await run();
+    return steps;
+  } finally {
+    iterator.next = next;
+  }
+}
+
+test("twice as many commands are twice the work", async () => {
+  const objects = new LockServerObjects(namespaceOf(new Map()));
+  const steps = async (count: number) =>
+    stepsOf(() => objects.execute(Array.from({ length: count }, () => ["PING"])));
+  await steps(1);
+  const [few, many] = [await steps(500), await steps(1_000)];
+  expect(many).toBeLessThan(2.1 * few);
+});
+
+test("more commands or words than a request may have are refused, and nobody is asked", async () => {
+  const asked: string[] = [];
+  const objects = new LockServerObjects(namespaceOf(new Map(), (id) => asked.push(id)));
+  const commands = (count: number, words: number) =>
+    Array.from({ length: count }, () => ["EXISTS", ...Array.from({ length: words - 1 }, () => "k")]);
+  for (const given of [commands(10_001, 2), commands(1, 100_001), commands(9_091, 11)]) {
+    const refused = await objects.execute(given).catch((error) => error);
+    expect(refused).toBeInstanceOf(Refusal);
+    expect(refused).toMatchObject({ status: 413, message: expect.stringMatching(/nothing was executed/) });
+  }
+  expect(asked).toEqual([]);
+  const most = [["PING", ...Array.from({ length: 90_000 }, () => "k")], ...commands(9_999, 1)];
+  expect(await objects.execute(most)).toHaveLength(10_000);
+});
+
+test("replies that are too large are refused before they are read, and what follows is not executed", async () => {
+  const { ask, reads } = lockServer();
+  await ask(["SET", "large", large], ["SET", "before", 0]);
+  const mget = ["MGET", ...Array.from({ length: 100 }, () => "large")];
+  reads();
+  expect(await ask(["SET", "before", 1], mget, ["SET", "after", 1], ["GET", "large"])).toEqual([
+    { result: "OK" },
+    ...[tooLarge, tooLarge, tooLarge],
+  ]);
+  expect(reads()).toBeLessThan(10);
+  const gets = Array.from({ length: 100 }, () => ["GET", "large"]);
+  const answers = await ask(...gets);
+  expect(reads()).toBeLessThan(10);
+  expect(answers.map((answer) => "result" in answer)).toEqual(gets.map((_, index) => index < 5));
+  expect(await ask(["MGET", "before", "after"])).toEqual([{ result: ["1", null] }]);
+});
+
+test("a change whose reply is refused is undone", async () => {
+  const { ask } = lockServer();
+  await ask(["SET", "large", large], ["HSET", "hash", "field", large]);
+  const fields = Array.from({ length: 100 }, () => "field");
+  expect(await ask(["HMGET", "hash", ...fields])).toEqual([tooLarge]);
+  const gets = Array.from({ length: 5 }, () => ["GET", "large"]);
+  const answers = await ask(...gets, ["SET", "large", "new", "GET"]);
+  expect(answers.at(-1)).toEqual(tooLarge);
+  expect(await ask(["GET", "large"])).toEqual([{ result: large }]);
+});
+
+test("what does not depend on a value does not read it", async () => {
+  const { ask, reads } = lockServer();
+  await ask(["SET", "large", large]);
+  reads();
+  expect(
+    await ask(
+      ["EXISTS", "large", "large"],
+      ["TYPE", "large"],
+      ["PEXPIRE", "large", 3_600_000],
+      ["SET", "large", "v", "NX"],
+      ["SET", "large", "v", "XX", "KEEPTTL"],
+      ["DEL", "large"],
+    ),
+  ).toEqual([2, "string", 1, null, "OK", 1].map((result) => ({ result })));
+  expect(reads()).toBe(0);
+});
