@@ -11,6 +11,7 @@ import {
 } from "../robustness/linearizability/history.ts";
 import { lockModel } from "../robustness/linearizability/models.ts";
 import { Draw } from "../robustness/sim/draw.ts";
+import { paced } from "../support/pace.ts";
 
 // Clients of three lock servers, which lose replies, are slow, and are killed and started again on their storage. What the
 // clients saw must have a legal order.
@@ -32,7 +33,7 @@ test(`a history of ${most} grants is linearizable`, { timeout: 600_000 }, async 
     client(
       `client ${index}`,
       new Draw(seed + index),
-      new Redlock({ endpoints, timeout: 200 }),
+      new Redlock({ endpoints, timeout: paced(200) }),
       isOver,
       records,
     ),
@@ -68,7 +69,11 @@ async function client(
     const invoked = now();
     let lock: Lock | null | undefined;
     try {
-      lock = await redlock.acquire(resource, { ttl: draw.pick([200, 500]), wait: 300, fencing: true });
+      lock = await redlock.acquire(resource, {
+        ttl: paced(draw.pick([200, 500])),
+        wait: paced(300),
+        fencing: true,
+      });
     } catch {
       // Refused, or of unknown outcome: what it may have got was rolled back, or ends with its ttl.
       records.push({ resource, holder, invoked });
@@ -80,7 +85,7 @@ async function client(
     await sleep(draw.integer(0, 60));
     if (draw.chance(0.4) && lock.remaining() > 0) {
       const began = now();
-      const extended = await lock.extend(500).then(
+      const extended = await lock.extend(paced(500)).then(
         () => true,
         (error: { code?: string }) => (error.code === "LOCK_LOST" ? false : undefined),
       );
