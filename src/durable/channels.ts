@@ -2,8 +2,11 @@ import { type Runtime, systemRuntime } from "../runtime.ts";
 
 type Stream = ReadableStreamDefaultController<Uint8Array>;
 
-/** Bytes that may wait for a reader. The events of this package are short and few: one that lets so many wait reads no more. */
-const mostWaiting = 100_000;
+/**
+ * How much may wait for a reader: bytes, with some for the keeping of each event. Those of this package are short and few:
+ * one that lets so many wait reads no more.
+ */
+const waiting: QueuingStrategy<Uint8Array> = { highWaterMark: 100_000, size: ({ length }) => 100 + length };
 
 /** How often each stream gets a comment, in ms. The platform notices that a reader has gone only when it is written to. */
 const heartbeat = 15_000;
@@ -33,7 +36,7 @@ export class Channels {
       },
       cancel: () => this.#remove(channel, own),
     };
-    return new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: mostWaiting }));
+    return new ReadableStream(source, waiting);
   }
 
   /** Sends a message, and returns how many streams there are. */

@@ -1,4 +1,5 @@
 import { CommandError, wrongType } from "./command-error.ts";
+import { LimitExceeded, mostWork } from "./limits.ts";
 
 /** The part of a Durable Object's SQLite storage that holds the keys. */
 export interface SqlStorage {
@@ -17,6 +18,8 @@ export class SortedSet extends Map<string, number> {}
 
 /** What is known of a key without its value, which may be large. */
 interface Head {
+  /** How many characters the value has as it is stored. */
+  readonly size: number;
   readonly kind: "string" | "hash" | "zset";
   /** When it expires, in ms since 1970; null: never. */
   readonly deadline: number | null;
@@ -26,6 +29,7 @@ const schema = `CREATE TABLE IF NOT EXISTS entries (
   key TEXT NOT NULL PRIMARY KEY,
   kind TEXT NOT NULL,
   value TEXT NOT NULL,
+  size INTEGER NOT NULL,
   deadline INTEGER
 ) WITHOUT ROWID`;
 
@@ -40,6 +44,8 @@ export class Keyspace {
   readonly #sql: SqlStorage;
   /** The time of the current command, in ms since 1970. */
   now = 0;
+  /** How many characters of values were read and written since somebody has set it to 0. */
+  work = 0;
   /** Called when something is written that will expire. */
   onExpiring: () => void = () => undefined;
 
@@ -50,11 +56,11 @@ export class Keyspace {
 
   /** Undefined: the key does not exist. */
   head(key: string): Head | undefined {
-    return this.#find<Head>("kind, deadline", key);
+    return this.#find<Head>("kind, size, deadline", key);
   }
 
   value(key: string): Value | undefined {
-    const row = this.#find<Head & { readonly value: string }>("kind, value, deadline", key);
+    const row = this.#find<Head & { readonly value: string }>("kind, size, deadline, value", key);
     return row && decode(row.kind, row.value);
   }
 
@@ -62,6 +68,9 @@ export class Keyspace {
     const [row] = this.#sql
       .exec(`SELECT ${columns} FROM entries WHERE key = ?`, key)
       .toArray() as unknown as Row[];
+    // SQLite reads the whole row, whatever the columns.
+    this.work += row?.size ?? 0;
+    if (this.work > mostWork) throw new LimitExceeded(`max work of ${mostWork} characters of values`);
     if (!row || row.deadline === null || row.deadline > this.now) return row;
     // Now, because a clock that is set back must not bring back what somebody was told to be gone.
     this.#sql.exec("DELETE FROM entries WHERE key = ?", key);
@@ -94,9 +103,10 @@ export class Keyspace {
     if (text.length > largest / 3 && new TextEncoder().encode(text).length > largest) {
       throw new CommandError(`ERR max value size of ${largest} bytes exceeded`);
     }
+    this.work += text.length;
     this.#sql.exec(
-      "INSERT OR REPLACE INTO entries (key, kind, value, deadline) VALUES (?, ?, ?, ?)",
-      ...[key, kind, text, deadline],
+      "INSERT OR REPLACE INTO entries (key, kind, value, size, deadline) VALUES (?, ?, ?, ?, ?)",
+      ...[key, kind, text, text.length, deadline],
     );
     if (deadline !== null) this.onExpiring();
   }

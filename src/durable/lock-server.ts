@@ -5,7 +5,7 @@ import type { CommandContext } from "./command.ts";
 import { CommandError } from "./command-error.ts";
 import { execute } from "./execute.ts";
 import { Keyspace, type SqlStorage } from "./keyspace.ts";
-import { largestReply, ReplyTooLarge, sizeOf } from "./reply-size.ts";
+import { LimitExceeded, largestReply, replyTooLarge, sizeOf } from "./limits.ts";
 import { executeScript, hashed, isOfScripts } from "./scripts.ts";
 
 /** The part of a Durable Object's state that a {@link LockServer} uses. */
@@ -44,8 +44,10 @@ export class LockServer {
   /** How the keys of this object's server are placed: see {@link LockServerObjects}. Undefined: nobody has said it yet. */
   #placement: string | undefined;
   #hasAlarm = false;
-  /** How many characters the replies to this request may still have; negative: one had no room. */
-  #room = 0;
+  /** How many characters the replies to this request have had until now. */
+  #replied = 0;
+  /** Why the rest of this request is not executed; undefined: it is. */
+  #exceeded: string | undefined;
 
   constructor(state: LockServerState, _env?: unknown) {
     this.#state = state;
@@ -101,17 +103,21 @@ export class LockServer {
     const ready = await Promise.all(commands.map(hashed));
     // From here on nothing comes in between.
     this.#space.now = systemRuntime.now();
-    this.#room = largestReply;
+    this.#space.work = 0;
+    this.#replied = 0;
+    this.#exceeded = undefined;
     return ready.map((command) => this.#executeOne(command));
   }
 
   #executeOne(command: readonly string[]): CommandResult {
+    if (this.#exceeded) return { error: this.#exceeded };
     try {
-      // What follows a reply that had no room is not executed either: it could be read again and again.
-      if (this.#room < 0) throw new ReplyTooLarge();
       return { result: this.#state.storage.transactionSync(() => this.#replyOf(command)) };
     } catch (error) {
-      if (error instanceof ReplyTooLarge) this.#room = -1;
+      if (error instanceof LimitExceeded) {
+        this.#exceeded = error.message;
+        return { error: error.message };
+      }
       if (error instanceof CommandError) return { error: error.message };
       // Not quoted: it may contain a part of the request, such as a lock's token.
       const name = error instanceof Error ? error.name : typeof error;
@@ -122,8 +128,8 @@ export class LockServer {
   #replyOf(command: readonly string[]): Reply {
     const call = (words: readonly string[]) => execute(this.#context, words);
     const reply = isOfScripts(command) ? executeScript(command, call) : call(command);
-    this.#room -= sizeOf(reply);
-    if (this.#room < 0) throw new ReplyTooLarge();
+    this.#replied += sizeOf(reply);
+    if (this.#replied > largestReply) throw replyTooLarge();
     return reply;
   }
 

@@ -1,5 +1,6 @@
 import { checkInteger, checkText, checkType, wrongType } from "../check.ts";
 import { CommandError } from "./command-error.ts";
+import { whyTooLong } from "./limits.ts";
 import type { CommandResult } from "./lock-server.ts";
 import { shardOf, shardOfCommand, tagOf } from "./shards.ts";
 
@@ -68,12 +69,6 @@ export function checkLockServer({ name = "locks", shards = 1, ...where }: LockSe
   return { name, shards };
 }
 
-/** The most commands of a request. */
-const mostCommands = 10_000;
-
-/** The most words of a request: a command asks its storage at most once for each. */
-const mostWords = 100_000;
-
 /** By binding: the servers whose placement the first object has confirmed. */
 const confirmed = new WeakMap<object, Set<string>>();
 
@@ -123,7 +118,8 @@ export class LockServerObjects {
     commands: readonly (readonly (string | number)[])[],
     signal?: AbortSignal,
   ): Promise<readonly CommandResult[]> {
-    checkCount(commands);
+    const tooLong = whyTooLong(commands);
+    if (tooLong) throw new Refusal(413, tooLong);
     const results: CommandResult[] = [];
     const byShard = new Map<number, number[]>();
     commands.forEach((command, index) => {
@@ -219,14 +215,4 @@ function within(binding: LockServerNamespace, jurisdiction: string): LockServerN
     const { message } = error as Error;
     throw new TypeError(`the platform refuses the jurisdiction ${JSON.stringify(jurisdiction)}: ${message}`);
   }
-}
-
-/** Refuses what would keep an object busy for long. */
-function checkCount(commands: readonly (readonly unknown[])[]): void {
-  const words = commands.reduce((sum, { length }) => sum + length, 0);
-  if (commands.length <= mostCommands && words <= mostWords) return;
-  throw new Refusal(
-    413,
-    `ERR max request size of ${mostCommands} commands and ${mostWords} words exceeded, with ${commands.length} and ${words}: nothing was executed`,
-  );
 }

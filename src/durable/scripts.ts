@@ -47,9 +47,10 @@ export function executeScript(command: readonly string[], call: (words: readonly
     if (first.toUpperCase() === "LOAD" && known.has(rest[0] ?? "")) return rest[0]!;
     throw unknownScript();
   }
+  const given = twinCall(rest, call);
   const run = known.get(first.toLowerCase());
   if (!run) throw upper === "EVAL" ? unknownScript() : new CommandError("NOSCRIPT No matching script");
-  return run(twinCall(rest, call));
+  return run(given);
 }
 
 function twinCall(

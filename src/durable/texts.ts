@@ -1,6 +1,6 @@
 import type { Command, CommandTable } from "./command.ts";
 import { CommandError, integer, syntaxError, unknownCommand } from "./command-error.ts";
-import { largestReply, ReplyTooLarge } from "./reply-size.ts";
+import { largestReply, replyTooLarge } from "./limits.ts";
 
 // Keys of any kind, texts, and channels.
 
@@ -20,7 +20,7 @@ const mget: Command = ({ space }, keys) => {
     if (typeof value !== "string") return null;
     // Before all are read: the same large one may be asked for any number of times.
     size += value.length;
-    if (size > largestReply) throw new ReplyTooLarge();
+    if (size > largestReply) throw replyTooLarge();
     return value;
   });
 };

@@ -38,15 +38,14 @@ test("a stream that nobody reads ends; the others stay", async () => {
   const reader = readEvents(busy);
   await reader.next();
   for (let message = 0; message < 1_100; message += 1) {
-    const payload = `${message}:${"x".repeat(100)}`;
-    channels.publish("c", payload);
-    expect(await reader.next()).toBe(`data: message,c,${payload}`);
+    channels.publish("c", String(message));
+    expect(await reader.next()).toBe(`data: message,c,${message}`);
   }
   expect(channels.subscribers("c")).toBe(1);
   await expect(idle.getReader().read()).rejects.toThrow("not read");
 });
 
-test("what waits for a reader is bounded by its bytes, and a long message is only one", async () => {
+test("a stream in which one long message waits ends at the next", async () => {
   const { channels } = rig();
   const [idle, busy] = [channels.subscribe("c"), channels.subscribe("c")] as const;
   const reader = readEvents(busy);

@@ -92,6 +92,22 @@ test("a change whose reply is refused is undone", async () => {
   expect(await ask(["GET", "large"])).toEqual([{ result: large }]);
 });
 
+test.each<[what: string, command: (string | number)[]]>([
+  ["reads", ["DELEX", "large", "IFEQ", "other"]],
+  ["deadlines", ["PEXPIRE", "large", 3_600_000]],
+  ["attempts", ["SET", "large", "v", "NX"]],
+])("%s of a large value end at some amount, and what follows is not executed", async (_, command) => {
+  const { ask } = lockServer();
+  await ask(["SET", "large", large]);
+  const answers = await ask(...Array.from({ length: 550 }, () => command), ["SET", "small", 1]);
+  const limit = answers.findIndex((answer) => "error" in answer);
+  expect(limit).toBe(526);
+  const refused = { error: expect.stringMatching(/^ERR max work .* was not executed/) };
+  expect(answers.slice(limit)).toEqual(Array.from({ length: 25 }, () => refused));
+  expect(await ask(["EXISTS", "large"], ["EXISTS", "small"])).toEqual([{ result: 1 }, { result: 0 }]);
+  expect(await ask(["EXISTS", ...Array.from({ length: 550 }, () => "large")])).toEqual([refused]);
+});
+
 test("what does not depend on a value does not read it", async () => {
   const { ask, reads } = lockServer();
   await ask(["SET", "large", large]);
