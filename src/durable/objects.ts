@@ -121,10 +121,12 @@ export class LockServerObjects {
     const tooLong = whyTooLong(commands);
     if (tooLong) throw new Refusal(413, tooLong);
     const results: CommandResult[] = [];
+    // As texts: JSON has no number for Infinity, and would say null.
+    const texts = commands.map((command) => command.map(String));
     const byShard = new Map<number, number[]>();
-    commands.forEach((command, index) => {
+    texts.forEach((command, index) => {
       try {
-        const shard = shardOfCommand(command.map(String), this.#shards);
+        const shard = shardOfCommand(command, this.#shards);
         const indices = byShard.get(shard);
         if (indices) indices.push(index);
         else byShard.set(shard, [index]);
@@ -136,7 +138,7 @@ export class LockServerObjects {
     await this.#confirm(signal);
     await Promise.all(
       [...byShard].map(async ([shard, indices]) => {
-        const body = JSON.stringify(indices.map((index) => commands[index]));
+        const body = JSON.stringify(indices.map((index) => texts[index]));
         const answer = await this.#send(this.#namespace, shard, {
           method: "POST",
           body,

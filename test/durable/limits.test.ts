@@ -64,6 +64,20 @@ test("more commands or words than a request may have are refused, and nobody is 
   expect(await objects.execute(most)).toHaveLength(10_000);
 });
 
+test("a number that is none arrives as what it is", async () => {
+  const objects = new LockServerObjects(namespaceOf(new Map()));
+  const answers = await objects.execute([
+    ["SET", "key", Number.POSITIVE_INFINITY],
+    ["SET", "key", "v", "XX", "PX", Number.POSITIVE_INFINITY],
+    ["GET", "key"],
+  ]);
+  expect(answers).toEqual([
+    { result: "OK" },
+    { error: expect.stringMatching(/not an integer/) },
+    { result: "Infinity" },
+  ]);
+});
+
 test("replies that are too large are refused before they are read, and what follows is not executed", async () => {
   const { ask, reads } = lockServer();
   await ask(["SET", "large", large], ["SET", "before", 0]);
