@@ -40,13 +40,14 @@ async function stepsOf(run: () => Promise<unknown>): Promise<number> {
   }
 }
 
-test("twice as many commands are twice the work", async () => {
+test("twice as many commands are about twice the work", async () => {
   const objects = new LockServerObjects(namespaceOf(new Map()));
   const steps = async (count: number) =>
     stepsOf(() => objects.execute(Array.from({ length: count }, () => ["PING"])));
   await steps(1);
   const [few, many] = [await steps(500), await steps(1_000)];
-  expect(many).toBeLessThan(2.1 * few);
+  // A square would be four times as much.
+  expect(many).toBeLessThan(3 * few);
 });
 
 test("more commands or words than a request may have are refused, and nobody is asked", async () => {
