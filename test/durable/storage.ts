@@ -18,10 +18,12 @@ const Sqlite = createRequire(createRequire(import.meta.url).resolve("@libsql/cli
 /** SQLite in memory, as a Durable Object has it. `onExec` hears each statement. */
 export function sqlStorage(onExec: (query: string) => void = () => undefined): SqlStorage {
   const database = new Sqlite(":memory:");
+  const statements = new Map<string, ReturnType<Database["prepare"]>>();
   return {
     exec(query, ...values) {
       onExec(query);
-      const statement = database.prepare(query);
+      const statement = statements.get(query) ?? database.prepare(query);
+      statements.set(query, statement);
       // In workerd it is executed at once as well.
       const rows = statement.reader ? statement.all(...values) : [];
       if (!statement.reader) statement.run(...values);
