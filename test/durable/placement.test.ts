@@ -15,12 +15,15 @@ const options: readonly LockServerOptions[] = [1, 2, 4].flatMap((shards) =>
 const said = ({ shards, jurisdiction }: LockServerOptions) =>
   `${shards} shard${shards === 1 ? "" : "s"} and ${jurisdiction ? `the jurisdiction ${jurisdiction}` : "no jurisdiction"}`;
 
+const { signal } = new AbortController();
 const names = Array.from({ length: 30 }, (_, index) => `held-${index}`);
 
 /** How many of the names somebody gets, with the messages of the others. */
 async function acquire(holder: string, locks: ReturnType<typeof namespaceOf>, server: LockServerOptions) {
   const endpoint = durableEndpoint(locks, server);
-  const settled = await Promise.allSettled(names.map((name) => endpoint.send(["SET", name, holder, "NX"])));
+  const settled = await Promise.allSettled(
+    names.map((name) => endpoint.send(["SET", name, holder, "NX"], signal)),
+  );
   return settled.map((one) => (one.status === "fulfilled" ? one.value : String(one.reason.message)));
 }
 
@@ -60,8 +63,8 @@ test("who the server is for is asked once by an isolate, and of an object that i
   const asked: [id: string, commands: number][] = [];
   const locks = namespaceOf(new Map(), (...question) => asked.push(question));
   const { send } = durableEndpoint(locks, { jurisdiction: "eu" });
-  await send(["PING"]);
-  await send(["PING"]);
+  await send(["PING"], signal);
+  await send(["PING"], signal);
   expect(asked).toEqual([
     ["anywhere/locks:0", 0],
     ["eu/locks:0", 1],

@@ -33,14 +33,17 @@ export function sqlStorage(onExec: (query: string) => void = () => undefined): S
 }
 
 /** The storage of a Durable Object, in memory, with the alarms that were set. */
-export function objectStorage(onExec?: (query: string) => void) {
+export function objectStorage(onExec?: (query: string) => void): LockServerState["storage"] & {
+  readonly alarms: readonly number[];
+  /** The alarm that was set has fired. */
+  clearAlarm(): void;
+} {
   const sql = sqlStorage(onExec);
   const alarms: number[] = [];
   let alarm: number | null = null;
   return {
     sql,
     alarms,
-    /** The alarm that was set has fired. */
     clearAlarm() {
       alarm = null;
     },
@@ -60,7 +63,7 @@ export function objectStorage(onExec?: (query: string) => void) {
       alarms.push(time);
       alarm = time;
     },
-  } satisfies LockServerState["storage"] & object;
+  };
 }
 
 /** The objects of one class, by their ids. */
