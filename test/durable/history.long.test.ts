@@ -11,7 +11,6 @@ import {
 } from "../robustness/linearizability/history.ts";
 import { lockModel } from "../robustness/linearizability/models.ts";
 import { Draw } from "../robustness/sim/draw.ts";
-import { paced } from "../support/pace.ts";
 
 // Clients of three lock servers, which lose replies, are slow, and are killed and started again on their storage. What the
 // clients saw must have a legal order.
@@ -33,7 +32,7 @@ test(`a history of ${most} grants is linearizable`, { timeout: 600_000 }, async 
     client(
       `client ${index}`,
       new Draw(seed + index),
-      new Redlock({ endpoints, timeout: paced(200) }),
+      new Redlock({ endpoints, timeout: 500 }),
       isOver,
       records,
     ),
@@ -70,8 +69,8 @@ async function client(
     let lock: Lock | null | undefined;
     try {
       lock = await redlock.acquire(resource, {
-        ttl: paced(draw.pick([200, 500])),
-        wait: paced(300),
+        ttl: draw.pick([500, 1_000]),
+        wait: 1_000,
         fencing: true,
       });
     } catch {
@@ -85,7 +84,7 @@ async function client(
     await sleep(draw.integer(0, 60));
     if (draw.chance(0.4) && lock.remaining() > 0) {
       const began = now();
-      const extended = await lock.extend(paced(500)).then(
+      const extended = await lock.extend(1_000).then(
         () => true,
         (error: { code?: string }) => (error.code === "LOCK_LOST" ? false : undefined),
       );
