@@ -3,9 +3,11 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { type LocalEndpoints, start } from "../local/src/index.ts";
-import { type Answer, judge, requirements } from "../src/cli/conformance-advice.ts";
-import { examineConformance, type Need } from "../src/cli/conformance-examine.ts";
+import { type Answer, judge } from "../src/cli/conformance-advice.ts";
+import { examineConformance } from "../src/cli/conformance-examine.ts";
+import { needs, requirements } from "../src/cli/conformance-table.ts";
 import type { Dialect, HttpEndpointOptions } from "../src/index.ts";
+import { systemRuntime } from "../src/runtime.ts";
 import { redisServer } from "../test/support/programs.ts";
 import { startServerlessRedisHttp } from "../test/support/serverless-redis-http.ts";
 import { startWorkerd, token } from "./lock-servers.ts";
@@ -68,7 +70,8 @@ async function lockServer(): Promise<Opened> {
 
 /** What doctor finds at an endpoint. */
 export async function answersOf(options: HttpEndpointOptions): Promise<NonNullable<Answers>> {
-  const settings = { prefix: "p", timeout: 5_000, id: randomUUID(), stop: new AbortController().signal };
+  const { signal: stop } = new AbortController();
+  const settings = { prefix: "p", timeout: 5_000, id: randomUUID(), stop, runtime: systemRuntime };
   const [examined] = await examineConformance([options], settings);
   return Object.fromEntries(
     judge(examined!).rows.map(({ need, answer }) => [requirements[need].label, answer]),
@@ -78,7 +81,7 @@ export async function answersOf(options: HttpEndpointOptions): Promise<NonNullab
 /** The table in Markdown. */
 export function tableOf(found: readonly { readonly title: string; readonly answers: Answers }[]): string[] {
   const titles = ["what", ...found.map(({ title }) => title), "without it"];
-  const rows = (Object.keys(requirements) as Need[]).map((need) => {
+  const rows = needs.map((need) => {
     const { label, level, without } = requirements[need];
     return [label, ...found.map(({ answers }) => answers?.[label] ?? "not run"), `${level}: ${without}`];
   });
@@ -90,6 +93,6 @@ export function columnIn(page: string, title: string): Record<string, string> {
   const lines = page.split("\n").map((line) => line.split(" | ").map((cell) => cell.replace(/^\| /, "")));
   const head = lines.findIndex((cells) => cells[0] === "what" && cells.includes(title));
   if (head < 0) return {};
-  const rows = lines.slice(head + 2, head + 2 + Object.keys(requirements).length);
+  const rows = lines.slice(head + 2, head + 2 + needs.length);
   return Object.fromEntries(rows.map((cells) => [cells[0], cells[lines[head]!.indexOf(title)]]));
 }

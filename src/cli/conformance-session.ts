@@ -1,9 +1,37 @@
 import { reporting } from "../endpoints/batch.ts";
 import type { Command, Endpoint } from "../index.ts";
+import { type Runtime, sleep } from "../runtime.ts";
 import { StoppedError } from "./command.ts";
 import { asFailure, type Failure } from "./doctor-probe.ts";
 
 // The requests of one conformance check: counted, within the timeout, ended by Ctrl-C; and what they leave behind.
+
+/** What the library needs of a server. */
+export type Need =
+  | "rest"
+  | "token"
+  | "nx"
+  | "nx-get"
+  | "ifeq"
+  | "delex"
+  | "eval"
+  | "evalsha"
+  | "noscript"
+  | "flag"
+  | "pexpireat"
+  | "once"
+  | "replies"
+  | "pipeline"
+  | "keys"
+  | "values"
+  | "reply"
+  | "request"
+  | "subscribe"
+  | "clock"
+  | "reads"
+  | "kept"
+  | "eviction"
+  | "wait";
 
 /** How to check. */
 export interface ConformanceSettings {
@@ -14,12 +42,18 @@ export interface ConformanceSettings {
   readonly id: string;
   /** Aborts when the command is to end. */
   readonly stop: AbortSignal;
+  readonly runtime: Runtime;
+  /** Called with each request. */
+  readonly onRequest?: () => void;
 }
 
-/** How long the keys live that could not be deleted, in ms. */
-export const probeTtl = 120_000;
+/**
+ * How long the keys live that could not be deleted, in ms. Almost 2 minutes, so that a server that rounds ttls down to
+ * seconds takes most of a second away.
+ */
+export const probeTtl = 119_990;
 
-/** How long to wait for the deletion of the keys, in ms. */
+/** How long to wait for the deletion of the keys after Ctrl-C, in ms. */
 const maxCleanup = 3_000;
 
 /** What was seen of one thing that the library needs. */
@@ -32,21 +66,57 @@ export interface Seen {
   readonly failure?: Failure;
 }
 
-/** A reply that is none of those that are possible. The message says what is wrong, without the reply. */
+/** All that was seen. A need that is absent was not asked. */
+export type SeenByNeed = Readonly<Partial<Record<Need, Seen>>>;
+
+/** A reply, or something stored, that is none of those that are possible. The message says what is wrong, without the reply. */
 export class UnexpectedReply extends Error {}
+
+/** From when to when a request was under way, in ms by this machine's clock. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What must be stored at a key, until its ttl ends. */
+export interface Written {
+  readonly key: string;
+  /** null: nothing. undefined: a collection, whose ttl alone is compared. */
+  readonly value?: string | null;
+  /** ms, from a moment of this time on. */
+  readonly ttl?: number;
+  readonly at?: Span;
+}
+
+/** The reply of one of several commands. Throws why there is none. */
+export function replyOf(outcome: PromiseSettledResult<unknown>): unknown {
+  if (outcome.status === "rejected") throw outcome.reason;
+  return outcome.value;
+}
+
+/** Something that takes time. */
+type Limited<Result> = (signal: AbortSignal, restart: () => void) => Promise<Result>;
 
 /** The requests to one endpoint. */
 export class ConformanceSession {
   readonly endpoint: Endpoint;
+  readonly runtime: Runtime;
+  /** What must still be stored when all else has been asked. */
+  readonly kept: Written[] = [];
+  /** How many writes were not stored. */
+  lost = 0;
+  /** What was seen so far. */
+  readonly seen: Partial<Record<Need, Seen>> = {};
   readonly #open: () => Endpoint;
   readonly #settings: ConformanceSettings;
-  readonly #written = new Set<string>();
+  readonly #keys = new Set<string>();
   #requests = 0;
 
   /** @param open opens an endpoint that shares no request with others */
   constructor(open: () => Endpoint, settings: ConformanceSettings) {
     this.#open = open;
     this.#settings = settings;
+    this.runtime = settings.runtime;
     this.endpoint = this.connection();
   }
 
@@ -65,7 +135,7 @@ export class ConformanceSession {
     return {
       ...endpoint,
       send: (command) => {
-        this.#requests += 1;
+        this.#count();
         return this.within((signal) => endpoint.send(command, signal));
       },
     };
@@ -75,13 +145,20 @@ export class ConformanceSession {
   key(name: string): string {
     const { prefix, id } = this.#settings;
     const key = `${prefix}:doctor:{${id}}:${name}`;
-    this.#written.add(key);
+    this.#keys.add(key);
     return key;
   }
 
   /** Sends one command. */
   ask(command: Command, endpoint: Endpoint = this.endpoint): Promise<unknown> {
     return endpoint.send(command, this.#settings.stop);
+  }
+
+  /** Sends one command, and says when. */
+  async askTimed(command: Command): Promise<Span & { readonly reply: unknown }> {
+    const from = this.runtime.monotonic();
+    const reply = await this.ask(command);
+    return { reply, from, to: this.runtime.monotonic() };
   }
 
   /**
@@ -95,7 +172,7 @@ export class ConformanceSession {
     const { send } = this.#open();
     let wasAlone = false;
     const onSent = (part: number) => {
-      this.#requests += part;
+      this.#count(part);
       wasAlone ||= part === 1;
     };
     const outcomes = await this.within((signal) =>
@@ -106,24 +183,36 @@ export class ConformanceSession {
 
   /** Subscribes to a channel of this check. */
   async subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    this.#requests += 1;
+    this.#count();
     return this.#open().subscribe!(channel, signal);
   }
 
-  /** Does something whose signal aborts after the timeout, with the command, and when it is done. */
-  async within<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const { stop } = this.#settings;
+  /** Waits, until the command is to end. */
+  pause(ms: number): Promise<void> {
+    return sleep(this.runtime, ms, this.#settings.stop);
+  }
+
+  /** Does something whose signal aborts after the timeout, with the command, and when it is done. `restart` begins the timeout anew. */
+  within<Result>(work: Limited<Result>): Promise<Result> {
+    return this.#limited(this.timeout, work, this.#settings.stop);
+  }
+
+  async #limited<Result>(ms: number, work: Limited<Result>, stop?: AbortSignal): Promise<Result> {
     // Not AbortSignal.any: Node 20 may collect a timeout that nothing else refers to, and then never aborts.
     const controller = new AbortController();
     const end = () => controller.abort();
-    const timer = setTimeout(end, this.timeout);
-    stop.addEventListener("abort", end);
-    if (stop.aborted) end();
+    let cancel = this.runtime.timer(ms, end);
+    const restart = () => {
+      cancel();
+      cancel = this.runtime.timer(ms, end);
+    };
+    stop?.addEventListener("abort", end);
+    if (stop?.aborted) end();
     try {
-      return await work(controller.signal);
+      return await work(controller.signal, restart);
     } finally {
-      clearTimeout(timer);
-      stop.removeEventListener("abort", end);
+      cancel();
+      stop?.removeEventListener("abort", end);
       end();
     }
   }
@@ -147,16 +236,29 @@ export class ConformanceSession {
     return seen;
   }
 
-  /** Deletes what was written, also after Ctrl-C. Resolves with whether it has; else the keys expire. Never rejects. */
+  /**
+   * Deletes what was written, also after Ctrl-C. Resolves with whether nothing of it is there any more; else the keys expire.
+   * Never rejects.
+   */
   async clean(): Promise<boolean> {
-    if (this.#written.size === 0) return true;
-    this.#requests += 1;
-    const signal = AbortSignal.timeout(Math.min(this.timeout, maxCleanup));
-    return this.#open()
-      .send(["DEL", ...this.#written], signal)
+    if (this.#keys.size === 0) return true;
+    const send = (name: string) => {
+      this.#count();
+      const ms = this.#settings.stop.aborted ? Math.min(this.timeout, maxCleanup) : this.timeout;
+      return this.#limited(ms, (signal) => this.#open().send([name, ...this.#keys], signal));
+    };
+    return send("DEL")
+      .then(() => send("EXISTS"))
       .then(
-        () => true,
+        (left) => left === 0,
         () => false,
       );
+  }
+
+  /** @param part of a request that several commands share */
+  #count(part = 1): void {
+    const before = this.requests;
+    this.#requests += part;
+    if (this.requests > before) this.#settings.onRequest?.();
   }
 }

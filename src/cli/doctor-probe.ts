@@ -8,6 +8,7 @@ import {
   QuorumError,
   Redlock,
 } from "../index.ts";
+import { type Runtime, systemRuntime } from "../runtime.ts";
 
 // What doctor asks endpoints. What the answers mean is in doctor-advice.ts.
 
@@ -191,14 +192,14 @@ async function tryScripts(
 /** The round trip, and the clock from the fastest of the replies. */
 export async function readClock(
   endpoint: Endpoint,
-  settings: Pick<ExaminationSettings, "timeout">,
+  { timeout, runtime = systemRuntime }: { readonly timeout: number; readonly runtime?: Runtime },
 ): Promise<Pick<Examination, "roundTrip" | "clock">> {
   const readings: { readonly took: number; readonly ahead: number }[] = [];
   for (let sample = 0; sample < samples; sample += 1) {
-    const sentAt = Date.now();
-    const began = performance.now();
-    const reply = await ask(endpoint, ["TIME"], settings).catch(() => undefined);
-    const took = performance.now() - began;
+    const sentAt = runtime.now();
+    const began = runtime.monotonic();
+    const reply = await ask(endpoint, ["TIME"], { timeout }).catch(() => undefined);
+    const took = runtime.monotonic() - began;
     const [seconds, micros] = Array.isArray(reply) ? reply.map(Number) : [];
     if (seconds === undefined || micros === undefined || !Number.isFinite(seconds + micros)) break;
     readings.push({ took, ahead: seconds * 1_000 + micros / 1_000 - (sentAt + took / 2) });

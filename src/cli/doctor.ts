@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { systemRuntime } from "../runtime.ts";
 import { type Access, accessOf, clientHelp, clientOptions } from "./client.ts";
 import {
   type Command,
@@ -66,9 +67,15 @@ async function checkConformance(
 ): Promise<ExitCode> {
   const { endpoints, prefix = "redlock", timeout } = access;
   const { stop, out } = environment;
-  const work = examineConformance(endpoints, { prefix, timeout, id: randomUUID(), stop });
+  let requests = 0;
+  const onRequest = () => {
+    requests += 1;
+  };
+  const settings = { prefix, timeout, id: randomUUID(), stop, runtime: systemRuntime, onRequest };
+  const work = examineConformance(endpoints, settings);
   const what = counted(endpoints.length, "endpoint");
-  const progress = () => (stop.aborted ? "deleting what it wrote" : `checking ${what}`);
+  const progress = () =>
+    stop.aborted ? "deleting what it wrote" : `checking ${what}, ${counted(requests, "request")}`;
   // Not the end of the waiting, but that of the work: it deletes what it wrote first.
   const examined = await withProgress({ ...environment, stop: new AbortController().signal }, progress, work);
   const names = variablesOf(access);

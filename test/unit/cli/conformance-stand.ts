@@ -1,30 +1,21 @@
-import { Engine, ReplyError } from "../../../local/src/engine/engine.ts";
-import { textOf } from "../../../local/src/rest/argument.ts";
-import type { Backend } from "../../../local/src/rest/backend.ts";
+import { Engine } from "../../../local/src/engine/engine.ts";
 import { EmbeddedBackend } from "../../../local/src/rest/embedded-backend.ts";
 import { upstashHandler } from "../../../local/src/rest/http/handler.ts";
 import type { Answer } from "../../../local/src/rest/http/inject-faults.ts";
 import { listen } from "../../../local/src/rest/http/listen.ts";
-import type { WireReply } from "../../../local/src/rest/redis/resp.ts";
 import { runCommand } from "../../../src/cli/commands.ts";
 
-// A server that has all that the library needs, but for what a test takes away; and doctor in front of it.
+// A server that has all that the library needs, but for what a test takes away; and doctor in front of it, over HTTP.
 
 /** What is wrong with a server. */
 export interface Lack {
-  /** Executes a command in another way, also one of a pipeline. A `ReplyError` refuses it. */
-  readonly command?: (words: readonly string[], execute: Execute) => WireReply | Promise<WireReply>;
   /** Answers a request in another way. */
   readonly request?: (request: Request, answer: (request: Request) => Promise<Response>) => Promise<Answer>;
-  /** ms by which its clock is ahead. */
-  readonly clockOffset?: number;
   /** Bytes of a request's body. */
   readonly maxBody?: number;
   /** How long doctor waits for an answer, in ms. Default 10 000. */
   readonly timeout?: number;
 }
-
-type Execute = (words: readonly string[]) => Promise<WireReply>;
 
 /** What the handler refuses before it reaches the engine. */
 const extra: Readonly<Record<string, unknown>> = { CONFIG: ["maxmemory-policy", "noeviction"], WAIT: 2 };
@@ -34,9 +25,9 @@ const readOnlyToken = "the-read-only-token";
 
 /** Starts a server. */
 export async function startStand(lack: Lack = {}) {
-  const { command, request, clockOffset = 0, maxBody, timeout = 10_000 } = lack;
-  const engine = new Engine({ dialect: "upstash", now: () => Date.now() + clockOffset });
-  const backend = distorted(new EmbeddedBackend(engine), command);
+  const { request, maxBody, timeout = 10_000 } = lack;
+  const engine = new Engine();
+  const backend = new EmbeddedBackend(engine);
   const handle = upstashHandler({ backend, token, readOnlyToken, ...(maxBody && { maxBody }) });
   let requests = 0;
   async function answer(asked: Request): Promise<Response> {
@@ -87,24 +78,4 @@ export async function startStand(lack: Lack = {}) {
 export async function wordsOf(request: Request): Promise<string[]> {
   if (new URL(request.url).pathname !== "/") return [];
   return ((await request.clone().json()) as unknown[]).map(String);
-}
-
-function distorted(backend: EmbeddedBackend, command: Lack["command"]): Backend {
-  const execute: Execute = async (words) => (await backend.execute(words)).reply;
-  return {
-    async execute(given) {
-      const words = given.map(textOf);
-      return { reply: await (command ? command(words, execute) : execute(words)), billed: 1 };
-    },
-    transaction: (commands) => backend.transaction(commands),
-    subscribe: (given, subscriber) => backend.subscribe(given, subscriber),
-    close: () => backend.close(),
-  };
-}
-
-/** Refuses the commands of which something is true. */
-export function refusing(isRefused: (line: string) => boolean, message = "ERR syntax error"): Lack {
-  return {
-    command: (words, execute) => (isRefused(words.join(" ")) ? new ReplyError(message) : execute(words)),
-  };
 }

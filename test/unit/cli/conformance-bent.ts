@@ -1,0 +1,128 @@
+import { type Dialect, type Reply, ReplyError } from "../../../local/src/engine/engine.ts";
+import { memoryEndpoint, VirtualTime } from "../../../local/src/memory/index.ts";
+import { type ConformanceResult, judge } from "../../../src/cli/conformance-advice.ts";
+import { examineEndpoint } from "../../../src/cli/conformance-examine.ts";
+import type { Need } from "../../../src/cli/conformance-session.ts";
+import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/batch.ts";
+import { type Endpoint, EndpointError } from "../../../src/index.ts";
+
+// An honest endpoint in this process and in virtual time, of which one thing is bent; and what doctor finds there.
+
+export type Words = readonly string[];
+
+/** Executes a command. Throws a `ReplyError` where Redis would answer with an error. */
+export type Execute = (words: Words) => Reply;
+
+/** What is wrong with a server. */
+export interface Bend {
+  /** Executes a command in another way, also one of a pipeline. */
+  readonly command?: (words: Words, execute: Execute, later: Later) => Reply;
+  /** Answers a pipeline in another way; undefined: it takes one command at a time, and has executed none. */
+  readonly pipeline?: (outcomes: () => Outcome[]) => Outcome[] | undefined;
+  /** Answers a request in another way: the names of its commands, and how often there was one before. */
+  readonly request?: (names: Words, earlier: number) => "silence" | "unavailable" | "twice" | undefined;
+  readonly subscribe?: (
+    usual: () => Promise<ReadableStream<Uint8Array>>,
+  ) => Promise<ReadableStream<Uint8Array>>;
+  /** ms by which its clock is ahead. */
+  readonly clockOffset?: number;
+}
+
+/** Does something after so many ms of virtual time. */
+type Later = (ms: number, act: () => void) => void;
+
+/** The network, and what doctor is told. */
+export interface Circumstances {
+  /** The dialect of the server, and of the client. Default upstash. */
+  readonly dialect?: Dialect;
+  /** ms that a request takes there, and a reply back; drawn for each. Default 0. */
+  readonly latency?: () => number;
+  /** ms. Default 5 000. */
+  readonly timeout?: number;
+  readonly stop?: AbortSignal;
+}
+
+/** What the handler of a server answers that is not Redis. */
+const extra: Readonly<Record<string, Reply>> = { CONFIG: ["maxmemory-policy", "noeviction"], WAIT: 2 };
+
+/** A server that is bent, and what doctor says of it. */
+export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
+  const { dialect = "upstash", latency = () => 0, timeout = 5_000 } = circumstances;
+  const { stop = new AbortController().signal } = circumstances;
+  const time = new VirtualTime();
+  const server = memoryEndpoint({ dialect, runtime: time, clockOffset: bend.clockOffset ?? 0 });
+  const travel = () => {
+    const ms = latency();
+    return ms > 0 ? time.sleep(ms) : Promise.resolve();
+  };
+  const honest: Execute = (words) => extra[words[0]!.toUpperCase()] ?? server.engine.execute(words);
+  const later: Later = (ms, act) => void time.timer(ms, act);
+  let requests = 0;
+
+  function outcomeOf(command: readonly (string | number)[]): Outcome {
+    const words = command.map(String);
+    try {
+      return { reply: bend.command ? bend.command(words, honest, later) : honest(words) };
+    } catch (error) {
+      if (!(error instanceof ReplyError)) throw error;
+      return { error: new EndpointError("e", "redis", `HTTP 400, ${error.message}`, { status: 400 }) };
+    }
+  }
+
+  const answer: Post = async (batch, signal) => {
+    const commands = batch.map(({ command }) => command);
+    const how = bend.request?.(
+      commands.map(([name]) => String(name)),
+      requests,
+    );
+    requests += 1;
+    await travel();
+    const execute = () => commands.map(outcomeOf);
+    if (how === "twice") execute();
+    const outcomes = batch.length > 1 && bend.pipeline ? bend.pipeline(execute) : execute();
+    if (how === "silence") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    if (how === "unavailable") return failed(batch, "http", { status: 503 });
+    await travel();
+    return outcomes;
+  };
+  const post: Post = (batch, signal) => {
+    const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    return Promise.race([answer(batch, signal), aborted.then(() => failed(batch, "timeout"))]);
+  };
+
+  const open = (): Endpoint => ({
+    name: "e",
+    dialect,
+    exactReplies: true,
+    send: batchingSend("e", 6, post),
+    subscribe(channel, signal) {
+      requests += 1;
+      const usual = () => travel().then(() => server.subscribe(channel, signal));
+      return bend.subscribe ? bend.subscribe(usual) : usual();
+    },
+  });
+  return {
+    engine: server.engine,
+    time,
+    requests: () => requests,
+    /** What doctor finds. It takes virtual time. */
+    async judged(): Promise<ConformanceResult> {
+      const settings = { prefix: "p", timeout, id: "id", stop, runtime: time };
+      return judge(await time.settle(examineEndpoint(open, settings), 24 * 3_600_000));
+    },
+  };
+}
+
+function failed(
+  batch: readonly unknown[],
+  kind: "http" | "timeout",
+  options: { readonly status?: number } = {},
+): Outcome[] {
+  return batch.map(() => ({ error: new EndpointError("e", kind, "no answer", options) }));
+}
+
+/** The rows that are not `yes`, with the answer. */
+export function lacksOf({ rows }: ConformanceResult): Partial<Record<Need, string>> {
+  const lacks = rows.filter(({ answer }) => answer !== "yes");
+  return Object.fromEntries(lacks.map(({ need, answer }) => [need, answer]));
+}
