@@ -26,7 +26,7 @@ export interface Requirement extends Consequence {
   readonly instead?: (seen: Seen, dialect: Dialect | undefined) => Consequence | undefined;
 }
 
-const isLost = "a lock would be given twice";
+const givenTwice = "a lock would be given twice";
 const error = (without: string): Consequence => ({ level: "error", without });
 const afterEval = (seen: SeenByNeed) => seen.eval?.works === true;
 
@@ -63,7 +63,7 @@ export const requirements: Readonly<Record<Need, Requirement>> = {
   },
   nx: {
     label: "SET … NX PX",
-    ...error(`${isLost}, or never end`),
+    ...error(`${givenTwice}, or never end`),
     ask: commands.askNx,
   },
   "nx-get": {
@@ -93,7 +93,7 @@ export const requirements: Readonly<Record<Need, Requirement>> = {
     label: "EVAL",
     ...error("no fence, no several resources, no inspect and free; in the dialect redis no release"),
     ask: scripts.askEval,
-    instead: ifWrong(`${isLost}, or not be released`),
+    instead: ifWrong(`${givenTwice}, or not be released`),
   },
   evalsha: {
     label: "EVALSHA",
@@ -149,13 +149,13 @@ export const requirements: Readonly<Record<Need, Requirement>> = {
       says(seen, /one command per request/) ? undefined : error("calls of one turn fail together"),
   },
   keys: {
-    label: "keys as they are sent",
+    label: "keys unchanged",
     ...error("two names would be one lock, or one result"),
     ask: commands.askKeys,
   },
   values: {
-    label: "values as they are",
-    ...error("no release finds its own value, and replayed results are others"),
+    label: "values unchanged",
+    ...error("a release does not find its own value; a replayed result is another one"),
     ask: commands.askValues,
   },
   request: {
@@ -190,8 +190,8 @@ export const requirements: Readonly<Record<Need, Requirement>> = {
     ask: store.askReads,
   },
   kept: {
-    label: "what is written stays",
-    ...error(`${isLost}, and an effect happen twice`),
+    label: "writes stay",
+    ...error(`${givenTwice}, and an effect would happen twice`),
     ask: store.askKept,
   },
   eviction: {

@@ -136,6 +136,8 @@ const faults: Readonly<
   "NX is not known": [refusing(/^SET .* NX PX/), no("nx")],
   "NX overwrites": [instead(set.nx, (words, execute) => execute(without(words, "NX", 1))), no("nx")],
   "NX says OK of a key that is there": [answering(set.nx, () => "OK"), no("nx")],
+  "NX stores, and says that it was refused": [answering(set.nx, () => null), no("nx")],
+  "NX stores, and says 1": [answering(set.nx, (reply) => (reply === "OK" ? 1 : reply)), no("nx")],
   "NX stores nothing, and says OK": [undoing(set.nx), no("nx")],
   "a refused NX gives the key its own ttl": [
     instead(set.nx, (words, execute) => {
@@ -194,6 +196,7 @@ const faults: Readonly<
     instead(set.ifeq, (words, execute) => (execute(["GET", words[1]!]) === words[4] ? "OK" : null)),
     no("ifeq"),
   ],
+  "IFEQ stores, and says that it was refused": [answering(set.ifeq, () => null), no("ifeq")],
   "IFEQ says OK of another value": [answering(set.ifeq, () => "OK"), no("ifeq")],
   "DELEX is not known": [refusing(/^DELEX/, "ERR unknown command 'DELEX'"), no("delex")],
   "DELEX deletes nothing": [
@@ -208,6 +211,7 @@ const faults: Readonly<
     instead(/^DELEX/, (words, execute) => Number(execute(["DEL", words[1]!])) * 0),
     no("delex"),
   ],
+  "DELEX deletes, and says 0": [answering(/^DELEX/, () => 0), no("delex")],
   "DELEX says 1 where nothing was": [answering(/^DELEX/, () => 1), no("delex")],
   "it has DELIFEQ in place of DELEX": [
     {
