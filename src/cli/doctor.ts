@@ -29,9 +29,9 @@ keys below the prefix, which it deletes or which expire soon. 12 requests per en
 
   npx redlock-edge doctor --read-env .dev.vars
 
-  --conformance        ask for all that the library needs of a server, one by one: yes, no or unknown, and what happens
-                       without it. About 90 requests per endpoint; it writes below <prefix>:doctor, values of up to
-                       1 MB, and deletes them, also after Ctrl-C
+  --conformance        ask for all that the library needs of a server, one by one, and look at what is stored: yes, no
+                       or unknown, and what happens without it. About 120 requests per endpoint; it writes below
+                       <prefix>:doctor, values of up to 1 MB, and deletes them, also after Ctrl-C
 
 ${clientHelp}
 ${exitCodes}`,

@@ -175,7 +175,7 @@ test("costs what docs/operations.md says", async () => {
   expect(await costOf("forget cost --yes --dialect upstash")).toEqual([3, 7]);
   expect(await costOf("doctor --dialect upstash")).toEqual([12, 16]);
   expect(await costOf("doctor")).toEqual([12, 18]);
-  expect(await costOf("doctor --conformance --dialect upstash")).toEqual([87, 179]);
+  expect(await costOf("doctor --conformance --dialect upstash")).toEqual([118, 276]);
 });
 
 describe("inspect", () => {
