@@ -128,7 +128,13 @@ function share(client: Client): Shared {
     },
   });
   const subscriber = new Subscriber(({ onMessage, onEnd }) => {
-    const duplicate = client.duplicate({ lazyConnect: false, retryStrategy: null, enableOfflineQueue: true });
+    const duplicate = client.duplicate({
+      lazyConnect: false,
+      retryStrategy: null,
+      enableOfflineQueue: true,
+      // What is closed has nothing to wait for.
+      disconnectTimeout: 0,
+    });
     // Without a listener ioredis prints it; the end that follows is enough.
     duplicate.on("error", () => undefined);
     duplicate.on("end", onEnd);

@@ -3,7 +3,7 @@ import type { Expiry } from "../endpoints/deadline.ts";
 import { checkDialect, dialectOf, type Endpoint } from "../endpoints/endpoint.ts";
 import { type Emitter, Link } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
-import { Subscriber } from "./subscriber.ts";
+import { Subscriber, type Subscription, type SubscriptionEvents } from "./subscriber.ts";
 
 /** The part of a client of node-redis, or of its Cluster client, that this package uses. */
 export interface NodeRedisClient {
@@ -31,7 +31,7 @@ interface Client extends Emitter {
   duplicate(options: object): Client;
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
-  unsubscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
   destroy(): void;
 }
 
@@ -131,20 +131,37 @@ function share(client: Client, isCluster: boolean): Shared {
     isReady: () => client.isReady ?? client.isOpen,
     isClosed: () => !client.isOpen,
   });
-  const subscriber = new Subscriber(({ onMessage, onEnd }) => {
-    const socket = { ...client.options?.socket, reconnectStrategy: false };
-    const duplicate = client.duplicate({ socket });
-    duplicate.on("error", onEnd);
-    const connected = duplicate.connect();
-    connected.catch(onEnd);
-    const onText = (text: string, channel: string) => onMessage(channel, text);
-    return {
-      subscribe: (channel) => connected.then(() => duplicate.subscribe(channel, onText)),
-      unsubscribe: (channel) => duplicate.unsubscribe(channel),
-      close() {
-        if (duplicate.isOpen) duplicate.destroy();
-      },
-    };
-  });
+  const subscriber = new Subscriber((events) => subscriptionOf(client, events));
   return { link, subscriber };
+}
+
+function subscriptionOf(client: Client, { onMessage, onEnd }: SubscriptionEvents): Subscription {
+  const socket = { ...client.options?.socket, reconnectStrategy: false };
+  const duplicate = client.duplicate({ socket });
+  let isConnecting = true;
+  let isClosed = false;
+  const close = () => {
+    isClosed = true;
+    // Destroyed before, it would connect all the same, and stay.
+    if (!isConnecting && duplicate.isOpen) duplicate.destroy();
+  };
+  duplicate.on("connect", () => {
+    isConnecting = false;
+    if (isClosed) close();
+  });
+  // Not each error ends the connection.
+  const end = () => {
+    close();
+    onEnd();
+  };
+  duplicate.on("error", end);
+  const connected = duplicate.connect();
+  connected.catch(end);
+  // In the order of the calls; and the same listener, so that a channel that is subscribed again meanwhile stays.
+  const onText = (text: string, channel: string) => onMessage(channel, text);
+  return {
+    subscribe: (channel) => connected.then(() => duplicate.subscribe(channel, onText)),
+    unsubscribe: (channel) => connected.then(() => duplicate.unsubscribe(channel, onText)),
+    close,
+  };
 }

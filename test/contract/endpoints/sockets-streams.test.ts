@@ -1,0 +1,130 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { startProxy } from "../../../bench/claims/proxy.mjs";
+import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
+import type { Endpoint } from "../../../src/index.ts";
+import { nodeRedisEndpoint } from "../../../src/sockets/index.ts";
+import { startNode } from "../../examples/node-process.ts";
+import { redisServer } from "../../support/redis-servers.ts";
+import { type SocketClient, socketEndpoint, type TcpProxy } from "../../support/sockets.ts";
+import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+import { until } from "../../support/until.ts";
+
+// The connection by which those that wait are told, from its first byte to its last, as the server sees it.
+
+describe.skipIf(!redisServer)("streams over sockets", () => {
+  forbidUnhandledRejections();
+  let server: RedisProcess;
+  let proxy: TcpProxy;
+  let direct: Redis;
+  let close: () => void;
+
+  beforeAll(async () => {
+    server = await startRedis(redisServer!, await mkdtemp(join(tmpdir(), "redlock-edge-streams-")));
+    direct = new Redis(server.port);
+  });
+  beforeEach(async () => {
+    proxy = await startProxy(server.port);
+    await direct.config("RESETSTAT");
+    close = () => undefined;
+  });
+  afterEach(() => {
+    close();
+    proxy.close();
+  });
+  afterAll(async () => {
+    direct.disconnect();
+    await server.kill();
+  });
+
+  async function open(via: SocketClient): Promise<Endpoint> {
+    const opened = socketEndpoint(via, proxy.port);
+    close = opened.close;
+    await opened.endpoint.send(["PING"], new AbortController().signal);
+    return opened.endpoint;
+  }
+  /** How many connections the server has. Two are the test's and the client's own. */
+  const connections = async () =>
+    String(await direct.call("CLIENT", "LIST"))
+      .trim()
+      .split("\n").length;
+  const isSubscribed = async () => String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")) !== "";
+
+  describe.each<SocketClient>(["ioredis", "node-redis"])("%s", (via) => {
+    test.each<[string, () => Promise<unknown>]>([
+      ["before it is connected", async () => undefined],
+      ["while nothing answers", () => until(async () => (await connections()) === 3, "a connection")],
+      ["once it is subscribed", () => until(isSubscribed, "a subscription")],
+    ])("one that is given up %s is closed", async (phase, reached) => {
+      const endpoint = await open(via);
+      if (phase === "while nothing answers") proxy.loses = "replies";
+      const controller = new AbortController();
+      const stream = endpoint.subscribe!("news", controller.signal).catch(() => undefined);
+      await reached();
+      controller.abort();
+      await stream;
+      proxy.loses = undefined;
+      // Its connection was begun later, so the server knows the first one by now.
+      const later = new AbortController();
+      await endpoint.subscribe!("news", later.signal);
+      later.abort();
+      await until(async () => (await connections()) === 2, "no connection to be left");
+    });
+
+    test("a channel that is left and subscribed again at once gets its messages", async () => {
+      const endpoint = await open(via);
+      const other = new AbortController();
+      await endpoint.subscribe!("other", other.signal);
+      const first = new AbortController();
+      await endpoint.subscribe!("news", first.signal);
+      first.abort();
+      const second = new AbortController();
+      const reader = (await endpoint.subscribe!("news", second.signal)).getReader();
+      await reader.read();
+      await until(
+        async () => (await direct.info("commandstats")).includes("cmdstat_unsubscribe"),
+        "the leave",
+      );
+      await direct.publish("news", "3");
+      expect(new TextDecoder().decode((await reader.read()).value)).toBe("data: message,news,3\n\n");
+      other.abort();
+      second.abort();
+      await until(async () => (await connections()) === 2, "no connection to be left");
+    });
+  });
+
+  test("an error of node-redis that does not end its connection ends it, and the streams", async () => {
+    const client = createClient({ socket: { host: "127.0.0.1", port: proxy.port } });
+    const duplicates = vi.spyOn(client, "duplicate");
+    await client.connect();
+    close = () => client.destroy();
+    const stream = await nodeRedisEndpoint(client).subscribe!("news", new AbortController().signal);
+    const reader = stream.getReader();
+    await reader.read();
+    // As after a PING of its own that was refused.
+    duplicates.mock.results[0]!.value.emit("error", new Error("ERR refused"));
+    expect((await reader.read()).done).toBe(true);
+    await until(async () => (await connections()) === 2, "no connection to be left");
+  });
+
+  test("a process whose waiters gave up while they connected ends by itself", async () => {
+    const directory = join("node_modules", ".cache", "redlock-edge");
+    const program = join(directory, `leaving-waiters-${process.pid}.mjs`);
+    await build({
+      entryPoints: [join(import.meta.dirname, "leaving-waiters.ts")],
+      outfile: program,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      packages: "external",
+    });
+    const child = startNode([program, String(server.port)], {});
+    expect([await child.ended, child.output()]).toEqual([0, ""]);
+    await rm(program);
+  });
+});
