@@ -2,6 +2,7 @@ import { notSent } from "../endpoints/batch.ts";
 import { Deadline } from "../endpoints/deadline.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import { unsentReasons } from "../endpoints/unsent.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { type Latencies, recordLatency, usefulWait } from "./latency.ts";
@@ -189,7 +190,8 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     this.#calls.forEach(({ endpoint, isUnsent }, index) => {
       if (this.answers[index]) return;
       if (!isUnsent) this.#latencies.set(endpoint, 0);
-      const why = isUnsent ? notSent : `no answer within ${Math.round(timeout)} ms${hint}`;
+      const reason = unsentReasons.get(endpoint.send)?.() ?? notSent;
+      const why = isUnsent ? reason : `no answer within ${Math.round(timeout)} ms${hint}`;
       const cause = new EndpointError(endpoint.name, "timeout", why);
       this.#note(index, { outcome: "error", cause, ...(isUnsent && { isUnsent }) });
     });

@@ -104,6 +104,12 @@ export class Link {
     });
   }
 
+  /** Why what waits for it is not sent. */
+  get reason(): string {
+    if (this.#state.isClosed()) return "the client is closed, or was never connected";
+    return `the client is not connected${this.#lastError ? `: ${this.#lastError}` : ""}`;
+  }
+
   get #isOffline(): boolean {
     if (this.#state.isClosed()) return true;
     return this.#hasFailed && !(this.#brokenFor && this.#brokenFor() < patience);
@@ -114,7 +120,6 @@ export class Link {
   }
 
   #error(): Error {
-    if (this.#state.isClosed()) return new Error("the client is closed, or was never connected");
-    return new Error(`not connected${this.#lastError ? `: ${this.#lastError}` : ""}`);
+    return new Error(this.reason);
   }
 }

@@ -1,6 +1,7 @@
 import { reporting, type Send } from "../endpoints/batch.ts";
 import type { Expiry } from "../endpoints/deadline.ts";
 import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
+import { unsentReasons } from "../endpoints/unsent.ts";
 import { EndpointError } from "../errors.ts";
 import type { Link } from "./link.ts";
 
@@ -23,14 +24,22 @@ export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint
       if (expiry.aborted) throw new Error("given up before it was sent");
       onSent?.(1);
       // Not given up at the timeout: what is executed late must be known, to be rolled back.
-      return await handOver(command.map(String), expiry);
+      const reply = await handOver(command.map(String), expiry);
+      if (reply !== "QUEUED") return reply;
     } catch (error) {
       // Not set as the cause: a client's error may have the command with its tokens.
       throw endpointErrorOf(name, error, command);
     }
+    // Whether it will be executed is not known.
+    throw new EndpointError(
+      name,
+      "malformed",
+      "the client is inside of MULTI: give the endpoint its own client",
+    );
   };
   const plain: Endpoint["send"] = (command, signal = new AbortController().signal) => send(command, signal);
   reporting.set(plain, send);
+  unsentReasons.set(plain, () => `not sent in time: ${link.reason}`);
   return plain;
 }
 

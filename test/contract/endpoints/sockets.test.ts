@@ -142,6 +142,28 @@ describe.skipIf(!redisServer)("over sockets", () => {
       expect(await executed("set")).toBe(1);
     });
 
+    test("what a client that never connects was given has not been sent", async () => {
+      proxy.loses = "replies";
+      const error = await rejection(redlockOf(open(via), { timeout: 60 }).acquire("a"));
+      expect(causeOf(error)).toMatchObject({
+        kind: "timeout",
+        message: expect.stringContaining("not sent in time: the client is not connected"),
+      });
+    });
+
+    test("a client inside of MULTI is an error that says so, not another holder", async () => {
+      const endpoint = open(via);
+      const { signal } = new AbortController();
+      expect(await endpoint.send(["MULTI"], signal)).toBe("OK");
+      for (const fencing of [false, true]) {
+        const error = await rejection(redlockOf(endpoint, { fencing, wait: 300 }).acquire("a"));
+        expect(error).toBeInstanceOf(QuorumError);
+        expect(causeOf(error).message).toContain("inside of MULTI: give the endpoint its own client");
+      }
+      await endpoint.send(["DISCARD"], signal);
+      expect(await redlockOf(endpoint).tryAcquire("a")).not.toBeNull();
+    });
+
     test("a connection that breaks before the reply leaves one holder, or none", async () => {
       const endpoint = open(via);
       await (await redlockOf(endpoint).acquire("before")).release();
