@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "067c265996262113b461e525e558a2e48f932caa",
-    upstash: "f31e94b765352270e15a06357d1ad37d8cbb3ea7",
+    redis: "268047d41424704cc6fcdbc67e77128f6c5f341b",
+    upstash: "123059948e3e6031c906e021273453208dca85cb",
   },
   run,
 };
@@ -26,10 +26,10 @@ function run(twin: TwinCall): Reply {
   }
   if (ticket === "") return release(twin, holder ?? null, tombstones[0] ?? null, queue);
   const rollsBack = ttl === 0 && keys.length === 4;
+  if (ttl === 0 && holder === value) call("DEL", keys[0]!);
   if (rollsBack) {
     call("SET", keys[3]!, 1, "PX", args[4]!);
     if (holder !== value) return [0, 0, 2];
-    call("DEL", keys[0]!);
     if (tombstones[0] !== null) return [value, 0, 3];
   }
   const now = timeOf(call);
@@ -61,7 +61,6 @@ function run(twin: TwinCall): Reply {
     return [0, ahead, calls + spent, ...(again === undefined ? [] : [again])];
   }
   call("SET", keys[2]!, 1, "PX", expiry);
-  if (holder === value) call("DEL", keys[0]!);
   const told = holder === null || holder === value ? tell(call, channel, live) : 0;
   if (holder !== value) return [0, ahead, calls + 1 + told];
   return [value, 0, calls + 2 + told];
@@ -78,8 +77,8 @@ function release(
   if (tombstone === "freed") return [value, 0, 1];
   const isHeld = holder === value;
   const calls = keys.length > 2 ? 2 : 1;
-  if (keys.length > 2) call("SET", keys[2]!, isHeld ? "freed" : 1, "PX", expiry);
   if (isHeld) call("DEL", keys[0]!);
+  if (keys.length > 2) call("SET", keys[2]!, isHeld ? "freed" : 1, "PX", expiry);
   const told = isHeld || holder === null ? tell(call, args[6], ticketsOf(queue)) : 0;
   return [isHeld ? value : 0, 0, calls + Number(isHeld) + told];
 }

@@ -64,23 +64,23 @@ end
 if ticket == "" then
   -- A second release finds its tombstone, and replies the same.
   if found[3] == "freed" then return {value, 0, 1} end
-  if KEYS[3] then
-    redis.call("SET", KEYS[3], holder == value and "freed" or 1, "PX", expiry)
-    calls = 2
-  end
   if holder == value then
     redis.call("DEL", KEYS[1])
-    calls, holder = calls + 1, nil
+    calls, holder = 2, nil
+  end
+  if KEYS[3] then
+    redis.call("SET", KEYS[3], found[1] == value and "freed" or 1, "PX", expiry)
+    calls = calls + 1
   end
   if not holder then tell() end
   return {found[1] == value and value or 0, 0, calls}
 end
 
 local rollsBack = ttl == 0 and KEYS[4]
+if ttl == 0 and holder == value then redis.call("DEL", KEYS[1]) end
 if rollsBack then
   redis.call("SET", KEYS[4], 1, "PX", retention)
   if holder ~= value then return {0, 0, 2} end
-  redis.call("DEL", KEYS[1])
   -- The ticket was removed meanwhile: it does not return.
   if found[3] then return {value, 0, 3} end
 end
@@ -144,13 +144,10 @@ elseif calling then
 end
 if ttl > 0 then return {0, ahead, calls, again} end
 
--- The ticket is removed, and the lock if it has the value.
+-- The ticket was removed, and the lock if it had the value.
 redis.call("SET", KEYS[3], 1, "PX", expiry)
 calls = calls + 1
-if holder == value then
-  redis.call("DEL", KEYS[1])
-  calls, holder = calls + 1, nil
-end
+if holder == value then calls, holder = calls + 1, nil end
 if not holder then tell() end
 if found[1] ~= value then return {0, ahead, calls} end
 return {value, 0, calls}

@@ -32,22 +32,22 @@ end
 end
 if ticket == "" then
 if found[3] == "freed" then return {value, 0, 1} end
-if KEYS[3] then
-redis.call("SET", KEYS[3], holder == value and "freed" or 1, "PX", expiry)
-calls = 2
-end
 if holder == value then
 redis.call("DEL", KEYS[1])
-calls, holder = calls + 1, nil
+calls, holder = 2, nil
+end
+if KEYS[3] then
+redis.call("SET", KEYS[3], found[1] == value and "freed" or 1, "PX", expiry)
+calls = calls + 1
 end
 if not holder then tell() end
 return {found[1] == value and value or 0, 0, calls}
 end
 local rollsBack = ttl == 0 and KEYS[4]
+if ttl == 0 and holder == value then redis.call("DEL", KEYS[1]) end
 if rollsBack then
 redis.call("SET", KEYS[4], 1, "PX", retention)
 if holder ~= value then return {0, 0, 2} end
-redis.call("DEL", KEYS[1])
 if found[3] then return {value, 0, 3} end
 end
 local time = redis.call("TIME")
@@ -107,15 +107,12 @@ end
 if ttl > 0 then return {0, ahead, calls, again} end
 redis.call("SET", KEYS[3], 1, "PX", expiry)
 calls = calls + 1
-if holder == value then
-redis.call("DEL", KEYS[1])
-calls, holder = calls + 1, nil
-end
+if holder == value then calls, holder = calls + 1, nil end
 if not holder then tell() end
 if found[1] ~= value then return {0, ahead, calls} end
 return {value, 0, calls}`,
   sha: {
-    redis: "067c265996262113b461e525e558a2e48f932caa",
-    upstash: "f31e94b765352270e15a06357d1ad37d8cbb3ea7",
+    redis: "268047d41424704cc6fcdbc67e77128f6c5f341b",
+    upstash: "123059948e3e6031c906e021273453208dca85cb",
   },
 };

@@ -14,8 +14,8 @@ interface Session {
  * A running Redis server as a backend. It emulates what the dialect has and the server lacks.
  *
  * Billed commands are counted as follows: a script is sent inside MULTI … EXEC between two `INFO commandstats`. The
- * difference of their counts is exactly what the script called, even if other clients use the server. Every other
- * command counts as 1.
+ * difference of their counts is exactly what the script called, even if other clients use the server, unless the server
+ * is full and allows no MULTI. Every other command counts as 1.
  *
  * @example
  * const handle = upstashHandler({ backend: new RedisBackend("redis://127.0.0.1:6379"), token: "secret" });
@@ -46,9 +46,13 @@ export class RedisBackend implements Backend {
       const [reply] = await connection.send([translation.command]);
       return { reply: replyOf(translation, reply!), billed: 1 };
     }
-    const replies = await connection.send([["MULTI"], ...measured(translation), ["EXEC"]]);
+    const commands = measured(translation);
+    const replies = await connection.send([["MULTI"], ...commands, ["EXEC"]]);
     // A malformed script command is refused when it is queued: replies are MULTI's, INFO's, then its own.
     const refused = replies[2];
+    // A server that is full queues nothing, but executes what frees memory.
+    const isFull = refused instanceof ReplyError && refused.message.startsWith("OOM ");
+    if (isFull) return outcome(translation, await connection.send(commands), 0);
     if (refused instanceof ReplyError) return { reply: refused, billed: 1 };
     return outcome(translation, executed(replies.at(-1)!), 0);
   }

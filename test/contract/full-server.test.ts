@@ -1,0 +1,111 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { Idempotency } from "../../src/idempotency/index.ts";
+import { type Command, pubSub, type Redlock } from "../../src/index.ts";
+import { keyOf } from "../../src/redis/keys.ts";
+import { FairLock, ReadWriteLock, ReentrantLock, Semaphore } from "../../src/sync/index.ts";
+import { queueScript } from "../../src/sync/internal/queue.lua.ts";
+import { eachEngine } from "../support/each-engine.ts";
+import { describeSet, type EndpointSet, type Local, openLocal } from "../support/local-endpoints.ts";
+import { rejection } from "../support/outcomes.ts";
+
+// A server whose memory is full refuses what writes, and executes what deletes. So whatever ends must be freed there.
+
+const over = (via: "fetch" | "ioredis", dialect: EndpointSet["dialect"]): EndpointSet => {
+  return { engine: "redis", count: 1, dialect, via };
+};
+const sets = [
+  over("ioredis", "redis"),
+  over("fetch", "redis"),
+  over("fetch", "upstash"),
+  over("fetch", "redis-8.4"),
+];
+
+/** Begins something, and returns what ends it. */
+type Begin = (redlock: Redlock) => Promise<() => Promise<unknown>>;
+
+const holding =
+  (acquire: (redlock: Redlock) => Promise<{ release(): Promise<boolean> }>): Begin =>
+  async (redlock) => {
+    const hold = await acquire(redlock);
+    return async () => expect(await hold.release()).toBe(true);
+  };
+const failingRun =
+  (options: { readonly maxAttempts?: number; readonly lock?: string }): Begin =>
+  async (redlock) => {
+    let fail!: () => void;
+    const failed = new Promise<never>((_, reject) => {
+      fail = () => reject(new Error("the handler failed"));
+    });
+    let run!: Promise<unknown>;
+    await new Promise<void>((begun) => {
+      run = rejection(
+        new Idempotency(redlock).run("a", options, () => {
+          begun();
+          return failed;
+        }),
+      );
+    });
+    return async () => {
+      fail();
+      expect(await run).toMatchObject({ message: "the handler failed" });
+    };
+  };
+
+const begins: Readonly<Record<string, Begin>> = {
+  "a lock": holding((redlock) => redlock.acquire("a")),
+  "a fenced lock": holding((redlock) => redlock.acquire("a", { fencing: true })),
+  "locks together": holding((redlock) => redlock.acquire(["a", "b"])),
+  "an owner's lock": holding((redlock) => redlock.acquire("a", { token: "me" })),
+  "a fair lock": holding((redlock) => new FairLock(redlock, "a").acquire()),
+  "a permit": holding((redlock) => new Semaphore(redlock, "a", { limit: 2 }).acquire()),
+  "a read lock": holding((redlock) => new ReadWriteLock(redlock, "a").acquireRead()),
+  "a write lock": holding((redlock) => new ReadWriteLock(redlock, "a").acquireWrite()),
+  "a reentrant lock": holding((redlock) => new ReentrantLock(redlock, "a").acquire()),
+  "a run that fails": failingRun({}),
+  "a counted run that fails": failingRun({ maxAttempts: 3 }),
+  "a run with a lock that fails": failingRun({ lock: "b", maxAttempts: 3 }),
+};
+
+eachEngine(sets.map((set) => [describeSet(set), set] as const))("a full server: %s", (_, set) => {
+  let local: Local;
+  const execute = (...command: Command) => local.endpoints[0]!.execute(command);
+  const fill = async () => {
+    await execute("CONFIG", "SET", "maxmemory", 1);
+    expect(String(await rejection(execute("SET", "more", "x")))).toContain("OOM");
+  };
+  /** Of what is left, counters and tombstones hold nothing. */
+  const held = async () => {
+    const keys = ((await execute("KEYS", "*")) as unknown[]).map(String);
+    return keys.filter((key) => !/^redlock:(fence|void|limit):/.test(key));
+  };
+
+  beforeAll(async () => {
+    local = await openLocal(set);
+  });
+  beforeEach(() => local.reset());
+  afterEach(() => execute("CONFIG", "SET", "maxmemory", 0));
+  afterAll(() => local.close());
+
+  test.each(Object.entries(begins))("%s is freed", async (_, begin) => {
+    for (const options of [{}, { wakeUp: pubSub }]) {
+      const end = await begin(local.redlock({ ttl: 60_000, ...options }));
+      expect(await held()).not.toEqual([]);
+      await fill();
+      await end();
+      expect(await held()).toEqual([]);
+      await execute("CONFIG", "SET", "maxmemory", 0);
+    }
+  });
+
+  test.each([
+    ["released with a tombstone", 3, ["v", "", 60_000, 0]],
+    ["rolled back", 4, ["v", "t", 60_000, 0, 60_000]],
+    ["given up with its ticket", 3, ["v", "t", 60_000, 0]],
+  ])("a fair lock that is %s is freed", async (_, count, args) => {
+    const keys = ["lock", "queue", "void", "void"].map((kind, index) => keyOf("redlock", kind, `a${index}`));
+    await execute("SET", keys[0]!, "v");
+    await fill();
+    await execute("EVAL", queueScript.source, count, ...keys.slice(0, count), ...args);
+    expect(await execute("EXISTS", keys[0]!)).toBe(0);
+  });
+});
