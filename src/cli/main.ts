@@ -7,7 +7,11 @@ import { runCommand } from "./commands.ts";
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
 // `redlock-edge watch … | head -1` closes the pipe: nobody reads any more.
-process.stdout.on("error", () => process.exit(0));
+process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+  if (code === "EPIPE") process.exit(0);
+  console.error(`redlock-edge: standard output: ${message}`);
+  process.exit(1);
+});
 
 // Standard output has the result only.
 const terminal = { input: process.stdin, output: process.stderr };

@@ -6,7 +6,11 @@ import { runCommand } from "./run.ts";
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
 // `redis-rest-local --log | head -1` closes the pipe: nobody reads any more.
-process.stdout.on("error", () => process.exit(0));
+process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+  if (code === "EPIPE") process.exit(0);
+  console.error(`redis-rest-local: standard output: ${message}`);
+  process.exit(1);
+});
 
 process.exitCode = await runCommand(process.argv.slice(2), {
   out: (line) => console.log(line),

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -133,3 +134,17 @@ test("the command with the embedded engine exits with 0 at SIGTERM during an end
   expect(await exited).toEqual([0, null]);
   await Promise.allSettled([endless]);
 });
+
+test.runIf(existsSync("/dev/full"))(
+  "the command exits with 1 where its output cannot be written",
+  async () => {
+    const command = '"$0" "$1" --help >/dev/full';
+    const child = spawn("/bin/sh", ["-c", command, process.execPath, join(built, "cli.mjs")]);
+    let errors = "";
+    child.stderr.on("data", (text) => {
+      errors += text;
+    });
+    expect(await once(child, "close")).toEqual([1, null]);
+    expect(errors).toContain("redis-rest-local: standard output: ENOSPC");
+  },
+);
