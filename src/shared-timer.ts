@@ -38,7 +38,16 @@ export function sharedTimer(
     const callbacks = new Set<() => void>();
     const fire = () => {
       known.delete(key);
-      for (const each of callbacks) each();
+      for (const each of callbacks) {
+        try {
+          each();
+        } catch (error) {
+          // Surfaces as it would from a timer of its own, and stops no other.
+          runtime.timer(0, () => {
+            throw error;
+          });
+        }
+      }
     };
     moment = { callbacks, cancel: runtime.timer(due - now, fire, keepsAlive) };
     known.set(key, moment);

@@ -52,6 +52,20 @@ test("one that is cancelled does not fire, and with the last one the timer goes"
   expect(fired).toEqual(["third"]);
 });
 
+test("one that throws stops no other, and its error surfaces", async () => {
+  const runtime = steppingRuntime();
+  const fired: string[] = [];
+  for (const name of ["first", "second", "third"]) {
+    sharedTimer(runtime, 5_000, () => {
+      fired.push(name);
+      if (name !== "third") throw new Error(name);
+    });
+  }
+  await expect(runtime.advance(4_864)).rejects.toThrow("first");
+  expect(fired).toEqual(["first", "second", "third"]);
+  await expect(runtime.advance(1)).rejects.toThrow("second");
+});
+
 test("one that keeps the process alive shares none with one that does not", () => {
   const kept: (boolean | undefined)[] = [];
   const runtime = Object.assign(steppingRuntime(), {
