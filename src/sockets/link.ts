@@ -75,7 +75,7 @@ export class Link {
    * request to a server that is down does; but not in the first second after a connection broke.
    */
   whenReady(expiry: Expiry): Promise<void> | undefined {
-    if (this.#state.isReady()) return undefined;
+    if (this.isReady) return undefined;
     this.#state.connect?.();
     if (this.#isOffline || expiry.aborted) return Promise.reject(this.#error());
     return new Promise((resolve, reject) => {
@@ -102,6 +102,10 @@ export class Link {
       this.#inFlight.add(fail);
       void result.then(resolve, reject).finally(() => this.#inFlight.delete(fail));
     });
+  }
+
+  get isReady(): boolean {
+    return this.#state.isReady();
   }
 
   /** Why what waits for it is not sent. */

@@ -39,7 +39,7 @@ export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint
   };
   const plain: Endpoint["send"] = (command, signal = new AbortController().signal) => send(command, signal);
   reporting.set(plain, send);
-  unsentReasons.set(plain, () => `not sent in time: ${link.reason}`);
+  unsentReasons.set(plain, () => `not sent in time${link.isReady ? "" : `: ${link.reason}`}`);
   return plain;
 }
 
