@@ -83,7 +83,9 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(onQuorum(await local.expiries(resource), (ms) => ms > 30_000)).toBe(true);
       expect(lock.remaining()).toBeLessThanOrEqual(0);
       expect(lock.signal.reason).toBeInstanceOf(LockLostError);
-      expect(typesOf(events)).toEqual(["acquiring", "acquired", "lost"]);
+      // A quorum granted it: the others may not have answered before the time passed.
+      const types = typesOf(events).filter((type) => type !== "endpointError");
+      expect(types).toEqual(["acquiring", "acquired", "lost"]);
     });
   });
 

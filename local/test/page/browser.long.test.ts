@@ -26,7 +26,7 @@ afterAll(() => browser?.close());
 async function open(engine: "redis" | "embedded") {
   const local = await start({ engine });
   const dev = await openDevPage(local, { script: devPageScript, interval: 50 });
-  const redlock = new Redlock({ endpoints: endpointsFromEnv(local.env()), timeout: 700 });
+  const redlock = new Redlock({ endpoints: endpointsFromEnv(local.env()), timeout: 20_000 });
   const close = async () => {
     await dev.close();
     await local.close();

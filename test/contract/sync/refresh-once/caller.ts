@@ -35,7 +35,7 @@ interface Tokens {
 }
 
 const settings = JSON.parse(process.argv[2]!) as CallerSettings;
-const redlock = new Redlock({ endpoints: settings.endpoints, ttl: 30_000, timeout: 10_000, wait: 60_000 });
+const redlock = new Redlock({ endpoints: settings.endpoints, ttl: 10_000, timeout: 8_000, wait: 100_000 });
 const pool = new pg.Pool({ connectionString: settings.database, max: 10 });
 
 async function read(account: string): Promise<Tokens> {
