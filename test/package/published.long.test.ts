@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { pack } from "../support/packed.ts";
 
 test.each([
-  ["redlockEdge", 350_000],
+  ["redlockEdge", 375_000],
   ["redisRestLocal", 900_000],
 ] as const)(
   "the tarball of %s is at most %d bytes, and attw finds no wrong type in it",

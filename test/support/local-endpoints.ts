@@ -47,6 +47,8 @@ export interface Local {
   values(resource: string): Promise<(string | null)[]>;
   /** On how many endpoints the resource's key exists. */
   holders(resource: string): Promise<number>;
+  /** Resolves when no endpoint has the resource: a release waits for a quorum, and for the others only for a while. */
+  gone(resource: string): Promise<void>;
   /** ms until the resource's key expires, by endpoint; −2 where it does not exist. */
   expiries(resource: string): Promise<number[]>;
   /** Sets the resource's key to `value` on the endpoints of these indices, as another client would. */
@@ -212,7 +214,7 @@ function clientsOf(
 
 function keysOf(
   endpoints: readonly LocalEndpoint[],
-): Pick<Local, "values" | "holders" | "expiries" | "put" | "remove"> {
+): Pick<Local, "values" | "holders" | "gone" | "expiries" | "put" | "remove"> {
   const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
   const values = (resource: string) =>
     Promise.all(
@@ -222,6 +224,9 @@ function keysOf(
     values,
     async holders(resource) {
       return (await values(resource)).filter((value) => value !== null).length;
+    },
+    async gone(resource) {
+      await until(async () => (await values(resource)).every((value) => value === null), "an end everywhere");
     },
     expiries: (resource) =>
       Promise.all(

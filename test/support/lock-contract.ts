@@ -44,7 +44,7 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await redlock.tryAcquire(newResource())).not.toBeNull();
 
       expect(await lock.release()).toBe(true);
-      expect(await local.holders(resource)).toBe(0);
+      await local.gone(resource);
       expect(lock.remaining()).toBe(0);
       expect(lock.signal.aborted).toBe(false);
       expect(await lock.release()).toBe(false);
@@ -137,7 +137,7 @@ export function lockContract(open: () => Promise<Local>): void {
         ),
       );
       expect([most, turns]).toEqual([1, 5]);
-      expect(await local.holders(resource)).toBe(0);
+      await local.gone(resource);
     });
   });
 
@@ -152,9 +152,10 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await redlock.tryAcquire([newResource(), b])).toBeNull();
       expect(await lock.verify()).toBe(true);
       expect(await lock.extend(30_000)).toBeGreaterThan(20_000);
-      expect(Math.min(...(await local.expiries(b)))).toBeGreaterThan(20_000);
+      const isLong = async () => Math.min(...(await local.expiries(b))) > 20_000;
+      await until(isLong, "the extension everywhere");
       expect(await lock.release()).toBe(true);
-      expect([await local.holders(a), await local.holders(b)]).toEqual([0, 0]);
+      await Promise.all([local.gone(a), local.gone(b)]);
     });
 
     test("are not acquired when one of them is held", async () => {
@@ -162,7 +163,7 @@ export function lockContract(open: () => Promise<Local>): void {
       const redlock = local.redlock();
       await redlock.acquire(b);
       expect(await redlock.tryAcquire([a, b])).toBeNull();
-      expect(await local.holders(a)).toBe(0);
+      await local.gone(a);
       expect(await redlock.tryAcquire(a)).not.toBeNull();
     });
 
@@ -172,7 +173,7 @@ export function lockContract(open: () => Promise<Local>): void {
       await local.remove(b);
       expect(await lock.verify()).toBe(false);
       expect(lock.signal.reason).toBeInstanceOf(LockLostError);
-      expect(await local.holders(b)).toBe(0);
+      await local.gone(b);
     });
   });
 
@@ -185,13 +186,15 @@ export function lockContract(open: () => Promise<Local>): void {
       const first = await redlock.acquire(resource, { token, ttl: 5_000 });
       const second = await redlock.acquire(resource, { token, ttl: 40_000, wait: 0 });
       expect([first.token, second.token]).toEqual([token, token]);
-      expect(Math.min(...(await local.expiries(resource)))).toBeGreaterThan(30_000);
+      const isLong = async () => Math.min(...(await local.expiries(resource))) > 30_000;
+      await until(isLong, "the refresh everywhere");
       expect([await first.verify(), await second.verify()]).toEqual([true, true]);
       // A shorter refresh does not shorten the ttl: the other handle relies on it.
       await redlock.acquire(resource, { token, ttl: 1_000 });
-      expect(Math.min(...(await local.expiries(resource)))).toBeGreaterThan(30_000);
+      expect(await isLong()).toBe(true);
       expect(await first.release()).toBe(true);
-      expect(await local.holders(resource)).toBe(0);
+      // An endpoint that answers late, with another handle's mark, keeps it until its ttl ends.
+      expect(await local.holders(resource)).toBeLessThan(local.quorum);
       expect(await second.release()).toBe(false);
     });
 
@@ -241,7 +244,7 @@ export function lockContract(open: () => Promise<Local>): void {
       const lock = await redlock.acquire([a, b], { token, wait: 0 });
       expect(await lock.verify()).toBe(true);
       expect(await lock.release()).toBe(true);
-      expect([await local.holders(a), await local.holders(b)]).toEqual([0, 0]);
+      await Promise.all([local.gone(a), local.gone(b)]);
     });
   });
 
@@ -260,7 +263,7 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await resumed.extend(60_000)).toBeGreaterThan(50_000);
       expect(resumed.remaining()).toBeGreaterThan(50_000);
       expect(await resumed.release()).toBe(true);
-      expect(await local.holders(resource)).toBe(0);
+      await local.gone(resource);
     });
 
     test("resumes a lock with several resources, a token and another prefix", async () => {
@@ -298,10 +301,10 @@ export function lockContract(open: () => Promise<Local>): void {
       const lock = await redlock.acquire(resource, { token: "stuck" });
       await until(async () => (await local.holders(resource)) === local.set.count, "the slower endpoints");
       expect(await forceRelease(redlock, resource)).toBe(true);
-      expect(await local.holders(resource)).toBe(0);
+      await local.gone(resource);
       expect(await forceRelease(redlock, resource)).toBe(false);
       await expect(lock.extend()).rejects.toBeInstanceOf(LockLostError);
-      expect(await local.holders(resource)).toBe(0);
+      await local.gone(resource);
     });
   });
 }

@@ -52,7 +52,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect((error as LockLostError).resources).toEqual([resource]);
       expect(signal.reason).toBe(error);
       expect(lock.remaining()).toBe(0);
-      expect(await local.holders(resource)).toBe(0);
+      await local.gone(resource);
       const before = local.requests();
       await expect(lock.extend()).rejects.toBe(error);
       expect(await lock.verify()).toBe(false);
@@ -104,7 +104,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
         expect(await lock.verify()).toBe(true);
         expect(await redlock.tryAcquire(resource, { ttl: 10_000 })).toBeNull();
       });
-      expect(await local.holders(resource)).toBe(0);
+      await local.gone(resource);
     });
   });
 
