@@ -14,22 +14,27 @@ export interface EndpointRequest {
   readonly endpoint: Endpoint;
   readonly deadline: Deadline;
   readonly cost: RequestCost;
-  /** Whether its commands wait to be sent, and none was: then it is certain that none is executed. */
-  isUnsent?: boolean;
+  /** How many commands were sent and may be executed; undefined: there is none yet. 0: it is certain that none is. */
+  sent?: number;
   /** Whether a command was sent again because an endpoint had refused to take several. Default false. */
   isResent?: boolean;
+  /** Whether it rolls back what is unanswered, so that its own answer may not be heard either. Default false. */
+  undoesUnanswered?: boolean;
 }
 
 /** Sends one command. */
 export function send(call: EndpointRequest, command: Command): Promise<unknown> {
   const { endpoint, deadline, cost } = call;
   let isCounted = false;
-  call.isUnsent ??= true;
+  call.sent ??= 0;
   return sendThrough(endpoint, command, deadline, (part) => {
-    call.isUnsent = false;
     cost.requests += part;
-    if (isCounted) call.isResent = true;
-    else cost.commands += 1;
+    if (isCounted) {
+      call.isResent = true;
+      return;
+    }
     isCounted = true;
+    cost.commands += 1;
+    call.sent! += 1;
   });
 }

@@ -40,8 +40,10 @@ export function rollback(
     const isUnsent = answer?.outcome === "error" && answer.isUnsent;
     if ((refused || isUnsent) && !includeRefused) return { outcome: "lost" };
     const request = round!.requests[index];
+    const isUnanswered = outcome !== "granted" && !refused;
+    call.undoesUnanswered = isUnanswered;
     const released = release(call);
-    if (outcome !== "granted" && !refused && request) {
+    if (isUnanswered && request) {
       const ended = settledWithin(
         runtime,
         timeout,
@@ -76,17 +78,22 @@ export function rollback(
 
 type Perform = (call: EndpointRequest) => Promise<Answer>;
 
-/** A round, of which what had no room until its timeout is sent later: else it is certain to stand until its ttl. */
+/**
+ * A round, of which what had no room until its timeout, or met a server that did not know its script, is sent later: else
+ * what it is to delete is certain to stand until its ttl.
+ */
 function sendRollback(context: RollbackContext, perform: Perform): Round<Answer> {
   const { endpoints, runtime, timeout, onFailure } = context;
   // Its answers do not count as latencies, because it waits for the request before.
   const round = runRound({ endpoints, runtime, timeout, onFailure }, perform);
   void round.done.then(() => {
     for (const [index, endpoint] of endpoints.entries()) {
-      const answer = round.answers[index];
-      if (answer?.outcome !== "error" || !answer.isUnsent) continue;
-      const repeat = () => sendRollback({ ...context, endpoints: [endpoint] }, perform).done;
-      runInBackground(context, round.requests[index]!.then(repeat));
+      if (round.answers[index]?.outcome !== "error") continue;
+      const repeated = round.requests[index]!.then((answer) => {
+        if (answer.outcome !== "error" || !answer.isUnsent) return;
+        return sendRollback({ ...context, endpoints: [endpoint] }, perform).done;
+      });
+      runInBackground(context, repeated);
     }
   });
   return round;

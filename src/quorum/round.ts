@@ -14,7 +14,7 @@ import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 export interface Failure {
   readonly outcome: "error";
   readonly cause: EndpointError;
-  /** Nothing was sent to it, so there is nothing to roll back. */
+  /** Nothing that was sent to it may be executed, so there is nothing to roll back. */
   readonly isUnsent?: true;
 }
 
@@ -119,7 +119,8 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
       try {
         return this.#note(index, await perform(call));
       } catch (error) {
-        return this.#note(index, { outcome: "error", cause: asEndpointError(call.endpoint, error) });
+        const cause = asEndpointError(call.endpoint, error);
+        return this.#note(index, { outcome: "error", cause, ...(call.sent === 0 && { isUnsent: true }) });
       }
     });
   }
@@ -187,8 +188,9 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     this.#deadline.abort();
     // A usual mistake: seconds instead of ms.
     const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
-    this.#calls.forEach(({ endpoint, isUnsent }, index) => {
+    this.#calls.forEach(({ endpoint, sent }, index) => {
       if (this.answers[index]) return;
+      const isUnsent = sent === 0;
       if (!isUnsent) this.#latencies.set(endpoint, 0);
       const reason = unsentReasons.get(endpoint.send)?.() ?? notSent;
       const why = isUnsent ? reason : `no answer within ${Math.round(timeout)} ms${hint}`;

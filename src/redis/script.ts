@@ -1,6 +1,5 @@
 import type { Command, Dialect, Endpoint } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
-import { sharesRequests } from "../platform.ts";
 
 /** A Lua script. `npm run scripts` makes one of each `.lua` file. */
 export interface Script {
@@ -26,10 +25,13 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
   return dialect === "upstash" ? sha.upstash : sha.redis;
 }
 
-/** The texts of scripts that are on their way, by endpoint: each settles with its answer, or when it is given up. */
-const loads = new WeakMap<Endpoint, Map<Script, Promise<void>>>();
+/** By endpoint, the scripts that it knows: it has answered one, or (false) the text of one is on its way. */
+const known = new WeakMap<Endpoint, Map<Script, boolean>>();
 
-/** Runs a script by its hash, and by its text where the endpoint does not know it yet. */
+/**
+ * Runs a script by its hash, and by its text until the endpoint has answered it once. Of many that ask at the same time the
+ * first sends the text, and the others, which wait for nothing, usually find it there.
+ */
 export async function runScript(
   call: EndpointRequest,
   script: Script,
@@ -38,30 +40,30 @@ export async function runScript(
 ): Promise<unknown> {
   const { endpoint } = call;
   const rest = [keys.length, ...keys, ...args];
-  const underWay = loads.get(endpoint) ?? new Map<Script, Promise<void>>();
-  loads.set(endpoint, underWay);
-  for (let hasWaited = false; ; hasWaited = true) {
+  const scripts = known.get(endpoint) ?? new Map<Script, boolean>();
+  known.set(endpoint, scripts);
+  for (let tries = 1; ; tries += 1) {
+    const state = scripts.get(script);
+    // A NOSCRIPT that nobody hears would leave what an unanswered request may have acquired.
+    if (state === undefined || tries > 2 || call.undoesUnanswered) break;
     try {
       return await send(call, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {
       // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
       if (!(error as Error).message.includes("NOSCRIPT")) throw error;
+      call.sent! -= 1;
+      if (state) scripts.delete(script);
     }
-    // Of many that ask at the same time, one sends the text.
-    const load = underWay.get(script);
-    if (!load || hasWaited) break;
-    await load;
   }
-  const running = runSource(call, script.source, rest);
-  // An endpoint that ignores its signal may never answer.
-  const done = new Promise<void>((resolve) => {
-    call.deadline.addEventListener("abort", resolve);
-    running.then(resolve as () => void, resolve);
-  });
-  underWay.set(script, done);
-  // Others of the same turn may always wait for it: what asks in one turn belongs to one invocation.
-  void Promise.resolve(sharesRequests() && done).then(() => underWay.delete(script));
-  return running;
+  if (!scripts.get(script)) scripts.set(script, false);
+  try {
+    const reply = await runSource(call, script.source, rest);
+    scripts.set(script, true);
+    return reply;
+  } catch (error) {
+    if (!scripts.get(script)) scripts.delete(script);
+    throw error;
+  }
 }
 
 /** Runs a script by its text. `rest`: the number of keys, the keys, the arguments. */

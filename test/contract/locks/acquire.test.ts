@@ -3,7 +3,7 @@ import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type Endpoint, LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // The rounds of an acquire in virtual time: which one is the last, what the call waits for, and what limits the lock.
 
@@ -133,7 +133,7 @@ describe("the rollback of an unanswered request", () => {
     await runtime.advance(24);
     expect(sentThere()).toEqual(["SET"]);
     await runtime.advance(1);
-    expect(sentThere()).toEqual(["SET", "EVALSHA"]);
+    expect(sentThere()).toEqual(["SET", "EVAL"]);
   });
 
   test("is sent once, after the timeout, while its caller goes on with another round", async () => {
@@ -141,9 +141,9 @@ describe("the rollback of an unanswered request", () => {
     await runtime.advance(99);
     expect(sentThere()).toEqual(["SET"]);
     await runtime.advance(2);
-    expect(sentThere()).toEqual(["SET", "EVALSHA"]);
+    expect(sentThere()).toEqual(["SET", "EVAL"]);
     await runtime.advance(290);
-    expect(sentThere()).toEqual(["SET", "EVALSHA"]);
+    expect(sentThere()).toEqual(["SET", "EVAL"]);
   });
 
   test("is sent after a quarter of the timeout, where its caller has aborted", async () => {
@@ -153,7 +153,38 @@ describe("the rollback of an unanswered request", () => {
     caller.abort(new Error("given up"));
     await runtime.advance(20);
     expect(call.error).toBe(caller.signal.reason);
-    expect(sentThere()).toEqual(["SET", "EVALSHA"]);
+    expect(sentThere()).toEqual(["SET", "EVAL"]);
+  });
+
+  const forgetScripts = ({ endpoints }: VirtualWorld) => {
+    for (const { engine } of endpoints) engine.execute(["SCRIPT", "FLUSH"]);
+  };
+
+  test("deletes what slow servers acquire that do not know its script", async () => {
+    const world = virtualWorld();
+    const { redlock, links } = world.client({ wait: 0 });
+    forgetScripts(world);
+    for (const link of links) link.fate = () => delays(world.runtime).late(150);
+    const call = watch(redlock.acquire("r"));
+    await world.runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(world.values("r")).toEqual([null, null, null]);
+  });
+
+  test("is sent again where it met a server that had forgotten its script, also after the timeout", async () => {
+    const world = virtualWorld();
+    const { redlock, links } = world.client({ wait: 0 }, { deaf: true });
+    await (await redlock.acquire("other")).release();
+    forgetScripts(world);
+    for (const link of links) {
+      link.fate = ([name]) => (name === "SET" ? "delivered" : delays(world.runtime).late(150));
+    }
+    world.put("r", [1, 2], "other", 50);
+    const call = watch(redlock.acquire("r"));
+    await world.runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+    expect(world.values("r")).toEqual([null, null, null]);
+    expect(links[0]!.sent.map(([name]) => name).slice(2)).toEqual(["SET", "EVALSHA", "EVAL"]);
   });
 
   test("an abort in the last round is no outage: the call ends with its reason", async () => {

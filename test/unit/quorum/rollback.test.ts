@@ -317,6 +317,28 @@ describe("rollback", () => {
     expect(asked).toEqual(["a", "b", "c", "a", "a"]);
   });
 
+  test("is sent again where its late answer shows that nothing was executed, but not after any other", async () => {
+    const { runtime, settings, acquiring, answer } = rig();
+    for (const name of ["a", "b", "c"]) answer(name, "granted");
+    await acquiring.done;
+    const late = gate<undefined>();
+    const asked: string[] = [];
+    const done = rollback(settings, acquiring, async (call) => {
+      const { name } = call.endpoint;
+      call.sent = 1;
+      if (asked.push(name) > 3) return { outcome: "granted" };
+      await late.passed;
+      if (name === "a") call.sent = 0;
+      throw network;
+    }).done;
+    await runtime.advance(100);
+    await done;
+    expect(asked).toEqual(["a", "b", "c"]);
+    late.open(undefined);
+    await runtime.advance(0);
+    expect(asked).toEqual(["a", "b", "c", "a"]);
+  });
+
   test("passes the releases after late answers to waitUntil", async () => {
     const background: Promise<unknown>[] = [];
     const { runtime, settings, acquiring, released, release, answer } = rig({
@@ -348,7 +370,7 @@ describe("rollback", () => {
 /** A request that waits to be sent, and fails once there is room: its caller waits no longer. */
 function queued(room: Promise<unknown> = new Promise(() => undefined)) {
   return async (call: EndpointRequest): Promise<never> => {
-    call.isUnsent = true;
+    call.sent = 0;
     await room;
     throw new EndpointError(call.endpoint.name, "timeout", "not sent in time");
   };

@@ -15,7 +15,7 @@ import {
   release,
   restore,
 } from "../../../src/redis/cell.ts";
-import { runScript, upstashFlag } from "../../../src/redis/script.ts";
+import { runScript, shaOf, textOf } from "../../../src/redis/script.ts";
 
 const plain: Cell = { keys: ["k"], value: "tv" };
 const full: Cell = { keys: ["k1", "k2"], value: "tv", tombstone: "void", counters: ["f1", "f2"] };
@@ -43,9 +43,19 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
   return { call, sent };
 }
 
-const evalsha = (dialect: Dialect, keys: string[], ...args: (string | number)[]) => [
+/** The script by its text, as it is sent to an endpoint that has not answered it yet. */
+const byText = (dialect: Dialect, keys: string[], ...args: (string | number)[]) => [
+  "EVAL",
+  textOf(cellScript.source, dialect),
+  keys.length,
+  ...keys,
+  ...args,
+];
+
+/** The same by its hash. */
+const byHash = (dialect: Dialect, keys: string[], ...args: (string | number)[]) => [
   "EVALSHA",
-  dialect === "upstash" ? cellScript.sha.upstash : cellScript.sha.redis,
+  shaOf(cellScript, dialect),
   keys.length,
   ...keys,
   ...args,
@@ -134,10 +144,10 @@ describe("commands", () => {
 
     test("acquireOrRead falls back to the script, and does not ask again", async () => {
       const { call, sent } = rig([unknown(), ["tv", "0"], ["tv", "0"]], { dialect: "redis" });
-      const script = evalsha("redis", ["k"], "acquire", "tv", 1, 1, 50, "tv", 0, 0);
+      const args = [["k"], "acquire", "tv", 1, 1, 50, "tv", 0, 0] as const;
       expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
       expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
-      expect(sent.slice(1)).toEqual([script, script]);
+      expect(sent.slice(1)).toEqual([byText("redis", ...args), byHash("redis", ...args)]);
     });
 
     test("an acquire that looks acquires without looking, and does not ask again", async () => {
@@ -169,14 +179,14 @@ describe("scripts", () => {
   ])("do %s in the redis dialect", async (_what, perform, keys, args) => {
     const { call, sent } = rig([["tv", "0"]], { dialect: "redis" });
     expect(await perform(call)).toEqual(granted);
-    expect(sent).toEqual([evalsha("redis", keys, ...args)]);
+    expect(sent).toEqual([byText("redis", keys, ...args)]);
   });
 
   test("do everything where replies are not exact", async () => {
     for (const perform of [acquire, acquireOrRead, extend, release]) {
       const { call, sent } = rig([["tv", "0"]], { exactReplies: false });
       expect(await perform(call, plain, 50)).toEqual(granted);
-      expect(sent[0]![0]).toBe("EVALSHA");
+      expect(sent[0]![0]).toBe("EVAL");
     }
   });
 
@@ -189,13 +199,13 @@ describe("scripts", () => {
   ])("are needed %s, also where there are native commands", async (_what, perform) => {
     const { call, sent } = rig([["tv", "0"]]);
     expect(await perform(call)).toEqual(granted);
-    expect(sent[0]![0]).toBe("EVALSHA");
+    expect(sent[0]![0]).toBe("EVAL");
   });
 
   test("name no counter where there is none, and say what they do", async () => {
     const { call, sent } = rig([["tv", "7"]]);
     await restore(call, { ...plain, tombstone: "void" }, 50, { least: 7, retention: 9_000 });
-    expect(sent).toEqual([evalsha("upstash", ["k", "void"], "restore", "tv", 1, 1, 50, "tv", 7, 9_000)]);
+    expect(sent).toEqual([byText("upstash", ["k", "void"], "restore", "tv", 1, 1, 50, "tv", 7, 9_000)]);
   });
 
   test("name keys, tombstone and counters, in this order", async () => {
@@ -203,7 +213,7 @@ describe("scripts", () => {
     const fencing = { least: 1_700, retention: 9_000 };
     expect(await acquire(call, full, 50, { fencing })).toEqual({ outcome: "granted", fence: 1_700 });
     const keys = ["k1", "k2", "void", "f1", "f2"];
-    expect(sent).toEqual([evalsha("upstash", keys, "acquire", "tv", 1, 2, 50, "tv", 1_700, 9_000)]);
+    expect(sent).toEqual([byText("upstash", keys, "acquire", "tv", 1, 2, 50, "tv", 1_700, 9_000)]);
     // The script, what it reads, the clock, and what it writes: two keys and two counters.
     expect(call.cost).toEqual({ requests: 1, commands: 7 });
   });
@@ -366,12 +376,57 @@ test.each([
 });
 
 describe("runScript", () => {
-  test.each(dialects)("sends the source after a NOSCRIPT error: %s", async (dialect) => {
-    const { call, sent } = rig([redisError("HTTP 400, NOSCRIPT No matching script."), "reply"], { dialect });
-    expect(await runScript(call, cellScript, ["k"], [1])).toBe("reply");
-    const text = (dialect === "upstash" ? upstashFlag : "") + cellScript.source;
-    expect(sent).toEqual([evalsha(dialect, ["k"], 1), ["EVAL", text, 1, "k", 1]]);
-    expect(call.cost).toEqual({ requests: 2, commands: 2 });
+  const noscript = () => redisError("HTTP 400, NOSCRIPT No matching script.");
+  const names = (sent: readonly Command[]) => sent.map(([name]) => name);
+
+  test.each(dialects)("sends the text until it is answered, then the hash: %s", async (dialect) => {
+    const { call, sent } = rig([new EndpointError("e", "timeout", "no answer"), "a", "b"], { dialect });
+    await expect(runScript(call, cellScript, ["k"], [1])).rejects.toThrow("no answer");
+    expect(await runScript(call, cellScript, ["k"], [1])).toBe("a");
+    expect(await runScript(call, cellScript, ["k"], [1])).toBe("b");
+    const text = byText(dialect, ["k"], 1);
+    expect(sent).toEqual([text, text, byHash(dialect, ["k"], 1)]);
+    expect(call.cost).toEqual({ requests: 3, commands: 3 });
+  });
+
+  test("sends the text again where the script was forgotten, and to an endpoint of its own", async () => {
+    const { call, sent } = rig(["a", noscript(), "b", "c"]);
+    for (const reply of ["a", "b", "c"]) expect(await runScript(call, cellScript, [], [])).toBe(reply);
+    expect(names(sent)).toEqual(["EVAL", "EVALSHA", "EVAL", "EVALSHA"]);
+    const other = rig(["a"]);
+    await runScript(other.call, cellScript, [], []);
+    expect(names(other.sent)).toEqual(["EVAL"]);
+  });
+
+  test("of many at the same time, one sends the text, and none waits for it", async () => {
+    const { call, sent } = rig(["a", "b", "c"]);
+    const all = [1, 2, 3].map((number) => runScript(call, cellScript, [], [number]));
+    expect(names(sent)).toEqual(["EVAL", "EVALSHA", "EVALSHA"]);
+    expect(await Promise.all(all)).toEqual(["a", "b", "c"]);
+  });
+
+  test("one that another's text does not reach sends its own in the end", async () => {
+    const { call, sent } = rig([new Promise(() => undefined), noscript(), noscript(), "b"]);
+    void runScript(call, cellScript, [], []);
+    expect(await runScript(call, cellScript, [], [])).toBe("b");
+    expect(names(sent)).toEqual(["EVAL", "EVALSHA", "EVALSHA", "EVAL"]);
+  });
+
+  test("undoes what is unanswered by the text, whatever the endpoint knows", async () => {
+    const { call, sent } = rig(["a", "b"]);
+    await runScript(call, cellScript, [], []);
+    await runScript({ ...call, undoesUnanswered: true }, cellScript, [], []);
+    expect(names(sent)).toEqual(["EVAL", "EVAL"]);
+  });
+
+  test("NOSCRIPT counts as not sent, but not what was sent before it", async () => {
+    const { call } = rig(["a", noscript(), new Promise(() => undefined)]);
+    await runScript(call, cellScript, [], []);
+    const fresh = { ...call, sent: 0 };
+    const late = runScript(fresh, cellScript, [], []);
+    fresh.deadline.abort();
+    await expect(late).rejects.toThrow("not sent in time");
+    expect([fresh.sent, call.sent]).toEqual([0, 1]);
   });
 
   test("does not repeat the request after any other failure, because it may have been executed", async () => {

@@ -185,7 +185,7 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
     await debounce(redlock, name, { window: 5 }, () => undefined);
     await allArrived(links);
     const commands = links.flatMap(({ sent }) => sent.map(([operation]) => operation));
-    expect(commands.filter((operation) => operation === "EVALSHA")).toHaveLength(2 * endpoints);
+    expect(commands.filter((operation) => operation.startsWith("EVAL"))).toHaveLength(2 * endpoints);
   });
 
   test("what cannot be written is kept, and the next call writes it", async () => {

@@ -76,11 +76,7 @@ describe("a release", () => {
     expect([await turn.value!.verify(), queuesIn(world)]).toEqual([true, [0, 0, 1]]);
     const before = links.map(({ sent }) => sent.length);
     expect(await turn.value!.release()).toBe(true);
-    expect(links.map(({ sent }, index) => sent[before[index]!]![0])).toEqual([
-      "EVALSHA",
-      "EVALSHA",
-      "EVALSHA",
-    ]);
+    expect(links.map(({ sent }, index) => sent.length - before[index]!)).toEqual([1, 1, 1]);
     // Where the lock was granted, three words less name no ticket.
     expect(links.map(({ sent }) => sent.at(-1)![2])).toEqual([1, 1, 3]);
     expect([queuesIn(world), locksIn(world)]).toEqual([nowhere, [0, 0, 1]]);

@@ -228,14 +228,14 @@ describe("coalesce", () => {
 
   test("runs nothing where its announcement or the last look at it has no quorum", async () => {
     const { call, client, runtime, values } = newWorld();
-    for (const which of ["EVALSHA", "look"]) {
+    for (const which of ["announcement", "look"]) {
       const own = client();
       let announced = 0;
       for (const link of own.links) {
         link.fate = (command) => {
           if (!String(command[3]).includes(":singleton:")) return "delivered";
           announced += 1;
-          return which === "EVALSHA" || announced > 3 ? "refused" : "delivered";
+          return which === "announcement" || announced > 3 ? "refused" : "delivered";
         };
       }
       const failed = call("coalesce", unreachable, own, { wait: 100 });
