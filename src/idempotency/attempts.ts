@@ -2,6 +2,7 @@ import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request
 import type { Vote } from "../errors.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { mostlyDone } from "../quorum/settled.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { acquireOrRead, type Cell, extend, release } from "../redis/cell.ts";
 import { countOf, countText } from "./record.ts";
@@ -120,7 +121,7 @@ function attemptOf(
   const cell = (count: number) => cellOf(counter, token, count);
   // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
   const rollBack = (perform: (call: EndpointRequest) => Promise<Answer>) =>
-    rollback(settings, last, perform).done;
+    mostlyDone(settings, rollback(settings, last, perform));
   return {
     result,
     count,

@@ -4,6 +4,7 @@ import type { EndpointError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { type Round, runRound } from "../quorum/round.ts";
+import { mostlyDone } from "../quorum/settled.ts";
 import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { acquireOrRead, type CellAnswer, extend } from "../redis/cell.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
@@ -131,8 +132,9 @@ class Completion {
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
     const isKeptAlive = runInBackground(settings, round.done);
     this.#noteSizeRefusals(round);
+    if (!isKeptAlive) await mostlyDone(settings, round);
     // Where some refuse the result for its size, those that answer after the decision may do so as well.
-    if (!isKeptAlive || (roundResult === "unavailable" && this.#sizeRefusals.size > 0)) await noted;
+    if (roundResult === "unavailable" && this.#sizeRefusals.size > 0) await noted;
     const { length: count } = settings.endpoints;
     const isTooLarge = this.#sizeRefusals.size > count - quorumOf(count);
     if (roundResult !== "unavailable" || unstored || !isTooLarge) return { roundResult, unstored };

@@ -4,6 +4,7 @@ import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
 import { rollback } from "../quorum/rollback.ts";
 import type { Round } from "../quorum/round.ts";
+import { mostlyDone } from "../quorum/settled.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { runInBackground } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";
@@ -144,7 +145,11 @@ export class Execution<Value> {
     const { settings } = this.#request;
     const { operations, round } = this.#claim;
     this.validity.release();
-    const free = () => rollback(settings, round, (call) => operations.free(call)).done;
+    const free = () =>
+      mostlyDone(
+        settings,
+        rollback(settings, round, (call) => operations.free(call)),
+      );
     // The count first: a run that finds the key free must count from the beginning.
     return attempt ? attempt.clear().then(free) : free();
   }

@@ -2,6 +2,7 @@ import { sha256Hex } from "../bytes.ts";
 import { checkText } from "../check.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import { runRound } from "../quorum/round.ts";
+import { mostlyFreed } from "../quorum/settled.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot, readCounter } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
@@ -156,7 +157,7 @@ export async function forceRelease(
     if (replied !== echo && replied !== 0) throw unexpectedReply();
     return { outcome: replied === echo ? "granted" : "lost" };
   });
-  await round.done;
+  await mostlyFreed(settings, round);
   const votes = round.votes();
   const answers = votes.filter(({ outcome }) => outcome !== "error");
   if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [name], votes);

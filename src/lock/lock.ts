@@ -4,6 +4,7 @@ import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit, type HoldEnd, type RedlockEvent } from "../events.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Failure, type Round, runRound } from "../quorum/round.ts";
+import { mostlyDone } from "../quorum/settled.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, extend, type Fencing, raiseFence, restore } from "../redis/cell.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
@@ -152,7 +153,8 @@ export class Lock {
   }
 
   /**
-   * Releases the lock on every endpoint. A lock with an owner token ends for all handles that the owner has
+   * Releases the lock on every endpoint. Waits for a quorum, and without `waitUntil` for the others as long as they usually
+   * take (half as long again, at least 50 ms); their requests go on. A lock with an owner token ends for all handles that the owner has
    * at that moment, and for none that is acquired after this call has returned.
    *
    * @returns true: released on a quorum; false: it was already gone, or released before
@@ -312,8 +314,8 @@ export class Lock {
     const round = rollback(settings, this.#round ?? this.#takeOver?.round, releaseOne, {
       includeRefused: true,
     });
-    // Without waitUntil nothing else keeps these requests alive, so every answer is waited for.
-    if (!runInBackground(settings, round.done)) await round.done;
+    // Without waitUntil nothing else may keep these requests alive, so most answers are waited for.
+    if (!runInBackground(settings, round.done)) await mostlyDone(settings, round);
     const result = await round.result;
     isWaitedFor = false;
     const freed = result === "granted";

@@ -37,7 +37,10 @@ export interface LockOptions {
   readonly fenceRetention?: number | undefined;
   /** The beginning of every key; without braces. Default `redlock`. */
   readonly prefix?: string | undefined;
-  /** Keeps late requests alive, for example the Worker's `ctx`. Default: none; then they are waited for. */
+  /**
+   * Keeps late requests alive, for example the Worker's `ctx`. Default: none; then they are waited for as long as they
+   * usually take.
+   */
   readonly waitUntil?: WaitUntil | undefined;
   /** Extends the lock at half of its ttl until it is released. Default false; `using`: true. */
   readonly autoExtend?: boolean | undefined;

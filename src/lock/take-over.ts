@@ -1,6 +1,7 @@
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { rollback } from "../quorum/rollback.ts";
 import type { Round } from "../quorum/round.ts";
+import { mostlyDone } from "../quorum/settled.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, extend } from "../redis/cell.ts";
 import { releaseFunctionOf } from "./hold-operations.ts";
@@ -73,7 +74,7 @@ export class TakeOver {
     const release = releaseFunctionOf(settings, this.#request.resources, undefined);
     const undoOne = (call: EndpointRequest) =>
       putsBack ? extend(call, cell, ttl, this.#earlier.at(-1)) : release(call, cell, 0);
-    return this.#round && rollback(settings, this.#round, undoOne).done;
+    return this.#round && mostlyDone(settings, rollback(settings, this.#round, undoOne));
   }
 }
 

@@ -4,7 +4,7 @@ import type { Endpoint } from "../endpoints/endpoint.ts";
 export type Latencies = Map<Endpoint, number>;
 
 /** How far apart, in ms, the answers of healthy endpoints may be. */
-const minLatency = 50;
+export const minLatency = 50;
 
 /** Remembers how long an answer took. One slow answer is forgotten after a few rounds. */
 export function recordLatency(latencies: Latencies, endpoint: Endpoint, took: number): void {

@@ -1,6 +1,7 @@
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
-import { type Runtime, runInBackground, type WaitUntil } from "../runtime.ts";
+import { runInBackground, type WaitUntil } from "../runtime.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
+import { settledWithin } from "./settled.ts";
 import type { Answer } from "./tally.ts";
 
 /** What a rollback needs of its client. */
@@ -97,15 +98,4 @@ function sendRollback(context: RollbackContext, perform: Perform): Round<Answer>
     }
   });
   return round;
-}
-
-/** Ends with `request`, or after `ms`. */
-function settledWithin(runtime: Runtime, ms: number, request: Promise<unknown>): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = runtime.timer(ms, resolve);
-    void request.then(() => {
-      cancel();
-      resolve();
-    });
-  });
 }

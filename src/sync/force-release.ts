@@ -2,6 +2,7 @@ import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { QuorumError } from "../errors.ts";
 import type { LockClient, Settings } from "../lock/options.ts";
 import { runRound } from "../quorum/round.ts";
+import { mostlyFreed } from "../quorum/settled.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { keyOf } from "../redis/keys.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
@@ -165,11 +166,11 @@ function anyHad(answers: readonly FreeAnswer[]): boolean {
 
 type FreeArguments = readonly [operation: string, ...rest: (string | number)[]];
 
-/** Runs the script on every endpoint, and waits for all answers. */
+/** Runs the script on every endpoint, and waits for most answers. */
 async function freeOnQuorum(target: Target, args: FreeArguments): Promise<FreeAnswer[]> {
   const { settings, name } = target;
   const round = runRound(settings, (call) => freeOne(call, target, args));
-  await round.done;
+  await mostlyFreed(settings, round);
   const answers = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
   if (answers.length < quorumOf(settings.endpoints.length)) {
     throw new QuorumError("free", [name], round.votes());
@@ -189,5 +190,11 @@ async function freeOne(
   if (typeof latest !== "string" || typeof remaining !== "number" || !Number.isFinite(remaining)) {
     throw unexpectedReply();
   }
-  return { outcome: "granted", had: had === 1, limit: Math.max(0, -had), latest, remaining };
+  return {
+    outcome: had === 1 ? "granted" : "lost",
+    had: had === 1,
+    limit: Math.max(0, -had),
+    latest,
+    remaining,
+  };
 }

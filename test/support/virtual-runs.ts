@@ -3,6 +3,7 @@ import {
   type IdempotencyEvent,
   type IdempotencyOptions,
   type RunContext,
+  type RunOptions,
 } from "../../src/idempotency/index.ts";
 import type { LockOptions } from "../../src/index.ts";
 import { gate, type Link } from "./link.ts";
@@ -42,7 +43,7 @@ export function runner(
 }
 
 /** A run of `key` whose handler has begun, and ends with what the gate is opened with. */
-export async function running(client: Runner, options: { readonly deadline?: number } = {}) {
+export async function running(client: Runner, options: Pick<RunOptions, "deadline" | "lock"> = {}) {
   const end = gate<unknown>();
   let context: RunContext | undefined;
   const sent = client.sent();

@@ -1,6 +1,7 @@
 import { QuorumError } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import { runRound } from "../../quorum/round.ts";
+import { mostlyDone } from "../../quorum/settled.ts";
 import type { Answer } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
@@ -58,6 +59,6 @@ export async function keep(
     return { outcome: echo === text ? "granted" : "held" };
   });
   // Each endpoint that has it counts, and nothing else keeps these requests alive.
-  await round.done;
+  await mostlyDone(settings, round);
   return (await round.result) === "granted";
 }

@@ -7,7 +7,7 @@ import {
 import { outcomeOf } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { records, runner, silence, ttls } from "../../support/virtual-runs.ts";
+import { records, runner, running, silence, ttls } from "../../support/virtual-runs.ts";
 
 // The rounds of idempotent runs in virtual time: how long results are kept, where they are written, and how long storing
 // goes on. The timeout of a request is 100 ms.
@@ -241,5 +241,31 @@ describe("a run that fails", () => {
     for (const { sent } of links) expect(sent.filter(isOf("idem"))).toHaveLength(1);
     expect(records(world)).toEqual([null, null, null]);
     for (const { engine } of world.endpoints) expect(engine.execute(["KEYS", "*"])).toEqual([]);
+  });
+});
+
+describe("the end of a run", () => {
+  test.each<[what: string, fails: boolean, options: Pick<RunOptions, "lock" | "maxAttempts">]>([
+    ["that is stored", false, {}],
+    ["that fails", true, {}],
+    ["that is stored, with a lock", false, { lock: "till" }],
+    ["that fails, with a lock", true, { lock: "till" }],
+    ["that fails, and was counted", true, { maxAttempts: 3 }],
+  ])("%s waits for its quorum, then no longer than the others usually take", async (_, fails, options) => {
+    const world = virtualWorld();
+    const { lock, maxAttempts } = options;
+    const client = runner(world, { timeout: 1_000, maxAttempts });
+    const { call, end } = await running(client, { lock });
+    client.links[2]!.fate = () => delays(world.runtime).late(900);
+    if (fails) end.open(Promise.reject(new Error("no")));
+    else end.open("done");
+    const ends = maxAttempts ? 2 : 1;
+    await world.runtime.advance(50 * ends - 1);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(fails ? call.error : call.value).toMatchObject(fails ? { message: "no" } : { status: "executed" });
+    // What was sent goes on.
+    await world.runtime.advance(2_000);
+    expect(records(world)).toEqual(Array(3).fill(fails ? null : 'C1 "done"'));
   });
 });

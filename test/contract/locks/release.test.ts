@@ -1,21 +1,71 @@
 import { describe, expect, test } from "vitest";
-import { LockLostError, QuorumError } from "../../../src/index.ts";
+import {
+  forceRelease,
+  handoff,
+  type Lock,
+  LockLostError,
+  QuorumError,
+  type Redlock,
+  resume,
+} from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Releases whose requests are repeated, late or unanswered, in virtual time.
 
 describe("a release", () => {
-  test("waits for every answer, because nothing else keeps its requests alive", async () => {
+  /** The ms that an end waits for: of three endpoints the third takes `usual` ms, and then does not answer. */
+  async function patience(usual: number, end: (lock: Lock, redlock: Redlock) => Promise<unknown>) {
+    const { runtime, client, values } = virtualWorld();
+    const { redlock, links } = client({ timeout: 1_000 });
+    links[2]!.fate = () => delays(runtime).slow(usual);
+    const lock = await redlock.acquire("r");
+    await runtime.advance(usual);
+    links[2]!.fate = () => delays(runtime).late(900);
+    const begun = runtime.monotonic();
+    const call = watch(end(lock, redlock));
+    while (!call.settled) await runtime.advance(1);
+    const waited = runtime.monotonic() - begun;
+    await runtime.advance(900);
+    // What was sent goes on.
+    expect([call.error, values("r")]).toEqual([undefined, [null, null, null]]);
+    return waited;
+  }
+
+  test.each<[what: string, end: (lock: Lock, redlock: Redlock) => Promise<unknown>]>([
+    ["a release", (lock) => lock.release()],
+    ["a release by an operator", (_, redlock) => forceRelease(redlock, "r")],
+    [
+      "a release after a handoff",
+      async (lock, redlock) => (await resume(redlock, await handoff(lock), { immediate: true })).release(),
+    ],
+  ])("%s waits for its quorum, then for the others as long as they usually take", async (_, end) => {
+    expect(await patience(0, end)).toBe(50);
+    expect(await patience(200, end)).toBe(300);
+  });
+
+  test("without latencies waits half as long again as its quorum took", async () => {
     const { runtime, client } = virtualWorld();
-    const { late } = delays(runtime);
+    const json = await handoff(await client().redlock.acquire("r"));
+    const { redlock, links } = client({ timeout: 1_000 });
+    const lock = await resume(redlock, json, { immediate: true });
+    for (const [index, ms] of [300, 300, 449].entries()) links[index]!.fate = () => delays(runtime).late(ms);
+    const call = watch(lock.release());
+    await runtime.advance(448);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.value).toBe(true);
+  });
+
+  test("waits for every answer where they differ, because the last one decides", async () => {
+    const { runtime, client, endpoints } = virtualWorld();
     const { redlock, links } = client();
     const lock = await redlock.acquire("r");
-    links[2]!.fate = () => late(90);
+    endpoints[0]!.engine.execute(["FLUSHALL"]);
+    links[2]!.fate = () => delays(runtime).late(90);
     const call = watch(lock.release());
     await runtime.advance(89);
-    expect(call.settled).toBe(false);
-    expect(lock.remaining()).toBe(0);
+    expect([call.settled, lock.remaining()]).toEqual([false, 0]);
     await runtime.advance(1);
     expect(call.value).toBe(true);
   });

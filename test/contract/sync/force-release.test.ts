@@ -64,7 +64,7 @@ describe.each(kinds)("%s", (kind) => {
     const own = newWorld().client();
     for (const link of own.links.slice(1)) link.fate = () => "refused";
     const { votes } = (await rejection(forceRelease(own.redlock, kind, "n"))) as QuorumError;
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["lost", "error", "error"]);
   });
 });
 
