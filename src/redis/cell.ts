@@ -89,13 +89,30 @@ export async function acquireOrRead(call: EndpointRequest, cell: Cell, ttl: numb
 /** Endpoints that have shown that they do not know NX together with GET. */
 const withoutNxGet = new WeakSet<Endpoint>();
 
+/** Endpoints that have shown that they return the value in the way, as a gateway that answers null to everything does not. */
+const returnsValues = new WeakSet<Endpoint>();
+
 /** Sets a plain cell that is empty. Resolves with what was there; undefined: the endpoint does not know the command. */
-async function setOrGet(call: EndpointRequest, cell: Cell, ttl: number): Promise<string | null | undefined> {
+async function setOrGet(
+  call: EndpointRequest,
+  { keys, value }: Cell,
+  ttl: number,
+): Promise<string | null | undefined> {
   const { endpoint } = call;
   if (withoutNxGet.has(endpoint)) return undefined;
-  try {
-    const other = await send(call, ["SET", cell.keys[0]!, cell.value, "NX", "GET", "PX", ttl]);
+  const ask = async () => {
+    const other = await send(call, ["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
     if (other !== null && typeof other !== "string") throw unexpectedReply();
+    // A server that ignores GET says this when it has stored the value, and null when another is in the way.
+    if (other !== null && other !== "OK") returnsValues.add(endpoint);
+    return other;
+  };
+  try {
+    const other = await ask();
+    // Once, it has to return what it says that it has stored.
+    if (other === null && !returnsValues.has(endpoint) && (await ask()) !== value) {
+      throw new Error("it answers null to SET with NX and GET, but has not stored the value");
+    }
     return other;
   } catch (error) {
     // Redis before 7.0 has NX and GET, but not together. It refuses before it does anything.

@@ -16,6 +16,7 @@ import { peekScript } from "../../src/redis/peek.lua.ts";
 import { textOf } from "../../src/redis/script.ts";
 import { type Fate, type Link, link } from "./link.ts";
 import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
+import { trusted } from "./trusted.ts";
 
 /** Endpoints in virtual time, and clients of them: nothing waits for a real clock. */
 export interface VirtualWorld {
@@ -23,11 +24,11 @@ export interface VirtualWorld {
   readonly endpoints: readonly MemoryEndpoint[];
   /**
    * A client with links of its own. Its `timeout` is 100 ms, its pauses are 10 ms. `deaf`: its requests go on after their
-   * timeout, as those of an SDK do, and their answers arrive.
+   * timeout, as those of an SDK do, and their answers arrive. `isNew`: no endpoint has returned a value in the way to it.
    */
   client(
     options?: Omit<RedlockOptions, "endpoints" | "runtime">,
-    how?: { readonly deaf?: boolean },
+    how?: { readonly deaf?: boolean; readonly isNew?: boolean },
   ): VirtualClient;
   /** Sets the resource's key as another client would, at the endpoints of these indices. */
   put(resource: string, indices: readonly number[], value?: string, ttl?: number): void;
@@ -51,14 +52,14 @@ export function reached(
 ) {
   return endpoints.map((endpoint, index): Endpoint => {
     const { name, dialect, exactReplies } = endpoint;
-    return {
+    return trusted({
       name,
       dialect,
       exactReplies: exactReplies === true,
       send: (command, signal) => endpoint.send(command, signal),
       subscribe: (to, signal) => endpoint.subscribe(to, signal),
       ...change(endpoint, index),
-    };
+    });
   });
 }
 
@@ -76,12 +77,13 @@ export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): 
   return {
     runtime,
     endpoints,
-    client(options = {}, { deaf = false } = {}) {
+    client(options = {}, { deaf = false, isNew = false } = {}) {
       const links = endpoints.map(link);
       const never = new AbortController().signal;
       const used = deaf
         ? links.map((each) => ({ ...each, send: (command: Command) => each.send(command, never) }))
         : links;
+      if (!isNew) used.forEach(trusted);
       const events: RedlockEvent[] = [];
       const onEvent = (event: RedlockEvent) => events.push(event);
       const backoff = { min: 10, max: 10 };

@@ -79,7 +79,6 @@ describe("commands", () => {
       (call) => acquire(call, plain, 50, { looks: true }),
       ["SET", "k", "tv", "NX", "GET", "PX", 50],
       [
-        [null, { outcome: "granted" }],
         ["tx", { outcome: "held", other: "tx" }],
         ["tv", { outcome: "held", other: "tv" }],
       ],
@@ -89,7 +88,6 @@ describe("commands", () => {
       (call) => acquireOrRead(call, plain, 50),
       ["SET", "k", "tv", "NX", "GET", "PX", 50],
       [
-        [null, { outcome: "granted" }],
         ["tv", { outcome: "granted" }],
         ["tx", { outcome: "held", other: "tx" }],
         ["", { outcome: "held", other: "" }],
@@ -159,11 +157,45 @@ describe("commands", () => {
     });
 
     test("nothing else is taken for that", async () => {
-      const { call, sent } = rig([redisError("OOM command not allowed"), null]);
+      const { call, sent } = rig([redisError("OOM command not allowed"), null, "tv"]);
       await expect(acquireOrRead(call, plain, 50)).rejects.toThrow("OOM");
       expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
       expect(sent[1]).toContain("GET");
     });
+  });
+});
+
+describe.each<[what: string, perform: (call: EndpointRequest, cell: Cell) => Promise<CellAnswer>]>([
+  ["an acquire that looks", (call, cell) => acquire(call, cell, 50, { looks: true })],
+  ["acquireOrRead", (call, cell) => acquireOrRead(call, cell, 50)],
+])("null in answer to %s", (_what, perform) => {
+  const granted = { outcome: "granted" };
+  const cells = ["t1", "t2", "t3"].map((value): Cell => ({ keys: ["k"], value }));
+
+  test("proves nothing until the endpoint has returned what it has stored, once", async () => {
+    const { call, sent } = rig([null, "t1", null]);
+    expect(await perform(call, cells[0]!)).toEqual(granted);
+    expect(call.cost).toEqual({ requests: 2, commands: 2 });
+    expect(await perform(call, cells[1]!)).toEqual(granted);
+    expect(sent.map(([, , value]) => value)).toEqual(["t1", "t1", "t2"]);
+  });
+
+  test("is believed where the endpoint has returned another's value before", async () => {
+    const { call, sent } = rig(["tx", null]);
+    expect(await perform(call, cells[0]!)).toEqual({ outcome: "held", other: "tx" });
+    expect(await perform(call, cells[1]!)).toEqual(granted);
+    expect(sent).toHaveLength(2);
+  });
+
+  test.each([
+    ["to everything", [null, null, null, null]],
+    ["and then what it has not stored", [null, "tx"]],
+    ["by a server that ignores GET", ["OK", null, null]],
+  ])("is an error: %s", async (_how, replies) => {
+    const { call } = rig(replies);
+    if (replies[0] === "OK") await perform(call, cells[0]!);
+    await expect(perform(call, cells[1]!)).rejects.toThrow("has not stored the value");
+    if (replies.length === 4) await expect(perform(call, cells[2]!)).rejects.toThrow("has not stored");
   });
 });
 
