@@ -27,6 +27,12 @@
 --
 -- Executing it twice does no more than executing it once. Numbers are printed with %.0f: Lua would write 1.79e+12.
 
+-- Writes where MGET found nothing. It finds nothing at a key of another type either: what is there stays, and the read ends
+-- the script with Redis's own error. What the script has written before is left to the rollback.
+local function create(i, text, ms)
+  if not redis.call("SET", KEYS[i], text, "PX", ms, "NX") then redis.call("GET", KEYS[i]) end
+end
+
 local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local found = redis.call("MGET", unpack(KEYS))
 local mine, own, other, tags = {}, 0, nil, ""
@@ -66,14 +72,18 @@ if #KEYS > n + 1 then
 end
 fence = string.format("%.0f", fence)
 for i = n + 2, #KEYS do
-  redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept))
+  local ms = string.format("%.0f", kept)
+  if found[i] then redis.call("SET", KEYS[i], fence, "PX", ms) else create(i, fence, ms) end
 end
 tags = ""
 for i = 1, n do
   local text = found[i]
   if ttl == 0 then
     text = text or ""
-  elseif not text or op == "extend" and from == 1 then
+  elseif not text then
+    text = ARGV[6]
+    create(i, text, ttl)
+  elseif op == "extend" and from == 1 then
     -- Only an `extend` of a whole value shortens a ttl.
     text = ARGV[6]
     redis.call("SET", KEYS[i], text, "PX", ttl)

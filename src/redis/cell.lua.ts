@@ -2,7 +2,10 @@
 import type { Script } from "./script.ts";
 
 export const cellScript: Script = {
-  source: `local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+  source: `local function create(i, text, ms)
+if not redis.call("SET", KEYS[i], text, "PX", ms, "NX") then redis.call("GET", KEYS[i]) end
+end
+local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local found = redis.call("MGET", unpack(KEYS))
 local mine, own, other, tags = {}, 0, nil, ""
 for i = 1, n do
@@ -37,14 +40,18 @@ kept = kept + math.max(0, fence - time[1] * 1e3 - math.floor(time[2] / 1e3))
 end
 fence = string.format("%.0f", fence)
 for i = n + 2, #KEYS do
-redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept))
+local ms = string.format("%.0f", kept)
+if found[i] then redis.call("SET", KEYS[i], fence, "PX", ms) else create(i, fence, ms) end
 end
 tags = ""
 for i = 1, n do
 local text = found[i]
 if ttl == 0 then
 text = text or ""
-elseif not text or op == "extend" and from == 1 then
+elseif not text then
+text = ARGV[6]
+create(i, text, ttl)
+elseif op == "extend" and from == 1 then
 text = ARGV[6]
 redis.call("SET", KEYS[i], text, "PX", ttl)
 else
@@ -59,7 +66,7 @@ tags = tags .. string.sub(text, 1, from - 1)
 end
 return {value, fence, from > 1 and tags or nil}`,
   sha: {
-    redis: "d2f019b801b7bef7d7023c304bab4fb619e6bbff",
-    upstash: "28cf23b9dba655c46ef57b87d93004bb1e30075e",
+    redis: "88d65104725bc963b7e37411028860be1eeb414d",
+    upstash: "757946577533865c56cb025f56e31bd395282541",
   },
 };

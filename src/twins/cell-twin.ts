@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "d2f019b801b7bef7d7023c304bab4fb619e6bbff",
-    upstash: "28cf23b9dba655c46ef57b87d93004bb1e30075e",
+    redis: "88d65104725bc963b7e37411028860be1eeb414d",
+    upstash: "757946577533865c56cb025f56e31bd395282541",
   },
   run,
 };
@@ -49,6 +49,11 @@ function release({ call, keys, args }: TwinCall, found: Found, mine: readonly nu
   return [isComplete ? value : 0];
 }
 
+/** Writes where MGET found nothing, and ends with Redis's error where it was a key of another type. */
+function create(call: TwinCall["call"], key: string, text: string | number, ms: number): void {
+  if (call("SET", key, text, "PX", ms, "NX") === null) call("GET", key);
+}
+
 /** Draws or raises the fence, and returns it as text. */
 function raiseCounters({ call, keys, args }: TwinCall, found: Found): string {
   const drawn = args[0] === "acquire" ? 1 : 0;
@@ -58,8 +63,10 @@ function raiseCounters({ call, keys, args }: TwinCall, found: Found): string {
     fence = Math.max(fence, whole(found[index] ?? 0) + drawn);
   }
   if (keys.length > first) kept += Math.max(0, fence - timeOf(call));
-  for (let index = first; index < keys.length; index += 1)
-    call("SET", keys[index]!, fence, "PX", whole(kept));
+  for (let index = first; index < keys.length; index += 1) {
+    if (found[index] === null) create(call, keys[index]!, fence, whole(kept));
+    else call("SET", keys[index]!, fence, "PX", whole(kept));
+  }
   return String(whole(fence));
 }
 
@@ -73,7 +80,10 @@ function write({ call, keys, args }: TwinCall, found: Found): string {
     let text = found[index] ?? null;
     if (ttl === 0) {
       text ??= "";
-    } else if (text === null || (op === "extend" && from === 1)) {
+    } else if (text === null) {
+      text = args[5]!;
+      create(call, key, text, ttl);
+    } else if (op === "extend" && from === 1) {
       text = args[5]!;
       call("SET", key, text, "PX", ttl);
     } else {

@@ -4,8 +4,8 @@ import type { Reply, Twin, TwinCall } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "17b9780959a746a30f3753dae12fb64ed20e0914",
-    upstash: "d3527ac1b996ec5218db71be9df8fa62afef3833",
+    redis: "0540837d42043b4441332788f3ac8bf828e1e597",
+    upstash: "acd261b229ab60a07169591d1970c41fdaf474cc",
   },
   run,
 };

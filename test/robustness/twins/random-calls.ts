@@ -70,6 +70,8 @@ const cell: RandomScript = {
     const key = draw.pick(["a", "b", "c", "void"]);
     if (draw.chance(0.3)) return ["DEL", key];
     if (draw.chance(0.3)) return ["SET", `${draw.pick(["a", "b"])}:fence`, draw.pick([1, 1_700_000_500_000])];
+    // A key of another type, which the next one that sets it replaces.
+    if (draw.chance(0.1)) return ["HSET", draw.pick(["a", "b", "a:fence"]), "f", "x"];
     const other = key === "void" ? draw.pick(["f", "1"]) : cellValue(draw);
     return ["SET", key, other, ...(draw.chance(0.5) ? ["PX", draw.pick(ttls)] : [])];
   },
