@@ -105,6 +105,8 @@ export function failure({ name }: Server, kind: EndpointErrorKind, message: stri
 
 class Link {
   readonly #world: World;
+  /** What the process knows to be stored, from the answer null. */
+  readonly #stored = new Set<string>();
   readonly #wire: Observer;
   readonly #process: Process;
   readonly #server: Server;
@@ -169,8 +171,14 @@ class Link {
     });
   }
 
+  /** The process asks once whether what it was told to be stored is there: its own value is no refusal then. */
+  #isGranted(request: Request, command: Command, reply: Reply): boolean {
+    return isGranted(request, command, reply) || (reply === request.value && this.#stored.has(reply));
+  }
+
   #answered(request: Request, command: Command, reply: Reply): void {
-    const granted = isGranted(request, command, reply);
+    const granted = this.#isGranted(request, command, reply);
+    if (reply === null && command.includes("GET")) this.#stored.add(request.value);
     const byLock = request.locks !== undefined && (reply as Reply[])[2] === "l";
     this.#wire.answered(this.#process, this.#server, request, { granted, byLock });
     this.#world.trace(
@@ -213,7 +221,7 @@ class Link {
     const locksBefore = locks && this.#before(locks);
     try {
       const reply = server.execute(command);
-      const granted = isGranted(request, command, reply);
+      const granted = this.#isGranted(request, command, reply);
       this.#note(request, before, { granted, copy, found });
       if (locks && locksBefore) this.#note(locks, locksBefore, { granted, copy, found: undefined });
       const claim = { where: server.name, granted, before: contentsBefore, after: contents() };
