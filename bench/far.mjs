@@ -23,6 +23,7 @@ export async function print() {
   await printStarts();
   await printUncontended();
   await printLoops();
+  await printLosses();
   await printFairness();
 }
 
@@ -119,6 +120,34 @@ async function printLoops() {
   }
 }
 
+async function printLosses() {
+  console.log("\n51 contenders in a closed loop, 160, 200 and 300 ms away; 3 runs of 60 s\n");
+  console.log(
+    "|  | requests and replies lost | longest time without a grant | grants per minute | requests per grant |",
+  );
+  console.log("| --- | --- | --- | --- | --- |");
+  const wants = Array.from({ length: 51 }, () => "resource");
+  for (const [kind, acquire] of Object.entries(kinds)) {
+    for (const loss of [0, 0.05]) {
+      const loops = [];
+      for (let seed = 1; seed <= 3; seed += 1) {
+        const options = { wait: 600_000 };
+        loops.push(await loop({ seed, roundTrips: [160, 200, 300], wants, options, acquire, loss }));
+      }
+      const total = loops.reduce((sum, { grants }) => sum + grants.length, 0);
+      const requests = loops.reduce((sum, each) => sum + each.requests, 0);
+      const gap = Math.max(...loops.map(({ grants }) => longestGap(grants)));
+      row(
+        kind,
+        `${100 * loss} %`,
+        seconds(gap),
+        (total / loops.length).toFixed(),
+        (requests / total).toFixed(),
+      );
+    }
+  }
+}
+
 async function printFairness() {
   console.log(
     "\nHow evenly they are served in a closed loop without a pause; grants of each, in 3 runs of 60 s\n",
@@ -143,8 +172,8 @@ async function printFairness() {
 }
 
 /** Runs contenders that acquire, hold and release in a loop, for 60 s. */
-async function loop({ seed, roundTrips, wants, options = {}, acquire }) {
-  const world = new VirtualWorld(seed, roundTrips);
+async function loop({ seed, roundTrips, wants, options = {}, acquire, loss }) {
+  const world = new VirtualWorld(seed, roundTrips, loss);
   const grants = [];
   const contend = async (resource, who) => {
     const redlock = new Redlock({ endpoints: world.endpoints(), runtime: world.runtime(), ...options });

@@ -1,5 +1,5 @@
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
-import { runInBackground, type WaitUntil } from "../runtime.ts";
+import { runInBackground, sleep, type WaitUntil } from "../runtime.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
 import { settledWithin } from "./settled.ts";
 import type { Answer } from "./tally.ts";
@@ -63,7 +63,8 @@ export function rollback(
     return released;
   }
 
-  return sendRollback({ ...context, onFailure }, async (call) => {
+  const stands = (index: number) => round?.answers[index]?.outcome === "granted";
+  const performOne = async (call: EndpointRequest): Promise<Answer> => {
     const index = endpoints.indexOf(call.endpoint);
     const request = round?.requests[index];
     if (!request) return release(call);
@@ -74,25 +75,35 @@ export function rollback(
     runInBackground(context, later);
     // Stryker disable next-line ObjectLiteral,StringLiteral: nobody reads the votes of this rollback
     return { outcome: "lost" };
-  });
+  };
+  return sendRollback({ ...context, onFailure }, performOne, stands);
 }
 
 type Perform = (call: EndpointRequest) => Promise<Answer>;
 
 /**
  * A round, of which what had no room until its timeout, or met a server that did not know its script, is sent later: else
- * what it is to delete is certain to stand until its ttl.
+ * what it is to delete is certain to stand until its ttl. What failed otherwise follows once more, when its timeout is over,
+ * if something stands there: where many contend, what lost rollbacks leave would keep all of them out.
+ *
+ * @param stands whether it is known that what is rolled back was granted by this endpoint. Default: it is not
  */
-function sendRollback(context: RollbackContext, perform: Perform): Round<Answer> {
+function sendRollback(
+  context: RollbackContext,
+  perform: Perform,
+  stands: (index: number) => boolean = () => false,
+): Round<Answer> {
   const { endpoints, runtime, timeout, onFailure } = context;
   // Its answers do not count as latencies, because it waits for the request before.
   const round = runRound({ endpoints, runtime, timeout, onFailure }, perform);
   void round.done.then(() => {
     for (const [index, endpoint] of endpoints.entries()) {
       if (round.answers[index]?.outcome !== "error") continue;
-      const repeated = round.requests[index]!.then((answer) => {
-        if (answer.outcome !== "error" || !answer.isUnsent) return;
-        return sendRollback({ ...context, endpoints: [endpoint] }, perform).done;
+      const repeated = round.requests[index]!.then(async (answer) => {
+        if (answer.outcome !== "error" || !(answer.isUnsent || stands(index))) return;
+        if (!answer.isUnsent) await sleep(runtime, timeout - round.elapsed());
+        const mayRepeat = answer.isUnsent ? () => stands(index) : undefined;
+        await sendRollback({ ...context, endpoints: [endpoint] }, perform, mayRepeat).done;
       });
       runInBackground(context, repeated);
     }

@@ -160,6 +160,18 @@ describe("the rollback of an unanswered request", () => {
     for (const { engine } of endpoints) engine.execute(["SCRIPT", "FLUSH"]);
   };
 
+  test("follows once more where it was lost itself", async () => {
+    const world = virtualWorld();
+    world.put("r", [1, 2], "other", 5_000);
+    const { redlock, links } = world.client({ wait: 0 });
+    let lost = 0;
+    links[0]!.fate = ([name]) => (name !== "SET" && (lost += 1) === 1 ? "lost" : "delivered");
+    const call = watch(redlock.acquire("r"));
+    await world.runtime.advance(300);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+    expect([lost, world.values("r")[0]]).toEqual([2, null]);
+  });
+
   test("deletes what slow servers acquire that do not know its script", async () => {
     const world = virtualWorld();
     const { redlock, links } = world.client({ wait: 0 });

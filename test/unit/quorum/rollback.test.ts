@@ -317,7 +317,7 @@ describe("rollback", () => {
     expect(asked).toEqual(["a", "b", "c", "a", "a"]);
   });
 
-  test("is sent again where its late answer shows that nothing was executed, but not after any other", async () => {
+  test("is sent again where its late answer shows that nothing was executed, and what failed otherwise once", async () => {
     const { runtime, settings, acquiring, answer } = rig();
     for (const name of ["a", "b", "c"]) answer(name, "granted");
     await acquiring.done;
@@ -325,18 +325,39 @@ describe("rollback", () => {
     const asked: string[] = [];
     const done = rollback(settings, acquiring, async (call) => {
       const { name } = call.endpoint;
+      asked.push(name);
       call.sent = 1;
-      if (asked.push(name) > 3) return { outcome: "granted" };
-      await late.passed;
+      if (asked.length <= 3) await late.passed;
       if (name === "a") call.sent = 0;
-      throw network;
+      if (name !== "a" || asked.length <= 3) throw network;
+      return { outcome: "granted" };
     }).done;
     await runtime.advance(100);
     await done;
     expect(asked).toEqual(["a", "b", "c"]);
     late.open(undefined);
     await runtime.advance(0);
-    expect(asked).toEqual(["a", "b", "c", "a"]);
+    expect(asked.slice(3).sort()).toEqual(["a", "b", "c"]);
+    await runtime.advance(5_000);
+    expect(asked).toHaveLength(6);
+  });
+
+  test("that fails fast follows once more when its timeout is over", async () => {
+    const { runtime, settings, acquiring, answer } = rig();
+    for (const name of ["a", "b", "c"]) answer(name, "granted");
+    await acquiring.done;
+    let asked = 0;
+    const refuse = async () => {
+      asked += 1;
+      throw network;
+    };
+    await rollback(settings, acquiring, refuse).done;
+    await runtime.advance(99);
+    expect(asked).toBe(3);
+    await runtime.advance(1);
+    expect(asked).toBe(6);
+    await runtime.advance(5_000);
+    expect(asked).toBe(6);
   });
 
   test("passes the releases after late answers to waitUntil", async () => {
