@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_pr
 import { copyFileSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import process from "node:process";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type Fence, fencesOf } from "../../test/docs/fences.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { installPacked, type Project } from "../../test/support/packed.ts";
