@@ -1,3 +1,5 @@
+import { onAbort } from "./abort.ts";
+
 /**
  * Clocks, timers and randomness. All of this package's time comes from here, so that a simulator can replace it; in
  * production you need not pass one.
@@ -96,11 +98,11 @@ export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promi
     if (signal?.aborted) return resolve();
     const done = () => {
       cancel();
-      signal?.removeEventListener("abort", done);
+      ignoreAbort?.();
       resolve();
     };
     const cancel = runtime.timer(ms, done);
-    signal?.addEventListener("abort", done);
+    const ignoreAbort = signal && onAbort(signal, done);
   });
 }
 

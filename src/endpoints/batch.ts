@@ -2,9 +2,11 @@ import { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
 import type { Deadline, Expiry } from "./deadline.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
+import { afterAnswer, afterTimeout, early, opened, type Window } from "./window.ts";
 
-// Sends together what is asked in one turn of the event loop, and has no more requests open than a platform allows. HTTP
-// keeps no order, so nothing may rely on the order that the commands of one request have.
+// Sends together what is asked in one turn of the event loop, has no more requests open than a platform allows, and no more
+// commands on their way than the endpoint answers in time. HTTP keeps no order, so nothing may rely on the order that the
+// commands of one request have.
 
 /** The most commands that one request carries. */
 const maxCommands = 1_000;
@@ -12,8 +14,11 @@ const maxCommands = 1_000;
 /** The most bytes that the commands of one request have, unless a single one has more. */
 const maxBytes = 512 * 1024;
 
-/** Why a command has no reply that waited in the queue until its timeout. */
-export const notSent = "not sent in time: no free connection";
+/** So many commands are sent alone before an endpoint that has refused to take several is asked again. */
+const aloneFor = 1_000;
+
+/** Why a command has no reply that waited in the queue, or for a client to connect, until its timeout. */
+export const notSent = "not sent in time: others were sent first, or there is no connection";
 
 /** Called when a command is sent. `part`: its part of the request, 1 / n where n commands share it. */
 export type SentHook = (part: number) => void;
@@ -50,6 +55,16 @@ export type Send = (command: Command, expiry: Expiry, onSent?: SentHook) => Prom
 /** By an endpoint's function: the one that calls `onSent`. A wrapper around it is not among them. */
 export const reporting: WeakMap<Endpoint["send"], Send> = new WeakMap();
 
+/** By an endpoint's function: what it sends. */
+const batchesOf: WeakMap<Endpoint["send"], Batches> = new WeakMap();
+
+/** How many commands that yield an endpoint takes at once; not known of one that does not send in batches. */
+export function roomOf({ send }: Endpoint): number {
+  const batches = batchesOf.get(send);
+  // On Workers nothing may wait for another invocation's answer.
+  return batches && sharesRequests() ? batches.room : Infinity;
+}
+
 /** Sends one command through an endpoint. One that does not say when it sends has sent it at once. */
 export function sendThrough(
   endpoint: Endpoint,
@@ -84,17 +99,29 @@ export function batchingSend(name: string, maxRequests: number, post: Post): End
     });
   const send: Endpoint["send"] = (command, signal = new AbortController().signal) => add(command, signal);
   reporting.set(send, add);
+  batchesOf.set(send, batches);
   return send;
 }
 
+/** What reaches one endpoint. */
 class Batches {
   readonly #name: string;
   readonly #maxRequests: number;
   readonly #post: Post;
-  /** What waits to be sent, in the order of the calls. */
-  readonly #queue = new Set<Pending>();
+  /** What waits to be sent, in the order of the calls: first what frees or extends, then what yields to it. */
+  readonly #first = new Set<Pending>();
+  readonly #yielding = new Set<Pending>();
   #open = 0;
+  #inFlight = 0;
+  /** Those of them that do not yield. */
+  #urgentInFlight = 0;
+  #window = opened;
+  /** How often the window was replaced by a smaller one: what was sent before tells nothing of it. */
+  #narrowings = 0;
+  /** By the callers' clock. */
+  #answeredAt = -Infinity;
   #most = maxCommands;
+  #sentAlone = 0;
 
   constructor(name: string, maxRequests: number, post: Post) {
     this.#name = name;
@@ -102,43 +129,86 @@ class Batches {
     this.#post = post;
   }
 
-  add(pending: Pending): void {
-    this.#queue.add(pending);
-    // On Workers each asks for it: should the platform drop what one request began, the next one does not wait for that.
-    if (this.#queue.size === 1 || !sharesRequests()) queueMicrotask(() => this.#flush());
+  /** How many commands that yield it takes at once. */
+  get room(): number {
+    return this.#window.size - this.#first.size - this.#urgentInFlight;
   }
 
-  #flush(): void {
+  add(pending: Pending): void {
+    const { timing } = pending.expiry;
+    // What it was like before a pause says nothing.
+    if (this.#inFlight === 0 && timing && timing.now() - this.#answeredAt > timing.timeout) {
+      this.#window = opened;
+    }
+    if (timing?.yields) this.#yielding.add(pending);
+    else this.#first.add(pending);
+    // On Workers each asks for it: should the platform drop what one request began, the next one does not wait for that.
+    if (this.#waiting === 1 || !sharesRequests()) queueMicrotask(() => this.#flush(false));
+  }
+
+  get #waiting(): number {
+    return this.#first.size + this.#yielding.size;
+  }
+
+  /** `haveWaited`: whether what is sent now had to wait for room. */
+  #flush(haveWaited: boolean): void {
     // Where requests may not be shared, the platform itself queues what is too much: it knows whose request is whose.
-    while (this.#queue.size > 0 && (this.#open < this.#maxRequests || !sharesRequests())) {
-      const batch = this.#take();
+    const isLimited = sharesRequests();
+    while (this.#waiting > 0) {
+      const room = isLimited ? Math.floor(this.#window.size) - this.#inFlight : Infinity;
+      // Less than half a window would make many small requests (RFC 813, the "silly window syndrome").
+      const hasRoom = room >= Math.min(this.#waiting, this.#window.size / 2);
+      if (isLimited && (this.#open >= this.#maxRequests || !hasRoom)) return;
+      const batch = this.#take(Math.min(this.#most, room), haveWaited);
       if (batch.length > 0) void this.#send(batch);
     }
   }
 
-  /** The next commands that share a request. */
-  #take(): Pending[] {
+  /** The next commands that share a request, without those whose answers would come too late. */
+  #take(most: number, haveWaited: boolean): Pending[] {
     const batch: Pending[] = [];
     let size = 0;
-    for (const next of this.#queue) {
-      // UTF-8 takes up to three bytes for a character of a string.
-      size += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
-      if (batch.length > 0 && (batch.length >= this.#most || size > maxBytes)) break;
-      // First: what a Worker's request has left behind throws when another one looks at its signal.
-      this.#queue.delete(next);
-      if (next.expiry.aborted) next.settle({ error: new EndpointError(this.#name, "timeout", notSent) });
-      else batch.push(next);
+    for (const queue of [this.#first, this.#yielding]) {
+      for (const next of queue) {
+        // UTF-8 takes up to three bytes for a character of a string.
+        size += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
+        if (batch.length > 0 && (batch.length >= most || size > maxBytes)) return batch;
+        // First: what a Worker's request has left behind throws when another one looks at its signal.
+        queue.delete(next);
+        if (next.expiry.aborted) this.#giveUp(next);
+        else if (haveWaited && isLate(next.expiry))
+          next.expiry.addEventListener("abort", () => this.#giveUp(next));
+        else batch.push(next);
+      }
     }
     return batch;
   }
 
+  #giveUp({ settle }: Pending): void {
+    settle({ error: new EndpointError(this.#name, "timeout", notSent) });
+  }
+
   async #send(batch: readonly Pending[]): Promise<void> {
     const controller = new AbortController();
+    const { length } = batch;
+    const urgent = batch.filter(({ expiry }) => !expiry.timing?.yields).length;
+    // A signal has no clock: its answers all count as early.
+    const { now, timeout } = batch[0]!.expiry.timing ?? { now: () => 0, timeout: Infinity };
+    const sentAt = now();
+    const narrowings = this.#narrowings;
     let isOpen = true;
-    const close = () => {
-      if (isOpen) this.#open -= 1;
+    const close = (next: Window) => {
+      if (!isOpen) return;
       isOpen = false;
-      this.#flush();
+      // One answer of those that were sent together is enough to narrow it.
+      const isNarrower = next.size < this.#window.size;
+      if (!isNarrower || narrowings === this.#narrowings) this.#window = next;
+      if (isNarrower) this.#narrowings += 1;
+      this.#answeredAt = now();
+      this.#open -= 1;
+      this.#inFlight -= length;
+      this.#urgentInFlight -= urgent;
+      this.#flush(true);
     };
     let first = 0;
     /** Watches the signal of the first one that still waits. */
@@ -148,18 +218,39 @@ class Batches {
       if (waiting) return waiting.addEventListener("abort", watch);
       controller.abort();
       // Now, because `fetch` may not notice.
-      close();
+      close(afterTimeout(this.#window));
     };
     this.#open += 1;
-    for (const { onSent } of batch) onSent?.(1 / batch.length);
+    this.#inFlight += length;
+    this.#urgentInFlight += urgent;
+    for (const { onSent } of batch) onSent?.(1 / length);
     watch();
     const outcomes = await this.#post(batch, controller.signal);
     batch[first]?.expiry.removeEventListener("abort", watch);
-    if (!outcomes) this.#most = 1;
+    this.#learn(outcomes, length);
     batch.forEach((pending, index) => {
       if (outcomes) pending.settle(outcomes[index]!);
-      else this.#queue.add(pending);
+      else this.#first.add(pending);
     });
-    close();
+    const took = (now() - sentAt) / timeout;
+    close(afterAnswer(this.#window, { commands: length, inFlight: this.#inFlight, took }));
   }
+
+  /** Whether the endpoint takes several commands together: one that does not is asked again after a while. */
+  #learn(outcomes: readonly Outcome[] | undefined, sent: number): void {
+    if (!outcomes) {
+      this.#most = 1;
+      this.#sentAlone = 0;
+    } else if (sent > 1) this.#most = maxCommands;
+    else if (this.#most === 1) {
+      this.#sentAlone += 1;
+      // Two are enough for the question.
+      if (this.#sentAlone >= aloneFor) this.#most = 2;
+    }
+  }
+}
+
+/** Whether the rest of its timeout is too short for an answer. What was given up would still be in flight, and not count. */
+function isLate({ timing }: Expiry): boolean {
+  return timing !== undefined && timing.now() - timing.start > (1 - early) * timing.timeout;
 }

@@ -1,8 +1,21 @@
-/** The part of an AbortSignal that a batch watches. */
+/** The part of an AbortSignal that a batch watches, and what only a {@link Deadline} knows. */
 export interface Expiry {
   readonly aborted: boolean;
   addEventListener(type: "abort", listener: () => void): void;
   removeEventListener(type: "abort", listener: () => void): void;
+  readonly timing?: Timing | undefined;
+}
+
+/** What is known of a wait before it ends. */
+export interface Timing {
+  /** From its beginning to its end, in ms. */
+  readonly timeout: number;
+  /** When it began, by its clock. */
+  readonly start: number;
+  /** A monotonic clock, in ms. */
+  now(): number;
+  /** Whether what others ask is sent first. */
+  readonly yields: boolean;
 }
 
 /**
@@ -11,7 +24,12 @@ export interface Expiry {
  */
 export class Deadline implements Expiry {
   aborted = false;
+  readonly timing: Timing | undefined;
   #listeners: readonly (() => void)[] = [];
+
+  constructor(timing?: Timing) {
+    this.timing = timing;
+  }
 
   /** A signal that aborts together with this, which has not aborted yet. */
   get signal(): AbortSignal {

@@ -61,8 +61,7 @@ export function postTo(name: string, href: string, token: string): Post {
           );
       const reply = parse(text);
       if (single) return [outcomeOf(reply, status, single.command)];
-      // A gateway that knows no such path has not executed anything. A page that a server's failure made proves nothing.
-      if (status === 404 || status === 405 || (status < 500 && /^\s*</.test(text))) return undefined;
+      if (isUnknownPath(status, reply)) return undefined;
       if (status === 200 && Array.isArray(reply) && reply.length === batch.length) {
         return batch.map(({ command }, index) => outcomeOf(reply[index], status, command));
       }
@@ -74,6 +73,13 @@ export function postTo(name: string, href: string, token: string): Post {
       return batch.map(() => ({ error: error as EndpointError }));
     }
   };
+}
+
+/** Whether a gateway knows no `/pipeline`, so that it has not executed anything. Any other answer may come once. */
+function isUnknownPath(status: number, reply: unknown): boolean {
+  // Some take the path for a command.
+  const said = String((Object(reply) as { error?: unknown }).error);
+  return [404, 405, 501].includes(status) || (status === 400 && /unknown command.*pipeline/i.test(said));
 }
 
 function parse(text: string): unknown {

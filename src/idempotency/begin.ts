@@ -30,7 +30,8 @@ export function runBeginRound(
   cutsShort: boolean,
 ): Round<CellAnswer> {
   const { ttl: lease } = settings;
-  return runRound(settings, (call) => operations.begin(call, lease), { cost, cutsShort, timeout: lease });
+  const options = { cost, cutsShort, yields: true, timeout: lease };
+  return runRound(settings, (call) => operations.begin(call, lease), options);
 }
 
 /** What a round of begins means; waits for every endpoint where later answers may change it. */

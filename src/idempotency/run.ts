@@ -7,6 +7,7 @@ import { pauses, type Sighting } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
+import { turnsOf } from "../quorum/turns.ts";
 import { type Cell, extend } from "../redis/cell.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
@@ -98,9 +99,12 @@ class RunCall<Value> {
     const { settings, signal, deadline } = this.#request;
     this.#limit = timeUntil(deadline, settings.runtime);
     for (;;) {
-      if (signal?.aborted) throw signal.reason;
-      const claim = this.#begin();
-      const result = await unlessAborted(claim.round, signal);
+      const patience = { runtime: settings.runtime, ms: this.#remaining(settings.wait), signal };
+      const { claim, result } = await turnsOf(settings.endpoints).take(async () => {
+        if (signal?.aborted) throw signal.reason;
+        const begun = this.#begin();
+        return { claim: begun, result: await unlessAborted(begun.round, signal) };
+      }, patience);
       let pass: Pass<Value> = { claim, result, state: await this.#stateAfterBegin(claim, result) };
       pass = await this.#drawFence(pass);
       if (pass.state.kind === "run") {
@@ -125,6 +129,11 @@ class RunCall<Value> {
     }
   }
 
+  /** What remains of `ms` since the call, and of its deadline. */
+  #remaining(ms: number): number {
+    return Math.min(ms, this.#limit) - this.#elapsed();
+  }
+
   /** Sends a begin to every endpoint. */
   #begin(): Claim {
     const { settings, name, fingerprint, lock } = this.#request;
@@ -135,7 +144,7 @@ class RunCall<Value> {
     const operations = lock ? lockedClaim(settings, own, token, lock) : keyClaim(own);
     const limit = this.#limit - this.#elapsed();
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
-    const isLast = Math.min(wait, this.#limit) - this.#elapsed() <= timeout;
+    const isLast = this.#remaining(wait) <= timeout;
     const lease = leaseWithin(settings, limit);
     const round = runBeginRound({ ...settings, ttl: lease }, operations, this.#cost, !isLast);
     return { token, operations, startedAt, lease, limit, round };
@@ -244,7 +253,7 @@ class RunCall<Value> {
     const { kind } = pass.state;
     const { settings } = this.#request;
     const longest = kind === "split-vote" ? settleTimeout(settings) : settings.wait;
-    const remainingMs = Math.min(longest, this.#limit) - this.#elapsed();
+    const remainingMs = this.#remaining(longest);
     return isTemporary(kind) && !isHopeless(votesOf(pass)) ? remainingMs : 0;
   }
 

@@ -5,6 +5,7 @@ import { pauses, type Sighting } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
+import { turnsOf } from "../quorum/turns.ts";
 import { acquire, type Cell, type CellAnswer, raiseFence } from "../redis/cell.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { holderSeen, timeUntilFree } from "./contention.ts";
@@ -65,6 +66,7 @@ export function acquireWithRetry(
 
 /** One attempt: a round, and where needed a second one that raises the fence. */
 interface Attempt {
+  readonly request: LockRequest;
   readonly lock?: Lock;
   /** `granted` without a lock: the answers came too late. Undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
@@ -143,12 +145,11 @@ class Acquisition {
   async #acquire(): Promise<Lock | RedlockError> {
     this.#limit = timeUntil(this.#deadline, this.#settings.runtime);
     for (;;) {
-      if (this.#signal?.aborted) throw this.#signal.reason;
-      this.#rounds += 1;
-      const request = this.#newRequest();
-      const attempt = await this.#attempt(request);
+      const { endpoints, runtime } = this.#settings;
+      const patience = { runtime, ms: this.#remainingWait, signal: this.#signal };
+      const attempt = await turnsOf(endpoints).take(() => this.#attempt(), patience);
       if (attempt.lock) return attempt.lock;
-      const inBackground = this.#rollBack(request, attempt);
+      const inBackground = this.#rollBack(attempt);
       if (this.#signal?.aborted) throw this.#signal.reason;
       const next = this.#afterFailure(attempt);
       if (next.pause) {
@@ -203,10 +204,18 @@ class Acquisition {
     };
   }
 
-  async #attempt(request: LockRequest): Promise<Attempt> {
-    const { timeout, wait, ttl, runtime } = this.#settings;
+  /** ms of `wait` and deadline that remain. */
+  get #remainingWait(): number {
+    return Math.min(this.#settings.wait, this.#limit) - this.#elapsed();
+  }
+
+  async #attempt(): Promise<Attempt> {
+    if (this.#signal?.aborted) throw this.#signal.reason;
+    this.#rounds += 1;
+    const request = this.#newRequest();
+    const { timeout, ttl, runtime } = this.#settings;
     // The last round waits for every endpoint, so that it can tell contention from an outage.
-    const isLast = Math.min(wait, this.#limit) - this.#elapsed() <= timeout;
+    const isLast = this.#remainingWait <= timeout;
     const limit = this.#limit - this.#elapsed();
     const least = leastFence(runtime);
     // An answer after the ttl would be useless.
@@ -217,9 +226,9 @@ class Acquisition {
     const details = { fencing: { least, retention }, looks: this.#rounds > 1 };
     const acquireOne = (call: EndpointRequest) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? acquire(call, cell, ttl, details);
-    const round = runRound(this.#settings, acquireOne, { ...bounded, cutsShort: !isLast });
+    const round = runRound(this.#settings, acquireOne, { ...bounded, cutsShort: !isLast, yields: true });
     let result = await unlessAborted(round, this.#signal);
-    if (result !== "granted") return { result, round, last: round };
+    if (result !== "granted") return { request, result, round, last: round };
     let last = round;
     const drawn = retention > 0 ? highestFence(round) : undefined;
     if (drawn && !drawn.isAtQuorum) {
@@ -230,10 +239,11 @@ class Acquisition {
       result = await unlessAborted(last, this.#signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused
-      if (result !== "granted") return { result: result && "unavailable", round, last };
+      if (result !== "granted") return { request, result: result && "unavailable", round, last };
     }
     const lock = this.#lockOf(request, round, limit, drawn?.fence);
-    return lock.remaining() > 0 ? { lock, result, round, last } : { result, round, last };
+    const attempt = { request, result, round, last };
+    return lock.remaining() > 0 ? { ...attempt, lock } : attempt;
   }
 
   #lockOf(request: LockRequest, round: Round<CellAnswer>, limit: number, fence: number | undefined): Lock {
@@ -253,7 +263,7 @@ class Acquisition {
   }
 
   /** @returns whether the platform keeps the rollback alive */
-  #rollBack(request: LockRequest, { result, round }: Attempt): boolean {
+  #rollBack({ request, result, round }: Attempt): boolean {
     const cell = rollbackCell(request);
     // Where others have a quorum, this round kept nobody out: a message would make the waiters wake each other on and on.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
@@ -267,8 +277,8 @@ class Acquisition {
   }
 
   #afterFailure({ result, round, last }: Attempt): AfterFailure {
-    const { wait, onEvent } = this.#settings;
-    const remainingWait = Math.min(wait, this.#limit) - this.#elapsed();
+    const { onEvent } = this.#settings;
+    const remainingWait = this.#remainingWait;
     const held = result === "refused";
     this.#isAlwaysSplit &&= round.answers.some((answer) => answer?.outcome === "granted");
     const retryAfter = held ? timeUntilFree(round.answers) : undefined;

@@ -1,3 +1,4 @@
+import { onAbort } from "../abort.ts";
 import { notSent } from "../endpoints/batch.ts";
 import { Deadline } from "../endpoints/deadline.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
@@ -42,6 +43,8 @@ export interface RoundOptions {
    * Default false.
    */
   readonly cutsShort?: boolean;
+  /** Whether what frees or extends is sent before it, because it may as well be given up. Default false. */
+  readonly yields?: boolean;
 }
 
 /** A round under way. */
@@ -80,7 +83,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly #context: RoundContext;
   readonly #timeout: number;
   readonly #latencies: Latencies;
-  readonly #deadline = new Deadline();
+  readonly #deadline: Deadline;
   readonly #calls: readonly EndpointRequest[];
   #cancelTimeout: () => void;
   #isOverdue = false;
@@ -95,12 +98,19 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   constructor(
     context: RoundContext,
     perform: (call: EndpointRequest) => Promise<Reply>,
-    { cost = { requests: 0, commands: 0 }, cutsShort = false, timeout = Infinity }: RoundOptions,
+    {
+      cost = { requests: 0, commands: 0 },
+      cutsShort = false,
+      yields = false,
+      timeout = Infinity,
+    }: RoundOptions,
   ) {
     const { endpoints, runtime, latencies = new Map() } = context;
     this.elapsed = stopwatch(runtime);
     this.#context = context;
     this.#timeout = Math.min(timeout, context.timeout);
+    const now = () => runtime.monotonic();
+    this.#deadline = new Deadline({ timeout: this.#timeout, start: now(), now, yields });
     this.#latencies = latencies;
     this.#cutsShort = cutsShort;
     this.#pending = endpoints.length;
@@ -221,9 +231,9 @@ export function unlessAborted(
   return new Promise((resolve) => {
     const giveUp = () => resolve(undefined);
     if (signal.aborted) return giveUp();
-    signal.addEventListener("abort", giveUp);
+    const ignoreAbort = onAbort(signal, giveUp);
     void round.result.then((result) => {
-      signal.removeEventListener("abort", giveUp);
+      ignoreAbort();
       resolve(result);
     });
   });

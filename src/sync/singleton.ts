@@ -1,3 +1,4 @@
+import { onAbort } from "../abort.ts";
 import { checkType } from "../check.ts";
 import { LockHeldError, LockLostError } from "../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../lock/acquire.ts";
@@ -259,11 +260,11 @@ class Call<Value> {
   /** @param cancel aborts when the job is to end */
   async #run(lock: Lock, cancel: AbortSignal | false = false): Promise<Value> {
     const controller = new AbortController();
-    for (const signal of [lock.signal, ...(cancel ? [cancel] : [])]) {
+    const ends = [lock.signal, ...(cancel ? [cancel] : [])].map((signal) => {
       const abort = () => controller.abort(signal.reason);
       if (signal.aborted) abort();
-      signal.addEventListener("abort", abort);
-    }
+      return onAbort(signal, abort);
+    });
     try {
       const value = await this.#job({
         fence: lock.fence!,
@@ -275,6 +276,7 @@ class Call<Value> {
       if (signal.aborted) throw signal.reason;
       return value;
     } finally {
+      for (const end of ends) end();
       await lock[Symbol.asyncDispose]();
     }
   }

@@ -1,3 +1,4 @@
+import { onAbort } from "../../abort.ts";
 import type { Endpoint } from "../../endpoints/endpoint.ts";
 import { subscribeOf } from "../../endpoints/subscribe.ts";
 import { stopwatch } from "../../runtime.ts";
@@ -182,12 +183,12 @@ export class ChannelListener implements WakeUpListener {
     return new Promise((resolve) => {
       const end = () => {
         cancel();
-        signal?.removeEventListener("abort", end);
+        ignoreAbort?.();
         this.#wake = undefined;
         resolve();
       };
       const cancel = this.#settings.runtime.timer(ms, end);
-      signal?.addEventListener("abort", end);
+      const ignoreAbort = signal && onAbort(signal, end);
       this.#wake = end;
     });
   }

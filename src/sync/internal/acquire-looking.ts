@@ -1,3 +1,4 @@
+import { onAbort } from "../../abort.ts";
 import { emit, type RedlockEvent } from "../../events.ts";
 import { acquireWithRetry } from "../../lock/acquire.ts";
 import { Lock } from "../../lock/lock.ts";
@@ -20,10 +21,8 @@ export async function acquireLooking(
   const controller = new AbortController();
   const signals = signal ? [signal, enough] : [enough];
   const giveUp = () => controller.abort(signals.find(({ aborted }) => aborted)!.reason);
-  for (const one of signals) {
-    if (one.aborted) giveUp();
-    one.addEventListener("abort", giveUp);
-  }
+  if (signals.some(({ aborted }) => aborted)) giveUp();
+  const ends = signals.map((one) => onAbort(one, giveUp));
   let looking: Promise<void> | undefined;
   const onEvent = (event: RedlockEvent) => {
     emit(settings.onEvent, event);
@@ -40,6 +39,6 @@ export async function acquireLooking(
     await looking;
     throw outcome;
   } finally {
-    for (const one of signals) one.removeEventListener("abort", giveUp);
+    for (const end of ends) end();
   }
 }

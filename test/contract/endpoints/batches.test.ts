@@ -32,6 +32,8 @@ afterAll(async () => {
 });
 
 const endpoints = () => gateways.map((gateway) => gateway.endpoint("redis"));
+/** Another client of the first endpoint. */
+const holder = () => new Redlock({ endpoints: endpoints().slice(0, 1), ttl, timeout });
 const names = (count: number) => Array.from({ length: count }, () => newResource());
 
 /** What is sent while `act` runs. */
@@ -103,7 +105,11 @@ describe("an endpoint without /pipeline", () => {
   test.each<[string, RawReply]>([
     ["that answers 404", { status: 404, body: '{"error":"not found"}' }],
     ["that answers 405", { status: 405, body: "Method Not Allowed" }],
-    ["that answers with a page", { status: 200, body: "<!doctype html><title>Home</title>" }],
+    ["that answers 501", { status: 501, body: "Not Implemented" }],
+    [
+      "that takes the path for a command",
+      { status: 400, body: '{"error":"ERR unknown command \'pipeline\'"}' },
+    ],
   ])("%s gets one command at a time from then on", async (_, answer) => {
     const server = await startRawServer(forward(answer));
     const endpoint = httpEndpoint({ url: server.url, token: local.endpoints[0]!.token });
@@ -122,6 +128,37 @@ describe("an endpoint without /pipeline", () => {
     await server.close();
   });
 });
+
+test.each<[string, RawReply]>([
+  ["429", { status: 429, body: "<h1>Too Many Requests</h1>" }],
+  ["408", { status: 408, body: "<h1>Request Timeout</h1>" }],
+  ["302", { status: 302, body: "<h1>Moved</h1>" }],
+  ["200", { status: 200, body: "<!doctype html><title>Maintenance</title>" }],
+  ["400", { status: 400, body: '{"error":"ERR unknown command \'SETT\'"}' }],
+])(
+  "one page with %s fails those that it was for, and then calls share requests as before",
+  async (_, page) => {
+    let pages = 0;
+    const server = await startRawServer(async ({ path, body }) => {
+      if (path === "/pipeline") pages += 1;
+      if (pages === 1) return page;
+      const headers = { authorization: `Bearer ${local.endpoints[0]!.token}` };
+      const response = await fetch(local.endpoints[0]!.url + path, { method: "POST", headers, body });
+      return { status: response.status, body: await response.text() };
+    });
+    const { token } = local.endpoints[0]!;
+    const endpoint = { url: server.url, token, dialect: "upstash" } as const;
+    const redlock = new Redlock({ endpoints: [endpoint], ttl, timeout, wait: 0 });
+    const resources = names(20);
+    await Promise.all(resources.map((name) => holder().acquire(name)));
+    for (const code of ["NO_QUORUM", "LOCK_HELD"]) {
+      const outcomes = await Promise.all(resources.map((name) => rejection(redlock.acquire(name))));
+      expect(outcomes).toMatchObject(Array(20).fill({ code }));
+    }
+    expect(server.requests.filter(({ path }) => path !== "/pipeline")).toEqual([]);
+    await server.close();
+  },
+);
 
 test("a refusal of what was sent again proves nothing: the first one may have acquired it", async () => {
   const { token } = local.endpoints[0]!;

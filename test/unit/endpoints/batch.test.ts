@@ -86,6 +86,7 @@ describe("the commands of one turn", () => {
 
 describe("a request has at most", () => {
   test("1 000 commands", async () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
     const { sent, send } = rig();
     for (const command of pings(2_001)) void send(command);
     await turn();
@@ -186,6 +187,87 @@ describe("where as many requests are open as may be", () => {
   });
 });
 
+describe("the commands in flight", () => {
+  test("are no more than the endpoint answers in time, however few requests they are", async () => {
+    const { sent, send } = rig();
+    for (const command of pings(1_000)) void send(command);
+    await turn();
+    expect(sizes(sent)).toEqual([100]);
+    await sent[0]!.answer(echo(sent[0]!));
+    expect(sizes(sent)).toEqual([100, 400]);
+    // Half a window is worth a request, less is not.
+    for (const command of pings(300)) void send(command);
+    await turn();
+    expect(sizes(sent)).toEqual([100, 400]);
+  });
+
+  test("are fewer after a timeout, by one halving for all that were sent together, and more again after answers", async () => {
+    const { sent, send } = rig();
+    const first = clocked();
+    for (let request = 0; request < 2; request += 1) {
+      for (const command of pings(50)) void send(command, first.deadline).catch(() => undefined);
+      await turn();
+    }
+    for (const command of pings(500)) void send(command, clocked({ start: 1_000 }).deadline);
+    await turn();
+    expect(sizes(sent)).toEqual([50, 50]);
+    first.at(1_000);
+    first.deadline.abort();
+    await turn();
+    expect(sizes(sent)).toEqual([50, 50, 50]);
+    await sent[2]!.answer(echo(sent[2]!));
+    expect(sizes(sent)).toEqual([50, 50, 50, 51]);
+  });
+
+  test.each([
+    ["stay as few for a timeout", 1_000, 50],
+    ["are as at the beginning after a longer pause", 1_001, 100],
+  ])("%s", async (_, now, most) => {
+    const { sent, send } = rig();
+    const first = clocked();
+    for (const command of pings(100)) void send(command, first.deadline).catch(() => undefined);
+    await turn();
+    first.deadline.abort();
+    for (const command of pings(200)) void send(command, clocked({ start: now }).deadline);
+    await turn();
+    expect(sizes(sent)).toEqual([100, most]);
+  });
+
+  test("are first those that do not yield", async () => {
+    const { sent, send } = rig(1);
+    void send(ping(0));
+    await turn();
+    for (const number of [1, 2]) void send(ping(number), clocked({ yields: true }).deadline);
+    void send(ping(3), clocked().deadline);
+    await sent[0]!.answer(echo(sent[0]!));
+    expect(sent[1]!.commands).toEqual([ping(3), ping(1), ping(2)]);
+  });
+
+  test("are none that had waited until an answer would come too late", async () => {
+    const { sent, send } = rig(1);
+    void send(ping(0));
+    await turn();
+    const [late, early] = [clocked(), clocked()];
+    late.at(601);
+    early.at(600);
+    const unsent = rejection(send(ping(1), late.deadline));
+    void send(ping(2), early.deadline);
+    await sent[0]!.answer(echo(sent[0]!));
+    expect(sent[1]!.commands).toEqual([ping(2)]);
+    late.deadline.abort();
+    expect(await unsent).toMatchObject({ message: expect.stringContaining("not sent in time") });
+  });
+
+  test("may be late where the process stood still, and not the endpoint", async () => {
+    const { sent, send } = rig();
+    const { deadline, at } = clocked();
+    void send(ping(1), deadline);
+    at(900);
+    await turn();
+    expect(sent).toHaveLength(1);
+  });
+});
+
 describe("a request that several share", () => {
   test("goes on while one of them waits, and its answer counts for all", async () => {
     const { sent, send } = rig();
@@ -244,6 +326,29 @@ describe("an endpoint that takes one command at a time", () => {
     expect(await late).toMatchObject({ kind: "timeout" });
     expect(sent).toHaveLength(4);
   });
+
+  test("is asked again after a thousand, by two commands, and if it takes these, by more", async () => {
+    const { sent, send } = rig(1);
+    /** Sends them one after another. @returns the sizes of the requests */
+    const sendAll = async (count: number, answer: (request: Sent) => Outcome[] | undefined) => {
+      const before = sent.length;
+      const replies = Promise.all(pings(count).map((command) => send(command)));
+      await turn();
+      for (let next = before; next < sent.length; next += 1) await sent[next]!.answer(answer(sent[next]!));
+      await replies;
+      return sizes(sent).slice(before);
+    };
+    const alone = (request: Sent) => (request.commands.length > 1 ? undefined : echo(request));
+    expect(await sendAll(4, alone)).toEqual([4, 1, 1, 1, 1]);
+    const thousand = async () => {
+      for (let sets = 0; sets < 83; sets += 1) expect(await sendAll(12, alone)).toEqual(Array(12).fill(1));
+    };
+    await thousand();
+    expect(await sendAll(4, alone)).toEqual([2, 1, 1, 1, 1]);
+    await thousand();
+    expect(await sendAll(4, echo)).toEqual([2, 2]);
+    expect(await sendAll(4, echo)).toEqual([4]);
+  });
 });
 
 test("a caller in JavaScript that gives no signal waits without a limit", async () => {
@@ -265,6 +370,20 @@ test.each<[string, (send: Endpoint["send"]) => Endpoint["send"]]>([
   await sendThrough(endpointWith(wrap(inner)), ping(1), forever, (part) => parts.push(part));
   expect(parts).toEqual([1]);
 });
+
+const sizes = (sent: readonly Sent[]) => sent.map(({ commands }) => commands.length);
+
+/** A deadline of 1 000 ms, and the function that sets its clock. */
+function clocked({ start = 0, yields = false } = {}) {
+  let time = start;
+  const deadline = new Deadline({ timeout: 1_000, start, now: () => time, yields });
+  return {
+    deadline,
+    at: (ms: number) => {
+      time = ms;
+    },
+  };
+}
 
 /** A deadline, and the function that ends it. */
 function abortable() {

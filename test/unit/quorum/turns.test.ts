@@ -1,0 +1,97 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { VirtualTime } from "../../../local/src/memory/index.ts";
+import { batchingSend } from "../../../src/endpoints/batch.ts";
+import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
+import { turnsOf } from "../../../src/quorum/turns.ts";
+
+// Endpoints of which nothing is known take 100 commands.
+
+const inBatches = (name: string): Endpoint => {
+  const send = batchingSend(name, 6, () => new Promise(() => undefined));
+  return { name, dialect: "redis", send };
+};
+const atOnce = (name: string): Endpoint => ({
+  name,
+  dialect: "redis",
+  send: () => new Promise(() => undefined),
+});
+
+/** `count` turns that wait for 1 000 ms, and what has begun. */
+function rig(endpoints: readonly Endpoint[], count: number, ms = 1_000) {
+  const runtime = new VirtualTime();
+  const begun: number[] = [];
+  const ends: (() => void)[] = [];
+  const controllers = Array.from({ length: count }, () => new AbortController());
+  const turns = controllers.map(({ signal }, index) =>
+    turnsOf(endpoints).take(
+      () => {
+        begun.push(index);
+        return new Promise<void>((resolve) => ends.push(resolve));
+      },
+      { runtime, ms, signal },
+    ),
+  );
+  return { runtime, begun, ends, controllers, turns };
+}
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe("turns", () => {
+  test("begin at once, as many as a quorum of the endpoints takes; the rest in their order, as others end", async () => {
+    const endpoints = [inBatches("a"), inBatches("b"), atOnce("c")];
+    const { runtime, begun, ends } = rig(endpoints, 103);
+    expect(begun).toEqual(numbers(100));
+    for (const end of ends.slice(0, 2)) end();
+    await runtime.advance(0);
+    expect(begun).toEqual(numbers(102));
+  });
+
+  test("begin without waiting where a quorum does not send in batches", () => {
+    expect(rig([inBatches("a"), atOnce("b"), atOnce("c")], 200).begun).toHaveLength(200);
+  });
+
+  test("are fewer while releases and the like wait, but at least one is under way", async () => {
+    const endpoint = inBatches("a");
+    for (const number of numbers(250)) void endpoint.send(["PING", number], new AbortController().signal);
+    const { runtime, begun, ends } = rig([endpoint], 2);
+    expect(begun).toEqual([0]);
+    ends[0]!();
+    await runtime.advance(0);
+    expect(begun).toEqual([0, 1]);
+  });
+
+  test("begin at the latest when their time is over, or their signal aborts", async () => {
+    const { runtime, begun, controllers } = rig([inBatches("a")], 102);
+    await runtime.advance(500);
+    expect(begun).toHaveLength(100);
+    controllers[101]!.abort();
+    await runtime.advance(0);
+    expect(begun).toEqual([...numbers(100), 101]);
+    await runtime.advance(500);
+    expect(begun).toEqual([...numbers(100), 101, 100]);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test("that may not wait begin at once", () => {
+    expect(rig([inBatches("a")], 150, 0).begun).toHaveLength(150);
+  });
+
+  test("on Workers never wait for another invocation", () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    expect(rig([inBatches("a")], 150).begun).toHaveLength(150);
+  });
+
+  test("end also where the work fails", async () => {
+    const endpoints = [inBatches("a")];
+    const { runtime, begun } = rig(endpoints, 99);
+    const patience = { runtime, ms: 1_000 };
+    const failing = turnsOf(endpoints).take(() => Promise.reject(new Error("no")), patience);
+    await expect(failing).rejects.toThrow("no");
+    void turnsOf(endpoints).take(async () => void begun.push(99), patience);
+    expect(begun).toHaveLength(100);
+  });
+});
