@@ -153,15 +153,25 @@ class Batches {
   /** `haveWaited`: whether what is sent now had to wait for room. */
   #flush(haveWaited: boolean): void {
     // Where requests may not be shared, the platform itself queues what is too much: it knows whose request is whose.
-    const isLimited = sharesRequests();
-    while (this.#waiting > 0) {
-      const room = isLimited ? Math.floor(this.#window.size) - this.#inFlight : Infinity;
-      // Less than half a window would make many small requests (RFC 813, the "silly window syndrome").
-      const hasRoom = room >= Math.min(this.#waiting, this.#window.size / 2);
-      if (isLimited && (this.#open >= this.#maxRequests || !hasRoom)) return;
-      const batch = this.#take(Math.min(this.#most, room), haveWaited);
-      if (batch.length > 0) void this.#send(batch);
+    if (!sharesRequests()) {
+      while (this.#waiting > 0) this.#sendNext(Infinity, haveWaited);
+      return;
     }
+    const { size } = this.#window;
+    // Less than half a window would make many small requests (RFC 813, the "silly window syndrome").
+    if (Math.floor(size) - this.#inFlight < Math.min(this.#waiting, size / 2)) return;
+    // Several requests for a window: the first ones are answered while the last ones wait.
+    const share = Math.ceil(size / Math.min(4, this.#maxRequests));
+    while (this.#waiting > 0 && this.#open < this.#maxRequests) {
+      const room = Math.floor(this.#window.size) - this.#inFlight;
+      if (room < 1) return;
+      this.#sendNext(Math.min(room, share), haveWaited);
+    }
+  }
+
+  #sendNext(most: number, haveWaited: boolean): void {
+    const batch = this.#take(Math.min(most, this.#most), haveWaited);
+    if (batch.length > 0) void this.#send(batch);
   }
 
   /** The next commands that share a request, without those whose answers would come too late. */
