@@ -1,6 +1,7 @@
 import { checkNames } from "../check.ts";
 import { batchingSend, type Outcome, type Post } from "../endpoints/batch.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
+import { setServer } from "../endpoints/server.ts";
 import { EndpointError } from "../errors.ts";
 import type { CommandResult } from "./lock-server.ts";
 import {
@@ -35,12 +36,14 @@ export function durableEndpoint(namespace: LockServerNamespace, options: LockSer
       return batch.map(() => ({ error }));
     }
   };
+  // The platform queues what is too much.
+  const send = batchingSend(name, 10_000, post);
+  setServer(send, namespace);
   return {
     name,
     dialect: "redis-8.4",
     exactReplies: true,
-    // The platform queues what is too much.
-    send: batchingSend(name, 10_000, post),
+    send,
     async subscribe(channel, signal) {
       try {
         return await objects.subscribe(channel, signal);

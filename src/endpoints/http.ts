@@ -3,6 +3,7 @@ import { addressOf } from "./address.ts";
 import { batchingSend } from "./batch.ts";
 import { checkDialect, type Dialect, dialectNames, dialectOf, type Endpoint } from "./endpoint.ts";
 import { postTo } from "./post.ts";
+import { setAddress } from "./server.ts";
 import { type RestEndpoint, subscriber } from "./subscribe.ts";
 
 /** The address of an endpoint, and its token. */
@@ -87,7 +88,7 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
   const dialect = checkDialect(options.dialect) ?? dialectOf(address);
   const maxRequests = checkInteger("maxRequests", options.maxRequests ?? 6, 1, 10_000);
   const send = batchingSend(name, maxRequests, postTo(name, href, token));
-
+  setAddress(send, href, token);
   return { name, dialect, exactReplies: !options.basePath, send, restAccess: () => [href, token] };
 }
 

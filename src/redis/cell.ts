@@ -1,5 +1,6 @@
-import type { Command, Endpoint } from "../endpoints/endpoint.ts";
+import type { Command } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
+import { serverOf } from "../endpoints/server.ts";
 import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 
@@ -86,11 +87,11 @@ export async function acquireOrRead(call: EndpointRequest, cell: Cell, ttl: numb
   return other === null || other === cell.value ? granted : { outcome: "held", other };
 }
 
-/** Endpoints that have shown that they do not know NX together with GET. */
-const withoutNxGet = new WeakSet<Endpoint>();
+/** Servers that have shown that they do not know NX together with GET. */
+const withoutNxGet = new WeakSet<object>();
 
-/** Endpoints that have shown that they return the value in the way, as a gateway that answers null to everything does not. */
-const returnsValues = new WeakSet<Endpoint>();
+/** Servers that have shown that they return the value in the way, as a gateway that answers null to everything does not. */
+const returnsValues = new WeakSet<object>();
 
 /** Sets a plain cell that is empty. Resolves with what was there; undefined: the endpoint does not know the command. */
 async function setOrGet(
@@ -98,26 +99,26 @@ async function setOrGet(
   { keys, value }: Cell,
   ttl: number,
 ): Promise<string | null | undefined> {
-  const { endpoint } = call;
-  if (withoutNxGet.has(endpoint)) return undefined;
+  const server = serverOf(call.endpoint);
+  if (withoutNxGet.has(server)) return undefined;
   const ask = async () => {
     const other = await send(call, ["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
     if (other !== null && typeof other !== "string") throw unexpectedReply();
     // A server that ignores GET says this when it has stored the value, and null when another is in the way.
-    if (other !== null && other !== "OK") returnsValues.add(endpoint);
+    if (other !== null && other !== "OK") returnsValues.add(server);
     return other;
   };
   try {
     const other = await ask();
     // Once, it has to return what it says that it has stored.
-    if (other === null && !returnsValues.has(endpoint) && (await ask()) !== value) {
+    if (other === null && !returnsValues.has(server) && (await ask()) !== value) {
       throw new Error("it answers null to SET with NX and GET, but has not stored the value");
     }
     return other;
   } catch (error) {
     // Redis before 7.0 has NX and GET, but not together. It refuses before it does anything.
     if (!(error as Error).message.includes("syntax error")) throw error;
-    withoutNxGet.add(endpoint);
+    withoutNxGet.add(server);
     return undefined;
   }
 }

@@ -1,5 +1,6 @@
-import type { Command, Dialect, Endpoint } from "../endpoints/endpoint.ts";
+import type { Command, Dialect } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
+import { serverOf } from "../endpoints/server.ts";
 
 /** A Lua script. `npm run scripts` makes one of each `.lua` file. */
 export interface Script {
@@ -25,11 +26,11 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
   return dialect === "upstash" ? sha.upstash : sha.redis;
 }
 
-/** By endpoint, the scripts that it knows: it has answered one, or (false) the text of one is on its way. */
-const known = new WeakMap<Endpoint, Map<Script, boolean>>();
+/** By server, the scripts that it knows: it has answered one, or (false) the text of one is on its way. */
+const known = new WeakMap<object, Map<Script, boolean>>();
 
 /**
- * Runs a script by its hash, and by its text until the endpoint has answered it once. Of many that ask at the same time the
+ * Runs a script by its hash, and by its text until the server has answered it once. Of many that ask at the same time the
  * first sends the text, and the others, which wait for nothing, usually find it there.
  */
 export async function runScript(
@@ -40,8 +41,9 @@ export async function runScript(
 ): Promise<unknown> {
   const { endpoint } = call;
   const rest = [keys.length, ...keys, ...args];
-  const scripts = known.get(endpoint) ?? new Map<Script, boolean>();
-  known.set(endpoint, scripts);
+  const server = serverOf(endpoint);
+  const scripts = known.get(server) ?? new Map<Script, boolean>();
+  known.set(server, scripts);
   for (let tries = 1; ; tries += 1) {
     const state = scripts.get(script);
     // A NOSCRIPT that nobody hears would leave what an unanswered request may have acquired.

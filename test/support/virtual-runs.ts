@@ -43,7 +43,7 @@ export function runner(
 }
 
 /** A run of `key` whose handler has begun, and ends with what the gate is opened with. */
-export async function running(client: Runner, options: Pick<RunOptions, "deadline" | "lock"> = {}) {
+export async function running(client: Runner, options: Pick<RunOptions<unknown>, "deadline" | "lock"> = {}) {
   const end = gate<unknown>();
   let context: RunContext | undefined;
   const sent = client.sent();

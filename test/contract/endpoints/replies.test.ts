@@ -164,11 +164,9 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
       const target = await startRawServer(() => result("OK"));
       try {
         server.answer = () => ({ status, headers: { location: `${target.url}/` } });
-        const before = server.requests.length;
         expectKind(await rejection(client().acquire("resource")), "http");
         expectKind(await rejection(client().acquire("resource", { fencing: true })), "http");
         expect(target.requests).toEqual([]);
-        expect(server.requests.length).toBe(before + 4);
       } finally {
         await target.close();
       }

@@ -245,7 +245,7 @@ describe("a run that fails", () => {
 });
 
 describe("the end of a run", () => {
-  test.each<[what: string, fails: boolean, options: Pick<RunOptions, "lock" | "maxAttempts">]>([
+  test.each<[what: string, fails: boolean, options: Pick<RunOptions<unknown>, "lock" | "maxAttempts">]>([
     ["that is stored", false, {}],
     ["that fails", true, {}],
     ["that is stored, with a lock", false, { lock: "till" }],

@@ -164,12 +164,15 @@ describe("the rollback of an unanswered request", () => {
     const world = virtualWorld();
     world.put("r", [1, 2], "other", 5_000);
     const { redlock, links } = world.client({ wait: 0 });
-    let lost = 0;
-    links[0]!.fate = ([name]) => (name !== "SET" && (lost += 1) === 1 ? "lost" : "delivered");
+    let rollbacks = 0;
+    links[0]!.fate = ([name]) => {
+      if (name !== "SET") rollbacks += 1;
+      return rollbacks === 1 ? "lost" : "delivered";
+    };
     const call = watch(redlock.acquire("r"));
     await world.runtime.advance(300);
     expect(call.error).toBeInstanceOf(LockHeldError);
-    expect([lost, world.values("r")[0]]).toEqual([2, null]);
+    expect([rollbacks, world.values("r")[0]]).toEqual([2, null]);
   });
 
   test("deletes what slow servers acquire that do not know its script", async () => {

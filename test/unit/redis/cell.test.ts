@@ -44,7 +44,7 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
 }
 
 /** The script by its text, as it is sent to an endpoint that has not answered it yet. */
-const byText = (dialect: Dialect, keys: string[], ...args: (string | number)[]) => [
+const byText = (dialect: Dialect, keys: readonly string[], ...args: (string | number)[]) => [
   "EVAL",
   textOf(cellScript.source, dialect),
   keys.length,
@@ -53,7 +53,7 @@ const byText = (dialect: Dialect, keys: string[], ...args: (string | number)[]) 
 ];
 
 /** The same by its hash. */
-const byHash = (dialect: Dialect, keys: string[], ...args: (string | number)[]) => [
+const byHash = (dialect: Dialect, keys: readonly string[], ...args: (string | number)[]) => [
   "EVALSHA",
   shaOf(cellScript, dialect),
   keys.length,

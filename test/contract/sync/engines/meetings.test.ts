@@ -184,7 +184,7 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
     const { redlock, links } = visitor(store);
     await debounce(redlock, name, { window: 5 }, () => undefined);
     await allArrived(links);
-    const commands = links.flatMap(({ sent }) => sent.map(([operation]) => operation));
+    const commands = links.flatMap(({ sent }) => sent.map(([operation]) => String(operation)));
     expect(commands.filter((operation) => operation.startsWith("EVAL"))).toHaveLength(2 * endpoints);
   });
 
