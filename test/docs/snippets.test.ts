@@ -40,6 +40,7 @@ const broken = programsOf(
   ),
 );
 const programs = allPrograms();
+const parts = partsOf(programs, 4);
 
 let project: Project;
 let local: LocalEndpoints;
@@ -70,10 +71,13 @@ describe("the programs of all pages", () => {
     expect(errors.filter((error) => !ofBroken.includes(error))).toEqual([]);
   });
 
-  it("run, and print what the page says", async () => {
-    const reports = await run(
-      programs.filter(({ text }) => sockets !== undefined || !/REDIS_URL/.test(text)),
+  const left: (readonly string[])[] = [];
+  it.for(parts)("run, and print what the page says: part $part", async ({ chosen }, { signal }) => {
+    const { reports, left: uncalled } = await run(
+      chosen.filter(({ text }) => sockets !== undefined || !/REDIS_URL/.test(text)),
+      signal,
     );
+    left.push(uncalled);
     const wrong = reports.filter(({ program, printed, error }) => {
       return error !== undefined || (program.output !== undefined && program.output !== printed);
     });
@@ -81,7 +85,21 @@ describe("the programs of all pages", () => {
       wrong.map(({ program: { page, line, output }, ...rest }) => ({ page, line, output, ...rest })),
     ).toEqual([]);
   });
+
+  it("export all that calls.mjs calls", () => {
+    expect(left).toHaveLength(parts.length);
+    expect(left.reduce((some, others) => some.filter((name) => others.includes(name)))).toEqual([]);
+  });
 });
+
+/** Programs of one page stay together. */
+function partsOf(all: readonly Program[], count: number): { part: number; chosen: readonly Program[] }[] {
+  const pages = [...new Set(all.map(({ page }) => page))];
+  return Array.from({ length: count }, (_, part) => ({
+    part: part + 1,
+    chosen: all.filter(({ page }) => pages.indexOf(page) % count === part),
+  }));
+}
 
 interface Report {
   readonly program: Program;
@@ -89,8 +107,11 @@ interface Report {
   readonly error?: string;
 }
 
-/** Runs programs in one process, one after another. */
-async function run(chosen: readonly Program[]): Promise<Report[]> {
+/** Runs programs in one process, one after another. `left`: what calls.mjs would call, but none of them exports. */
+async function run(
+  chosen: readonly Program[],
+  signal: AbortSignal,
+): Promise<{ reports: Report[]; left: string[] }> {
   const outdir = join(project.folder, "run");
   await build({
     entryPoints: chosen.map(({ path }) => join(project.folder, path)),
@@ -113,6 +134,7 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
     process.execPath,
     [join("test", "docs", "run-programs.mjs"), JSON.stringify(task)],
     {
+      signal,
       env: {
         ...process.env,
         ...local.env(),
@@ -121,12 +143,13 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
         ...(redisUrl && { REDIS_URL: redisUrl }),
         ...variables,
       },
-      timeout: 60_000,
     },
   );
-  const reports = JSON.parse(stdout.split("\n").at(-1)!) as { printed: string; error?: string }[];
-  if (reports.length !== chosen.length) throw new Error(reports.at(-1)?.error);
-  return reports.map((report, index) => ({ ...report, program: chosen[index]! }));
+  const { reports, left } = JSON.parse(stdout.split("\n").at(-1)!) as {
+    reports: { printed: string; error?: string }[];
+    left: string[];
+  };
+  return { reports: reports.map((report, index) => ({ ...report, program: chosen[index]! })), left };
 }
 
 const variables = {

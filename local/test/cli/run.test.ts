@@ -33,9 +33,17 @@ describe("redis-rest-local", () => {
       pageScript: async () => "page();",
     });
 
-  /** Runs with the embedded engine until `during` has resolved. */
+  /** Runs with the embedded engine until `during` has resolved, once it has printed all that it prints at the start. */
   async function runWhile(line: string, during: (env: Record<string, string>) => Promise<void>) {
     const stop = new AbortController();
+    const started = new Promise<void>((resolve) => {
+      // It listens when it has nothing left to do but to wait.
+      const listen = stop.signal.addEventListener.bind(stop.signal);
+      stop.signal.addEventListener = (...args: Parameters<typeof listen>) => {
+        listen(...args);
+        resolve();
+      };
+    });
     const ended = runCommand(["--engine", "embedded", ...line.split(" ").filter(Boolean)], {
       out: (text) => lines.push(text),
       warn: (text) => warnings.push(text),
@@ -43,9 +51,7 @@ describe("redis-rest-local", () => {
       version,
       pageScript: async () => "page();",
     });
-    const count = Number(/--count (\d+)/.exec(line)?.[1] ?? 3);
-    const exported = () => lines.filter((each) => each.startsWith(`export UPSTASH_REDIS_REST_TOKEN_`));
-    await expect.poll(exported).toHaveLength(count);
+    await Promise.race([started, ended.then((code) => expect.fail(`ended with ${code}: ${warnings}`))]);
     const env = Object.fromEntries(
       lines.flatMap((each) => {
         const [, name, value] = /^export (\w+)="([^"]*)"$/.exec(each) ?? [];
@@ -272,14 +278,14 @@ describe("redis-rest-local", () => {
     execFileSync("git", ["init", "--quiet"], { cwd: directory });
     const file = join(directory, ".dev.vars");
     await runWhile(`--count 1 --write-env ${file}`, async () => {
-      await expect.poll(() => warnings).toEqual([expect.stringMatching(/git would commit .*\.gitignore$/)]);
+      expect(warnings).toEqual([expect.stringMatching(/git would commit .*\.gitignore$/)]);
     });
   });
 
   test("warns of an address that other machines can reach", async () => {
     await runWhile("--count 1 --host 0.0.0.0", async (env) => {
       expect(env.UPSTASH_REDIS_REST_URL_1).toMatch(/^http:\/\/127\.0\.0\.1:/);
-      await expect.poll(() => warnings).toEqual([expect.stringContaining("0.0.0.0 is not loopback")]);
+      expect(warnings).toEqual([expect.stringContaining("0.0.0.0 is not loopback")]);
     });
     warnings = [];
     await runWhile("--count 1 --host localhost", async () => undefined);
