@@ -44,7 +44,7 @@ class ScriptedLock {
 
   async run(operation: string, value: string, ttl: number): Promise<Span & { reply: readonly unknown[] }> {
     const script = this.#how === "EVAL" ? cellScript.source : cellScript.sha.redis;
-    // A release writes no value, but names none either: that of a whole value has no tag.
+    // Of a release, the tags that it expects: a value that is compared whole has none.
     const next = operation === "release" ? "" : value;
     const args = [operation, value, 1, 1, ttl, next, leastFence, probeTtl];
     const { reply, ...at } = await this.#session.askTimed([

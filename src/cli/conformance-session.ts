@@ -53,7 +53,7 @@ export interface ConformanceSettings {
  */
 export const probeTtl = 119_990;
 
-/** How long to wait for the deletion of the keys after Ctrl-C, in ms. */
+/** How long each of the two requests that delete the keys may take after Ctrl-C, in ms. */
 const maxCleanup = 3_000;
 
 /** What was seen of one thing that the library needs. */

@@ -18,6 +18,7 @@ export async function askReads(session: ConformanceSession): Promise<Seen> {
   const hasScripts = session.seen.eval?.works === true;
   const readers = [session.connection(), session.connection()] as const;
   const stale = { GET: 0, scripts: 0 };
+  let lost = 0;
   for (let round = 1; round <= rounds; round += 1) {
     const name = `reads:${Math.ceil(round / 2)}`;
     const { key, value, ttl, at } = await write(session, session.key(name), `v${round}`);
@@ -29,16 +30,17 @@ export async function askReads(session: ConformanceSession): Promise<Seen> {
     const isStale = [read !== value, !Array.isArray(peeked) || peeked[0] !== value] as const;
     if (isStale.includes(true)) await session.pause(pause);
     if (isStale.includes(true) && (await mistaken(session, [written])).length > 0) {
-      session.lost += 1;
+      lost += 1;
     } else {
       stale.GET += Number(isStale[0]);
       stale.scripts += Number(isStale[1]);
       if (round % 2 === 0) session.kept.push(written);
     }
   }
+  session.lost += lost;
   const found = `stale: ${stale.GET} of ${rounds} by GET, ${stale.scripts} by scripts`;
   // What was not stored at all is another question.
-  if (session.lost === rounds) return {};
+  if (lost === rounds) return {};
   return { works: stale.GET + stale.scripts === 0, found };
 }
 
