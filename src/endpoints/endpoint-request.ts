@@ -18,8 +18,8 @@ export interface EndpointRequest {
   sent?: number;
   /** Whether a command was sent again because an endpoint had refused to take several. Default false. */
   isResent?: boolean;
-  /** Whether it rolls back what is unanswered, so that its own answer may not be heard either. Default false. */
-  undoesUnanswered?: boolean;
+  /** Whether its script is sent as text whatever the endpoint knows: perhaps nobody hears a NOSCRIPT. Default false. */
+  sendsText?: boolean;
 }
 
 /** Sends one command. */

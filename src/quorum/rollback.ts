@@ -30,7 +30,7 @@ export function rollback(
   // A failed rollback is not reported: its request has been, already.
   const onFailure = includeRefused ? context.onFailure : undefined;
   const again = ({ endpoint }: EndpointRequest, perform: Perform) =>
-    sendRollback({ ...context, endpoints: [endpoint], onFailure: undefined }, perform).done;
+    sendRollback({ ...context, endpoints: [endpoint], onFailure: undefined }, byText(perform)).done;
 
   async function rollbackOne(call: EndpointRequest): Promise<Answer> {
     const index = endpoints.indexOf(call.endpoint);
@@ -42,7 +42,7 @@ export function rollback(
     if ((refused || isUnsent) && !includeRefused) return { outcome: "lost" };
     const request = round!.requests[index];
     const isUnanswered = outcome !== "granted" && !refused;
-    call.undoesUnanswered = isUnanswered;
+    call.sendsText ||= isUnanswered;
     const released = release(call);
     if (isUnanswered && request) {
       const ended = settledWithin(
@@ -81,6 +81,14 @@ export function rollback(
 
 type Perform = (call: EndpointRequest) => Promise<Answer>;
 
+/** The same, with its script as text: it follows a request that was not answered. */
+function byText(perform: Perform): Perform {
+  return (call) => {
+    call.sendsText = true;
+    return perform(call);
+  };
+}
+
 /**
  * A round, of which what had no room until its timeout, or met a server that did not know its script, is sent later: else
  * what it is to delete is certain to stand until its ttl. What failed otherwise follows once more, when its timeout is over,
@@ -103,7 +111,7 @@ function sendRollback(
         if (answer.outcome !== "error" || !(answer.isUnsent || stands(index))) return;
         if (!answer.isUnsent) await sleep(runtime, timeout - round.elapsed());
         const mayRepeat = answer.isUnsent ? () => stands(index) : undefined;
-        await sendRollback({ ...context, endpoints: [endpoint] }, perform, mayRepeat).done;
+        await sendRollback({ ...context, endpoints: [endpoint] }, byText(perform), mayRepeat).done;
       });
       runInBackground(context, repeated);
     }

@@ -46,8 +46,8 @@ export async function runScript(
   known.set(server, scripts);
   for (let tries = 1; ; tries += 1) {
     const state = scripts.get(script);
-    // A NOSCRIPT that nobody hears would leave what an unanswered request may have acquired.
-    if (state === undefined || tries > 2 || call.undoesUnanswered) break;
+    // A NOSCRIPT that nobody hears would leave what a round has acquired.
+    if (state === undefined || tries > 2 || call.sendsText) break;
     try {
       return await send(call, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {

@@ -96,7 +96,8 @@ const claims = {
   },
   "calls end": {
     means:
-      "Every call ends within its bounds, without an unhandled rejection, with a result or a typed error.",
+      "Every call ends within its bounds, without an unhandled rejection, with a result or a typed error; a release that " +
+      "is decided does not wait for a silent endpoint's timeout.",
     needs: [],
   },
   "the routine's outcome wins": {

@@ -128,6 +128,7 @@ class HttpLink {
     const { wire } = options;
     const observer: Observer = {
       sent: (...sent) => wire.sent(...sent),
+      scriptUnknown: (...unknown) => wire.scriptUnknown(...unknown),
       executed: (...executed) => wire.executed(...executed),
       answered: (...answered) => {
         this.#notes.push(() => wire.answered(...answered));

@@ -23,7 +23,7 @@ const tooLarge = "HTTP 400, ERR max request size exceeded";
 /** What a link reports to. */
 export type Observer = Pick<
   Wire,
-  "sent" | "executed" | "answered" | "failed" | "refusedForSize" | "isRestored"
+  "sent" | "scriptUnknown" | "executed" | "answered" | "failed" | "refusedForSize" | "isRestored"
 >;
 
 /** Who decides what becomes of messages: whether and when each is executed and answered. */
@@ -177,6 +177,9 @@ class Link {
   }
 
   #answered(request: Request, command: Command, reply: Reply): void {
+    // Only a plain command has null for an answer: whatever else gets it knows no more than before.
+    const isPlain = command[0] === "SET" && !command.includes("GET");
+    if (this.#server.answersNull && !isPlain) return this.#wire.failed(this.#process, request);
     const granted = this.#isGranted(request, command, reply);
     if (reply === null && command.includes("GET")) this.#stored.add(request.value);
     const byLock = request.locks !== undefined && (reply as Reply[])[2] === "l";
@@ -208,6 +211,10 @@ class Link {
 
   #executeOn(server: Server, { command, request }: Message, copy: number): Answer {
     const world = this.#world;
+    if (server.answersNull) {
+      world.count("null without an execution");
+      return { reply: null };
+    }
     world.count("executions");
     if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
       world.count("request too large");
@@ -232,6 +239,8 @@ class Link {
       return { reply };
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
+      if (copy === 0 && error.message.startsWith("NOSCRIPT"))
+        this.#wire.scriptUnknown(this.#process, server, request);
       return failure(server, "redis", `Redis refused: ${error.message}`);
     }
   }

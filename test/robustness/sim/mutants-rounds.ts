@@ -198,4 +198,30 @@ import { cellScript } from`,
     noticedBy: ["nothing is abandoned"],
     theme: "batches",
   },
+  {
+    name: "a rollback names a script that the server may not know",
+    breaks: "its NOSCRIPT comes when nobody listens any more, and what was acquired stands until its ttl",
+    patches: [
+      patch("redis/script.ts runScript", " || call.sendsText", ""),
+      patch("redis/script.ts runScript", "state === undefined || ", ""),
+    ],
+    noticedBy: ["nothing is abandoned"],
+    theme: "servers",
+  },
+  {
+    name: "a release waits for a silent endpoint",
+    breaks: "each release takes a whole timeout while one endpoint is silent",
+    patches: [
+      patch("quorum/settled.ts mostlyDone", 'if ((await round.result) === "unavailable") return', "return"),
+    ],
+    noticedBy: ["calls end"],
+    theme: "servers",
+  },
+  {
+    name: "null is believed of everybody",
+    breaks: "a gateway that answers null to everything gives a lock to two",
+    patches: [patch("redis/cell.ts setOrGet", "other === null && !returnsValues.has(endpoint)", "false")],
+    noticedBy: [...twoAtOnce, "a quorum decides", "what is held stands"],
+    theme: "servers",
+  },
 ];

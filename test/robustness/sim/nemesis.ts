@@ -47,6 +47,7 @@ class Nemesis {
     "client paused": () => this.#pause(this.#anyProcess()),
     "client frozen": () => this.#freeze(this.#anyProcess()),
     "client killed": () => this.#kill(),
+    "scripts forgotten": () => this.#forgetScripts(this.#anyServer()),
   };
 
   constructor(world: World, scenario: Scenario, clockSet: (process: Process) => void) {
@@ -73,7 +74,7 @@ class Nemesis {
     this.#world.cuts.clear();
     for (const server of servers) {
       server.slowness = 0;
-      server.silent = false;
+      server.silent = this.#scenario.oddEndpoint === "silent" && server === servers.at(-1);
     }
     for (const process of processes) process.resume();
     for (const fault of this.#present.values()) if (!fault.stays) this.#ended(fault);
@@ -168,6 +169,11 @@ class Nemesis {
     this.#undoLater({ name: "silent", endpoint: server.name, detail }, () => {
       server.silent = false;
     });
+  }
+
+  #forgetScripts(server: Server): void {
+    server.forgetScripts();
+    this.#noteMoment({ name: "scripts forgotten", endpoint: server.name });
   }
 
   #crash(server: Server): void {

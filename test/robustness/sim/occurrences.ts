@@ -9,6 +9,8 @@ const everyInvariant = Object.keys(invariants) as Invariant[];
 export const mustOccur: readonly string[] = [
   ...faultKinds,
   // faults that only some worlds have
+  "scripts forgotten",
+  "null without an execution",
   "endpoint's clock set",
   "restart with memory",
   "restart without memory",

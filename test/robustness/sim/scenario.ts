@@ -17,7 +17,8 @@ export const faultKinds = [
   "client killed",
 ] as const;
 
-export type FaultKind = (typeof faultKinds)[number];
+/** `scripts forgotten`: as after a failover. Only in worlds about servers. */
+export type FaultKind = (typeof faultKinds)[number] | "scripts forgotten";
 
 /** For how many ms fences are remembered, and how clients' clocks differ from the endpoints'. */
 export interface Retention {
@@ -73,6 +74,8 @@ export interface Scenario {
   readonly batches: boolean;
   /** Whether these are behind gateways, too, and some clients try an address that is not the API's. */
   readonly gateways: boolean;
+  /** What the last endpoint does from the beginning: it never answers, or answers null to everything and executes nothing. */
+  readonly oddEndpoint?: "silent" | "answers null" | undefined;
   /** Set where waiters are woken up by messages. */
   readonly wakeUps: WakeUpConditions | undefined;
 }
@@ -96,7 +99,7 @@ export type Work =
 /**
  * What a simulation is about: locks and idempotent runs, the same with operators, dying handlers and garbled answers,
  * runs with locks, waiters that are woken up, single flights beside runs of the same keys, endpoints at addresses of all
- * kinds, many calls at once, synchronizers, or one synchronizer only.
+ * kinds, many calls at once, servers that forget scripts or are broken, synchronizers, or one synchronizer only.
  */
 export type Theme =
   | "locks"
@@ -106,6 +109,7 @@ export type Theme =
   | "flights"
   | "addresses"
   | "batches"
+  | "servers"
   | "sync"
   | Synchronizer;
 
@@ -117,6 +121,7 @@ export const themes: readonly Theme[] = [
   "flights",
   "addresses",
   "batches",
+  "servers",
   "sync",
   ...synchronizers,
 ];
@@ -126,6 +131,7 @@ export function themeOf(seed: number): Theme {
   // These have worlds of their own, so that the other seeds still draw what they drew before they were added.
   if (seed % 60 === 41) return "refresh";
   if (seed % 60 === 47) return "singleton";
+  if (seed % 60 === 53) return "servers";
   if (seed % 30 === 17) return "debounce";
   if (seed % 30 === 0 || seed % 30 === 24) return "operators";
   if (seed % 30 === 16 || seed % 30 === 19) return "locked-runs";
@@ -341,6 +347,36 @@ export function withBatches(scenario: Scenario, draw: Draw): Scenario {
   const resources = ["a", "b", "c", "d", "e"].slice(0, draw.integer(2, 5));
   const exactReplies = scenario.exactReplies.map(() => true);
   return { ...scenario, work: ["burst"], resources, exactReplies, http: true, batches: true };
+}
+
+/**
+ * The same scenario with servers that forget their scripts while they are slow, as in a failover; or with a perfect network
+ * and three endpoints, of which one is silent or behind a gateway that answers null to everything.
+ */
+export function withServers(scenario: Scenario, draw: Draw): Scenario {
+  const plainly = { owned: 0, retention: undefined, lingering: false, handingOff: false, processes: 4 };
+  const oddEndpoint = draw.pick([undefined, "silent", "answers null"] as const);
+  if (!oddEndpoint) {
+    const faults = ["scripts forgotten", "scripts forgotten", "endpoint slow"] as const;
+    const exactReplies = scenario.exactReplies.map(() => true);
+    const dialects = scenario.dialects.map(() => "redis" as const);
+    return { ...scenario, ...plainly, dialects, exactReplies, faults, work: ["lock"], fencing: false };
+  }
+  return {
+    ...scenario,
+    ...plainly,
+    oddEndpoint,
+    endpoints: 3,
+    dialects: Array.from({ length: 3 }, () => draw.pick(["redis", "upstash"] as const)),
+    exactReplies: [true, true, true],
+    ttl: draw.pick([3_000, 30_000]),
+    resources: ["a"],
+    work: draw.pick([["lock"], ["idempotency"], ["lock", "idempotency"]] as const),
+    lifetime: "server",
+    faults: [],
+    badNetwork: goodNetwork,
+    silentMinority: false,
+  };
 }
 
 /** The same scenario, with one or two synchronizers in place of locks. */

@@ -31,6 +31,8 @@ export class Server {
   up = true;
   /** While it is up: accepts requests and never answers, as a stopped process does. */
   silent = false;
+  /** It is behind a gateway that answers null to everything and passes nothing on. */
+  answersNull = false;
   /** By how many ms every message from and to it is delayed. */
   slowness = 0;
   readonly #scheduler: Scheduler;
@@ -94,6 +96,12 @@ export class Server {
       end();
       lost();
     }
+  }
+
+  /** Forgets its scripts, as another server does that takes its place. */
+  forgetScripts(): void {
+    this.#twins?.forgetScripts();
+    this.#engine.execute(["SCRIPT", "FLUSH"]);
   }
 
   /** Loses its memory. */

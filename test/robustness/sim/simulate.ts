@@ -23,6 +23,7 @@ import {
   withFlights,
   withLockedRuns,
   withOperators,
+  withServers,
   withSynchronizers,
   withWakeUps,
 } from "./scenario.ts";
@@ -137,6 +138,7 @@ function aboutOf(drawn: Scenario, theme: Theme, fork: () => Draw): Scenario {
   if (theme === "flights") return withFlights(drawn, fork());
   if (theme === "addresses") return withAddresses(drawn, fork());
   if (theme === "batches") return withBatches(drawn, fork());
+  if (theme === "servers") return withServers(drawn, fork());
   return theme === "operators" ? withOperators(drawn, fork()) : withSynchronizers(drawn, fork(), theme);
 }
 
@@ -212,6 +214,8 @@ function createServersAndProcesses(world: World, scenario: Scenario, twins: bool
     const offset = draw.pick([0, draw.between(-600_000, 600_000)]);
     world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset, twins }));
   }
+  if (scenario.oddEndpoint === "silent") world.servers.at(-1)!.silent = true;
+  if (scenario.oddEndpoint === "answers null") world.servers.at(-1)!.answersNull = true;
   const agree = !world.keeps("kept memory") && world.keeps("agreeing clocks");
   for (let index = 0; index < scenario.processes; index += 1) {
     const process = new Process(`p${index}`, scheduler, draw.fork(), agree ? 1 : rate());

@@ -78,6 +78,7 @@ function plainer(scenario: Scenario): Scenario[] {
     { owned: 0 },
     { fencing: false },
     { silentMinority: false },
+    { oddEndpoint: undefined },
     { http: false },
     { lifetime: "server" },
     { dialects: dialects.map(() => "redis" as const) },

@@ -106,6 +106,13 @@ export class Wire {
     }
   }
 
+  /** An endpoint did not know the script of a request, which is as if it had not been sent. */
+  scriptUnknown(process: Process, server: Server, request: Request): void {
+    if (request.operation === "release" && !request.isCount)
+      this.#trail(process, server, request).releases -= 1;
+    if (request.locks) this.scriptUnknown(process, server, request.locks);
+  }
+
   /**
    * An endpoint executed a request.
    *

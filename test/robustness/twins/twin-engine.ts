@@ -36,6 +36,11 @@ export class TwinEngine {
     return toReply(reply);
   }
 
+  /** Forgets all scripts that twins have run; the engine's own are left to it. */
+  forgetScripts(): void {
+    this.#known.clear();
+  }
+
   /** Deletes all data and forgets all scripts. */
   flush(): void {
     this.#known.clear();

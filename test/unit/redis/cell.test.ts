@@ -142,7 +142,7 @@ describe("commands", () => {
 
     test("acquireOrRead falls back to the script, and does not ask again", async () => {
       const { call, sent } = rig([unknown(), ["tv", "0"], ["tv", "0"]], { dialect: "redis" });
-      const args = [["k"], "acquire", "tv", 1, 1, 50, "tv", 0, 0] as const;
+      const args: [string[], ...(string | number)[]] = [["k"], "acquire", "tv", 1, 1, 50, "tv", 0, 0];
       expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
       expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
       expect(sent.slice(1)).toEqual([byText("redis", ...args), byHash("redis", ...args)]);
@@ -447,7 +447,7 @@ describe("runScript", () => {
   test("undoes what is unanswered by the text, whatever the endpoint knows", async () => {
     const { call, sent } = rig(["a", "b"]);
     await runScript(call, cellScript, [], []);
-    await runScript({ ...call, undoesUnanswered: true }, cellScript, [], []);
+    await runScript({ ...call, sendsText: true }, cellScript, [], []);
     expect(names(sent)).toEqual(["EVAL", "EVAL"]);
   });
 
