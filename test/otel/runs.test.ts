@@ -46,7 +46,7 @@ describe("a run", () => {
       [run, "aborted", "RangeError"],
       [run, "unavailable", "NO_QUORUM"],
     ]);
-    expect(stand.spans()[0]?.attributes).toMatchObject({ "redlock.requests": 6 });
+    expect(stand.spans()[0]?.attributes).toMatchObject({ "redlock.requests": 9 });
     const operations = await stand.series("redlock.operations");
     expect(operations).toContainEqual([{ "redlock.operation": "run", "redlock.outcome": "executed" }, 2]);
     expect(await stand.series("idempotency.run.duration")).toHaveLength(operations.length);

@@ -179,7 +179,10 @@ class Link {
   #answered(request: Request, command: Command, reply: Reply): void {
     // Only a plain command has null for an answer: whatever else gets it knows no more than before.
     const isPlain = command[0] === "SET" && !command.includes("GET");
-    if (this.#server.answersNull && !isPlain) return this.#wire.failed(this.#process, request);
+    if (this.#server.answersNull && !isPlain) {
+      this.#wire.failed(this.#process, request);
+      return;
+    }
     const granted = this.#isGranted(request, command, reply);
     if (reply === null && command.includes("GET")) this.#stored.add(request.value);
     const byLock = request.locks !== undefined && (reply as Reply[])[2] === "l";

@@ -119,7 +119,13 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "counter without a ttl",
     breaks: "the counter of every resource stays forever",
-    patches: [patch("redis/cell.lua", ', "PX", string.format("%.0f", kept)', "")],
+    patches: [
+      patch(
+        "redis/cell.lua",
+        'redis.call("SET", KEYS[i], fence, "PX", ms)',
+        'redis.call("SET", KEYS[i], fence)',
+      ),
+    ],
     noticedBy: ["every key expires"],
   },
   {

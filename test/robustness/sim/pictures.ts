@@ -85,7 +85,7 @@ const oneDown: Play = {
 const evenSplit: Play = {
   title:
     "An even split: A and B get one endpoint each, and neither has a quorum. Both roll back, pause for a random time and try again: A is first, B waits for it.",
-  seed: 204,
+  seed: 1,
   clients: ["client A", "client B"],
   endpoints: 3,
   latency: [4, 12],

@@ -1,4 +1,5 @@
 import type { Timeline } from "../../../picture/timeline.ts";
+import type { Redlock } from "../../../src/index.ts";
 import { type Actor, createActor, type SharedContext } from "./actor.ts";
 import { makeDigestSynchronous } from "./digest.ts";
 import { Draw } from "./draw.ts";
@@ -34,7 +35,10 @@ export interface Stage {
   at(time: number, run: () => void): void;
 }
 
-/** What endpoints and clients do before the picture begins: endpoints get to know the library's scripts. */
+/**
+ * ms in which endpoints and clients get to know each other before the picture begins: endpoints the library's scripts,
+ * clients that a value in the way is returned.
+ */
 const rehearsal = 1_000;
 
 /** What the clients' clocks show at the beginning, so that fences are numbers that one can read. */
@@ -47,6 +51,8 @@ export async function perform(play: Play): Promise<Timeline> {
   try {
     const shared = cast(world, play);
     for (const process of world.processes) shared.actors.push(createActor(shared, process));
+    for (const { redlock, process } of shared.actors)
+      void meetItself(redlock, `rehearsal of ${process.name}`);
     for (const { redlock } of shared.actors) {
       void redlock.acquire("rehearsal", { fencing: true, wait: rehearsal }).then((lock) => lock.release());
     }
@@ -71,6 +77,13 @@ export async function perform(play: Play): Promise<Timeline> {
     for (const server of world.servers) server.close();
     undo();
   }
+}
+
+/** Waits for what it has itself. */
+async function meetItself(redlock: Redlock, resource: string): Promise<void> {
+  const lock = await redlock.acquire(resource);
+  await redlock.acquire(resource, { wait: rehearsal / 4 }).catch(() => undefined);
+  await lock.release();
 }
 
 function cast(world: World, { clients, endpoints, latency }: Play): SharedContext {
