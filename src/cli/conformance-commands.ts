@@ -5,7 +5,7 @@ import {
   type Seen,
   UnexpectedReply,
 } from "./conformance-session.ts";
-import { mistaken, mustBeStored, write } from "./conformance-stored.ts";
+import { mistaken, mustBeStored, peek, write } from "./conformance-stored.ts";
 
 // What a conformance check asks of plain commands: what the library sends, as it sends it. What is stored counts, whatever
 // was answered: if a gateway sends requests twice, only that is found. An answer counts where the library believes it.
@@ -101,6 +101,9 @@ const twins: readonly (readonly [way: string, one: string, other: string])[] = [
   ["in characters beyond 16 bits", "\u{1f511}", "\u{1f512}"],
 ];
 
+/** All of these ways. */
+const oddName = "Odd %41 a+b {brace} \u00e9 e\u0301 \u{1f511} ";
+
 export async function askKeys(session: ConformanceSession): Promise<Seen> {
   const keys = twins.flatMap(([, ...names]) => names.map((name) => session.key(`key:${name}`)));
   const from = session.runtime.monotonic();
@@ -120,7 +123,13 @@ export async function askKeys(session: ConformanceSession): Promise<Seen> {
   }
   const pair = twins.find((_, index) => wrong.has(all[2 * index]!) || wrong.has(all[2 * index + 1]!));
   if (pair) return fails(`keys that differ ${pair[0]} are not two`);
-  session.kept.push(...all);
+  const odd = await write(session, session.key(`key:${oddName}`), "v1");
+  const byScript = await peek(session, odd.key);
+  const isOther = byScript !== undefined && byScript.value !== odd.value;
+  if (isOther && (await session.ask(["GET", odd.key])) === odd.value) {
+    return fails("a script has another key than a command");
+  }
+  session.kept.push(...all, odd);
   return works;
 }
 
@@ -131,10 +140,11 @@ const oddValue =
 export async function askValues(session: ConformanceSession): Promise<Seen> {
   const key = session.key("values");
   const written = await write(session, key, oddValue);
-  await mustBeStored(session, { key, value: oddValue });
-  const read = await session.ask(["GET", key]);
-  // null: a replica that lags.
-  if (read !== oddValue && read !== null) return fails("GET returns another value");
+  const byScript = await peek(session, key);
+  const all = [byScript?.value ?? null, await session.ask(["GET", key])];
+  // null: a replica that lags, or no scripts.
+  if (all.every((value) => value === null)) return fails("nothing is stored");
+  if (all.some((value) => value !== null && value !== oddValue)) return fails("another value is read");
   session.kept.push(written);
   return works;
 }

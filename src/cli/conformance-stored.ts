@@ -15,7 +15,7 @@ import { asFailure } from "./doctor-probe.ts";
 const tolerance = 100;
 
 /** What is at a key. */
-interface Found {
+export interface Found {
   /** null: nothing. */
   readonly value: unknown;
   /** ms until it expires; -1: never, -2: nothing is there. */
@@ -89,7 +89,7 @@ async function mistakeBy(
 }
 
 /** By a script, which only a primary executes; undefined: the server refuses it. */
-async function peek(session: ConformanceSession, key: string): Promise<Found | undefined> {
+export async function peek(session: ConformanceSession, key: string): Promise<Found | undefined> {
   if (session.seen.eval?.failure) return undefined;
   const reply = await unlessRefused(session.ask(["EVAL", peekScript.source, 1, key, "peek"]));
   const [text, remaining] = Array.isArray(reply) ? reply : [];

@@ -182,7 +182,7 @@ test("doctor --conformance costs what docs/operations.md says", async () => {
   const env = { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token };
   const before = [log.requests, log.billed] as const;
   expect((await run("doctor --conformance --dialect upstash", { env })).code).toBe(0);
-  expect([log.requests - before[0], log.billed - before[1]]).toEqual([118, 276]);
+  expect([log.requests - before[0], log.billed - before[1]]).toEqual([120, 280]);
 });
 
 describe("inspect", () => {

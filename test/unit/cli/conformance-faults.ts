@@ -145,6 +145,18 @@ export const faults: Readonly<
     values((value) => value.replace(/[\u{10000}-\u{10ffff}]/gu, "\ufffd")),
     no("values"),
   ],
+  "scripts have keys in lower case": [
+    instead(/^EVAL/, (words, execute) =>
+      execute(words.map((word) => (word.startsWith("p:") ? word.toLowerCase() : word))),
+    ),
+    no("keys"),
+  ],
+  "scripts return composed values": [
+    answering(/^EVAL/, (reply) =>
+      deep(reply, (item) => (typeof item === "string" ? item.normalize("NFC") : item)),
+    ),
+    no("values"),
+  ],
   "GET returns other values than are stored": [
     answering(/^GET/, (reply) => deep(reply, (item) => (typeof item === "string" ? item.trim() : item))),
     no("values"),
