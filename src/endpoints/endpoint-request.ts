@@ -16,6 +16,8 @@ export interface EndpointRequest {
   readonly cost: RequestCost;
   /** How many commands were sent and may be executed; undefined: there is none yet. 0: it is certain that none is. */
   sent?: number;
+  /** How many commands wait to be sent. Default 0. */
+  waiting?: number;
   /** Whether a command was sent again because an endpoint had refused to take several. Default false. */
   isResent?: boolean;
   /** Whether its script is sent as text whatever the endpoint knows: perhaps nobody hears a NOSCRIPT. Default false. */
@@ -27,6 +29,7 @@ export function send(call: EndpointRequest, command: Command): Promise<unknown> 
   const { endpoint, deadline, cost } = call;
   let isCounted = false;
   call.sent ??= 0;
+  call.waiting = (call.waiting ?? 0) + 1;
   return sendThrough(endpoint, command, deadline, (part) => {
     cost.requests += part;
     if (isCounted) {
@@ -36,5 +39,6 @@ export function send(call: EndpointRequest, command: Command): Promise<unknown> 
     isCounted = true;
     cost.commands += 1;
     call.sent! += 1;
+    call.waiting! -= 1;
   });
 }

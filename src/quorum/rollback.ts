@@ -108,9 +108,11 @@ function sendRollback(
     for (const [index, endpoint] of endpoints.entries()) {
       if (round.answers[index]?.outcome !== "error") continue;
       const repeated = round.requests[index]!.then(async (answer) => {
-        if (answer.outcome !== "error" || !(answer.isUnsent || stands(index))) return;
-        if (!answer.isUnsent) await sleep(runtime, timeout - round.elapsed());
-        const mayRepeat = answer.isUnsent ? () => stands(index) : undefined;
+        if (answer.outcome !== "error") return;
+        const isUnsent = answer.isUnsent || answer.hasUnsent;
+        if (!isUnsent && !stands(index)) return;
+        if (!isUnsent) await sleep(runtime, timeout - round.elapsed());
+        const mayRepeat = isUnsent ? () => stands(index) : undefined;
         await sendRollback({ ...context, endpoints: [endpoint] }, byText(perform), mayRepeat).done;
       });
       runInBackground(context, repeated);

@@ -17,6 +17,8 @@ export interface Failure {
   readonly cause: EndpointError;
   /** Nothing that was sent to it may be executed, so there is nothing to roll back. */
   readonly isUnsent?: true;
+  /** Something was not sent to it, which may be a part only. */
+  readonly hasUnsent?: true;
 }
 
 /** What every round of a client uses. */
@@ -130,7 +132,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
         return this.#note(index, await perform(call));
       } catch (error) {
         const cause = asEndpointError(call.endpoint, error);
-        return this.#note(index, { outcome: "error", cause, ...(call.sent === 0 && { isUnsent: true }) });
+        return this.#note(index, failureOf(call, cause));
       }
     });
   }
@@ -198,14 +200,15 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     this.#deadline.abort();
     // A usual mistake: seconds instead of ms.
     const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
-    this.#calls.forEach(({ endpoint, sent }, index) => {
+    this.#calls.forEach((call, index) => {
+      const { endpoint, sent } = call;
       if (this.answers[index]) return;
       const isUnsent = sent === 0;
       if (!isUnsent) this.#latencies.set(endpoint, 0);
       const reason = unsentReasons.get(endpoint.send)?.() ?? notSent;
       const why = isUnsent ? reason : `no answer within ${Math.round(timeout)} ms${hint}`;
       const cause = new EndpointError(endpoint.name, "timeout", why);
-      this.#note(index, { outcome: "error", cause, ...(isUnsent && { isUnsent }) });
+      this.#note(index, failureOf(call, cause));
     });
   }
 
@@ -237,6 +240,15 @@ export function unlessAborted(
       resolve(result);
     });
   });
+}
+
+function failureOf({ sent, waiting }: EndpointRequest, cause: EndpointError): Failure {
+  return {
+    outcome: "error",
+    cause,
+    ...(sent === 0 && { isUnsent: true }),
+    ...(waiting && { hasUnsent: true }),
+  };
 }
 
 function asEndpointError({ name }: Endpoint, error: unknown): EndpointError {

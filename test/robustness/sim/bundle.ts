@@ -43,10 +43,13 @@ export class BundlingCarrier implements Carrier {
     return {
       command,
       request,
+      commands: bundle.length,
       record,
       isOpen: () => bundle.some(({ isOpen }) => isOpen()),
       execute: (copy) => {
-        if (!this.#draw.chance(diesBetween)) return asReply(bundle.map(({ execute }) => execute(copy)));
+        // Not while a crowd comes: a rollback that is lost leaves its value.
+        if (server.pace > 0 || !this.#draw.chance(diesBetween))
+          return asReply(bundle.map(({ execute }) => execute(copy)));
         world.count("pipeline executed in part");
         for (const { execute } of bundle.slice(0, this.#draw.integer(1, bundle.length - 1))) execute(copy);
         return failure(server, "network", "connection reset");

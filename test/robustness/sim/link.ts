@@ -64,6 +64,8 @@ export interface Message {
   readonly command: Command;
   /** The same, parsed. */
   readonly request: Request;
+  /** How many commands it stands for. Default 1. */
+  readonly commands?: number;
   /** The number of its record, if recorded. */
   readonly record: string | undefined;
   /** Whether the client still waits for the answer. */

@@ -29,11 +29,12 @@ export class Network implements Carrier {
   }
 
   /** Sends one message. It may get lost, or fail before it reaches the server. */
-  carry({ command, request, record, isOpen, execute, answer }: Message): void {
+  carry({ command, request, commands = 1, record, isOpen, execute, answer }: Message): void {
     const { network, draw } = this.#world;
     this.#sent += 1;
     // No spread: it alone took a fortieth of the time of a simulation.
-    const message: Sent = { command, request, record, isOpen, execute, answer, serial: this.#sent, network };
+    const serial = this.#sent;
+    const message: Sent = { command, request, commands, record, isOpen, execute, answer, serial, network };
     if (this.#isCut()) {
       this.#world.count("request into a cut link");
       if (this.#world.cuts.get(this.#way) === "refused") this.#fail(message, "connection refused");
@@ -125,6 +126,11 @@ export class Network implements Carrier {
   /** What a server does is seen by clients only when its answer arrives. */
   #arriveAfter(ms: number, message: Sent, copy: number): void {
     const { scheduler } = this.#world;
-    scheduler.quietlyAt(scheduler.now + ms, () => this.#arrive(message, copy));
+    const { pace } = this.#server;
+    scheduler.quietlyAt(scheduler.now + ms, () => {
+      if (pace === 0) return this.#arrive(message, copy);
+      const wait = this.#server.workOff(message.commands ?? 1);
+      scheduler.quietlyAt(scheduler.now + wait, () => this.#arrive(message, copy));
+    });
   }
 }

@@ -72,6 +72,8 @@ export interface Scenario {
   readonly http: boolean;
   /** Whether processes make several calls at once, whose commands share requests. */
   readonly batches: boolean;
+  /** ms that a command takes a server while a crowd of calls comes at once; 0: no crowd comes. */
+  readonly crowd: number;
   /** Whether these are behind gateways, too, and some clients try an address that is not the API's. */
   readonly gateways: boolean;
   /** What the last endpoint does from the beginning: it never answers, or answers null to everything and executes nothing. */
@@ -238,6 +240,7 @@ function drawUsual(draw: Draw): Scenario {
     silentMinority,
     http: false,
     batches: false,
+    crowd: 0,
     gateways: false,
     wakeUps: undefined,
   };
@@ -346,7 +349,8 @@ export function withAddresses(scenario: Scenario, draw: Draw): Scenario {
 export function withBatches(scenario: Scenario, draw: Draw): Scenario {
   const resources = ["a", "b", "c", "d", "e"].slice(0, draw.integer(2, 5));
   const exactReplies = scenario.exactReplies.map(() => true);
-  return { ...scenario, work: ["burst"], resources, exactReplies, http: true, batches: true };
+  const crowd = draw.chance(0.5) ? draw.pick([1, 4, 8]) : 0;
+  return { ...scenario, work: ["burst"], resources, exactReplies, http: true, batches: true, crowd };
 }
 
 /**

@@ -35,6 +35,9 @@ export class Server {
   answersNull = false;
   /** By how many ms every message from and to it is delayed. */
   slowness = 0;
+  /** ms that each command takes, one after the other. */
+  pace = 0;
+  #freeAt = 0;
   readonly #scheduler: Scheduler;
   readonly #engine: NonNullable<ServerOptions["engine"]>;
   /** Engines of its own go back to the pool. */
@@ -59,6 +62,13 @@ export class Server {
   get scripts(): { readonly twin: number; readonly lua: number } {
     const twin = this.#twins?.runs ?? 0;
     return { twin, lua: this.#scripts - twin };
+  }
+
+  /** ms until it will have executed so many commands more. */
+  workOff(commands: number): number {
+    const { now } = this.#scheduler;
+    this.#freeAt = Math.max(now, this.#freeAt) + commands * this.pace;
+    return this.#freeAt - now;
   }
 
   /** Its clock, in ms since 1970. */

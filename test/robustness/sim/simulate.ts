@@ -30,6 +30,7 @@ import {
 import { Server } from "./server.ts";
 import { sharedBy } from "./shared.ts";
 import { createWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
+import { meetCrowd } from "./work-crowd.ts";
 import { Flights, performFlight } from "./work-flight.ts";
 import { performForget, probeForget } from "./work-forget.ts";
 import {
@@ -184,6 +185,7 @@ async function play(world: World, scenario: Scenario, twins: boolean): Promise<v
   // Messages under way arrive: a late request may acquire something once more, until its ttl. And a forgotten lock
   // with automatic extension is held until its maxHold.
   await world.scheduler.run(world.now + Math.max(60_000, 7 * scenario.ttl));
+  await meetCrowd(cast.shared);
   await probeAll(cast);
   // Messages of the probes arrive.
   await world.scheduler.run(world.now + 90_000);

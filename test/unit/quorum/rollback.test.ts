@@ -360,6 +360,27 @@ describe("rollback", () => {
     expect(asked).toBe(6);
   });
 
+  test("is sent once more as a whole where a part of it had no room", async () => {
+    const { runtime, settings, acquiring, answer } = rig();
+    for (const name of ["a", "b", "c"]) answer(name, "granted");
+    await acquiring.done;
+    const room = gate<undefined>();
+    const asked: string[] = [];
+    rollback(settings, acquiring, async (call) => {
+      asked.push(call.endpoint.name);
+      if (asked.length > 1) return { outcome: "granted" };
+      // Of two commands, one was sent.
+      call.sent = 1;
+      call.waiting = 1;
+      await room.passed;
+      throw new EndpointError("a", "timeout", "not sent in time");
+    });
+    await runtime.advance(100);
+    room.open(undefined);
+    await runtime.advance(0);
+    expect(asked).toEqual(["a", "b", "c", "a"]);
+  });
+
   test("passes the releases after late answers to waitUntil", async () => {
     const background: Promise<unknown>[] = [];
     const { runtime, settings, acquiring, released, release, answer } = rig({
@@ -392,6 +413,7 @@ describe("rollback", () => {
 function queued(room: Promise<unknown> = new Promise(() => undefined)) {
   return async (call: EndpointRequest): Promise<never> => {
     call.sent = 0;
+    call.waiting = 1;
     await room;
     throw new EndpointError(call.endpoint.name, "timeout", "not sent in time");
   };
