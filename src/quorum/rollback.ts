@@ -42,7 +42,8 @@ export function rollback(
     if ((refused || isUnsent) && !includeRefused) return { outcome: "lost" };
     const request = round!.requests[index];
     const isUnanswered = outcome !== "granted" && !refused;
-    call.sendsText ||= isUnanswered;
+    // Where it was refused, its holder may have restored it since. Where it was granted, this one is repeated.
+    call.sendsText ||= outcome !== "granted";
     const released = release(call);
     if (isUnanswered && request) {
       const ended = settledWithin(

@@ -242,7 +242,9 @@ export function unlessAborted(
   });
 }
 
-function failureOf({ sent, waiting }: EndpointRequest, cause: EndpointError): Failure {
+function failureOf({ deadline, sent, waiting }: EndpointRequest, cause: EndpointError): Failure {
+  // What fails in time has a reason of its own, and would fail again at once.
+  if (!deadline.aborted) return { outcome: "error", cause };
   return {
     outcome: "error",
     cause,
