@@ -154,8 +154,8 @@ export class Lock {
 
   /**
    * Releases the lock on every endpoint. Waits for a quorum, and without `waitUntil` for the others as long as they usually
-   * take (half as long again, at least 50 ms); their requests go on. A lock with an owner token ends for all handles that the owner has
-   * at that moment, and for none that is acquired after this call has returned.
+   * take (half as long again, at least 50 ms); their requests go on. A lock with an owner token ends for all handles that
+   * the owner has at that moment, and for none that is acquired after this call has returned.
    *
    * @returns true: released on a quorum; false: it was already gone, or released before
    * @throws QuorumError when it cannot be known; the ttl frees it. It may be tried again.

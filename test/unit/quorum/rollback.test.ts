@@ -342,6 +342,20 @@ describe("rollback", () => {
     expect(asked).toHaveLength(6);
   });
 
+  test("that fails fast before anything was sent is not sent on and on", async () => {
+    const { runtime, settings, acquiring } = rig();
+    await runtime.advance(100);
+    let asked = 0;
+    const offline = async (call: EndpointRequest) => {
+      asked += 1;
+      call.sent = 0;
+      throw network;
+    };
+    await rollback(settings, acquiring, offline).done;
+    await runtime.advance(5_000);
+    expect(asked).toBe(3);
+  });
+
   test("that fails fast follows once more when its timeout is over", async () => {
     const { runtime, settings, acquiring, answer } = rig();
     for (const name of ["a", "b", "c"]) answer(name, "granted");
