@@ -45,7 +45,10 @@ interface Incoming extends NodeRequest {
   /** HTTP/2: what the request is read from. */
   readonly stream?: { readonly readableEnded: boolean };
   readonly readableEnded: boolean;
+  readonly readableEncoding?: string | null;
+  readonly readableFlowing?: boolean | null;
   readonly readableLength: number;
+  listenerCount?(event: string): number;
   read(): Uint8Array | null;
   unshift(bytes: Uint8Array): void;
   resume(): unknown;
@@ -85,7 +88,7 @@ function badRequest(message: string, cause?: unknown): Error {
  * The bytes of a request's body; undefined when it has more than `cap`. They can be read from the request again.
  *
  * @param exact whether they must be those that were sent; otherwise a parsed body may stand for them
- * @throws TypeError when the body has been read, and its bytes are gone
+ * @throws TypeError when the body has been read, or is read further out, and its bytes are gone
  */
 export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Promise<Uint8Array | undefined> {
   const expected = expectedLength(req);
@@ -94,13 +97,19 @@ export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Pro
   if (bytes) return bytes.length > cap ? undefined : bytes;
   // An empty one is not read: its end could not be read again.
   if (expected === 0) return new Uint8Array();
-  if (!(req as Incoming).readableEnded) return readAndReturn(req as Incoming, expected, cap);
+  if (isUnread(req as Incoming)) return readAndReturn(req as Incoming, expected, cap);
   const parsed = exact ? undefined : parsedBody(req);
   if (parsed) return parsed.length > cap ? undefined : parsed;
   throw new TypeError(
-    "the body has been read, and its bytes are gone: mount this before the body parser, or parse this route with " +
-      'express.raw({ type: "*/*" })',
+    "the body has been read, or others listen to it, and its bytes are gone: mount this before the body parser, or parse " +
+      'this route with express.raw({ type: "*/*" })',
   );
+}
+
+/** Whether the stream has all bytes, for whoever reads it: listeners get them as they come, and `setEncoding` makes text. */
+function isUnread(req: Incoming): boolean {
+  const { readableEnded, readableEncoding, readableFlowing } = req;
+  return !readableEnded && !readableEncoding && !readableFlowing && !req.listenerCount?.("data");
 }
 
 /** The bytes that are announced; undefined: only the end of the stream shows it. */
