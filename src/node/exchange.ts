@@ -61,8 +61,8 @@ export interface NodeExchange<Req> {
   readonly headers: object;
   /** Runs the rest of the route. `held`: the response that it writes, unless nothing protects it. */
   proceed(held?: HeldResponse): void;
-  /** Answers in place of the rest of the route. */
-  reply(response: Response, body: Uint8Array | undefined): void;
+  /** Answers in place of the rest of the route; a replayed response is sent as it was stored. */
+  reply(response: Response, body: Uint8Array | undefined, isReplayed: boolean): void;
 }
 
 /**
@@ -118,7 +118,7 @@ export async function answerOnce<Req>(
     if (run) Object.assign(run, { status });
     if (status === "unguarded") return;
     if (status === "executed" || status === "failed") return held?.send();
-    await answerInstead(exchange, held, response);
+    await answerInstead(exchange, held, response, status === "replayed");
   } catch (error) {
     // Who gave the response up has told the framework why.
     if (held?.wasGivenUp) return;
@@ -131,6 +131,7 @@ async function answerInstead<Req>(
   { outgoing, reply }: NodeExchange<Req>,
   held: HeldResponse | undefined,
   response: Response,
+  isReplayed: boolean,
 ): Promise<void> {
   const bytes = new Uint8Array(await response.arrayBuffer());
   const body = bytes.length > 0 ? bytes : undefined;
@@ -138,7 +139,7 @@ async function answerInstead<Req>(
   if (response.status === 413) response.headers.set("connection", "close");
   // The framework believes that the handler has answered.
   if (held) held.replace(() => sendWhole(outgoing, response, body));
-  else reply(response, body);
+  else reply(response, body, isReplayed);
 }
 
 /** Sends a response whose body is in memory. */

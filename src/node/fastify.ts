@@ -4,6 +4,7 @@ import {
   type NodeOptions,
   type NodeWebhookOptions,
   resolveNodeRules,
+  sendWhole,
 } from "./exchange.ts";
 import type { HeldResponse } from "./held-response.ts";
 import type { NodeRequest, NodeResponse } from "./message.ts";
@@ -21,6 +22,7 @@ interface Reply {
   getHeaders(): object;
   code(status: number): unknown;
   header(name: string, value: string): unknown;
+  hijack(): unknown;
   send(body?: Uint8Array): unknown;
 }
 
@@ -82,7 +84,13 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
           if (held) running.set(request, held);
           next();
         },
-        reply(response, body) {
+        reply(response, body, isReplayed) {
+          // Hooks have made the stored bytes: `onSend` must not get them once more.
+          if (isReplayed) {
+            reply.hijack();
+            for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
+            return sendWhole(reply.raw, response, body);
+          }
           reply.code(response.status);
           for (const [name, value] of response.headers) reply.header(name, value);
           reply.send(body);
