@@ -1,33 +1,14 @@
 import { concatBytes } from "../bytes.ts";
 import { isStream } from "../http/stored.ts";
+import { type Mask, maskWith } from "./mask.ts";
 import type { HeaderValue, NodeResponse } from "./message.ts";
+import { headerNames, type Outgoing, type Shadow, shadowOf, withDestroy } from "./shadow.ts";
 
 /** What a handler has answered, for the record of its key. */
 export interface Answer {
   readonly response: Response;
   /** It is not to be stored. */
   readonly failed?: boolean;
-}
-
-type Callback = (error?: Error) => void;
-
-/** The methods of a response that are replaced while it is held. */
-interface Methods {
-  writeHead(status: number, ...given: unknown[]): unknown;
-  flushHeaders?(): void;
-  setHeader(name: string, value: HeaderValue): unknown;
-  appendHeader?(name: string, value: HeaderValue): unknown;
-  removeHeader(name: string): void;
-  write(chunk: unknown, ...given: unknown[]): boolean;
-  end(...given: unknown[]): unknown;
-  destroy(error?: Error): unknown;
-}
-
-/** The rest of what is used of a response. */
-interface Outgoing extends Methods, Omit<NodeResponse, keyof Methods> {
-  readonly req: { readonly method?: string; readonly readableEnded: boolean };
-  readonly socket?: { readonly readableEnded: boolean; readonly errored: unknown } | null;
-  emit(event: string): boolean;
 }
 
 /**
@@ -40,28 +21,39 @@ const enoughToDrain = 131_072;
  * Keeps back what the handler writes to `res` until its record is stored: status, headers and body. A body that is not
  * stored, by the rules of {@link isStream}, is passed on as soon as `send` is called, and so is all that follows.
  *
- * The response's methods stay replaced, because middleware within may have kept them; later they only pass calls on.
+ * While it is held, `res` answers from its shadow, a response of Node that reaches no network: methods and properties are
+ * replaced on `res` itself, because frameworks and middleware have references to it. The connection may end meanwhile: the
+ * handler does not see it before its answer has ended, so that it can end it. Later, the methods only pass calls on;
+ * middleware within may have kept them.
  */
 export class HeldResponse {
   /** Rejects if the handler gives its response up. */
   readonly answered: Promise<Answer>;
   #settle!: { resolve(answer: Answer): void; reject(error: unknown): void };
   readonly #res: Outgoing;
-  readonly #cap: number;
+  readonly #shadow: Shadow;
+  #cap: number;
   /** The headers that middleware further out has set. */
   readonly #outer: ReadonlyMap<string, HeaderValue>;
-  readonly #original: Methods;
-  /** held: kept here; passing: as if nothing were replaced; dropped: another response was sent. */
+  readonly #mask: Mask;
+  /** held: the shadow answers; passing: as if nothing were replaced; dropped: another response was sent. */
   #phase: "held" | "passing" | "dropped" = "held";
   #wasGivenUp = false;
-  /** Of the head that the handler has written. */
-  #status: number | undefined;
+  /** What the handler has written; `isImplied` by the body, not by `writeHead` or `flushHeaders`. */
+  #head: { readonly status: number; readonly message: string; readonly isImplied: boolean } | undefined;
+  #isWriting = false;
   #hasEnded = false;
+  /** `end` has brought the last bytes: with them in one call, Node knows the length. */
+  #endHasBytes = false;
   #hasFailed = false;
-  #mustDrain = false;
+  /** The connection has ended, and the handler has not been told. */
+  #isGone: boolean;
+  /** Names of headers that the handler has removed: Node adds some by itself otherwise. */
+  readonly #removed: string[] = [];
   #chunks: Uint8Array[] = [];
   #length = 0;
-  #onFinish: Callback[] = [];
+  /** Asks for the rest of a body that is not stored. */
+  #askForMore: (() => void) | undefined;
 
   /** @param cap the most bytes of a body that are stored */
   constructor(res: NodeResponse, cap: number, outer: object = res.getHeaders()) {
@@ -73,10 +65,14 @@ export class HeldResponse {
     this.#res = res as unknown as Outgoing;
     this.#cap = cap;
     this.#outer = new Map(Object.entries(outer));
-    this.#original = this.#replaceMethods();
-    this.#pretend("headersSent", () => this.#status !== undefined);
-    this.#pretend("writableEnded", () => this.#hasEnded);
-    res.once("close", () => this.#onClose());
+    this.#isGone = Boolean(this.#res.destroyed || this.#res.stream?.destroyed);
+    this.#shadow = shadowOf(this.#res, cap + enoughToDrain, {
+      write: (chunk, done) => this.#keep(chunk, done),
+      destroy: (error) => this.#breakOff(() => this.#mask.socket()?.destroy(error), error),
+      socket: () => this.#mask.socket(),
+    });
+    this.#mask = this.#putMaskOn();
+    this.#holdEvents();
   }
 
   /** Whether the handler, or its framework, has broken its response off. */
@@ -91,18 +87,25 @@ export class HeldResponse {
 
   /** Sends what was held; what follows is not held any more. */
   send(): void {
-    const chunks = this.#stop();
+    // While a stream's record was stored.
+    if (this.#wasGivenUp) return;
+    const { write, writeHead, end, flushHeaders } = this.#mask.original;
+    const { writableNeedDrain } = this.#shadow.response;
+    this.#stop();
+    this.#copyHeaders();
     const res = this.#res;
-    // The handler may have set another one since, without effect, as ever.
-    res.statusCode = this.#status ?? res.statusCode;
-    const { write, end, flushHeaders } = this.#original;
-    const last = this.#hasEnded ? chunks.pop() : undefined;
-    let hasRoom = true;
-    for (const chunk of chunks) hasRoom = write.call(res, chunk);
-    // In one call, from which Node knows the length.
-    if (this.#hasEnded) end.call(res, last, () => this.#tellFinished());
-    else if (chunks.length === 0) flushHeaders?.call(res);
-    if (this.#mustDrain && hasRoom) res.emit("drain");
+    const { status, message, isImplied } = this.#head!;
+    // The handler may have set others since, without effect, as ever.
+    res.statusCode = status;
+    if (!res.stream) res.statusMessage = message;
+    if (!isImplied) writeHead.call(res, status);
+    const last = this.#endHasBytes ? this.#chunks.pop() : undefined;
+    let hasRoom: unknown = true;
+    for (const chunk of this.#chunks.splice(0)) hasRoom = write.call(res, chunk);
+    if (this.#hasEnded) end.call(res, last);
+    else if (this.#length === 0) flushHeaders.call(res);
+    if (writableNeedDrain && hasRoom) res.emit("drain");
+    this.#tellGone();
   }
 
   /** Sends another response in place of what was held. */
@@ -110,125 +113,157 @@ export class HeldResponse {
     this.reset();
     send();
     this.#phase = "dropped";
-    this.#tellFinished();
   }
 
   /** Forgets what was held, so that somebody else can answer. */
   reset(): void {
+    const { response } = this.#shadow;
     this.#stop();
-    const { setHeader, removeHeader } = this.#original;
-    for (const name of Object.keys(this.#res.getHeaders())) {
+    const res = this.#res;
+    // Fastify's are not there yet.
+    for (const [name, value] of this.#outer) if (!res.hasHeader(name)) res.setHeader(name, value);
+    for (const name of headerNames(response)) {
       // A browser needs the CORS headers to read any response.
-      if (/^(access-control-.*|vary)$/.test(name)) continue;
-      const before = this.#outer.get(name);
-      if (before === undefined) removeHeader.call(this.#res, name);
-      else setHeader.call(this.#res, name, before);
+      if (/^(access-control-.*|vary)$/i.test(name)) res.setHeader(name, response.getHeader(name));
     }
-    this.#res.statusMessage = "";
+    if (!res.stream) res.statusMessage = "";
+    this.#tellGone();
   }
 
-  #stop(): Uint8Array[] {
-    const res = this.#res;
+  #stop(): void {
+    if (this.#phase !== "held") return;
+    const { sink } = this.#shadow;
+    // What the writer is ahead.
+    this.#cap = Number.POSITIVE_INFINITY;
+    sink.uncork();
+    this.#askForMore?.();
     this.#phase = "passing";
-    // Both are inherited, and were hidden by what pretended.
-    Reflect.deleteProperty(res, "headersSent");
-    Reflect.deleteProperty(res, "writableEnded");
-    return this.#chunks.splice(0);
+    this.#mask.takeOff();
   }
 
-  #pretend(name: "headersSent" | "writableEnded", get: () => boolean): void {
-    Object.defineProperty(this.#res, name, { configurable: true, get });
-  }
-
-  #replaceMethods(): Methods {
-    const res = this.#res;
-    const { writeHead, flushHeaders, setHeader, appendHeader, removeHeader, write, end, destroy } = res;
-    const replaced: Methods = {
-      writeHead: (status, ...given) => {
-        if (this.#phase === "held") this.#writeHead(status, given);
-        return res;
-      },
-      flushHeaders: () => this.#commit(),
-      setHeader: (name, value) => this.#changeHeader(setHeader, name, value),
-      removeHeader: (name) => void this.#changeHeader(removeHeader, name),
-      write: (chunk, ...given) => this.#write(chunk, given),
-      end: (...given) => this.#end(given),
-      destroy: (error) => {
-        this.#giveUp(error ?? new Error("the handler has destroyed its response"));
-        return destroy.call(res, error);
-      },
-      ...(appendHeader && { appendHeader: (name, value) => this.#changeHeader(appendHeader, name, value) }),
-    };
-    const original = { writeHead, setHeader, removeHeader, write, end, destroy } as Methods;
-    Object.assign(original, flushHeaders && { flushHeaders }, appendHeader && { appendHeader });
-    for (const [name, method] of Object.entries(replaced)) {
-      const passed = original[name as keyof Methods] as (...given: unknown[]) => unknown;
-      const own = method as typeof passed;
-      const replacement = (...given: unknown[]) =>
-        this.#phase === "passing" ? passed.apply(res, given) : own(...given);
-      Object.assign(res, { [name]: replacement });
+  #copyHeaders(): void {
+    const { response } = this.#shadow;
+    const { removeHeader, setHeader } = this.#mask.original;
+    for (const name of [...headerNames(this.#res), ...this.#removed]) removeHeader.call(this.#res, name);
+    for (const name of headerNames(response)) {
+      setHeader.call(this.#res, name, response.getHeader(name));
     }
-    return original;
   }
 
-  /** By way of the response: middleware within may have replaced the method once more, to add headers. */
-  #commit(): void {
-    if (this.#status === undefined) this.#res.writeHead(this.#res.statusCode);
+  /** The connection has ended while the response was held. */
+  #tellGone(): void {
+    // Where it was not its turn, Node does not tell either.
+    if (!this.#isGone || !(this.#res.stream || this.#mask.socket())) return;
+    // First this: who has written all must not take the end for an error.
+    if (this.#hasEnded) this.#res.emit("finish");
+    this.#res.emit("close");
   }
 
-  #writeHead(status: number, given: unknown[]): void {
-    if (this.#status !== undefined) throw sentError("write");
+  #putMaskOn(): Mask {
+    const { response, methods } = this.#shadow;
+    const { req } = this.#res;
+    const mask = maskWith(
+      this.#res,
+      this.#shadow,
+      {
+        // Informational responses are sent at once.
+        _writeRaw: (...given) => mask.socket()?.write(...given),
+        writeHead: (...given) => this.#writeHead(given),
+        write: (...given) => this.#writeBy("write", given),
+        end: (...given) => this.#end(given),
+        destroy: (error) => this.#destroy(error),
+        removeHeader: (...given) => {
+          methods.removeHeader.apply(response, given);
+          this.#removed.push(given[0] as string);
+        },
+      },
+      () => this.#phase === "passing",
+    );
+    const { socket } = req;
+    if (socket && Object.hasOwn(req, "socket")) {
+      // Express does it after an error behind the first byte. What the server does by itself is no fault of the handler.
+      req.socket = withDestroy(socket, (error) => this.#breakOff(() => socket.destroy(error), error));
+    }
+    return mask;
+  }
+
+  #holdEvents(): void {
     const res = this.#res;
-    if (typeof given[0] === "string") res.statusMessage = given.shift() as string;
-    for (const [name, value] of headersIn(given.at(-1))) res.setHeader(name, value);
-    res.statusCode = status;
-    this.#status = status;
+    const { response, sink } = this.#shadow;
+    const { emit } = res;
+    // Who was told that the connection has ended is not told once more.
+    if (this.#isGone) {
+      if (res.stream) res.removeAllListeners("finish");
+      res.removeAllListeners("close");
+    }
+    res.emit = (event, ...given) => {
+      const isEnd = event === "close" || event === "finish";
+      if (!isEnd || this.#phase !== "held") return emit.call(res, event, ...given);
+      this.#isGone = true;
+      return true;
+    };
+    response.on("error", (error) => this.#phase === "held" && res.emit("error", error));
+    // For those who listen to the response's socket.
+    res.once("close", () => sink.emit("close"));
+  }
+
+  #writeHead(given: unknown[]): unknown {
+    const { response, methods } = this.#shadow;
+    methods.writeHead.apply(response, given);
+    // Only the body reaches the sink, and as it is.
+    response._headerSent = true;
+    response.chunkedEncoding = false;
+    this.#head = {
+      status: this.#res.statusCode,
+      message: response.statusMessage,
+      isImplied: this.#isWriting,
+    };
     const { headers } = this.#storable();
     if (!this.#hasEnded && isStream({ headers }, this.#cap)) this.#passOn();
+    return response;
   }
 
-  #changeHeader(change: (name: string, value: HeaderValue) => unknown, ...given: [string, HeaderValue?]) {
-    if (this.#phase === "dropped") return this.#res;
-    if (this.#status !== undefined) throw sentError("set");
-    return change.apply(this.#res, given as [string, HeaderValue]);
+  #writeBy(name: "write" | "end", given: unknown[]): unknown {
+    const { response, methods } = this.#shadow;
+    this.#isWriting = true;
+    try {
+      return methods[name].apply(response, given);
+    } finally {
+      this.#isWriting = false;
+    }
   }
 
-  #write(chunk: unknown, given: unknown[]): boolean {
-    const callback = given.find((each) => typeof each === "function") as Callback | undefined;
-    // At once: a writer that waits for it would never end its body.
-    if (callback) queueMicrotask(callback);
-    if (this.#phase === "dropped" || this.#hasEnded) return true;
-    this.#keep(chunk, given[0]);
-    this.#commit();
-    if (this.#length <= this.#cap) return true;
-    this.#passOn();
-    this.#mustDrain = this.#length > enoughToDrain;
-    return !this.#mustDrain;
-  }
-
-  #keep(chunk: unknown, encoding: unknown): void {
-    // A copy: the writer may use its buffer again.
-    const bytes = bytesFrom(chunk, typeof encoding === "string" ? encoding : undefined);
-    this.#chunks.push(bytes);
-    this.#length += bytes.length;
+  #keep(chunk: Uint8Array, done: () => void): void {
+    if (this.#phase === "held") {
+      // A copy, also of Node's Buffer: the writer may use it again.
+      if (chunk.length > 0) this.#chunks.push(Uint8Array.prototype.slice.call(chunk));
+      this.#length += chunk.length;
+    }
+    if (this.#phase !== "held" || this.#length <= this.#cap) done();
+    else {
+      this.#askForMore = done;
+      this.#passOn();
+    }
   }
 
   #end(given: unknown[]): unknown {
-    const callback = given.find((each) => typeof each === "function") as Callback | undefined;
-    const [chunk, encoding] = given;
-    if (callback) this.#onFinish.push(callback);
-    if (this.#phase === "dropped") this.#tellFinished();
-    else if (!this.#hasEnded) {
-      if (chunk !== undefined && chunk !== null && chunk !== callback) this.#keep(chunk, encoding);
-      this.#hasEnded = true;
-      this.#commit();
-      this.#answer(concatBytes(this.#chunks));
+    const { response, methods } = this.#shadow;
+    if (this.#phase === "dropped" || response.finished) return methods.end.apply(response, given);
+    const callback = given.find((each) => typeof each === "function") as (() => void) | undefined;
+    this.#hasEnded = true;
+    try {
+      this.#writeBy(
+        "end",
+        given.filter((each) => each !== callback),
+      );
+    } catch (error) {
+      this.#hasEnded = false;
+      throw error;
     }
-    return this.#res;
-  }
-
-  #tellFinished(): void {
-    for (const callback of this.#onFinish.splice(0)) callback();
+    if (callback) this.#res.once("finish", callback);
+    this.#endHasBytes = given[0] !== callback && Object(given[0]).length > 0;
+    this.#answer(concatBytes(this.#chunks));
+    return response;
   }
 
   /** The body is not stored: the response is answered before it has ended. */
@@ -245,67 +280,45 @@ export class HeldResponse {
     const response = isStorable
       ? new Response(isBodiless ? null : body, { status, headers })
       : new Response(null, { status: 500 });
-    const failed = this.#hasFailed || !isStorable || this.#isOfLostRequest(status);
-    this.#settle.resolve({ response, failed });
-  }
-
-  /** An error that a parser may have made of a request whose client has gone: the retry will have its body. */
-  #isOfLostRequest(status: number): boolean {
-    const { destroyed, req } = this.#res;
-    return status >= 400 && destroyed && !req.readableEnded;
+    // An error that a parser may have made of a request whose client has gone: the retry will have its body.
+    const isOfLostRequest = status >= 400 && this.#isGone && !this.#res.req.readableEnded;
+    this.#settle.resolve({ response, failed: this.#hasFailed || !isStorable || isOfLostRequest });
   }
 
   /** Status, and the headers that the handler has set or changed. */
   #storable(): { status: number; headers: Headers } {
     const headers = new Headers();
-    for (const [name, value] of Object.entries(this.#res.getHeaders()) as [string, HeaderValue][]) {
+    for (const [name, value] of Object.entries(this.#shadow.response.getHeaders() as object)) {
       if (String(value) === String(this.#outer.get(name))) continue;
       for (const each of Array.isArray(value) ? value : [value]) headers.append(name, String(each));
     }
-    return { status: this.#res.statusCode, headers };
+    return { status: this.#head!.status, headers };
   }
 
-  /**
-   * The connection has ended. A handler that has not begun to answer may still do so. One that is writing does not always
-   * go on: a stream that is piped stops. What it did counts all the same, unless it was the server that broke off, as
-   * Express does after an error.
-   */
-  #onClose(): void {
-    if (this.#phase !== "held" || this.#status === undefined || this.#hasEnded) return;
-    const { socket } = this.#res;
-    if (!socket || socket.readableEnded || socket.errored) this.#passOn();
-    else this.#giveUp(new Error("the connection was ended while the handler wrote its response"));
+  #destroy(error: unknown): unknown {
+    const res = this.#res;
+    const isWaiting = !res.stream && !this.#mask.socket();
+    // Node 24: the connection has ended before it was the response's turn.
+    if (isWaiting && Object(error).code === "ECONNRESET") {
+      this.#isGone = true;
+      return Object.assign(res, { destroyed: true });
+    }
+    return this.#breakOff(() => this.#mask.original.destroy.call(res, error), error);
   }
 
-  #giveUp(error: unknown): void {
-    if (this.#phase !== "held" || this.#hasEnded) return;
-    this.#wasGivenUp = true;
-    this.#phase = "dropped";
-    this.#settle.reject(error);
+  /** The handler, or its framework, ends the connection: after its answer, or in place of one. */
+  #breakOff(destroy: () => unknown, error: unknown): unknown {
+    const res = this.#res;
+    const isAnswered = this.#hasEnded || this.#phase === "dropped";
+    if (isAnswered && (this.#phase === "held" || !res.writableFinished)) res.once("finish", destroy);
+    else if (this.#phase !== "held") destroy();
+    else {
+      this.#wasGivenUp = true;
+      this.#stop();
+      destroy();
+      this.#tellGone();
+      this.#settle.reject(error ?? new Error("the handler has broken its response off"));
+    }
+    return res;
   }
-}
-
-/** The headers of `writeHead`: an object, or names and values in turn. */
-function headersIn(given: unknown): [string, HeaderValue][] {
-  if (!Array.isArray(given)) return Object.entries((given ?? {}) as Record<string, HeaderValue>);
-  const byName = new Map<string, HeaderValue>();
-  for (let index = 0; index < given.length; index += 2) {
-    const [name, value] = given.slice(index, index + 2);
-    const before = byName.get(name);
-    byName.set(name, before === undefined ? value : [before, value].flat());
-  }
-  return [...byName];
-}
-
-function bytesFrom(chunk: unknown, encoding: string | undefined): Uint8Array {
-  const { Buffer } = globalThis as unknown as {
-    Buffer: { from(chunk: unknown, encoding?: string): Uint8Array };
-  };
-  if (typeof chunk === "string" || ArrayBuffer.isView(chunk)) return Buffer.from(chunk, encoding);
-  throw new TypeError("a body is written as text, Buffer or Uint8Array");
-}
-
-function sentError(verb: string): Error {
-  const error = new Error(`Cannot ${verb} headers after they are sent to the client`);
-  return Object.assign(error, { code: "ERR_HTTP_HEADERS_SENT" });
 }

@@ -1,0 +1,123 @@
+import {
+  type Connection,
+  type Method,
+  type Methods,
+  methodNames,
+  type Outgoing,
+  type Shadow,
+} from "./shadow.ts";
+
+/** The properties of a response that are its shadow's while it is held. */
+const stateNames = [
+  "_header",
+  "closed",
+  "destroyed",
+  "errored",
+  "finished",
+  "headersSent",
+  "socket",
+  "writableEnded",
+  "writableFinished",
+  "writableLength",
+  "writableNeedDrain",
+] as const;
+
+/** What is in place of a response's own members. */
+export interface Mask {
+  /** The methods, as middleware further out has left them. */
+  readonly original: Methods;
+  /** The connection, where it is the response's turn. */
+  socket(): Connection | null | undefined;
+  /** Shows the response itself again; its methods stay replaced, and are to pass calls on. */
+  takeOff(): void;
+}
+
+/**
+ * Lets `res` answer as its shadow, by properties of its own: frameworks and middleware have references to it.
+ *
+ * @param own what is done in place of the shadow's methods
+ * @param isPassing whether the methods pass calls on: middleware within may have kept them
+ */
+export function maskWith(
+  res: Outgoing,
+  shadow: Shadow,
+  own: Partial<Methods>,
+  isPassing: () => boolean,
+): Mask {
+  let { socket } = res;
+  const original = replaceMethods(res, shadow, own, isPassing);
+  const undo = stateNames.map((name) =>
+    replaceState(res, shadow, name, (value) => {
+      // Node sets it: it is the response's turn.
+      if (name === "socket") socket = value as Connection;
+    }),
+  );
+  if (socket && !res.stream) undo.push(keepOpen(socket));
+  // Node calls this one by way of the response: who has replaced it within has been heard.
+  undo.push(() => Object.assign(res, { writeHead: original.writeHead }));
+  return {
+    original,
+    socket: () => socket,
+    takeOff() {
+      for (const each of undo) each();
+    },
+  };
+}
+
+function replaceMethods(
+  res: Outgoing,
+  { response, methods }: Shadow,
+  own: Partial<Methods>,
+  isPassing: () => boolean,
+): Methods {
+  const original = {} as Methods;
+  for (const name of methodNames) {
+    const passed = res[name];
+    // HTTP/2 has not all of them.
+    if (!passed) continue;
+    original[name] = passed;
+    const held: Method = own[name] ?? ((...given) => methods[name].apply(response, given));
+    res[name] = (...given) => {
+      if (isPassing()) return passed.apply(res, given);
+      const result = held(...given);
+      return result === response ? res : result;
+    };
+  }
+  return original;
+}
+
+/** Shows the shadow's property; what Node's server sets meanwhile is there when it is undone. */
+function replaceState(
+  res: Outgoing,
+  { response }: Shadow,
+  name: string,
+  onSet: (value: unknown) => void,
+): () => void {
+  const before = Object.getOwnPropertyDescriptor(res, name);
+  Object.defineProperty(res, name, {
+    configurable: true,
+    get: () => Reflect.get(response, name),
+    set(value) {
+      onSet(value);
+      if (before && "value" in before) before.value = value;
+      // It is the property of a mask further out.
+      else before?.set?.(value);
+    },
+  });
+  return () => {
+    if (before) Object.defineProperty(res, name, before);
+    // It is inherited.
+    else Reflect.deleteProperty(res, name);
+  };
+}
+
+/** Keeps the connection of HTTP/1: a server that closes ends those as idle whose response is `finished`. */
+function keepOpen(socket: Connection): () => void {
+  const message = socket._httpMessage;
+  if (!message) return () => undefined;
+  const get = (target: object, name: PropertyKey) => name !== "finished" && Reflect.get(target, name);
+  socket._httpMessage = new Proxy(message, { get });
+  return () => {
+    socket._httpMessage = message;
+  };
+}
