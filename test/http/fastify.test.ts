@@ -1,5 +1,3 @@
-import { randomBytes } from "node:crypto";
-import { Readable } from "node:stream";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type IdempotentRequest, idempotentFastify, type NodeOptions } from "../../src/node/index.ts";
@@ -7,9 +5,8 @@ import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
 import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
-import { until } from "../support/until.ts";
-import { answerToRetry, asText, type NodeStand, clientOf as senderTo } from "./node-stand.ts";
-import { delivery, post, problemIn, provider, seen, stores } from "./stand.ts";
+import { type NodeStand, clientOf as senderTo } from "./node-stand.ts";
+import { delivery, post, problemIn, provider, stores } from "./stand.ts";
 
 declare module "fastify" {
   interface FastifyRequest extends IdempotentRequest {}
@@ -72,31 +69,6 @@ test("five deliveries act once", async () => {
   expect(runs).toBe(1);
 });
 
-const png = randomBytes(5_000);
-test.each<[string, Route]>([
-  ["JSON", async (_, reply) => reply.code(201).send({ id: 7 })],
-  ["text", async () => "caf\u00e9"],
-  ["bytes", async (_, reply) => reply.type("image/png").send(png)],
-  ["a stream", async (_, reply) => reply.type("image/png").send(Readable.from([png, png]))],
-  ["a Response", async () => new Response("x", { status: 202, headers: { "x-a": "1" } })],
-  ["no body", async (_, reply) => reply.code(204).send()],
-  ["a redirect", async (_, reply) => reply.redirect("/elsewhere", 303)],
-  ["raw", (_, reply) => reply.hijack().raw.writeHead(202, { "content-type": "text/plain" }).end("raw")],
-])("replays byte for byte: %s", async (_what, route) => {
-  let runs = 0;
-  const stand = await serve((request, reply) => {
-    runs += 1;
-    return route(request, reply);
-  });
-  const key = freshKey();
-  const [first, again] = [await seen(await stand.send(post(key))), await seen(await stand.send(post(key)))];
-  expect(runs).toBe(1);
-  const { date: _1, "transfer-encoding": _2, "content-length": _3, ...headers } = first.headers;
-  expect(again).toMatchObject({ status: first.status, headers });
-  expect(again.bytes).toEqual(first.bytes);
-  expect(again.headers["idempotent-replayed"]).toBe("true");
-});
-
 test("a duplicate of a request under way, another request, and one without a key are refused", async () => {
   const started = gate();
   const finish = gate();
@@ -115,22 +87,6 @@ test("a duplicate of a request under way, another request, and one without a key
   expect(await problemIn(await stand.send(post(null)))).toEqual({ status: 400, code: "KEY_MISSING" });
 });
 
-test.each<[string, Route, number]>([
-  ["throws", () => Promise.reject(new Error("boom")), 500],
-  ["throws a 404", () => Promise.reject(Object.assign(new Error("none"), { statusCode: 404 })), 404],
-  ["answers 503", async (_, reply) => reply.code(503).send("later"), 503],
-])("a handler that %s runs again", async (_what, route, status) => {
-  let runs = 0;
-  const stand = await serve((request, reply) => {
-    runs += 1;
-    return runs === 1 ? route(request, reply) : Promise.resolve("second time");
-  });
-  const key = freshKey();
-  expect((await stand.send(post(key))).status).toBe(status);
-  expect(await free(key)).toBe(true);
-  expect(await (await stand.send(post(key))).text()).toBe("second time");
-});
-
 test("an error of the option store is answered with 500, and the key is free", async () => {
   const stand = await serve(async () => "ok", {
     store() {
@@ -140,38 +96,6 @@ test("an error of the option store is answered with 500, and the key is free", a
   const key = freshKey();
   expect((await stand.send(post(key))).status).toBe(500);
   expect(await free(key)).toBe(true);
-});
-
-test("a client that goes away does not stop the handler; its retry gets the response", async () => {
-  const started = gate<FastifyReply["raw"]>();
-  const finish = gate();
-  let runs = 0;
-  const stand = await serve(async (_, reply) => {
-    runs += 1;
-    started.open(reply.raw);
-    await finish.passed;
-    return { runs };
-  });
-  const key = freshKey();
-  const socket = await stand.connect();
-  socket.write(await asText(post(key)));
-  const raw = await started.passed;
-  socket.destroy();
-  await until(() => raw.destroyed, "the server to notice");
-  finish.open();
-  const again = await answerToRetry(stand, () => post(key));
-  expect([runs, await again.json()]).toEqual([1, { runs: 1 }]);
-});
-
-test("a body that is too large passes on whole, and its duplicate gets the status", async () => {
-  const stand = await serve(
-    async (_, reply) => reply.type("image/png").send(Readable.from(Array(500).fill(png))),
-    { maxResponseBody: 10_000 },
-  );
-  const key = freshKey();
-  expect((await seen(await stand.send(post(key)))).bytes).toHaveLength(500 * png.length);
-  const again = await seen(await stand.send(post(key)));
-  expect(again).toMatchObject({ status: 200, headers: { "idempotent-body": "omitted" } });
 });
 
 test("headers of hooks further out are on every answer, and only their own", async () => {

@@ -8,20 +8,22 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { connect as connectHttp2 } from "node:http2";
+import { connect as connectHttp2, constants } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import Fastify from "fastify";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import compression from "compression";
+import Fastify, { type FastifyReply } from "fastify";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
 import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
 import { until } from "../support/until.ts";
-import { clientOf as senderTo } from "./node-stand.ts";
+import { answerToRetry, asText, clientOf as senderTo } from "./node-stand.ts";
 import { post, seen, stores } from "./stand.ts";
 
 // What reaches the network, and when, without a framework in between.
@@ -94,22 +96,9 @@ test("a stream that is compressed further out is heard when there is room again"
       const chunks = Array.from({ length: 300 }, (_, at) => bytes.subarray(at * 10_000, (at + 1) * 10_000));
       Readable.from(chunks, { objectMode: false }).pipe(res);
     },
-    // As the package `compression` does it: who waits for room waits for the compressor.
-    (_req, res) => {
-      const gzip = createGzip();
-      const { on } = res;
-      const [write, end] = [res.write.bind(res), res.end.bind(res)];
-      gzip.on("data", (chunk) => write(chunk) || gzip.pause());
-      gzip.on("end", () => end());
-      on.call(res, "drain", () => gzip.resume());
-      res.on = (event, listener) =>
-        event === "drain" ? gzip.on(event, listener) && res : on.call(res, event, listener);
-      const begin = () => res.headersSent || res.setHeader("content-encoding", "gzip").writeHead(200);
-      res.write = (chunk: unknown) => begin() !== undefined && gzip.write(chunk);
-      res.end = () => {
-        gzip.end();
-        return res;
-      };
+    (req, res) => {
+      res.setHeader("content-type", "text/plain");
+      compression()(req, res, () => undefined);
     },
   );
   const { bytes: received, headers } = await seen(await stand.send(post()));
@@ -166,32 +155,133 @@ test.each([
   expect(addresses).toEqual([`http://${address}`]);
 });
 
-test("HTTP/2", async () => {
-  client = clientOf(store);
-  const app = Fastify({ http2: true });
-  app.register(idempotentFastify({ redlock: client.redlock, timeout: 10_000 }));
-  app.register(async (guarded) => {
-    guarded.post("/payments", async ({ body }, reply) => reply.code(201).send({ body }));
+test("a server that ends the connection by its timeout does not free the key of a handler that runs", async () => {
+  const go = gate();
+  let runs = 0;
+  const stand = await serve(async (req, res) => {
+    runs += 1;
+    res.write("a");
+    req.socket.emit("timeout");
+    await go.passed;
+    res.end("b");
   });
-  const session = connectHttp2(await app.listen({ port: 0, host: "127.0.0.1" }));
   const key = freshKey();
-  const answers: unknown[] = [];
-  for (let times = 0; times < 2; times += 1) {
-    const type = { "content-type": "application/json" };
-    const stream = session.request({
-      ":method": "POST",
-      ":path": "/payments",
-      "idempotency-key": key,
-      ...type,
-    });
-    stream.end('{"amount":10}');
-    const [headers] = await once(stream, "response");
-    answers.push([headers[":status"], headers["idempotent-replayed"], await text(stream)]);
+  await expect(stand.send(post(key))).rejects.toThrow();
+  expect((await stand.send(post(key))).status).toBe(409);
+  go.open();
+  const again = await answerToRetry(stand, () => post(key));
+  expect([runs, await again.text()]).toEqual([1, "ab"]);
+});
+
+test("requests that are sent at once are answered in their order, and all stored when the client leaves", async () => {
+  const started = gate<IncomingMessage>();
+  const go = gate();
+  let runs = 0;
+  const stand = await serve(async (req, res) => {
+    runs += 1;
+    if (runs === 2) started.open(req);
+    await go.passed;
+    await pipeline(Readable.from(["a", "b"]), res);
+  });
+  const keys = [freshKey(), freshKey()];
+  const texts = await Promise.all(keys.map((key) => asText(post(key))));
+  const socket = await stand.connect();
+  socket.write(texts.join(""));
+  const { socket: served } = await started.passed;
+  socket.destroy();
+  await until(() => served.destroyed, "the server to notice");
+  go.open();
+  for (const key of keys) {
+    expect(await (await answerToRetry(stand, () => post(key))).text()).toBe("ab");
   }
-  session.close();
-  await app.close();
-  expect(answers).toEqual([
-    [201, undefined, '{"body":{"amount":10}}'],
-    [201, "true", '{"body":{"amount":10}}'],
-  ]);
+  expect(runs).toBe(2);
+});
+
+describe("HTTP/2", () => {
+  /** A session with a server of one route, and what a request to it gets. */
+  async function open(route: (reply: FastifyReply) => unknown) {
+    client = clientOf(store);
+    const app = Fastify({ http2: true });
+    app.register(idempotentFastify({ redlock: client.redlock, timeout: 10_000 }));
+    app.register(async (guarded) => {
+      guarded.post("/payments", async (_, reply) => route(reply));
+    });
+    const session = connectHttp2(await app.listen({ port: 0, host: "127.0.0.1" }));
+    const key = freshKey();
+    const send = () => {
+      const type = { "content-type": "application/json" };
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/payments",
+        "idempotency-key": key,
+        ...type,
+      });
+      stream.on("error", () => undefined);
+      return stream.end('{"amount":10}');
+    };
+    const answer = async () => {
+      const stream = send();
+      const [headers] = await once(stream, "response");
+      return [headers[":status"], headers["idempotent-replayed"], await text(stream)];
+    };
+    const close = () => {
+      session.close();
+      return app.close();
+    };
+    return { send, answer, close };
+  }
+
+  test("a duplicate gets the stored response", async () => {
+    const { answer, close } = await open((reply) => reply.code(201).send({ body: reply.request.body }));
+    const answers = [await answer(), await answer()];
+    await close();
+    expect(answers).toEqual([
+      [201, undefined, '{"body":{"amount":10}}'],
+      [201, "true", '{"body":{"amount":10}}'],
+    ]);
+  });
+
+  test.each<[string, (reply: FastifyReply, go: (reply: FastifyReply) => Promise<void>) => unknown]>([
+    ["before the first byte", (reply, go) => go(reply).then(() => "ab")],
+    [
+      "behind the first byte",
+      async (reply, go) => {
+        reply.hijack().raw.write("a");
+        await go(reply);
+        reply.raw.end("b");
+      },
+    ],
+    [
+      "while a stream is sent",
+      async (reply, go) => {
+        const pieces = async function* () {
+          yield "a";
+          await go(reply);
+          yield "b";
+        };
+        return reply.send(Readable.from(pieces()));
+      },
+    ],
+  ])("a client that leaves %s: its retry gets the answer", async (_, route) => {
+    const started = gate<FastifyReply["raw"]>();
+    const left = gate();
+    let runs = 0;
+    const { send, answer, close } = await open((reply) => {
+      runs += 1;
+      return route(reply, (now) => {
+        started.open(now.raw);
+        return left.passed;
+      });
+    });
+    const stream = send();
+    const { stream: served } = (await started.passed) as unknown as { stream: { destroyed: boolean } };
+    stream.close(constants.NGHTTP2_CANCEL);
+    await until(() => served.destroyed, "the server to notice");
+    left.open();
+    let again: unknown[];
+    do again = await answer();
+    while (again[0] === 409);
+    await close();
+    expect([runs, ...again]).toEqual([1, 200, "true", "ab"]);
+  });
 });
