@@ -58,11 +58,10 @@ export const reporting: WeakMap<Endpoint["send"], Send> = new WeakMap();
 /** By an endpoint's function: what it sends. */
 const batchesOf: WeakMap<Endpoint["send"], Batches> = new WeakMap();
 
-/** How many commands that yield an endpoint takes at once; not known of one that does not send in batches. */
-export function roomOf({ send }: Endpoint): number {
-  const batches = batchesOf.get(send);
+/** How many commands an endpoint takes at once; not known of one that does not send in batches. */
+export function windowOf({ send }: Endpoint): number {
   // On Workers nothing may wait for another invocation's answer.
-  return batches && sharesRequests() ? batches.room : Infinity;
+  return (sharesRequests() && batchesOf.get(send)?.size) || Infinity;
 }
 
 /** Sends one command through an endpoint. One that does not say when it sends has sent it at once. */
@@ -113,10 +112,8 @@ class Batches {
   readonly #yielding = new Set<Pending>();
   #open = 0;
   #inFlight = 0;
-  /** Those of them that do not yield. */
-  #urgentInFlight = 0;
   #window = opened;
-  /** How often the window was replaced by a smaller one: what was sent before tells nothing of it. */
+  /** How often the window was replaced by a smaller one. */
   #narrowings = 0;
   /** By the callers' clock. */
   #answeredAt = -Infinity;
@@ -129,9 +126,9 @@ class Batches {
     this.#post = post;
   }
 
-  /** How many commands that yield it takes at once. */
-  get room(): number {
-    return this.#window.size - this.#first.size - this.#urgentInFlight;
+  /** How many commands the endpoint takes at once. */
+  get size(): number {
+    return this.#window.size;
   }
 
   add(pending: Pending): void {
@@ -160,8 +157,8 @@ class Batches {
     const { size } = this.#window;
     // Less than half a window would make many small requests (RFC 813, the "silly window syndrome").
     if (Math.floor(size) - this.#inFlight < Math.min(this.#waiting, size / 2)) return;
-    // Several requests for a window: the first ones are answered while the last ones wait.
-    const share = Math.ceil(size / Math.min(4, this.#maxRequests));
+    // While little is known, several requests for a window: a slow server answers some of them in time.
+    const share = size > 2 * opened.size ? size : Math.ceil(size / Math.min(4, this.#maxRequests));
     while (this.#waiting > 0 && this.#open < this.#maxRequests) {
       const room = Math.floor(this.#window.size) - this.#inFlight;
       if (room < 1) return;
@@ -201,7 +198,6 @@ class Batches {
   async #send(batch: readonly Pending[]): Promise<void> {
     const controller = new AbortController();
     const { length } = batch;
-    const urgent = batch.filter(({ expiry }) => !expiry.timing?.yields).length;
     // A signal has no clock: its answers all count as early.
     const { now, timeout } = batch[0]!.expiry.timing ?? { now: () => 0, timeout: Infinity };
     const sentAt = now();
@@ -210,14 +206,15 @@ class Batches {
     const close = (next: Window) => {
       if (!isOpen) return;
       isOpen = false;
-      // One answer of those that were sent together is enough to narrow it.
       const isNarrower = next.size < this.#window.size;
-      if (!isNarrower || narrowings === this.#narrowings) this.#window = next;
-      if (isNarrower) this.#narrowings += 1;
+      // What was sent before the window was narrowed shows nothing of the narrower one.
+      if (!isNarrower || narrowings === this.#narrowings) {
+        this.#window = next;
+        this.#narrowings += isNarrower ? 1 : 0;
+      }
       this.#answeredAt = now();
       this.#open -= 1;
       this.#inFlight -= length;
-      this.#urgentInFlight -= urgent;
       this.#flush(true);
     };
     let first = 0;
@@ -232,7 +229,6 @@ class Batches {
     };
     this.#open += 1;
     this.#inFlight += length;
-    this.#urgentInFlight += urgent;
     for (const { onSent } of batch) onSent?.(1 / length);
     watch();
     const outcomes = await this.#post(batch, controller.signal);

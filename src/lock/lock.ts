@@ -6,6 +6,7 @@ import { rollback } from "../quorum/rollback.ts";
 import { type Failure, type Round, runRound } from "../quorum/round.ts";
 import { mostlyDone } from "../quorum/settled.ts";
 import type { Answer } from "../quorum/tally.ts";
+import { turnsOf } from "../quorum/turns.ts";
 import { type Cell, type CellAnswer, extend, type Fencing, raiseFence, restore } from "../redis/cell.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
@@ -311,12 +312,18 @@ export class Lock {
     this.#validity.release();
     let isWaitedFor = true;
     const releaseOne = (call: EndpointRequest) => this.#releaseOne(call, () => isWaitedFor);
-    const round = rollback(settings, this.#round ?? this.#takeOver?.round, releaseOne, {
-      includeRefused: true,
-    });
+    const release = async () => {
+      const options = { includeRefused: true };
+      const begun = rollback(settings, this.#round ?? this.#takeOver?.round, releaseOne, options);
+      const isInBackground = runInBackground(settings, begun.done);
+      return { round: begun, result: await begun.result, isInBackground };
+    };
+    const { endpoints, runtime, wait } = settings;
+    // After its ttl there is nothing to release.
+    const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
+    const { round, result, isInBackground } = await turnsOf(endpoints).take(release, patience);
     // Without waitUntil nothing else may keep these requests alive, so most answers are waited for.
-    if (!runInBackground(settings, round.done)) await mostlyDone(settings, round);
-    const result = await round.result;
+    if (!isInBackground) await mostlyDone(settings, round);
     isWaitedFor = false;
     const freed = result === "granted";
     this.#isGone = result !== "unavailable";

@@ -54,14 +54,14 @@ describe("turns", () => {
     expect(rig([inBatches("a"), atOnce("b"), atOnce("c")], 200).begun).toHaveLength(200);
   });
 
-  test("are fewer while releases and the like wait, but at least one is under way", async () => {
-    const endpoint = inBatches("a");
-    for (const number of numbers(250)) void endpoint.send(["PING", number], new AbortController().signal);
-    const { runtime, begun, ends } = rig([endpoint], 2);
-    expect(begun).toEqual([0]);
+  test("of releases begin before those that wait to acquire", async () => {
+    const endpoints = [inBatches("a")];
+    const { runtime, begun, ends } = rig(endpoints, 101);
+    const release = async () => void begun.push(-1);
+    void turnsOf(endpoints).take(release, { runtime, ms: 1_000, isUrgent: true });
     ends[0]!();
     await runtime.advance(0);
-    expect(begun).toEqual([0, 1]);
+    expect(begun).toEqual([...numbers(100), -1, 100]);
   });
 
   test("begin at the latest when their time is over, or their signal aborts", async () => {
