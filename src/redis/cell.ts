@@ -110,11 +110,13 @@ async function setOrGet(
   };
   try {
     const other = await ask();
+    if (other !== null || returnsValues.has(server)) return other;
     // Once, it has to return what it says that it has stored.
-    if (other === null && !returnsValues.has(server) && (await ask()) !== value) {
+    const stored = await ask();
+    if (stored === null) {
       throw new Error("it answers null to SET with NX and GET, but has not stored the value");
     }
-    return other;
+    return stored === value ? null : stored;
   } catch (error) {
     // Redis before 7.0 has NX and GET, but not together. It refuses before it does anything.
     if (!(error as Error).message.includes("syntax error")) throw error;

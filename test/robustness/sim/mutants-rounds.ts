@@ -230,7 +230,7 @@ import { cellScript } from`,
   {
     name: "null is believed of everybody",
     breaks: "a gateway that answers null to everything gives a lock to two",
-    patches: [patch("redis/cell.ts setOrGet", "other === null && !returnsValues.has(endpoint)", "false")],
+    patches: [patch("redis/cell.ts setOrGet", "other !== null || returnsValues.has(endpoint)", "true")],
     noticedBy: [...twoAtOnce, "a quorum decides", "what is held stands"],
     theme: "servers",
   },

@@ -187,9 +187,13 @@ describe.each<[what: string, perform: (call: EndpointRequest, cell: Cell) => Pro
     expect(sent).toHaveLength(2);
   });
 
+  test("is a refusal where another's value has taken its place", async () => {
+    const { call } = rig([null, "tx"]);
+    expect(await perform(call, cells[0]!)).toEqual({ outcome: "held", other: "tx" });
+  });
+
   test.each([
     ["to everything", [null, null, null, null]],
-    ["and then what it has not stored", [null, "tx"]],
     ["by a server that ignores GET", ["OK", null, null]],
   ])("is an error: %s", async (_how, replies) => {
     const { call } = rig(replies);
