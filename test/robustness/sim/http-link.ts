@@ -82,6 +82,9 @@ async function runPath({ origin, pathname }: URL, { body }: RequestInit): Promis
   return asResponse({ status: 200, headers, body: null, text: () => Promise.resolve(text) });
 }
 
+/** How many were created. */
+let links = 0;
+
 /** The path of a gateway, behind which the API is. */
 const basePath = "/redis";
 
@@ -100,7 +103,9 @@ export function createHttpLink(options: HttpLinkOptions): Endpoint {
   addresses.set(origin + basePath, respond);
   servers.set(origin, server);
   const maxRequests = batches ? world.draw.pick([1, 2, 6]) : undefined;
-  const known = { token: "token", name, dialect, maxRequests };
+  links += 1;
+  // Another one each time: what a client has seen of an address must not be known in the next simulation.
+  const known = { token: `token-${links}`, name, dialect, maxRequests };
   const kind = gateways ? world.draw.pick(["direct", "gateway", "with a path"] as const) : "direct";
   if (kind === "with a path") {
     try {
@@ -128,6 +133,7 @@ class HttpLink {
     const { wire } = options;
     const observer: Observer = {
       sent: (...sent) => wire.sent(...sent),
+      givenUp: (...given) => wire.givenUp(...given),
       scriptUnknown: (...unknown) => wire.scriptUnknown(...unknown),
       executed: (...executed) => wire.executed(...executed),
       answered: (...answered) => {

@@ -23,7 +23,7 @@ const tooLarge = "HTTP 400, ERR max request size exceeded";
 /** What a link reports to. */
 export type Observer = Pick<
   Wire,
-  "sent" | "scriptUnknown" | "executed" | "answered" | "failed" | "refusedForSize" | "isRestored"
+  "sent" | "givenUp" | "scriptUnknown" | "executed" | "answered" | "failed" | "refusedForSize" | "isRestored"
 >;
 
 /** Who decides what becomes of messages: whether and when each is executed and answered. */
@@ -143,6 +143,7 @@ class Link {
         settle(() => reject(error));
       };
       const abandon = () => {
+        this.#wire.givenUp(this.#process, this.#server, request);
         if (open) fail(new EndpointError(this.#server.name, "timeout", "no answer in time"));
       };
       if (signal.aborted) return abandon();

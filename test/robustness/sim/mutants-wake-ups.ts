@@ -28,8 +28,8 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       patch(
         "lock/acquire.ts #attempt",
-        'if (result !== "granted") return { result, round, last:',
-        'if (result === "refused" && this.#listener) result = "granted";\nif (result !== "granted") return { result, round, last:',
+        'if (result !== "granted") return { request, result, round, last: round',
+        'if (result === "refused" && this.#listener) result = "granted";\nif (result !== "granted") return { request, result, round, last: round',
       ),
     ],
     noticedBy: [...twoHolders, "a quorum decides"],

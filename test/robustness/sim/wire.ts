@@ -106,6 +106,16 @@ export class Wire {
     }
   }
 
+  /** The client does not wait any longer: of its timeout a part had passed before the request was sent. */
+  givenUp(process: Process, server: Server, request: Request): void {
+    if (request.operation !== "acquire" || request.isCount) return;
+    const trail = this.#trail(process, server, request);
+    trail.answerAwaitedUntil = Math.min(
+      trail.answerAwaitedUntil ?? Number.POSITIVE_INFINITY,
+      this.#world.now,
+    );
+  }
+
   /** An endpoint did not know the script of a request, which is as if it had not been sent. */
   scriptUnknown(process: Process, server: Server, request: Request): void {
     if (request.operation === "release" && !request.isCount)
