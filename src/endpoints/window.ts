@@ -4,7 +4,7 @@
 // Source: Van Jacobson and Michael Karels, "Congestion Avoidance and Control", 1988: TCP's congestion window (RFC 5681).
 // A late answer narrows it, before one is lost: a command that was sent too early cannot be taken back.
 
-/** The commands that may be in flight; it is at least 1. */
+/** The commands that may be in flight. */
 export interface Window {
   readonly size: number;
   /** Below it the size grows up to fourfold with each window that is answered, above it by one command. */
@@ -38,12 +38,15 @@ export function afterAnswer(window: Window, { commands, inFlight, took }: Sent):
   return { size: size + commands * more, threshold };
 }
 
+/** The least window: where messages get lost, a few calls at once must not wait for each other. */
+const least = 10;
+
 /** The window after a request was not answered in time. */
 export function afterTimeout(window: Window): Window {
-  return halved(window, 1);
+  return halved(window, least);
 }
 
-function halved({ size }: Window, least: number): Window {
-  const half = Math.max(least, size / 2);
+function halved({ size }: Window, floor: number): Window {
+  const half = Math.max(floor, size / 2);
   return { size: half, threshold: half };
 }

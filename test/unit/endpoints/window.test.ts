@@ -23,10 +23,10 @@ describe("an answer", () => {
   });
 });
 
-test("a timeout halves the window, down to one command, and makes it grow slowly from there", () => {
+test("a timeout halves the window, down to ten commands, and makes it grow slowly from there", () => {
   let window = afterTimeout(opened);
   expect(window).toEqual({ size: 50, threshold: 50 });
   for (let times = 0; times < 10; times += 1) window = afterTimeout(window);
-  expect(window).toEqual({ size: 1, threshold: 1 });
-  expect(afterAnswer(window, { commands: 1, inFlight: 1, took: 0.001 }).size).toBe(2);
+  expect(window).toEqual({ size: 10, threshold: 10 });
+  expect(afterAnswer(window, { commands: 10, inFlight: 10, took: 0.001 }).size).toBe(11);
 });
