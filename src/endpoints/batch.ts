@@ -151,7 +151,7 @@ class Batches {
   #flush(haveWaited: boolean): void {
     // Where requests may not be shared, the platform itself queues what is too much: it knows whose request is whose.
     if (!sharesRequests()) {
-      while (this.#waiting > 0) this.#sendNext(Infinity, haveWaited);
+      while (this.#waiting > 0) this.#sendNext(Infinity, false);
       return;
     }
     const { size } = this.#window;
@@ -239,7 +239,9 @@ class Batches {
       else this.#first.add(pending);
     });
     const took = (now() - sentAt) / timeout;
-    close(afterAnswer(this.#window, { commands: length, inFlight: this.#inFlight, took }));
+    // A gateway that refuses at once shows nothing of what the server does in time.
+    const replies = outcomes?.filter((outcome) => "reply" in outcome).length ?? 0;
+    close(afterAnswer(this.#window, { replies, inFlight: this.#inFlight, took }));
   }
 
   /** Whether the endpoint takes several commands together: one that does not is asked again after a while. */

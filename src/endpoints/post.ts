@@ -79,7 +79,9 @@ export function postTo(name: string, href: string, token: string): Post {
 function isUnknownPath(status: number, reply: unknown): boolean {
   // Some take the path for a command.
   const said = String((Object(reply) as { error?: unknown }).error);
-  return [404, 405, 501].includes(status) || (status === 400 && /unknown command.*pipeline/i.test(said));
+  return (
+    [404, 405, 501].includes(status) || (status === 400 && /unknown command\W{1,3}pipeline\b/i.test(said))
+  );
 }
 
 function parse(text: string): unknown {

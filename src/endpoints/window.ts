@@ -19,7 +19,7 @@ export const early = 0.4;
 
 /** What a request has shown once it has ended. */
 export interface Sent {
-  readonly commands: number;
+  readonly replies: number;
   /** The commands that were in flight with it, its own included. */
   readonly inFlight: number;
   /** How long it was on its way, as a share of its timeout. */
@@ -27,7 +27,7 @@ export interface Sent {
 }
 
 /** The window after a request was answered. */
-export function afterAnswer(window: Window, { commands, inFlight, took }: Sent): Window {
+export function afterAnswer(window: Window, { replies, inFlight, took }: Sent): Window {
   const { size, threshold } = window;
   // Never less than the first: far endpoints are always late.
   if (took > early) return size > opened.size ? halved(window, opened.size) : window;
@@ -35,7 +35,7 @@ export function afterAnswer(window: Window, { commands, inFlight, took }: Sent):
   if (2 * inFlight < size) return window;
   // As much more as would be early, too.
   const more = size < threshold ? Math.min(3, early / took - 1) : 1 / size;
-  return { size: size + commands * more, threshold };
+  return { size: size + replies * more, threshold };
 }
 
 /** The least window: where messages get lost, a few calls at once must not wait for each other. */
