@@ -186,11 +186,19 @@ function replaceResponse(c: Context, { status, response }: HttpAnswer): void {
 /** The request's body as it arrived, also where middleware further out has read it. */
 async function requestBody({ req }: Context, cap: number): Promise<Uint8Array | undefined> {
   if (!req.raw.bodyUsed) return bodyOf(req.raw, cap);
-  // Form data cannot be turned back into the bytes that arrived: the boundaries between its parts would differ.
-  // Stryker disable next-line Regex,StringLiteral: Hono caches bodies under no other such name
-  if (!/^(arrayBuffer|text|blob)$/.test(Object.keys(req.bodyCache)[0] ?? "")) {
+  if (!(await keepsBytes(req))) {
     throw new TypeError("the body has been read before idempotent(): mount that further out");
   }
   const body = new Uint8Array(await req.arrayBuffer());
   return body.length > cap ? undefined : body;
+}
+
+/** Whether the bytes that arrived can be made of what was read. */
+async function keepsBytes(req: Context["req"]): Promise<boolean> {
+  // Of form data they cannot: the boundaries between its parts would differ. Hono caches JSON as text.
+  const [first = ""] = Object.keys(req.bodyCache);
+  // What is no UTF-8 has become U+FFFD.
+  if (first === "text") return !(await req.text()).includes("\ufffd");
+  // Stryker disable next-line Regex: Hono caches bodies under no other such name
+  return /^(arrayBuffer|blob)$/.test(first);
 }

@@ -265,6 +265,18 @@ describe("middleware further out", () => {
     expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("further out")]);
   });
 
+  test("must not have read as text what is no UTF-8: different bodies would be one", async () => {
+    const app = new Hono();
+    app.use(async (c, next) => {
+      await c.req.text();
+      await next();
+    });
+    app.post("/payments", once(), (c) => c.text("x"));
+    app.onError((error, c) => c.text(error.message, 500));
+    const response = await app.fetch(post(undefined, { body: new Uint8Array([0xff, 0xfe]) }));
+    expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("further out")]);
+  });
+
   test("gets the status of the answer", async () => {
     const statuses: unknown[] = [];
     const app = new Hono<{ Variables: IdempotencyVariables }>();
