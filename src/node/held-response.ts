@@ -146,6 +146,8 @@ export class HeldResponse {
     const { removeHeader, setHeader } = this.#mask.original;
     for (const name of [...headerNames(this.#res), ...this.#removed]) removeHeader.call(this.#res, name);
     for (const name of headerNames(response)) {
+      // HTTP/1.0 has no trailers, and Node would throw; the handler has written as if there were.
+      if (name.toLowerCase() === "trailer" && this.#res.req.httpVersion === "1.0") continue;
       setHeader.call(this.#res, name, response.getHeader(name));
     }
   }
@@ -209,7 +211,7 @@ export class HeldResponse {
 
   #writeHead(given: unknown[]): unknown {
     const { response, methods } = this.#shadow;
-    methods.writeHead.apply(response, given);
+    methods.writeHead.apply(response, this.#withoutArray(given));
     // Only the body reaches the sink, and as it is.
     response._headerSent = true;
     response.chunkedEncoding = false;
@@ -223,9 +225,24 @@ export class HeldResponse {
     return response;
   }
 
+  /** Where no header is set, Node sends an array as it is. Kept beside others, a name would have its last value only. */
+  #withoutArray(given: unknown[]): unknown[] {
+    const { response, methods } = this.#shadow;
+    const last = given.at(-1);
+    if (!Array.isArray(last)) return given;
+    const flat: unknown[] = Array.isArray(last[0]) ? last.flat() : last;
+    const rest = given.slice(0, -1);
+    if (flat.length % 2 !== 0 || headerNames(response).length > 0) return [...rest, flat];
+    for (let at = 0; at < flat.length; at += 2) {
+      methods.appendHeader.call(response, flat[at], flat[at + 1]);
+    }
+    return rest;
+  }
+
   #writeBy(name: "write" | "end", given: unknown[]): unknown {
     const { response, methods } = this.#shadow;
     this.#isWriting = true;
+    response.strictContentLength = this.#res.strictContentLength ?? false;
     try {
       return methods[name].apply(response, given);
     } finally {

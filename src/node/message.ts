@@ -47,6 +47,7 @@ interface Incoming extends NodeRequest {
   readonly readableEnded: boolean;
   readonly readableEncoding?: string | null;
   readonly readableFlowing?: boolean | null;
+  readonly readableDidRead?: boolean;
   readonly readableLength: number;
   listenerCount?(event: string): number;
   read(): Uint8Array | null;
@@ -106,10 +107,16 @@ export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Pro
   );
 }
 
+/** Requests whose bytes are in the stream again. */
+const returned = new WeakSet<Incoming>();
+
 /** Whether the stream has all bytes, for whoever reads it: listeners get them as they come, and `setEncoding` makes text. */
 function isUnread(req: Incoming): boolean {
-  const { readableEnded, readableEncoding, readableFlowing } = req;
-  return !readableEnded && !readableEncoding && !readableFlowing && !req.listenerCount?.("data");
+  const { readableEnded, readableEncoding, readableFlowing, readableDidRead } = req;
+  if (readableEnded || readableEncoding || readableFlowing) return false;
+  // A part of them is missing.
+  if (readableDidRead && !returned.has(req)) return false;
+  return !["data", "readable"].some((event) => req.listenerCount?.(event));
 }
 
 /** The bytes that are announced; undefined: only the end of the stream shows it. */
@@ -178,6 +185,7 @@ function readAndReturn(
       stop();
       const body = concatBytes(chunks);
       if (length > 0) req.unshift(body);
+      returned.add(req);
       resolve(body);
     }
     function fail(cause?: unknown): void {

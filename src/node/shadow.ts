@@ -35,7 +35,13 @@ export interface Outgoing extends Methods {
   statusMessage: string;
   readonly destroyed: boolean;
   readonly writableFinished: boolean;
-  readonly req: { readonly method?: string; readonly readableEnded: boolean; socket?: Connection | null };
+  readonly strictContentLength?: boolean;
+  readonly req: {
+    readonly method?: string;
+    readonly httpVersion?: string;
+    readonly readableEnded: boolean;
+    socket?: Connection | null;
+  };
   readonly socket?: Connection | null;
   /** HTTP/2: what the response is written to. */
   readonly stream?: { readonly destroyed: boolean };
@@ -50,6 +56,7 @@ interface ServerResponse extends Methods {
   readonly finished: boolean;
   readonly writableNeedDrain: boolean;
   readonly statusMessage: string;
+  strictContentLength: boolean;
   socket: object;
   assignSocket(socket: object): void;
   on(event: string, listener: (error: Error) => void): unknown;

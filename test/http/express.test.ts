@@ -350,6 +350,7 @@ describe.each([
       ["listens, and waits", (req) => req.on("data", () => undefined).pause()],
       ["does not want it", (req) => req.resume()],
       ["makes text of it", (req) => req.setEncoding("utf8")],
+      ["reads it when it comes", (req) => req.on("readable", () => req.read())],
     ])("that middleware further out reads is refused: it %s", async (_what, read) => {
       const app = appWith(echo, {}, (req, _res, next) => {
         read(req);
@@ -359,6 +360,19 @@ describe.each([
       const stand = await serve(app);
       expect((await stand.send(post())).status).toBe(500);
       expect(errors[0]!.message).toContain("others listen to it");
+    });
+
+    test("of which middleware further out has read a part is refused", async () => {
+      const app = appWith(echo, {}, (req, _res, next) => {
+        req.once("readable", () => {
+          req.read(2);
+          next();
+        });
+      });
+      const errors = failing(app);
+      const stand = await serve(app);
+      expect((await stand.send(post())).status).toBe(500);
+      expect(errors[0]!.message).toContain("its bytes are gone");
     });
 
     test("that express.raw has read is verified", async () => {

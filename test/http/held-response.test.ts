@@ -9,7 +9,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import { connect as connectHttp2, constants } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
@@ -283,5 +283,43 @@ describe("HTTP/2", () => {
     while (again[0] === 409);
     await close();
     expect([runs, ...again]).toEqual([1, 200, "true", "ab"]);
+  });
+});
+
+describe("what Node decides", () => {
+  test("an array of headers keeps each value of a name, also in a replay", async () => {
+    const stand = await serve((_req, res) => res.writeHead(201, ["link", "a", "link", "b"]).end("x"));
+    const key = freshKey();
+    for (let times = 0; times < 2; times += 1) {
+      expect((await stand.send(post(key))).headers.get("link")).toBe("a, b");
+    }
+  });
+
+  test("a body that is not as long as it says is an error of the handler, and is not stored", async () => {
+    const codes: unknown[] = [];
+    const stand = await serve((_req, res) => {
+      res.strictContentLength = true;
+      res.setHeader("content-length", 3);
+      try {
+        res.end("hello");
+      } catch (error) {
+        codes.push((error as { code?: string }).code);
+        res.destroy();
+      }
+    });
+    const key = freshKey();
+    for (let times = 0; times < 2; times += 1) await stand.send(post(key)).catch(() => undefined);
+    expect(codes).toEqual(Array(2).fill("ERR_HTTP_CONTENT_LENGTH_MISMATCH"));
+  });
+
+  test("trailers are left out for HTTP/1.0", async () => {
+    const { port } = await serve((_req, res) => {
+      res.setHeader("trailer", "x-sum");
+      res.write("a");
+      res.end("b");
+    });
+    const socket = connect(port, "127.0.0.1");
+    socket.write(`POST / HTTP/1.0\r\nidempotency-key: ${freshKey()}\r\ncontent-length: 0\r\n\r\n`);
+    expect(await text(socket)).toMatch(/^HTTP\/1.1 200 OK[\s\S]*ab$/);
   });
 });
