@@ -212,7 +212,7 @@ import { cellScript } from`,
     theme: "batches",
   },
   {
-    name: "a rollback names a script that the server may not know",
+    name: "a rollback names an unknown script",
     breaks: "its NOSCRIPT comes when nobody listens any more, and what was acquired stands until its ttl",
     patches: [
       patch("redis/script.ts runScript", " || call.sendsText", ""),
