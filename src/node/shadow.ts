@@ -159,7 +159,7 @@ function responseClass(res: object): ResponseClass {
   // Those of HTTP/2 have another class.
   type Load = (name: string) => { ServerResponse: ResponseClass } | undefined;
   const { process } = globalThis as { process?: { getBuiltinModule?: Load } };
-  const http = process?.getBuiltinModule?.("node:http");
+  const http = process?.getBuiltinModule?.("http");
   if (!http) throw new TypeError("responses of HTTP/2 need Node 20.16, or 22.3, or later");
   return http.ServerResponse;
 }

@@ -149,7 +149,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
 
   it("shows a scene and a note for links to nothing", async () => {
     const { page, problems, close } = await openPage(browser, `${url}#scene=none`);
-    const isNoted = (words: string) => page.locator(".notice").getByText(words).waitFor();
+    const isNoted = (words: string | RegExp) => page.locator(".notice").getByText(words).waitFor();
     await isNoted("This link names no scene");
     const times = ["NaN", "1e99", "-5", "", "0x10", "12.5", "1".repeat(300), "<script>alert(1)</script>"];
     const hashes = times.map((time) => `scene=even-split&t=${time}`);
@@ -164,8 +164,8 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await page.evaluate(() => {
       location.hash = "scene=webhook&t=999999999";
     });
-    await isNoted("after the end of the scene, at 1151 ms");
-    await page.getByText("1151 of 1151 ms").waitFor();
+    await isNoted(/after the end of the scene, at \d+ ms/);
+    await page.getByText(/(\d+) of \1 ms/).waitFor();
     expect(await page.locator(".notice script").count()).toBe(0);
     expect(problems).toEqual([]);
     await close();
