@@ -14,7 +14,7 @@ export const largestReply = 10_000_000;
 /** The most characters of values that are read and written for a request: some seconds. */
 export const mostWork = 1_000_000_000;
 
-/** Why a request has too many commands or words; undefined: it has not. */
+/** Why a request has too many commands or words; undefined: it is within the limits. */
 export function whyTooLong(commands: readonly (readonly unknown[])[]): string | undefined {
   const words = commands.reduce((sum, { length }) => sum + length, 0);
   if (commands.length <= mostCommands && words <= mostWords) return undefined;

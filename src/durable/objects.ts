@@ -91,8 +91,8 @@ export class LockServerObjects {
   readonly #shards: number;
   readonly #locationHint: string | undefined;
   /**
-   * All that decides in which object a key is, beside the name of the server. Objects store it: whoever changes how they are
-   * found must change this text, and whoever does not must leave it.
+   * All that decides in which object a key is, beside the name of the server. Objects store it. So a
+   * change of how they are found must change this text, and no other change may.
    */
   readonly #placement: string;
 

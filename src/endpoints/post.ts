@@ -75,7 +75,7 @@ export function postTo(name: string, href: string, token: string): Post {
   };
 }
 
-/** Whether a gateway knows no `/pipeline`, so that it has not executed anything. Any other answer may come once. */
+/** Whether a gateway knows no `/pipeline`, and so has executed nothing. Any other answer may be a passing failure. */
 function isUnknownPath(status: number, reply: unknown): boolean {
   // Some take the path for a command.
   const said = String((Object(reply) as { error?: unknown }).error);

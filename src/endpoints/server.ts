@@ -12,10 +12,13 @@ const mostAddresses = 1_000;
 /** Says that all endpoints of this address have one server: on Workers, each request makes clients of its own. */
 export function setAddress(send: Endpoint["send"], href: string, token: string): void {
   const address = `${href} ${token}`;
-  if (addresses.size >= mostAddresses) addresses.clear();
-  const server = addresses.get(address) ?? {};
-  addresses.set(address, server);
-  servers.set(send, server);
+  let server = addresses.get(address);
+  if (!server) {
+    if (addresses.size >= mostAddresses) addresses.clear();
+    server = {};
+    addresses.set(address, server);
+  }
+  setServer(send, server);
 }
 
 /** Says that this object stands for the server. */

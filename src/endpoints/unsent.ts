@@ -1,4 +1,4 @@
 import type { Endpoint } from "./endpoint.ts";
 
-/** By an endpoint's function: why it has not sent what it was given. Default: no connection was free. */
+/** By an endpoint's function: why a command still waits to be sent. Default: others were sent first. */
 export const unsentReasons: WeakMap<Endpoint["send"], () => string> = new WeakMap();

@@ -110,7 +110,7 @@ export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Pro
 /** Requests whose bytes are in the stream again. */
 const returned = new WeakSet<Incoming>();
 
-/** Whether the stream has all bytes, for whoever reads it: listeners get them as they come, and `setEncoding` makes text. */
+/** Whether the stream still has all bytes: listeners take them as they come, and `setEncoding` makes text of them. */
 function isUnread(req: Incoming): boolean {
   const { readableEnded, readableEncoding, readableFlowing, readableDidRead } = req;
   if (readableEnded || readableEncoding || readableFlowing) return false;
