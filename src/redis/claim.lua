@@ -78,6 +78,7 @@ end
 local function kept() return text(retention + math.max(0, fence - now)) end
 
 if op == "extend" then
+  -- MGET finds nothing at a key of another type. SET with GET fails there, with Redis's own error.
   local found = run("MGET", unpack(KEYS))
   for i = 1, n + 1 do
     if found[i] ~= (i == 1 and pending or token) then return {0, spent} end
@@ -85,7 +86,7 @@ if op == "extend" then
   for i = 1, ttl == "0" and 0 or n + 1 do run("SET", KEYS[i], found[i], "PX", ttl) end
   for i = n + 2, #KEYS do fence = math.max(fence, tonumber(found[i] or 0)) end
   if #KEYS > n + 1 then clock() end
-  for i = n + 2, #KEYS do run("SET", KEYS[i], text(fence), "PX", kept()) end
+  for i = n + 2, #KEYS do run("SET", KEYS[i], text(fence), "PX", kept(), "GET") end
   return {token, spent, text(fence)}
 end
 

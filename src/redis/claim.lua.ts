@@ -53,7 +53,7 @@ end
 for i = 1, ttl == "0" and 0 or n + 1 do run("SET", KEYS[i], found[i], "PX", ttl) end
 for i = n + 2, #KEYS do fence = math.max(fence, tonumber(found[i] or 0)) end
 if #KEYS > n + 1 then clock() end
-for i = n + 2, #KEYS do run("SET", KEYS[i], text(fence), "PX", kept()) end
+for i = n + 2, #KEYS do run("SET", KEYS[i], text(fence), "PX", kept(), "GET") end
 return {token, spent, text(fence)}
 end
 local fresh = {}
@@ -84,7 +84,7 @@ for i = n + 2, #KEYS do run("SET", KEYS[i], text(fence), "PX", kept()) end
 end
 return {token, spent, text(fence)}`,
   sha: {
-    redis: "b3b785bb8bbf9088f4b3b3f4198e42eeb7602a11",
-    upstash: "3bcb8274e2c7c11d68c44406ea943e47a8097ff9",
+    redis: "060903b18a075788d3f4bb2714d8a7593e890059",
+    upstash: "9c0b192d55a274ce422c9699642ad7d0fb348880",
   },
 };

@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `claimScript`, which says what it does. */
 export const claimTwin: Twin = {
   sha: {
-    redis: "b3b785bb8bbf9088f4b3b3f4198e42eeb7602a11",
-    upstash: "3bcb8274e2c7c11d68c44406ea943e47a8097ff9",
+    redis: "060903b18a075788d3f4bb2714d8a7593e890059",
+    upstash: "9c0b192d55a274ce422c9699642ad7d0fb348880",
   },
   run,
 };
@@ -73,7 +73,7 @@ function extend(claim: ClaimCall): Reply {
   const drawn = counters.map((_, index) => whole(found[claimed.length + index] ?? 0));
   const fence = Math.max(whole(args[6]!), ...drawn);
   const now = counters.length > 0 ? timeOf(call) : 0;
-  for (const counter of counters) call("SET", counter, fence, "PX", kept(claim, fence, now));
+  for (const counter of counters) call("SET", counter, fence, "PX", kept(claim, fence, now), "GET");
   return [token, claim.spent, String(fence)];
 }
 

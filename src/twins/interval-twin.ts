@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `intervalScript`, which says what it does. */
 export const intervalTwin: Twin = {
   sha: {
-    redis: "100b3938227d82cf6d4ecce87a192f9ecf38bf5d",
-    upstash: "5c02f8380cf2f21dc51d2a5536bd27e695f75c66",
+    redis: "9e3da88494bace4fc7f3cf5dc6511022d07f86ed",
+    upstash: "635de87f1c72fb9cd49a47f9b2df74aad0ba0c7e",
   },
   run,
 };
@@ -40,7 +40,7 @@ function run(twin: TwinCall): Reply {
   if (stored.run !== undefined || whole(ends) + whole(number) > now) {
     return [0, Math.max(0, whole(ends) - now), "r"];
   }
-  call("SET", keys[0]!, value, "PX", whole(ttl));
+  call("SET", keys[0]!, value, "PX", whole(ttl), "GET");
   return result;
 }
 
@@ -60,7 +60,7 @@ function confirm(
   const ttl = whole(every);
   const kept = ttl + whole(retention);
   call("SET", keys[0]!, `r${whole(number)}:${value}`, "PX", ttl);
-  call("SET", keys[1]!, `${now + ttl}:${run === undefined ? ends : before}`, "PX", kept);
+  call("SET", keys[1]!, `${now + ttl}:${run === undefined ? ends : before}`, "PX", kept, "GET");
   const largest = Math.max(whole(found[2] ?? 0), whole(fence));
-  call("SET", keys[2]!, largest, "PX", kept + Math.max(0, largest - now));
+  call("SET", keys[2]!, largest, "PX", kept + Math.max(0, largest - now), "GET");
 }

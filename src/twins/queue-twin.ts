@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "268047d41424704cc6fcdbc67e77128f6c5f341b",
-    upstash: "123059948e3e6031c906e021273453208dca85cb",
+    redis: "066374dfe31591d8161086e18e27df4e7f45bd6e",
+    upstash: "b08cc36eee4b3d75da67c3fb0c5d53b4eee60453",
   },
   run,
 };
@@ -20,7 +20,7 @@ function run(twin: TwinCall): Reply {
     if (holder === value) return [value, 0, 1];
     if (tombstones.some((found) => found !== null)) return [0, 0, 1];
     if (holder === null && queue === "") {
-      call("SET", keys[0]!, value, "PX", ttl);
+      call("SET", keys[0]!, value, "PX", ttl, "GET");
       return [value, 0, 2];
     }
   }
@@ -51,7 +51,7 @@ function run(twin: TwinCall): Reply {
     live.push({ ticket, until: Math.max(own, now + expiry) });
   const calls = writeQueue({ call, key: keys[1]!, now }, queue, live, acquires ? "" : mark);
   if (acquires) {
-    call("SET", keys[0]!, value, "PX", ttl);
+    call("SET", keys[0]!, value, "PX", ttl, "GET");
     return [value, 0, calls + 1];
   }
   if (rollsBack) return [value, 0, calls + 2];
@@ -144,6 +144,6 @@ function writeQueue(
   const queue = tickets && tickets + mark;
   if (queue === before) return 2;
   if (queue === "") call("DEL", key);
-  else call("SET", key, queue, "PX", Math.max(...live.map(({ until }) => until)) - now);
+  else call("SET", key, queue, "PX", Math.max(...live.map(({ until }) => until)) - now, "GET");
   return 3;
 }

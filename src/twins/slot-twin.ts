@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, whole } from "./twin.
 /** The twin of `slotScript`, which says what it does. */
 export const slotTwin: Twin = {
   sha: {
-    redis: "0b9eca541ee6101b4aa7ab71e69fdcbe7df7bf23",
-    upstash: "b9d7379569d0fd3461b67d418e34fb17698bc860",
+    redis: "d5c81fbbfdbc5a38d5d9ec304ef691b55f48a40d",
+    upstash: "648616441922d2dacd0c565aab269b8fcc014dc5",
   },
   run,
 };
@@ -22,7 +22,7 @@ function run({ call, keys, args }: TwinCall): Reply {
   if (own === 0) own = 1 + slots.slice(0, span).indexOf("f");
   if (own === 0) return [0, 0, slots.join("")];
   const kept = Math.max(ttl, remaining);
-  call("SET", keys[own]!, value, "PX", kept);
-  call("SET", keys[0]!, limit, "PX", Math.max(kept, Number(call("PTTL", keys[0]!))));
+  call("SET", keys[own]!, value, "PX", kept, "GET");
+  call("SET", keys[0]!, limit, "PX", Math.max(kept, Number(call("PTTL", keys[0]!))), "GET");
   return [value, own, slots.join("")];
 }

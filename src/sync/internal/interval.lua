@@ -22,6 +22,7 @@
 -- {0}, to `extend` and `release`: it does not have the value
 
 local value, op, ms, number = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+-- MGET finds nothing at a key of another type. SET with GET fails there, with Redis's own error.
 local found = redis.call("MGET", unpack(KEYS))
 local holder = found[1] or ""
 local own, run = string.sub(holder, -#value) == value, string.match(holder, "^r(%d+):")
@@ -42,17 +43,17 @@ if op == "extend" then
     local fence, kept = tonumber(ARGV[5]), ms + ARGV[6]
     ends = string.format("%.0f:", now + ms) .. (run and before or ends)
     redis.call("SET", KEYS[1], "r" .. number .. ":" .. value, "PX", ms)
-    redis.call("SET", KEYS[2], ends, "PX", kept)
+    redis.call("SET", KEYS[2], ends, "PX", kept, "GET")
     fence = math.max(tonumber(found[3] or 0), fence)
     -- A fence from a client whose clock is ahead is remembered until its time has passed.
     kept = string.format("%.0f", kept + math.max(0, fence - now))
-    redis.call("SET", KEYS[3], string.format("%.0f", fence), "PX", kept)
+    redis.call("SET", KEYS[3], string.format("%.0f", fence), "PX", kept, "GET")
   end
 elseif not own then
   if holder ~= "" and not run or found[4] then
     return {0, math.max(0, redis.call("PTTL", KEYS[1])), "c"}
   end
   if run or ends + number > now then return {0, math.max(0, ends - now), "r"} end
-  redis.call("SET", KEYS[1], value, "PX", ms)
+  redis.call("SET", KEYS[1], value, "PX", ms, "GET")
 end
 return {value, found[3] or 0}

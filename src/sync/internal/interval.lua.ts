@@ -21,21 +21,21 @@ if number > tonumber(run or 0) then
 local fence, kept = tonumber(ARGV[5]), ms + ARGV[6]
 ends = string.format("%.0f:", now + ms) .. (run and before or ends)
 redis.call("SET", KEYS[1], "r" .. number .. ":" .. value, "PX", ms)
-redis.call("SET", KEYS[2], ends, "PX", kept)
+redis.call("SET", KEYS[2], ends, "PX", kept, "GET")
 fence = math.max(tonumber(found[3] or 0), fence)
 kept = string.format("%.0f", kept + math.max(0, fence - now))
-redis.call("SET", KEYS[3], string.format("%.0f", fence), "PX", kept)
+redis.call("SET", KEYS[3], string.format("%.0f", fence), "PX", kept, "GET")
 end
 elseif not own then
 if holder ~= "" and not run or found[4] then
 return {0, math.max(0, redis.call("PTTL", KEYS[1])), "c"}
 end
 if run or ends + number > now then return {0, math.max(0, ends - now), "r"} end
-redis.call("SET", KEYS[1], value, "PX", ms)
+redis.call("SET", KEYS[1], value, "PX", ms, "GET")
 end
 return {value, found[3] or 0}`,
   sha: {
-    redis: "100b3938227d82cf6d4ecce87a192f9ecf38bf5d",
-    upstash: "5c02f8380cf2f21dc51d2a5536bd27e695f75c66",
+    redis: "9e3da88494bace4fc7f3cf5dc6511022d07f86ed",
+    upstash: "635de87f1c72fb9cd49a47f9b2df74aad0ba0c7e",
   },
 };

@@ -31,6 +31,7 @@
 
 local value, ticket, expiry, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local retention, grace, channel = ARGV[5], tonumber(ARGV[6]), ARGV[7]
+-- MGET finds nothing at a key of another type. SET with GET fails there, with Redis's own error.
 local found = redis.call("MGET", unpack(KEYS))
 local holder, queue, calls = found[1], found[2] or "", 1
 
@@ -56,7 +57,7 @@ if ttl > 0 then
   if holder == value then return {value, 0, 1} end
   if found[3] or found[4] then return {0, 0, 1} end
   if not holder and queue == "" then
-    redis.call("SET", KEYS[1], value, "PX", ttl)
+    redis.call("SET", KEYS[1], value, "PX", ttl, "GET")
     return {value, 0, 2}
   end
 end
@@ -128,11 +129,11 @@ if queue ~= before then
   if queue == "" then
     redis.call("DEL", KEYS[2])
   else
-    redis.call("SET", KEYS[2], queue, "PX", string.format("%.0f", latest - now))
+    redis.call("SET", KEYS[2], queue, "PX", string.format("%.0f", latest - now), "GET")
   end
 end
 if acquires then
-  redis.call("SET", KEYS[1], value, "PX", ttl)
+  redis.call("SET", KEYS[1], value, "PX", ttl, "GET")
   return {value, 0, calls + 1}
 end
 if rollsBack then return {value, 0, calls + 2} end

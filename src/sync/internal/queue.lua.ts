@@ -26,7 +26,7 @@ if ttl > 0 then
 if holder == value then return {value, 0, 1} end
 if found[3] or found[4] then return {0, 0, 1} end
 if not holder and queue == "" then
-redis.call("SET", KEYS[1], value, "PX", ttl)
+redis.call("SET", KEYS[1], value, "PX", ttl, "GET")
 return {value, 0, 2}
 end
 end
@@ -90,11 +90,11 @@ calls = 3
 if queue == "" then
 redis.call("DEL", KEYS[2])
 else
-redis.call("SET", KEYS[2], queue, "PX", string.format("%.0f", latest - now))
+redis.call("SET", KEYS[2], queue, "PX", string.format("%.0f", latest - now), "GET")
 end
 end
 if acquires then
-redis.call("SET", KEYS[1], value, "PX", ttl)
+redis.call("SET", KEYS[1], value, "PX", ttl, "GET")
 return {value, 0, calls + 1}
 end
 if rollsBack then return {value, 0, calls + 2} end
@@ -112,7 +112,7 @@ if not holder then tell() end
 if found[1] ~= value then return {0, ahead, calls} end
 return {value, 0, calls}`,
   sha: {
-    redis: "268047d41424704cc6fcdbc67e77128f6c5f341b",
-    upstash: "123059948e3e6031c906e021273453208dca85cb",
+    redis: "066374dfe31591d8161086e18e27df4e7f45bd6e",
+    upstash: "b08cc36eee4b3d75da67c3fb0c5d53b4eee60453",
   },
 };

@@ -16,6 +16,7 @@
 -- parse what looks like a number.
 
 local value, limit, ttl, span = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+-- MGET finds nothing at a key of another type. SET with GET fails there, with Redis's own error.
 local found = redis.call("MGET", unpack(KEYS))
 if found[1] and found[1] ~= limit then return {0, tonumber(found[1]), ""} end
 local own, slots, remaining = 0, "", 0
@@ -29,8 +30,8 @@ for i = 2, span + 1 do
   if own == 0 and not found[i] then own = i end
 end
 if own == 0 then return {0, 0, slots} end
-redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining))
+redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining), "GET")
 -- The limit is kept at least as long as any slot that was granted with it. The quorums of two holders share an endpoint,
 -- so the second of them is refused there if its limit differs.
-redis.call("SET", KEYS[1], limit, "PX", math.max(ttl, remaining, redis.call("PTTL", KEYS[1])))
+redis.call("SET", KEYS[1], limit, "PX", math.max(ttl, remaining, redis.call("PTTL", KEYS[1])), "GET")
 return {value, own - 1, slots}

@@ -15,11 +15,11 @@ for i = 2, span + 1 do
 if own == 0 and not found[i] then own = i end
 end
 if own == 0 then return {0, 0, slots} end
-redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining))
-redis.call("SET", KEYS[1], limit, "PX", math.max(ttl, remaining, redis.call("PTTL", KEYS[1])))
+redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining), "GET")
+redis.call("SET", KEYS[1], limit, "PX", math.max(ttl, remaining, redis.call("PTTL", KEYS[1])), "GET")
 return {value, own - 1, slots}`,
   sha: {
-    redis: "0b9eca541ee6101b4aa7ab71e69fdcbe7df7bf23",
-    upstash: "b9d7379569d0fd3461b67d418e34fb17698bc860",
+    redis: "d5c81fbbfdbc5a38d5d9ec304ef691b55f48a40d",
+    upstash: "648616441922d2dacd0c565aab269b8fcc014dc5",
   },
 };

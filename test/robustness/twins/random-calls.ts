@@ -38,6 +38,9 @@ function nonce(name: string): string {
 const nonces = ["na", "nb", "nc"].map(nonce);
 const shared = (joins: number) => `s${"0".repeat(24)}${String(joins).padStart(8, "0")}`;
 
+/** Puts a hash at one of these keys, which MGET does not see. It stays until the key is deleted or set. */
+const hash = (draw: Draw, ...keys: readonly string[]) => ["HSET", draw.pick(keys), "f", "x"];
+
 const cell: RandomScript = {
   name: "cellScript",
   script: cellScript,
@@ -70,8 +73,7 @@ const cell: RandomScript = {
     const key = draw.pick(["a", "b", "c", "void"]);
     if (draw.chance(0.3)) return ["DEL", key];
     if (draw.chance(0.3)) return ["SET", `${draw.pick(["a", "b"])}:fence`, draw.pick([1, 1_700_000_500_000])];
-    // A key of another type, which the next one that sets it replaces.
-    if (draw.chance(0.1)) return ["HSET", draw.pick(["a", "b", "a:fence"]), "f", "x"];
+    if (draw.chance(0.1)) return hash(draw, "a", "b", "a:fence");
     const other = key === "void" ? draw.pick(["f", "1"]) : cellValue(draw);
     return ["SET", key, other, ...(draw.chance(0.5) ? ["PX", draw.pick(ttls)] : [])];
   },
@@ -146,6 +148,7 @@ const claim: RandomScript = {
   disturbance(draw) {
     const key = draw.pick(["a", "b", "record"]);
     if (draw.chance(0.4)) return ["DEL", key];
+    if (draw.chance(0.1)) return hash(draw, key, "a:fence", "b:fence");
     if (draw.chance(0.3)) return ["SET", "a:fence", draw.pick([1, 1_700_000_500_000])];
     const other = key === "record" ? draw.pick([...pendings, `C1 ${nonces[2]} other`]) : draw.pick(nonces);
     return ["SET", key, other, ...(draw.chance(0.7) ? ["PX", draw.pick(ttls)] : [])];
@@ -190,7 +193,10 @@ const interval: RandomScript = {
     // A confirmation and its release come without a tombstone.
     return { keys: op === "extend" ? keys.slice(0, 3) : keys, args: [value, op, ...args] };
   },
-  disturbance: (draw) => ["DEL", draw.pick(["once", "once-end", "once-fence", `void:${nonces[0]}`])],
+  disturbance(draw) {
+    const keys = ["once", "once-end", "once-fence"];
+    return draw.chance(0.2) ? hash(draw, ...keys) : ["DEL", draw.pick([...keys, `void:${nonces[0]}`])];
+  },
 };
 
 const arrival: RandomScript = {
@@ -226,6 +232,7 @@ const slot: RandomScript = {
     draw.pick([
       ["DEL", draw.pick(["limit", "slot:0", "slot:1"])],
       ["SET", draw.pick(["slot:0", "slot:2"]), draw.pick(nonces), "PX", draw.pick(ttls)],
+      hash(draw, "limit", "slot:0", "slot:1"),
     ]),
 };
 
@@ -252,7 +259,10 @@ const queue: RandomScript = {
     const lengths = rollsBack ? [0, draw.pick(ttls)] : [draw.pick(ttls), 0, ...wakeUp];
     return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, ...lengths] };
   },
-  disturbance: (draw) => ["DEL", draw.pick(["fair", "queue", "void:0001a", `void:${nonces[0]}`])],
+  disturbance: (draw) =>
+    draw.chance(0.2)
+      ? hash(draw, "fair", "queue")
+      : ["DEL", draw.pick(["fair", "queue", "void:0001a", `void:${nonces[0]}`])],
 };
 
 const announce: RandomScript = {

@@ -48,27 +48,6 @@ eachEngine(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     expect(ttl).toBeLessThanOrEqual(14 * hour + 1_000);
   });
 
-  test.each(["lock", "fence"] as const)(
-    "are not drawn where a key of another type is in the way: %s",
-    async (kind) => {
-      const [resource, other] = [newResource(), newResource()];
-      const key = keyOf("redlock", kind, resource);
-      for (const endpoint of local.endpoints) await endpoint.execute(["HSET", key, "f", "x"]);
-      const redlock = local.redlock({ fencing: true });
-      for (const names of [resource, [other, resource]]) {
-        const { votes } = (await rejection(redlock.acquire(names, { wait: 0 }))) as QuorumError;
-        expect(votes.map(({ cause }) => [cause?.kind, /WRONGTYPE/.test(cause!.message)])).toEqual(
-          local.endpoints.map(() => ["redis", true]),
-        );
-      }
-      for (const endpoint of local.endpoints) {
-        expect(await endpoint.execute(["HGET", key, "f"])).toBe("x");
-        // What it had written beside it was rolled back.
-        expect(await endpoint.execute(["EXISTS", keyOf("redlock", "lock", other)])).toBe(0);
-      }
-    },
-  );
-
   test("of large counters increase by exactly one", async () => {
     const resource = newResource();
     const large = 9_007_199_254_740_000;

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Deadline } from "../../src/endpoints/deadline.ts";
+import type { EndpointRequest } from "../../src/endpoints/endpoint-request.ts";
+import { type QuorumError, Redlock } from "../../src/index.ts";
+import type { Settings } from "../../src/lock/options.ts";
+import { acquire, raiseFence, restore } from "../../src/redis/cell.ts";
+import { beginClaim, extendClaim } from "../../src/redis/claim.ts";
+import { keyOf } from "../../src/redis/keys.ts";
+import { systemRuntime } from "../../src/runtime.ts";
+import { intervalStrategy } from "../../src/sync/internal/interval.ts";
+import { QueueRequests } from "../../src/sync/internal/queue-requests.ts";
+import { slotStrategy } from "../../src/sync/internal/slots.ts";
+import { eachEngine } from "../support/each-engine.ts";
+import { newResource } from "../support/local-endpoints.ts";
+import { rejection } from "../support/outcomes.ts";
+import { type OpenStore, storesOf } from "../support/stores.ts";
+
+// MGET finds nothing at a key of another type. What would write there fails with Redis's own error, and leaves it.
+
+/** An operation on what has this name, at one endpoint. */
+type Operation = (call: EndpointRequest, name: string) => Promise<unknown>;
+
+const ttl = 60_000;
+const [value, other] = ["1", "2"].map((digit) => `t${digit.repeat(32)}`) as [string, string];
+const fencing = { least: 5, retention: ttl };
+const settings = { runtime: systemRuntime, prefix: "redlock", timeout: ttl } as Settings;
+const keyFor = (kind: string, name: string) => keyOf(settings.prefix, kind, name);
+const keysFor = (kinds: readonly string[], name: string) => kinds.map((kind) => keyFor(kind, name));
+
+const cellOf = (name: string) => {
+  const [lock, tombstone, counter] = keysFor(["lock", "void", "fence"], name) as [string, string, string];
+  return { keys: [lock], value, tombstone, counters: [counter] };
+};
+const claimOf = (name: string) => {
+  const [record, lock, counter] = keysFor(["idem", "lock", "fence"], name) as [string, string, string];
+  return { record, pending: `P1 ${value}`, locks: [lock], token: value, counters: [counter] };
+};
+const slotOf = (name: string) => ({ keys: keysFor(["slot:0"], name), value });
+const slots = (call: EndpointRequest, name: string) =>
+  slotStrategy({ ...settings, endpoints: [call.endpoint] }, name, 1);
+const ticket = (text: string, name: string) => new QueueRequests(settings, name, text);
+const confirmed = (name: string) => {
+  const interval = intervalStrategy(systemRuntime, settings.prefix, name);
+  interval.confirm();
+  return interval;
+};
+
+const lock: Operation = (call, name) => acquire(call, cellOf(name), ttl, { fencing });
+const begin: Operation = (call, name) => beginClaim(call, claimOf(name), ttl, fencing);
+const takeSlot: Operation = (call, name) => slots(call, name).acquire(call, slotOf(name), ttl);
+const lockFair: Operation = (call, name) => ticket("a", name).acquire(call, value, { ttl, expiry: ttl });
+const lineUp: Operation = (call, name) => ticket("b", name).acquire(call, other, { ttl, expiry: ttl });
+const claimInterval: Operation = (call, name) =>
+  intervalStrategy(systemRuntime, settings.prefix, name).acquire(call, { keys: [], value }, ttl);
+
+const rows: readonly {
+  readonly what: string;
+  readonly run: Operation;
+  /** The kinds of keys that it may write where nothing is. */
+  readonly kinds: readonly string[];
+  readonly before?: readonly Operation[];
+}[] = [
+  { what: "an acquire", kinds: ["lock", "fence"], run: lock },
+  {
+    what: "a restore",
+    kinds: ["lock", "fence"],
+    run: (call, name) => restore(call, cellOf(name), ttl, fencing),
+  },
+  {
+    what: "an extension",
+    kinds: ["fence"],
+    before: [lock],
+    run: (call, name) => raiseFence(call, cellOf(name), { ...fencing, ttl }),
+  },
+  { what: "a run's begin", kinds: ["idem", "lock", "fence"], run: begin },
+  {
+    what: "a run's extension",
+    kinds: ["fence"],
+    before: [begin],
+    run: (call, name) => extendClaim(call, claimOf(name), ttl, fencing),
+  },
+  { what: "a semaphore's acquire", kinds: ["limit", "slot:0"], run: takeSlot },
+  {
+    what: "a semaphore's extension",
+    kinds: ["limit"],
+    before: [takeSlot],
+    run: (call, name) => slots(call, name).extend(call, slotOf(name), ttl),
+  },
+  { what: "a fair lock's acquire", kinds: ["fair"], run: lockFair },
+  { what: "a fair lock's wait", kinds: ["queue"], before: [lockFair], run: lineUp },
+  { what: "a fair lock's turn", kinds: ["fair"], before: [lockFair, lineUp], run: lineUp },
+  {
+    what: "a fair lock's rollback",
+    kinds: ["queue"],
+    before: [lockFair],
+    run: (call, name) => ticket("a", name).rollBack(call, value, { expiry: ttl, retention: ttl }),
+  },
+  { what: "a claim of an interval", kinds: ["once"], run: claimInterval },
+  {
+    what: "a run of an interval",
+    kinds: ["once-end", "once-fence"],
+    before: [claimInterval],
+    run: (call, name) => confirmed(name).extend(call, { keys: [], value }, ttl),
+  },
+];
+
+eachEngine(storesOf([1]))("a key of another type, on $title", ({ open }) => {
+  let store: OpenStore;
+  beforeAll(async () => {
+    store = await open();
+  });
+  afterAll(() => store.close());
+
+  const call = (): EndpointRequest => ({
+    endpoint: store.endpoints[0]!,
+    deadline: new Deadline(),
+    cost: { requests: 0, commands: 0 },
+  });
+  const putHash = async (key: string) => {
+    await store.execute(0, ["DEL", key]);
+    await store.execute(0, ["HSET", key, "f", "x"]);
+  };
+  const hashAt = (key: string) => store.execute(0, ["HMGET", key, "f"]);
+  const cases = rows.flatMap(({ what, kinds, run, before = [] }) =>
+    kinds.map((kind) => [what, kind, run, before] as const),
+  );
+
+  test.each(cases)("stays where %s finds it: %s", async (_, kind, run, before) => {
+    const name = newResource();
+    for (const operation of before) await operation(call(), name);
+    const key = keyFor(kind, name);
+    await putHash(key);
+    expect(((await rejection(run(call(), name))) as Error).message).toContain("WRONGTYPE");
+    expect(await hashAt(key)).toEqual(["x"]);
+  });
+
+  test("is an endpoint's error, and what was written beside it is rolled back", async () => {
+    const names = [newResource(), newResource()] as const;
+    const [written, inTheWay] = names.map((name) => keyFor("lock", name)) as [string, string];
+    await putHash(inTheWay);
+    const redlock = new Redlock({ endpoints: store.endpoints, fencing: true });
+    const { votes } = (await rejection(redlock.acquire(names, { wait: 0 }))) as QuorumError;
+    expect(votes.map(({ cause }) => cause?.kind)).toEqual(["redis"]);
+    expect([await store.execute(0, ["EXISTS", written]), await hashAt(inTheWay)]).toEqual([0, ["x"]]);
+  });
+});
