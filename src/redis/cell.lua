@@ -27,13 +27,9 @@
 --
 -- Executing it twice does no more than executing it once. Numbers are printed with %.0f: Lua would write 1.79e+12.
 
--- Writes where MGET found nothing. It finds nothing at a key of another type either: what is there stays, and the read ends
--- the script with Redis's own error. What the script has written before is left to the rollback.
-local function create(i, text, ms)
-  if not redis.call("SET", KEYS[i], text, "PX", ms, "NX") then redis.call("GET", KEYS[i]) end
-end
-
 local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+-- MGET finds nothing at a key of another type. SET with GET fails there, with Redis's own error. What the script has
+-- written before is left to the rollback.
 local found = redis.call("MGET", unpack(KEYS))
 local mine, own, other, tags = {}, 0, nil, ""
 for i = 1, n do
@@ -72,21 +68,17 @@ if #KEYS > n + 1 then
 end
 fence = string.format("%.0f", fence)
 for i = n + 2, #KEYS do
-  local ms = string.format("%.0f", kept)
-  if found[i] then redis.call("SET", KEYS[i], fence, "PX", ms) else create(i, fence, ms) end
+  redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept), "GET")
 end
 tags = ""
 for i = 1, n do
   local text = found[i]
   if ttl == 0 then
     text = text or ""
-  elseif not text then
-    text = ARGV[6]
-    create(i, text, ttl)
-  elseif op == "extend" and from == 1 then
+  elseif not text or op == "extend" and from == 1 then
     -- Only an `extend` of a whole value shortens a ttl.
     text = ARGV[6]
-    redis.call("SET", KEYS[i], text, "PX", ttl)
+    redis.call("SET", KEYS[i], text, "PX", ttl, "GET")
   else
     -- The owner has it already. Where this is another handle of it, both rely on the value now, so neither may roll it
     -- back as exactly its own: the tag becomes one that is nobody's nonce, and a new one each time.

@@ -2,10 +2,7 @@
 import type { Script } from "./script.ts";
 
 export const cellScript: Script = {
-  source: `local function create(i, text, ms)
-if not redis.call("SET", KEYS[i], text, "PX", ms, "NX") then redis.call("GET", KEYS[i]) end
-end
-local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+  source: `local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local found = redis.call("MGET", unpack(KEYS))
 local mine, own, other, tags = {}, 0, nil, ""
 for i = 1, n do
@@ -40,20 +37,16 @@ kept = kept + math.max(0, fence - time[1] * 1e3 - math.floor(time[2] / 1e3))
 end
 fence = string.format("%.0f", fence)
 for i = n + 2, #KEYS do
-local ms = string.format("%.0f", kept)
-if found[i] then redis.call("SET", KEYS[i], fence, "PX", ms) else create(i, fence, ms) end
+redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept), "GET")
 end
 tags = ""
 for i = 1, n do
 local text = found[i]
 if ttl == 0 then
 text = text or ""
-elseif not text then
+elseif not text or op == "extend" and from == 1 then
 text = ARGV[6]
-create(i, text, ttl)
-elseif op == "extend" and from == 1 then
-text = ARGV[6]
-redis.call("SET", KEYS[i], text, "PX", ttl)
+redis.call("SET", KEYS[i], text, "PX", ttl, "GET")
 else
 local isShared = string.sub(text, 1, 1) == "s"
 if text ~= value and not (isShared and op == "extend") then
@@ -66,7 +59,7 @@ tags = tags .. string.sub(text, 1, from - 1)
 end
 return {value, fence, from > 1 and tags or nil}`,
   sha: {
-    redis: "88d65104725bc963b7e37411028860be1eeb414d",
-    upstash: "757946577533865c56cb025f56e31bd395282541",
+    redis: "4269f34ed54b313ac4764a9d104a7c26abb7a1c8",
+    upstash: "36283283176c8685528da88a3f957c93666d891f",
   },
 };

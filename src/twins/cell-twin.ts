@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "88d65104725bc963b7e37411028860be1eeb414d",
-    upstash: "757946577533865c56cb025f56e31bd395282541",
+    redis: "4269f34ed54b313ac4764a9d104a7c26abb7a1c8",
+    upstash: "36283283176c8685528da88a3f957c93666d891f",
   },
   run,
 };
@@ -49,11 +49,6 @@ function release({ call, keys, args }: TwinCall, found: Found, mine: readonly nu
   return [isComplete ? value : 0];
 }
 
-/** Writes where MGET found nothing, and ends with Redis's error where it was a key of another type. */
-function create(call: TwinCall["call"], key: string, text: string | number, ms: number): void {
-  if (call("SET", key, text, "PX", ms, "NX") === null) call("GET", key);
-}
-
 /** Draws or raises the fence, and returns it as text. */
 function raiseCounters({ call, keys, args }: TwinCall, found: Found): string {
   const drawn = args[0] === "acquire" ? 1 : 0;
@@ -63,10 +58,8 @@ function raiseCounters({ call, keys, args }: TwinCall, found: Found): string {
     fence = Math.max(fence, whole(found[index] ?? 0) + drawn);
   }
   if (keys.length > first) kept += Math.max(0, fence - timeOf(call));
-  for (let index = first; index < keys.length; index += 1) {
-    if (found[index] === null) create(call, keys[index]!, fence, whole(kept));
-    else call("SET", keys[index]!, fence, "PX", whole(kept));
-  }
+  for (let index = first; index < keys.length; index += 1)
+    call("SET", keys[index]!, fence, "PX", whole(kept), "GET");
   return String(whole(fence));
 }
 
@@ -80,12 +73,9 @@ function write({ call, keys, args }: TwinCall, found: Found): string {
     let text = found[index] ?? null;
     if (ttl === 0) {
       text ??= "";
-    } else if (text === null) {
+    } else if (text === null || (op === "extend" && from === 1)) {
       text = args[5]!;
-      create(call, key, text, ttl);
-    } else if (op === "extend" && from === 1) {
-      text = args[5]!;
-      call("SET", key, text, "PX", ttl);
+      call("SET", key, text, "PX", ttl, "GET");
     } else {
       const isShared = text.startsWith("s");
       if (text !== value && !(isShared && op === "extend")) {

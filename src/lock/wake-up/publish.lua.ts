@@ -17,7 +17,7 @@ end
 end
 return {reply, spent}`,
   sha: {
-    redis: "0540837d42043b4441332788f3ac8bf828e1e597",
-    upstash: "acd261b229ab60a07169591d1970c41fdaf474cc",
+    redis: "4358d48becb323e295d09e1c28e41b7f0c5f6c06",
+    upstash: "169dfdb8c038a569bf48ba94b71d7aa5179a3dfe",
   },
 };

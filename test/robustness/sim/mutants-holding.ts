@@ -119,13 +119,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "counter without a ttl",
     breaks: "the counter of every resource stays forever",
-    patches: [
-      patch(
-        "redis/cell.lua",
-        'redis.call("SET", KEYS[i], fence, "PX", ms)',
-        'redis.call("SET", KEYS[i], fence)',
-      ),
-    ],
+    patches: [patch("redis/cell.lua", ', "PX", string.format("%.0f", kept)', "")],
     noticedBy: ["every key expires"],
   },
   {

@@ -179,8 +179,8 @@ export const faults: Readonly<
     unasked("eval", "noscript", ...followEval),
   ],
   "EVAL stores nothing": [undoing(/^EVAL\b/, (words) => words.includes("acquire")), noEval],
-  "a script's SET forgets its ttl": [script(', "PX", ttl)', ")"), noEval],
-  "a script's ttls are halved": [script(', "PX", ttl)', ', "PX", ttl / 2)'), noEval],
+  "a script's SET forgets its ttl": [script(', "PX", ttl', ""), noEval],
+  "a script's ttls are halved": [script('"PX", ttl', '"PX", ttl / 2'), noEval],
   "a script does not see what is there": [script("found[n + 1] or other or (", "found[n + 1] or ("), noEval],
   "a script deletes nothing": [script('redis.call("DEL", KEYS[i])', ""), noEval],
   "a script deletes another value": [
