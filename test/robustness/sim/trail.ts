@@ -33,7 +33,7 @@ export interface RequestTrail {
   releases: number;
   /** A release was executed. Its order matters only in relation to acquires. */
   releaseExecuted: boolean;
-  /** An acquire was executed and left the value there. */
+  /** An acquire was executed and left the value there, and no later one was refused because it is lost. */
   acquireExecuted: boolean;
   /** The same, and no release was executed since. */
   standing: boolean;

@@ -161,6 +161,7 @@ export class Wire {
     }
     this.#checkRolledBackStays(trail, request, execution);
     if (operation === "extend" && execution.stood) trail.stoodAt = this.#world.now;
+    if (!granted && operation === "acquire" && execution.copy === 0) this.#acquireRefused(trail, request);
     if (!granted) return;
     if (operation === "extend") this.#extensionGranted(trail, request);
     if (request.successor) {
@@ -231,6 +232,13 @@ export class Wire {
     // Also where nobody waits for the answer: the request ends by an answer or its timeout, and a release follows.
     const awaited = this.#world.now < (trail.answerAwaitedUntil ?? Number.NEGATIVE_INFINITY);
     if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
+  }
+
+  /** Asked again, an endpoint refuses what it had granted: it has lost that, unless it is what is in the way. */
+  #acquireRefused(trail: RequestTrail, request: Request): void {
+    if (!trail.acquireExecuted || standsFor(trail.server, request) > 0) return;
+    trail.acquireExecuted = false;
+    trail.standing = false;
   }
 
   /** A client got an answer. `byLock`: a lock has refused a run. */
