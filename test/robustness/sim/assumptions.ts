@@ -75,8 +75,8 @@ const claims = {
   },
   "nothing is abandoned": {
     means:
-      "A call has at least tried to roll back whatever it left on an endpoint. Of plain commands, a repetition " +
-      "may acquire what its first execution was refused.",
+      "A call has at least tried to roll back whatever it left on an endpoint. A repetition may store what its " +
+      "first execution was refused.",
     needs: ["single execution"],
   },
   "rolled back stays rolled back": {

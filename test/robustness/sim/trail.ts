@@ -41,7 +41,7 @@ export interface RequestTrail {
   releaseDue: boolean;
   /** Until when the client waits for the answer to its acquire; undefined: it has sent none. */
   answerAwaitedUntil: number | undefined;
-  /** The last answer to an acquire; undefined: the client got none. */
+  /** The last answer to an acquire, or to what puts it in the place of another nonce; undefined: the client got none. */
   acquireGranted: boolean | undefined;
   /** That answer was a refusal for a lock that the run needs. */
   refusedByLock: boolean;

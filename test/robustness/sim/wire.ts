@@ -258,6 +258,8 @@ export class Wire {
     if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
     if (request.operation === "peek") this.#wakeUps.refused(process, request.value);
     if (request.operation === "extend" && granted) this.#taken(process, server, request.successor ?? request);
+    // As of an acquire, a refusal proves that nothing was stored.
+    else if (request.successor) this.#trail(process, server, request.successor).acquireGranted ??= false;
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
     if (request.operation !== "acquire") return;
     trail.acquireGranted = granted;
