@@ -14,8 +14,9 @@ export function checkFences(world: World, holds: readonly Hold[], retention?: Sc
       if (!earlier.resources.some((resource) => later.resources.includes(resource))) continue;
       // One grant that was handed off to another process.
       if (originOf(earlier) === originOf(later)) continue;
-      // Where clients' clocks are behind, only the retention keeps fences rising. It begins when the lock is over.
-      const gap = later.invoked - (earlier.ended ?? world.now);
+      // Where clients' clocks are behind, only the retention keeps fences rising. It begins when the lock is over, and may
+      // end while the later holder waits.
+      const gap = later.acquired - (earlier.ended ?? world.now);
       if (retention?.clocks === "behind" && gap > 0.99 * retention.ms) continue;
       // Counters that expire meanwhile need clocks: one that runs slow falls behind the endpoint's.
       const more: readonly Assumption[] = retention ? ["bounded drift"] : [];
