@@ -316,7 +316,9 @@ export function checkExtensionRate(
   { ttl, backoff }: { readonly ttl: number; readonly backoff: { readonly min: number } },
 ): void {
   const sent = wire.extensionsSent(hold.nonce);
-  const held = (hold.ended ?? world.now) - hold.acquired;
+  // Where another handle of its owner is released first, that may not end it: it is extended until its own release.
+  const end = hold.holder === hold.nonce ? hold.ended : hold.releaseInvoked;
+  const held = (end ?? world.now) - hold.acquired;
   // The drift allowance comes off the ttl, and timers fire early.
   const half = 0.495 * Math.min(ttl, hold.extensions.least) - 2;
   // Twice for a script that the endpoint does not know yet.

@@ -29,6 +29,7 @@ const regressions = new Map([
   [40_068_478, "an owner acquired a lock again and again while one of its handles was released"],
   [40_069_938, "a fence fell where clocks drift and counters are kept for a short time"],
   [200_295, "the retention of a fence ended while the next holder waited, and its fence fell, as it may"],
+  [200_872, "an owner's handle went on extending while another handle of the owner was released"],
   [40_063_450, "of two requests of a release the second was executed first, and it returned false"],
 ]);
 
