@@ -43,14 +43,15 @@ for i = 1, n do
 end
 if op == "release" then
   -- An earlier execution of this release found everything: the same reply again.
-  if found[n + 1] == "f" then return {value} end
+  if found[n + 1] == value then return {value} end
   -- A late release names tags that another handle of the owner has replaced since, because it relies on the value.
   for _, i in ipairs(mine) do
     local first, last = (i - 1) * (from - 1) + 1, i * (from - 1)
     if string.sub(tags, first, last) ~= string.sub(ARGV[6], first, last) then return {0, tags} end
   end
   for _, i in ipairs(mine) do redis.call("DEL", KEYS[i]) end
-  if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], own == n and "f" or 1, "PX", ttl) end
+  -- All that resume one lock share its tombstone: it says whose value was found.
+  if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], own == n and value or found[n + 1] or 1, "PX", ttl) end
   return {own == n and value or 0}
 end
 if found[n + 1] or other or (op == "extend" and own < n) then

@@ -15,13 +15,13 @@ tags = tags .. string.rep("-", from - 1)
 end
 end
 if op == "release" then
-if found[n + 1] == "f" then return {value} end
+if found[n + 1] == value then return {value} end
 for _, i in ipairs(mine) do
 local first, last = (i - 1) * (from - 1) + 1, i * (from - 1)
 if string.sub(tags, first, last) ~= string.sub(ARGV[6], first, last) then return {0, tags} end
 end
 for _, i in ipairs(mine) do redis.call("DEL", KEYS[i]) end
-if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], own == n and "f" or 1, "PX", ttl) end
+if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], own == n and value or found[n + 1] or 1, "PX", ttl) end
 return {own == n and value or 0}
 end
 if found[n + 1] or other or (op == "extend" and own < n) then
@@ -59,7 +59,7 @@ tags = tags .. string.sub(text, 1, from - 1)
 end
 return {value, fence, from > 1 and tags or nil}`,
   sha: {
-    redis: "4269f34ed54b313ac4764a9d104a7c26abb7a1c8",
-    upstash: "36283283176c8685528da88a3f957c93666d891f",
+    redis: "55fc29fef55c3de29fb79280d85b5dd54734461a",
+    upstash: "b21e8672cdded0b695b2b7e942b3cf724d9a6dbc",
   },
 };

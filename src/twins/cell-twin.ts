@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "4269f34ed54b313ac4764a9d104a7c26abb7a1c8",
-    upstash: "36283283176c8685528da88a3f957c93666d891f",
+    redis: "55fc29fef55c3de29fb79280d85b5dd54734461a",
+    upstash: "b21e8672cdded0b695b2b7e942b3cf724d9a6dbc",
   },
   run,
 };
@@ -36,7 +36,7 @@ function run(twin: TwinCall): Reply {
 function release({ call, keys, args }: TwinCall, found: Found, mine: readonly number[]): Reply {
   const [, value, from, count, ttl, expected] = args as [string, string, string, string, string, string];
   const [length, n] = [whole(from) - 1, whole(count)];
-  if (found[n] === "f") return [value];
+  if (found[n] === value) return [value];
   const tags = Array.from({ length: n }, (_, index) =>
     mine.includes(index) ? found[index]!.slice(0, length) : "-".repeat(length),
   );
@@ -45,7 +45,7 @@ function release({ call, keys, args }: TwinCall, found: Found, mine: readonly nu
   }
   for (const index of mine) call("DEL", keys[index]!);
   const isComplete = mine.length === n;
-  if (keys.length > n) call("SET", keys[n]!, isComplete ? "f" : 1, "PX", whole(ttl));
+  if (keys.length > n) call("SET", keys[n]!, isComplete ? value : (found[n] ?? 1), "PX", whole(ttl));
   return [isComplete ? value : 0];
 }
 

@@ -17,7 +17,7 @@ end
 end
 return {reply, spent}`,
   sha: {
-    redis: "4358d48becb323e295d09e1c28e41b7f0c5f6c06",
-    upstash: "169dfdb8c038a569bf48ba94b71d7aa5179a3dfe",
+    redis: "8d7e41fb499b0025b08e5f07edf44804d06e90dc",
+    upstash: "7d010d784e1a6b2f3182ee6546be107fda51bf5d",
   },
 };

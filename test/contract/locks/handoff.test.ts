@@ -84,6 +84,28 @@ describe.each(["redis", "upstash"] as const)("a handoff, in the %s dialect", (di
     expect([await first!.verify(), await first!.release()]).toEqual([true, true]);
   });
 
+  test("is not freed by two that have a part each: neither counts what the other has freed", async () => {
+    const { runtime, client, endpoints, json } = await givenAway();
+    const given = { ...json, pendingAcquires: json.endpoints };
+    const receivers = [client(), client()];
+    const locks = await Promise.all(
+      receivers.map(({ redlock }) => resume(redlock, given, { immediate: true })),
+    );
+    endpoints[2]!.engine.execute(["DEL", "redlock:lock:{r}"]);
+    for (const [own, { links }] of receivers.entries()) {
+      for (const [index, link] of links.entries()) link.fate = () => (index === own ? "delivered" : "lost");
+    }
+    const extensions = locks.map((lock) => watch(lock.extend()));
+    await runtime.advance(200);
+    for (const { error } of extensions) expect(error).toBeInstanceOf(QuorumError);
+    for (const { links } of receivers) for (const link of links) link.fate = () => "delivered";
+    for (const lock of locks) {
+      const released = watch(lock.release());
+      await runtime.advance(200);
+      expect(released.value).toBe(false);
+    }
+  });
+
   test("can be resumed again after an outage, whatever has been executed of the first attempt", async () => {
     const { runtime, client, json, values } = await givenAway();
     const unlucky = client();
