@@ -20,7 +20,6 @@ export async function print() {
     for (const set of sets) contended.push(...(await contention(locks, set)));
     printContention(contended);
     await printSizes();
-    return chartOf(contended);
   } finally {
     await Promise.all(servers.map(({ stop }) => stop()));
   }
@@ -56,36 +55,6 @@ async function printSizes() {
   console.log("\nA program's bundle with the library and the client that it needs, minified and gzipped\n");
   console.log("| import | size |\n| --- | --- |");
   for (const { name, bytes } of await peerSizes()) row(`\`${name}\``, kilobytes(bytes));
-}
-
-/** The contention on one server, as bars. */
-export function chartOf(results) {
-  const single = results.filter(({ count }) => count === 1);
-  const bars = (measureOf) =>
-    single
-      .map((result) => ({
-        name: result.lock.name,
-        value: measureOf(result),
-        note: result.served < waiters ? `${result.served} served` : overOf(result.lock),
-        ours: result.lock.of === "redlock-edge",
-      }))
-      .sort((a, b) => a.value - b.value);
-  const [times, commands] = [bars(({ total }) => total), bars((result) => result.commands)];
-  return {
-    title: `${times[0].name} serves ${waiters} waiters soonest, ${commands[0].name} with the fewest commands (holds of ${hold} ms)`,
-    panels: [
-      {
-        title: "Time until all were served",
-        xTitle: "times the ideal time",
-        bars: times,
-      },
-      {
-        title: "Commands that the server executed, as Upstash bills them",
-        xTitle: "commands per grant",
-        bars: commands,
-      },
-    ],
-  };
 }
 
 function label({ name, of }) {

@@ -1,5 +1,5 @@
-// Draws charts as SVG: panels of lines or bars below each other. Readable on light and dark pages and without colours:
-// every line has its own dashes, markers and name, every bar its value. A pure function of its argument.
+// Draws charts as SVG: panels of lines below each other. Readable on light and dark pages and without colours:
+// every line has its own dashes, markers and name. A pure function of its argument.
 import { load } from "../scripts/load.mjs";
 
 const { escapeMarkup } = await load("picture/pen.ts");
@@ -16,22 +16,20 @@ const lineStyles = [
 
 /**
  * @typedef {{ name: string, values: (number | undefined)[] }} Line one value for each x; undefined: not measured
- * @typedef {{ name: string, value: number, note?: string, ours?: boolean }} Bar
- * @typedef {{ title: string, xTitle: string, xs: (string | number)[], lines: Line[] }} LinePanel
- * @typedef {{ title: string, xTitle: string, bars: Bar[] }} BarPanel
+ * @typedef {{ title: string, xTitle: string, xs: (string | number)[], lines: Line[] }} Panel
  */
 
 /**
  * A chart. Its title says what one learns from it; the title of a panel names the measure and its unit.
  *
- * @param {{ title: string, panels: (LinePanel | BarPanel)[] }} chart at most four lines in a panel
+ * @param {{ title: string, panels: Panel[] }} chart at most four lines in a panel
  * @returns {string} an SVG document
  */
 export function plot({ title, panels }) {
   const heading = wrap(title, 56);
   let top = 14 + heading.length * 22;
   const drawn = panels.map((panel) => {
-    const { parts, height } = "bars" in panel ? drawBars(panel) : drawLines(panel);
+    const { parts, height } = drawLines(panel);
     const group = `<g transform="translate(0,${top})">\n${parts.join("\n")}\n</g>`;
     top += height;
     return group;
@@ -83,30 +81,6 @@ function drawLines({ title, xTitle, xs, lines }) {
   return { parts, height: bottom + 60 };
 }
 
-function drawBars({ title, xTitle, bars }) {
-  const scale = ticksUpTo(Math.max(...bars.map(({ value }) => value)));
-  const start = 236;
-  const end = width - 140;
-  const step = 26;
-  const bottom = 36 + bars.length * step;
-  const xAt = (value) => start + (value / scale.at(-1)) * (end - start);
-  const parts = [text(16, 20, title, "strong")];
-  for (const tick of scale) {
-    parts.push(`<path class="grid" d="M${xAt(tick)},34V${bottom}"/>`);
-    parts.push(text(xAt(tick), bottom + 18, tick, "middle"));
-  }
-  parts.push(text((start + end) / 2, bottom + 38, xTitle, "middle"));
-  bars.forEach(({ name, value, note, ours }, index) => {
-    const y = 38 + index * step;
-    parts.push(text(start - 8, y + 15, name, ours ? "end strong" : "end"));
-    parts.push(
-      `<rect class="bar${ours ? " ours" : ""}" x="${start}" y="${y}" width="${(xAt(value) - start).toFixed(1)}" height="18"/>`,
-    );
-    parts.push(text(xAt(value) + 6, y + 15, [short(value), note].filter(Boolean).join(", "), "value"));
-  });
-  return { parts, height: bottom + 58 };
-}
-
 /** Round numbers from 0 to at least `max`, four to six of them. */
 export function ticksUpTo(max) {
   const magnitude = 10 ** Math.floor(Math.log10(max / 4));
@@ -123,10 +97,6 @@ export function apart(positions, distance = 19) {
     moved[order[at]] = Math.max(moved[order[at]], moved[order[at - 1]] + distance);
   }
   return moved;
-}
-
-function short(value) {
-  return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
 function wrap(words, most) {
@@ -153,9 +123,9 @@ function style() {
   return [
     "text{font:16px system-ui,sans-serif;fill:#1f2328}.heading{font-size:18px;font-weight:600}.strong{font-weight:600}",
     ".end{text-anchor:end}.middle{text-anchor:middle}.line{fill:none;stroke-width:2.5}.lead{stroke:#8c959f;stroke-width:.7}",
-    ".ground{fill:#fff}.grid{stroke:#d1d9e0}.bar{fill:#8c959f}.ours{fill:#0a58ca}",
+    ".ground{fill:#fff}.grid{stroke:#d1d9e0}",
     colours("light"),
-    "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.ground{fill:#0d1117}.grid{stroke:#30363d}.bar{fill:#6e7681}",
-    `.ours{fill:#6cb0ff}${colours("dark")}}`,
+    "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.ground{fill:#0d1117}.grid{stroke:#30363d}",
+    `${colours("dark")}}`,
   ].join("");
 }

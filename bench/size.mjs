@@ -1,5 +1,5 @@
 // Measures how much an import adds to a bundle: minified by esbuild, gzip level 9. Prints the rows of the
-// table in docs/costs.md.
+// table in bench/README.md.
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -69,7 +69,7 @@ async function sizeOf(imports) {
 }
 
 /**
- * The sizes of the table in docs/costs.md.
+ * The sizes of the table in bench/README.md.
  *
  * @returns {Promise<{ label: string, bytes: number }[]>}
  */

@@ -110,26 +110,24 @@ export const calls = {
       await client.end();
     }
   },
-  "docs/migrating.md credit 1": (credit, env) => creditedOnce(credit, "events (id text PRIMARY KEY)", env),
-  "docs/migrating.md credit 2": (credit, env) => creditedOnce(credit, undefined, env),
   "docs/idempotency.md accessToken": async (accessToken) => {
     const tokens = await Promise.all(["acme", "acme", "other"].map((account) => accessToken(account)));
     assert.equal(tokens[0].token, tokens[1].token);
     assert.notEqual(tokens[0].token, tokens[2].token);
   },
-  "docs/sync/reentrant-lock.md transfer": (transfer) => transfer(5),
-  "docs/sync/once-and-debounce.md changed": async (changed) => {
+  "docs/sync.md transfer": (transfer) => transfer(5),
+  "docs/once-and-debounce.md changed": async (changed) => {
     const works = [];
     await changed("shop-1", { waitUntil: (work) => works.push(work) });
     assert.equal((await works[0]).ran, true);
   },
-  "docs/sync/singleton.md changed": async (changed) => {
+  "docs/singleton.md changed": async (changed) => {
     const outcomes = await Promise.all([1, 2, 3].map((version) => changed("shop-1", version)));
     // One at least; the others have run before it, or are left to one.
     assert.ok(outcomes.some((outcome) => outcome.startsWith("indexed version")));
     assert.equal(await changed("shop-1", 4), "indexed version 4");
   },
-  "docs/sync/refresh-once.md accessToken": async (accessToken, env) => {
+  "docs/refresh-once.md accessToken": async (accessToken, env) => {
     if (env.PGPORT === undefined) return;
     const client = new pg.Client();
     await client.connect();
@@ -164,10 +162,10 @@ export const calls = {
       await client.end();
     }
   },
-  "docs/sync/count-down-latch.md stored": async (stored) => {
+  "docs/sync.md stored": async (stored) => {
     for (const part of ["1", "2", "3", "4", "5"]) await stored("7", part);
   },
-  "docs/sync/cyclic-barrier.md worker": async (worker) => {
+  "docs/sync.md worker": async (worker) => {
     const done = [];
     const phases = (id) => [1, 2].map((phase) => async () => void done.push(`${phase}${id}`));
     await Promise.all(["a", "b", "c"].map((id) => worker(id, phases(id))));
@@ -295,22 +293,6 @@ function onEach(env, ...command) {
       return (await answer.json()).result;
     }),
   );
-}
-
-/** One event twice, of which the second changes nothing. Without PostgreSQL: see above. */
-async function creditedOnce(credit, table, env) {
-  if (env.PGPORT === undefined) return;
-  const event = { id: "evt_1", amount: 5 };
-  const { postgresSchema } = await inbox();
-  const pool = new pg.Pool();
-  try {
-    await pool.query(table ? `CREATE TABLE ${table}` : postgresSchema);
-    await pool.query("DROP TABLE IF EXISTS account; CREATE TABLE account AS SELECT 0 AS credit");
-    assert.deepEqual([await credit(pool, event), await credit(pool, event)], [true, false]);
-    assert.deepEqual((await pool.query("SELECT credit FROM account")).rows, [{ credit: 5 }]);
-  } finally {
-    await pool.end();
-  }
 }
 
 /** A delivery as Stripe signs it. */
