@@ -217,7 +217,7 @@ export const exemptions: readonly Exemption[] = [
   },
   {
     name: "a waiter whose clock is behind is served before one that called earlier",
-    because: "tickets are ordered by the waiters' clocks: docs/sync/fair-lock.md",
+    because: "tickets are ordered by the waiters' clocks: docs/sync.md",
     without: [inCheck("work-fair.ts", " && other.ticket > one.ticket", "")],
     seed: 4,
     work: "fair",
