@@ -38,7 +38,12 @@ export function keyClaim(own: Cell): ClaimOperations {
   };
 }
 
-/** The claim of a key together with the locks of these resources. `token`: the locks' value. */
+/**
+ * The claim of a key together with the locks of these resources. It has no tombstone, which every delivery would pay for:
+ * what is executed after its sender has given up holds them for one lease, as the claim of a key alone does.
+ *
+ * @param token the locks' value
+ */
 export function lockedClaim(
   settings: Settings,
   own: Cell,

@@ -166,7 +166,10 @@ class Completion {
   }
 }
 
-/** The longest time in ms to wait for a split vote to end, or for a result to reach its quorum. */
+/**
+ * The longest time in ms to wait for a split vote to end, or for a result to reach its quorum. In a whole lease, the sender
+ * of a webhook would give up.
+ */
 export function settleTimeout({ timeout, wait }: Settings): number {
   return Math.max(wait, 2 * timeout);
 }

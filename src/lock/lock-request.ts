@@ -34,7 +34,8 @@ export function heldCell({ resources, prefix, nonce, owner, keys }: LockRequest)
 
 /**
  * The cell as one round acquires it. Where a script is needed anyway, it has a tombstone: then a request that is
- * executed after its rollback acquires nothing.
+ * executed after its rollback acquires nothing. Each nonce has its own: the rollbacks of two contenders would overwrite one
+ * that they shared.
  */
 export function acquiredCell(request: LockRequest): Cell {
   const { resources, owner, fenceRetention } = request;

@@ -38,7 +38,16 @@ interface PartyState {
 }
 
 // A generation has a level, and a run that it belongs to. A run begins with a random name where nothing is stored, so no
-// run begins twice; each generation that is complete leads to the next level of its run.
+// run begins twice. The next level of a run is written only by a party that found all arrivals in the level before, in the
+// union of a quorum's sets. An endpoint stores one generation, and only moves to a later one. So:
+//
+// - No party passes before all have arrived.
+// - No party arrives in level k twice: once it has passed k, it finds a quorum above k. Nor does it arrive in k + 1 before
+//   it has passed k: k + 1 exists only if it has arrived in k, and then it passes k when it finds k + 1.
+// - Parties that begin at the same moment may each begin a run. At every endpoint the one with the greater name wins, and
+//   a party that finds it arrives there, too. If the other run is complete first, its next level wins, because levels are
+//   compared before names; who waits in the first run has arrived in the other one as well, and passes. If names were
+//   compared first, a run that a process began at one endpoint before it died could set the others back.
 function generation(level: number, run: string): string {
   return `g${String(level).padStart(16, "0")}${run}`;
 }

@@ -70,6 +70,7 @@ export class ReentrantLock {
   async acquire(options: WaitOptions = {}): Promise<Hold> {
     const { name, owner } = this;
     const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
+      // After a message all waiters draw turns: it cannot know who their owners are.
       memberStrategy(membershipOf(settings, kind, name), owner, { kind }),
     );
     return hold;

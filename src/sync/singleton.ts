@@ -234,7 +234,11 @@ class Call<Value> {
     }
   }
 
-  /** Notes it where a newer call has come. The same announcement is still the newest, or is not. */
+  /**
+   * Notes it where a newer call has come. It announces the same call once more: a quorum grants that as long as no quorum
+   * has a newer one. To read the key would not do: what a call that has failed since left at a minority would look newer,
+   * and nobody would run.
+   */
   async #look(remainingMs = () => 0): Promise<void> {
     // The caller's signal does not end the job.
     const context = { ...this.#context, signal: undefined };

@@ -17,7 +17,10 @@ import {
 /** Bounds of the pause after which a waiter asks although no message came, in ms. Uniform between them. */
 const fallback = { min: 1_000, max: maxFallbackPoll };
 
-/** From so many times the latency of the nearest endpoint, and so many ms more, another one is far. */
+/**
+ * From so many times the latency of the nearest endpoint, and so many ms more, another one is far. Not the nearest one is
+ * listened to, because with several each would have a lottery of its own, and more waiters would ask.
+ */
 const far = { times: 3, ms: 20 };
 
 /** How often a waiter asks again after rounds of which it got a part, while nobody may hold what it waits for. */

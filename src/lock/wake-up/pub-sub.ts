@@ -34,7 +34,10 @@ function channelsOf(prefix: string, kind: string, resources: readonly string[]):
   return resources.map((resource) => channelOf(prefix, kind, resource));
 }
 
-/** Runs the script, and returns the reply of the release. */
+/**
+ * Runs the script, and returns the reply of the release. It publishes also where it does not find its value: a holder has a
+ * quorum, and perhaps not the endpoint at which all listen.
+ */
 async function releaseAndPublish(
   call: EndpointRequest,
   keys: readonly string[],

@@ -26,7 +26,10 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
   let isAcquired = false;
   let ahead: number | undefined;
 
-  /** With `wait: 0` we never join the queue. Otherwise the ticket must outlive one pause plus one request. */
+  /**
+   * With `wait: 0` we never join the queue. Otherwise the ticket must outlive one pause plus one request. With wake-ups a
+   * waiter may sleep for long: to renew its ticket meanwhile would cost four commands each time.
+   */
   function expiry(): number {
     const longest = wakeUp ? Math.min(wait, maxSleep) : pacer.longest();
     return wait > 0 ? Math.ceil(longest + timeout) : 0;
