@@ -63,6 +63,10 @@ export function rollbackCell(request: LockRequest): Cell {
 /**
  * How long a counter outlives the moment that its fence names, in ms: the retention, counted from the end of a lock
  * of this ttl. It is at least twice the retention, so that most extensions need not renew it.
+ *
+ * The script asks the endpoint for its time to add this to the fence. An expiry as a point in time (`PXAT`) would save
+ * that command; but where the endpoint's clock is ahead by more than the retention, the counter would be gone as soon as
+ * it is written, and two locks of the same ms could draw the same fence.
  */
 export function counterTtl(fenceRetention: number, ttl: number): number {
   return fenceRetention + Math.max(fenceRetention, ttl);
