@@ -1,15 +1,15 @@
 // What happened between clients and endpoints, as the picture draws it: one format for the simulator, the playground and
-// `redis-rest-local`. docs/internals/timeline.md describes it.
+// `redis-rest-local`.
 
 /** A recording: a JSON file, or what a live source has sent so far. */
 export interface Timeline {
   readonly version: 1;
   /** What the picture shows, in one sentence. */
   readonly title: string;
-  /** The lanes, from top to bottom. */
+  /** The lanes, from top to bottom. A name that only events have gets one below. */
   readonly clients: readonly string[];
   readonly endpoints: readonly string[];
-  /** The time that is shown, in ms on the recorder's clock. Default: of all events. */
+  /** The time that is shown, in ms on the recorder's clock; the picture counts from it. Default: of all events. */
   readonly from?: number;
   readonly to?: number;
   /** In the order of their times. */
@@ -22,14 +22,17 @@ export interface Timeline {
  * | phase | at | members |
  * | --- | --- | --- |
  * | `called`, `returned` | a client | `operation`, `call`, `key`; `returned`: `outcome`, `votes`, `fence`, `validity` |
- * | `sent` | a client, to an endpoint | `request`, `operation`, `key`, `call` |
- * | `executed` | an endpoint, for a client | `request`, `outcome`; again for each further execution |
+ * | `sent` | a client, to an endpoint | `request`, `operation`, `key`, `call`; the key is by default that of its call |
+ * | `executed` | an endpoint, for a client | `request`, `outcome`; again for each further execution; without `sent`, a mark |
  * | `answered` | a client, from an endpoint | `request`, `outcome` |
  * | `lost` | between the two | `request`, `what`: the request or the reply |
  * | `stored`, `removed` | an endpoint | `key`, `holder`, `until`, `fence` |
- * | `valid`, `ended` | a client | `key`, `fence`, `until`, `safe` |
+ * | `valid`, `ended` | a client | `key`, `fence`, `until`, `safe`; `valid` again: it was extended |
  * | `fault`, `healed` | a client, an endpoint, both, or neither (everything) | `name` |
  * | `violated` | a client, an endpoint or neither | `name`: the invariant; `detail` |
+ *
+ * Values are told apart by endpoint, key and holder: a semaphore has several at one key. Before another holder's value
+ * replaces one, there must be a `removed`; the same holder's value with another fence replaces its own.
  */
 export interface TimelineEvent {
   /** ms on the recorder's clock. */
@@ -56,7 +59,7 @@ export interface TimelineEvent {
   readonly validity?: number;
   /** The client whose value is stored. */
   readonly holder?: string;
-  /** When what is stored expires, or when a validity ends without another event; ms on the recorder's clock. */
+  /** When what is stored expires, or a validity ends, unless an event says so before; ms on the recorder's clock. */
   readonly until?: number;
   /** When the part of a validity begins that is taken off for drift: from then on the client does not rely on it. */
   readonly safe?: number;

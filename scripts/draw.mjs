@@ -1,4 +1,4 @@
-// `npm run draw -- timeline.json` draws a timeline (docs/internals/timeline.md): it writes timeline.html beside it;
+// `npm run draw -- timeline.json` draws a timeline (picture/timeline.ts): it writes timeline.html beside it;
 // with --svg, timeline.svg.
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";

@@ -1,7 +1,7 @@
 // Draws the screenshots of the docs with Debian's Chromium: `npm run screenshots [-- --only playground]`. Each page has
 // an entry below: it starts what the page needs, brings it into the state to be shown, and ends it.
-import { execFile, spawn } from "node:child_process";
-import { mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -27,20 +27,6 @@ const pages = {
     await page.setViewportSize({ width: 1_280, height: 760 });
     await page.goto(`${pathToFileURL(join(folder, "page.html")).href}#scene=late-writer&t=3777`);
     await page.getByText("3777 of ").waitFor();
-    return () => rm(folder, { recursive: true });
-  },
-  async simulation(page) {
-    const folder = await mkdtemp(join(tmpdir(), "redlock-edge-screenshot-"));
-    const file = join(folder, "page.html");
-    const mutant = ["--mutant", "release deletes any value", "--seeds", "40"];
-    // Its exit code says that a violation was found.
-    await new Promise((resolve) => {
-      execFile(process.execPath, [join(project, "scripts/sim.mjs"), ...mutant, "--html", folder], resolve);
-    });
-    const written = (await readdir(folder)).filter((name) => name.endsWith(".html")).sort();
-    await rename(join(folder, written[0]), file);
-    await page.setViewportSize({ width: 1_280, height: 530 });
-    await page.goto(pathToFileURL(file).href);
     return () => rm(folder, { recursive: true });
   },
   async worker(page) {

@@ -1,4 +1,4 @@
-// From a trace of spec/redlock.qnt to a timeline (docs/internals/timeline.md): what changed from one state to the next.
+// From a trace of spec/redlock.qnt to a timeline (picture/timeline.ts): what changed from one state to the next.
 
 /** The length of one tick in the picture, in ms. The steps of a tick share it. */
 const tick = 40;

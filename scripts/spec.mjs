@@ -1,4 +1,4 @@
-// `npm run spec` checks the model of the lock, spec/redlock.qnt (docs/internals/model.md): its scenes, what must hold in
+// `npm run spec` checks the model of the lock, spec/redlock.qnt (docs/internals/evidence.md): its scenes, what must hold in
 // random simulations, and what must fail without an assumption. With --draw, it draws scenes and counterexamples.
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,7 +1,8 @@
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { fencesOf } from "../../test/docs/fences.ts";
 import { sampleTimeline } from "../../test/support/timeline.ts";
 import { parseTimeline } from "../parse.ts";
+import { toSvg } from "../svg.ts";
 
 it("reads a timeline, and puts its events in order", () => {
   const text = JSON.stringify({ ...sampleTimeline, events: [...sampleTimeline.events].reverse() });
@@ -30,7 +31,7 @@ it.each([
   expect(() => parseTimeline(text)).toThrow(message);
 });
 
-it("docs/internals/timeline.md: its example is a timeline", () => {
-  const [example] = fencesOf("docs/internals/timeline.md").filter(({ language }) => language === "json");
-  expect(parseTimeline(example!.text).events.length).toBeGreaterThan(3);
+it("docs/images/timeline.json is a timeline, and timeline.svg its picture", () => {
+  const timeline = parseTimeline(readFileSync("docs/images/timeline.json", "utf8"));
+  expect(toSvg(timeline)).toBe(readFileSync("docs/images/timeline.svg", "utf8"));
 });

@@ -250,6 +250,7 @@ export class HeldResponse {
     }
   }
 
+  /** Up to the limit a write is done at once: who waits for it would never end the body. */
   #keep(chunk: Uint8Array, done: () => void): void {
     if (this.#phase === "held") {
       // A copy, also of Node's Buffer: the writer may use it again.

@@ -31,7 +31,7 @@ export interface Store extends Setting {
 
 /**
  * Sets of `counts` endpoints, on every engine of this machine: in `npm test` only one endpoint and three, and not each
- * combination of engine, count and dialect, in `npm run test:long` the others; docs/internals/testing.md tells why.
+ * combination of engine, count and dialect, in `npm run test:long` the others; docs/internals/evidence.md tells why.
  *
  * @param real counts for real servers, if more would show nothing new. Default: `counts`
  */

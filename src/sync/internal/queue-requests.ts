@@ -28,7 +28,10 @@ export class QueueRequests {
   readonly #queue: string;
   readonly #tombstones: string;
   readonly #ticket: string;
-  /** With wake-ups: ms in which a living waiter answers a call, and the channel. */
+  /**
+   * With wake-ups: ms in which a living waiter answers a call, and the channel. All that wait are called together: if each
+   * dead ticket were waited for in its turn, a few would keep the lock free for long.
+   */
   readonly #wakeUp: readonly (string | number)[];
 
   constructor({ prefix, timeout, wakeUp }: Settings, name: string, ticket: string) {
