@@ -12,7 +12,7 @@ import { redisServer } from "../test/support/programs.ts";
 import { startServerlessRedisHttp } from "../test/support/serverless-redis-http.ts";
 import { startWorkerd, token } from "./lock-servers.ts";
 
-/** A server, as a column of the table. */
+/** A server, as the table names it. */
 export interface Column {
   readonly title: string;
   /** Whether it is a redis-server, or in front of one. */
@@ -25,22 +25,22 @@ interface Opened {
   close(): Promise<unknown>;
 }
 
-/** What was found, by label; undefined: it was not run. */
-export type Answers = Readonly<Record<string, Answer>> | undefined;
+/** What was found, by label. */
+export type Answers = Readonly<Record<string, Answer>>;
 
 /** The first two numbers of the version of redis-server; undefined where there is none. */
 export const redisVersion: string | undefined =
   redisServer && /v=(\d+\.\d+)/.exec(execFileSync(redisServer, ["--version"], { encoding: "utf8" }))?.[1];
 
-/** The columns that this machine can run, if it has redis-server. */
+/** The servers that this machine can run, if it has redis-server. */
 export const columns: readonly Column[] = [
   { title: `Redis ${redisVersion}`, isRedis: true, open: () => local("redis", "redis") },
   ...(["redis", "redis-8.4", "upstash"] as const).map((dialect) => ({
-    title: `embedded, ${dialect}`,
+    title: `embedded ${dialect}`,
     open: () => local("embedded", dialect),
   })),
   { title: "lock server", open: lockServer },
-  { title: "serverless-redis-http, by its source", isRedis: true, open: gateway },
+  { title: "serverless-redis-http", isRedis: true, open: gateway },
 ];
 
 const optionsOf = ({ endpoints: [{ url, token }] }: LocalEndpoints, dialect: Dialect) => ({
@@ -69,7 +69,7 @@ async function lockServer(): Promise<Opened> {
 }
 
 /** What doctor finds at an endpoint. */
-export async function answersOf(options: HttpEndpointOptions): Promise<NonNullable<Answers>> {
+export async function answersOf(options: HttpEndpointOptions): Promise<Answers> {
   const { signal: stop } = new AbortController();
   const settings = { prefix: "p", timeout: 5_000, id: randomUUID(), stop, runtime: systemRuntime };
   const [examined] = await examineConformance([options], settings);
@@ -78,21 +78,32 @@ export async function answersOf(options: HttpEndpointOptions): Promise<NonNullab
   );
 }
 
-/** The table in Markdown. */
+/** The table in Markdown: of the answers those that are not `yes`, and whose they are. */
 export function tableOf(found: readonly { readonly title: string; readonly answers: Answers }[]): string[] {
-  const titles = ["what", ...found.map(({ title }) => title), "without it"];
   const rows = needs.map((need) => {
     const { label, level, without } = requirements[need];
-    return [label, ...found.map(({ answers }) => answers?.[label] ?? "not run"), `${level}: ${without}`];
+    const others = [...new Set(found.map(({ answers }) => answers[label]!))].filter(
+      (answer) => answer !== "yes",
+    );
+    const cell = others.map((answer) => {
+      const titles = found.filter(({ answers }) => answers[label] === answer).map(({ title }) => title);
+      return `${answer}: ${titles.join(", ")}`;
+    });
+    return [label, cell.join("; ") || "–", `${level}: ${without}`];
   });
-  return [titles, titles.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`);
+  const head = ["what", "not `yes`", "without it"];
+  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`);
 }
 
-/** A column of the table in a page, by label. */
-export function columnIn(page: string, title: string): Record<string, string> {
-  const lines = page.split("\n").map((line) => line.split(" | ").map((cell) => cell.replace(/^\| /, "")));
-  const head = lines.findIndex((cells) => cells[0] === "what" && cells.includes(title));
-  if (head < 0) return {};
+/** What the table in a page says of a server, by label. */
+export function answersIn(page: string, title: string): Record<string, string> {
+  const lines = page.split("\n").map((line) => line.slice("| ".length).split(" | "));
+  const head = lines.findIndex(([what, , without]) => what === "what" && without === "without it |");
   const rows = lines.slice(head + 2, head + 2 + needs.length);
-  return Object.fromEntries(rows.map((cells) => [cells[0], cells[lines[head]!.indexOf(title)]]));
+  return Object.fromEntries(
+    rows.map(([label, cell = ""]) => {
+      const others = cell.split("; ").map((part) => part.split(": "));
+      return [label, others.find(([, titles]) => titles?.split(", ").includes(title))?.[0] ?? "yes"];
+    }),
+  );
 }

@@ -1,7 +1,7 @@
 // `npm run conformance`: what `redlock-edge doctor --conformance` finds at the servers of this machine. Prints the table of
 // docs/platforms.md; fails if the page has another one.
 //
-// npm run conformance -- --upstash .dev.vars    with a column for the database that this file names
+// npm run conformance -- --upstash .dev.vars    with the database that this file names
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const { upstash } = readArguments(
   "npm run conformance -- [--upstash <file with the variables of a database>]",
 );
 
-const { answersOf, columnIn, columns, tableOf } = await load("scripts/conformance-columns.ts");
+const { answersOf, columns, tableOf } = await load("scripts/conformance-columns.ts");
 const { endpointsFromEnv } = await load("src/index.ts");
 
 const found = [];
@@ -27,15 +27,15 @@ for (const { title, open } of columns) {
     await close();
   }
 }
-const [database] = upstash ? endpointsFromEnv(parseEnv(await readFile(upstash, "utf8"))) : [];
-found.push({ title: "Upstash", answers: database && (await answersOf(database)) });
-console.log(tableOf(found).join("\n"));
+if (upstash) {
+  const [database] = endpointsFromEnv(parseEnv(await readFile(upstash, "utf8")));
+  found.push({ title: "Upstash", answers: await answersOf(database) });
+}
+const table = tableOf(found).join("\n");
+console.log(table);
 
 const page = await readFile(join(project, "docs/platforms.md"), "utf8");
-const differs = found.filter(
-  ({ title, answers }) => answers && JSON.stringify(columnIn(page, title)) !== JSON.stringify(answers),
-);
-if (differs.length > 0 || tableOf(found).some((line) => !upstash && !page.includes(line))) {
-  console.error(`\ndocs/platforms.md has another table: ${differs.map(({ title }) => title).join(", ")}`);
+if (!page.includes(table)) {
+  console.error("\ndocs/platforms.md has another table");
   process.exitCode = 1;
 }

@@ -1,5 +1,5 @@
 // What the programs of the pages export, called as their readers would call it: with realistic events, twice where once
-// matters. Programs of recipes are not here: they are examples, which test/examples runs.
+// matters. Those of examples are in test/examples.
 
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
@@ -8,9 +8,6 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import middy from "@middy/core";
-import { Controller, Module, Post, Req } from "@nestjs/common";
-import { NestFactory } from "@nestjs/core";
 import { Miniflare } from "miniflare";
 import pg from "pg";
 
@@ -29,17 +26,8 @@ export const calls = {
       assert.deepEqual(first, again);
     });
   },
-  "docs/frameworks.md guard": async (guard) => {
-    const app = await NestFactory.create(nestModule(), { logger: false, forceCloseConnections: true });
-    guard(app);
-    await app.init();
-    await overHttp(app.getHttpServer(), deliveredTwice);
-  },
   "docs/frameworks.md app 2": (app) => overHttp(app.server, deliveredTwice),
-  "docs/frameworks.md server": (server) => overHttp(server, deliveredTwice),
-  "docs/frameworks.md handler": (handler) => deliveredTwice((request) => throughLambda(handler, request)),
   "docs/frameworks.md POST": (POST) => deliveredTwice((request) => POST({ request })),
-  "docs/frameworks.md action": (action) => deliveredTwice((request) => action({ request })),
   "docs/http.md default": async (app, env) => {
     const paid = await twice(() => app.fetch(keyed("/payments"), env, ctx));
     assert.deepEqual(paid[0], paid[1]);
@@ -171,30 +159,6 @@ export const calls = {
     await Promise.all(["a", "b", "c"].map((id) => worker(id, phases(id))));
     assert.deepEqual(done.map(([phase]) => phase).join(""), "111222");
   },
-  "docs/platforms.md withLock": async (withLock, env) => {
-    const { endpointsFromEnv, Redlock } = await entry("redlock-edge");
-    const redlock = new Redlock({ endpoints: endpointsFromEnv(env) });
-    let running = 0;
-    const handler = middy()
-      .use(withLock(redlock, ({ invoice }) => invoice))
-      .handler(async ({ fails }, { lock }) => {
-        running += 1;
-        await redlock.tryAcquire("42").then((other) => assert.equal(other, null));
-        assert.equal(running, 1);
-        running -= 1;
-        if (fails) throw new Error("no");
-        return lock.fence;
-      });
-    const invoke = (event) => handler(event, { getRemainingTimeInMillis: () => 10_000 });
-    const outcomes = await Promise.allSettled(
-      [{ fails: true }, {}, {}].map((one) => invoke({ invoice: "42", ...one })),
-    );
-    assert.deepEqual(
-      outcomes.map(({ status }) => status),
-      ["rejected", "fulfilled", "fulfilled"],
-    );
-    assert.notEqual(outcomes[1].value, outcomes[2].value);
-  },
   "docs/webhooks.md POST": (POST) => deliveredTwice(POST),
   "docs/webhooks.md acme": async (acme) => {
     const time = String(Math.floor(Date.now() / 1_000));
@@ -229,40 +193,6 @@ async function overHttp(server, call) {
   });
   server.close();
   server.closeAllConnections();
-}
-
-/** A module with a controller for deliveries, as Nest's decorators make it. */
-function nestModule() {
-  class StripeController {
-    handle(req) {
-      return { id: req.webhook.id, run: req.idempotency.token };
-    }
-  }
-  const method = Object.getOwnPropertyDescriptor(StripeController.prototype, "handle");
-  Post("webhooks/stripe")(StripeController.prototype, "handle", method);
-  Req()(StripeController.prototype, "handle", 0);
-  Controller()(StripeController);
-  class App {}
-  Module({ controllers: [StripeController] })(App);
-  return App;
-}
-
-/** A request as the event of an HTTP API, and the result as a response. */
-async function throughLambda(handler, request) {
-  const { pathname } = new URL(request.url);
-  const event = {
-    version: "2.0",
-    routeKey: "$default",
-    rawPath: pathname,
-    rawQueryString: "",
-    headers: Object.fromEntries(request.headers),
-    requestContext: { domainName: "shop.example", http: { method: request.method, path: pathname } },
-    body: Buffer.from(await request.arrayBuffer()).toString("base64"),
-    isBase64Encoded: true,
-  };
-  const result = await handler(event, { getRemainingTimeInMillis: () => 30_000 });
-  const body = Buffer.from(result.body, result.isBase64Encoded ? "base64" : "utf8");
-  return new Response(body, { status: result.statusCode, headers: result.headers });
 }
 
 /** The packed package's inbox, as the program that is called imports it. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { freePort } from "../support/free-port.ts";
@@ -30,6 +30,10 @@ const running: ChildProcess[] = [];
 let isOver = false;
 beforeAll(async () => {
   project = await installPacked();
+  // The tests cannot reach the registry.
+  const converter = "node_modules/@remix-run/node-fetch-server";
+  mkdirSync(join(project.folder, dirname(converter)), { recursive: true });
+  symlinkSync(resolve(converter), join(project.folder, converter));
   for (const fence of [...start, ...readme]) {
     if (fence.file?.endsWith(".mjs")) writeFileSync(join(project.folder, fence.file), fence.text);
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { answersOf, columnIn } from "../../scripts/conformance-columns.ts";
+import { answersIn, answersOf } from "../../scripts/conformance-columns.ts";
 import { lockServerApp } from "../../src/durable/index.ts";
 import { cellScript } from "../../src/redis/cell.lua.ts";
 import { readEvents } from "../support/event-reader.ts";
@@ -133,7 +133,7 @@ describe("a request", () => {
 test("has what docs/platforms.md says", async () => {
   const page = readFileSync("docs/platforms.md", "utf8");
   const answers = await answersOf({ url: workerd.url, token, dialect: "redis-8.4" });
-  expect(columnIn(page, "lock server")).toEqual(answers);
+  expect(answersIn(page, "lock server")).toEqual(answers);
 });
 
 describe("the tokens of a server", () => {
