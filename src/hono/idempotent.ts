@@ -78,8 +78,8 @@ export interface IdempotentWebhookOptions<E extends Env = UnknownEnv> extends Id
  * stored response. The key is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery, which
  * is `c.var.webhook` then.
  *
- * Mount it only once per route: a second instance sees the first one's run and answers 409. Mount it before middleware
- * that reads the body, and after middleware that compresses or adds CORS headers.
+ * Mount it only once per route: a second one with the same key and scope is an error. Mount it before middleware that reads
+ * the body, and after middleware that compresses or adds CORS headers.
  *
  * @throws TypeError | RangeError at once when an option is wrong
  *
