@@ -10,8 +10,8 @@ const isImage = (path) => /\.(png|svg)$/.test(path);
 
 /**
  * @typedef {object} Page
- * @property {string} file where it stands in the repository, `docs/recipes/README.md`
- * @property {string} path where it stands on the site, `recipes/index.md`
+ * @property {string} file where it stands in the repository, `examples/README.md`
+ * @property {string} path where it stands on the site, `examples/index.md`
  * @property {boolean} isSource whether it shows a file or folder that is no page in the repository
  * @property {string} title
  * @property {string} description
@@ -55,7 +55,7 @@ function readPage(file) {
   return { file, path, isSource, title, description, text, links, images };
 }
 
-/** `docs/recipes/README.md` is `recipes/index.md`, and `examples/cron/interval.mjs` is `examples/cron/interval.mjs.md`. */
+/** `docs/once.md` is `once.md`, `examples/README.md` is `examples/index.md`, and `examples/cron/interval.mjs` is `examples/cron/interval.mjs.md`. */
 function pathOf(file) {
   const path = file.replace(/(^|\/)docs\//, "$1").replace(/README\.md$/, "index.md");
   if (isImage(path) || path.endsWith(".md")) return path;
@@ -115,7 +115,7 @@ function plain(markdown) {
 
 /**
  * The order of the docs, which README.md has under its headings "Documentation" and "Contribute"; what it names
- * elsewhere comes last. A page README.md of a folder has the order of its folder.
+ * elsewhere comes last. Below the page of all examples are theirs, in its order.
  *
  * @param {Map<string, Page>} pages
  * @returns {{ text: string, items: { text: string, link: string, collapsed?: boolean, items?: object[] }[] }[]}
@@ -128,19 +128,18 @@ export function sidebarOf(pages) {
     return place === -1 ? home.length : place;
   };
   const ordered = all.toSorted((one, other) => placeOf(one) - placeOf(other));
-  const inFolder = (folder) => ordered.filter(({ file }) => posix.dirname(file) === folder);
+  const matching = (files) => ordered.filter(({ file }) => files.test(file));
   const item = (page) => ({ text: page.title, link: `/${page.path}` });
-  const withFolder = (page) => {
-    if (!page.file.endsWith("/README.md")) return item(page);
-    const own = page.links.filter((link) => posix.dirname(link) === posix.dirname(page.file));
-    const items = [...new Set(own)].filter((link) => pages.has(link)).map((link) => item(pages.get(link)));
-    return { ...item(page), collapsed: true, items };
+  const withExamples = (page) => {
+    if (page.file !== "examples/README.md") return item(page);
+    const own = page.links.filter((link) => /^examples\/.*\.md$/.test(link));
+    return { ...item(page), collapsed: true, items: own.map((link) => item(pages.get(link))) };
   };
-  const chapters = ordered.filter(({ file }) => /^(docs\/([^/]+|[^/]+\/README)|local\/.*)\.md$/.test(file));
+  const chapters = matching(/^(docs\/[^/]+|examples\/README|local\/.*)\.md$/);
   return [
-    { text: "Documentation", items: chapters.map(withFolder) },
-    { text: "Internals", items: inFolder("docs/internals").map(item) },
-    { text: "Contribute", items: inFolder(".").map(item) },
+    { text: "Documentation", items: chapters.map(withExamples) },
+    { text: "Internals", items: matching(/^(docs\/internals|bench)\//).map(item) },
+    { text: "Contribute", items: matching(/^[^/]+$/).map(item) },
   ];
 }
 

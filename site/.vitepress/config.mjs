@@ -68,7 +68,7 @@ export default defineConfig({
   themeConfig: {
     nav: [
       navigation("docs/getting-started.md"),
-      navigation("docs/recipes/README.md"),
+      navigation("examples/README.md"),
       { text: "Playground", link: "/playground/", target: "_self" },
     ],
     sidebar: sidebarOf(pages),

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fencesOf, pages } from "./fences.ts";
@@ -11,8 +11,8 @@ const text = (page: string) => readFileSync(page, "utf8");
 describe("README.md", () => {
   it("leads to every page of docs/", () => {
     const linked = new Set([...text("README.md").matchAll(/\]\((docs\/[^)#]+)/g)].map(([, path]) => path));
-    // Recipes and synchronizers have tables of their own; the others are for contributors.
-    const others = /^docs\/(recipes\/(?!README)|(once-and-debounce|refresh-once|singleton)\.md|internals\/)/;
+    // sync.md leads to these synchronizers; the others are for contributors.
+    const others = /^docs\/((once-and-debounce|refresh-once|singleton)\.md|internals\/)/;
     expect(
       pages().filter((page) => page.startsWith("docs/") && !others.test(page) && !linked.has(page)),
     ).toEqual([]);
@@ -30,7 +30,9 @@ describe("links", () => {
   it("are found to be broken", () => {
     expect(leadsSomewhere("README.md", "docs/none.md")).toBe(false);
     expect(leadsSomewhere("README.md", "docs/fencing.md#none")).toBe(false);
-    expect(leadsSomewhere("docs/internals/evidence.md", "../fencing.md#why-it-strictly-increases")).toBe(true);
+    expect(leadsSomewhere("docs/internals/evidence.md", "../fencing.md#why-it-strictly-increases")).toBe(
+      true,
+    );
   });
 });
 
@@ -109,50 +111,55 @@ describe("events", () => {
   });
 });
 
-describe("recipes", () => {
-  const recipes = pages().filter((page) => /^docs\/recipes\/(?!README)/.test(page));
+describe("examples", () => {
+  const readmes = pages().filter((page) => /^examples\/\w.*\/README\.md$/.test(page));
+  const programsIn = (folder: string) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((name) => /(?<!\.d)\.(ts|mjs)$/.test(name))
+      .map((name) => join(folder, name));
 
-  it.each(recipes)("%s: its program is the example that the tests run", (page) => {
-    const [program, ...more] = fencesOf(page).filter(
-      ({ language }) => language === "ts" || language === "js",
+  it("each are linked from the README of their folder, or from the table of all", () => {
+    const linked = ["examples/README.md", ...readmes].flatMap((page) =>
+      Array.from(text(page).matchAll(/\]\(([^)#]+)/g), ([, link]) => join(dirname(page), link!)),
     );
-    const example = /^Tested: \[(examples\/\S+)\]/m.exec(text(page))?.[1];
-    expect(more).toEqual([]);
-    expect(example?.endsWith(`/${program?.file}`)).toBe(true);
-    expect(program?.text).toBe(text(example!));
+    expect([...readmes, ...programsIn("examples")].filter((file) => !linked.includes(file))).toEqual([]);
   });
 
-  it.each(recipes)("%s: installs what its program imports, and the commands that it names", (page) => {
-    const blocks = fencesOf(page);
-    const commands = blocks.filter(({ language }) => language === "sh").flatMap(commandsOf);
-    const installed = commands
+  it.each(readmes)("%s: installs what its programs import, and the commands that it names", (page) => {
+    const installed = fencesOf(page)
+      .filter(({ language }) => language === "sh")
+      .flatMap(commandsOf)
       .filter((command) => command.startsWith("npm install"))
       .flatMap((command) => command.split(" ").slice(2));
-    const [program] = blocks.filter(({ language }) => language === "ts" || language === "js");
-    const imported = Array.from(
-      program!.text.matchAll(/ from "((?:@[^/"]+\/)?[^/"]+)/g),
-      ([, name]) => name!,
-    );
-    const needed = [
-      ...imported.map((name) => (name === "aws-lambda" ? "@types/aws-lambda" : name)),
-      ...(program!.language === "ts" && program!.text.includes("process.env") ? ["@types/node"] : []),
-      ...[...text(page).matchAll(/^npx (\S+)|`npx (\S+)/gm)].map(([, first, second]) => (first ?? second)!),
-    ];
-    expect(needed.filter((name) => !installed.includes(name))).toEqual([]);
+    const needed = programsIn(dirname(page)).flatMap((program) => {
+      const names = Array.from(
+        text(program).matchAll(/ from "((?:@[^/"]+\/)?[^./"][^/"]*)/g),
+        ([, name]) => name!,
+      );
+      const needsTypes = program.endsWith(".ts") && text(program).includes("process.env");
+      return [...names, ...(needsTypes ? ["@types/node"] : [])];
+    });
+    const commands = Array.from(text(page).matchAll(/(?:^|`)npx (\S+)/gm), ([, name]) => name!);
+    const packages = needed.map((name) => (name === "aws-lambda" ? "@types/aws-lambda" : name));
+    expect(needed).toContain("redlock-edge");
+    expect([...packages, ...commands].filter((name) => !installed.includes(name))).toEqual([]);
   });
 });
 
 describe("Workers", () => {
   // Without a date wrangler asks for today's, which a workerd that is older than that refuses.
   it("are started with the compatibility date that the tests use", () => {
-    const tested = /^compatibility_date = "(.+)"$/m.exec(text("wrangler.toml"))?.[1];
+    const dateIn = (file: string) => /^compatibility_date = "(.+)"$/m.exec(text(file))?.[1];
     const dates = pages().flatMap((page) => {
       const starts = text(page).match(/\bwrangler dev\b.*/g) ?? [];
-      const inFile = /^compatibility_date = "(.+)"$/m.exec(text(page))?.[1];
-      return starts.map((line) => [page, /--compatibility-date ([-\d]+)/.exec(line)?.[1] ?? inFile]);
+      const settings = join(dirname(page), "wrangler.toml");
+      return starts.map((line) => [
+        page,
+        /--compatibility-date ([-\d]+)/.exec(line)?.[1] ?? dateIn(settings),
+      ]);
     });
     expect(dates.length).toBeGreaterThan(3);
-    expect(dates.filter(([, date]) => date !== tested)).toEqual([]);
+    expect(dates.filter(([, date]) => date !== dateIn("wrangler.toml"))).toEqual([]);
   });
 });
 

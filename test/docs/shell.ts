@@ -6,7 +6,7 @@ import { type Fence, fencesOf } from "./fences.ts";
 /** Commands that no test runs, and why. */
 const notRun: readonly (readonly [command: RegExp, why: string])[] = [
   [
-    /^npx wrangler (deploy|secret put \w+|dev( src\/index\.ts --compatibility-date [-\d]+)?|d1 execute \w+ --local --file schema\.sql)$/,
+    /^npx wrangler (deploy|secret put \w+|dev( src\/index\.ts --compatibility-date [-\d]+)?|d1 create \w+|d1 execute \w+ --local --file schema\.sql)$/,
     "test/examples runs the Workers in workerd, with D1 and Durable Objects",
   ],
   [/^npx esbuild queue\.ts( --[a-z]+(=[\w.]+)?)+$/, "test/package bundles it with these options"],

@@ -1,10 +1,11 @@
 import { createHmac, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { Miniflare, type RequestInit, Response } from "miniflare";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { bundleForWorkerd } from "./bundle.ts";
 import { openStage, type Stage } from "./stage.ts";
 
-// The recipes for Cloudflare Workers, in workerd, with D1. What they fetch from hosts in .example is answered here.
+// The examples for Cloudflare Workers, in workerd, with D1. What they fetch from hosts in .example is answered here.
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -63,6 +64,10 @@ async function answer(request: Request): Promise<Response> {
   const reply = await fetch(url, { method: request.method, headers: request.headers, body });
   return new Response(await reply.text(), { status: reply.status, headers: [...reply.headers] });
 }
+
+/** The example's schema in one line: D1's `exec` takes each line for a statement. */
+const schemaOf = (example: string) =>
+  readFileSync(`examples/${example}/schema.sql`, "utf8").replaceAll("\n", " ");
 
 async function post(name: string, body: string, headers: Record<string, string> = {}) {
   const init: RequestInit = { method: "POST", body, headers };
@@ -132,9 +137,7 @@ describe("examples/oauth", () => {
   async function openTokens(fence: number) {
     const db = await workers.getD1Database("DB", "oauth");
     await db.exec("DROP TABLE IF EXISTS tokens");
-    await db.exec(
-      "CREATE TABLE tokens (account TEXT PRIMARY KEY, access_token TEXT NOT NULL, refresh_token TEXT NOT NULL, expires_at INTEGER NOT NULL, fence INTEGER NOT NULL DEFAULT 0)",
-    );
+    await db.exec(schemaOf("oauth"));
     await db.prepare("INSERT INTO tokens VALUES ('acme', 'access-0', 'refresh-0', 0, ?1)").bind(fence).run();
     return db;
   }
@@ -166,9 +169,7 @@ describe("examples/d1-fence", () => {
   async function openAccount(fence: number) {
     const db = await workers.getD1Database("DB", "fence");
     await db.exec("DROP TABLE IF EXISTS accounts");
-    await db.exec(
-      "CREATE TABLE accounts (id TEXT PRIMARY KEY, balance INTEGER NOT NULL, fence INTEGER NOT NULL DEFAULT 0)",
-    );
+    await db.exec(schemaOf("d1-fence"));
     await db.prepare("INSERT INTO accounts VALUES ('a', 50, ?1)").bind(fence).run();
     return async () =>
       (await db.prepare("SELECT balance FROM accounts").first<{ balance: number }>())?.balance;

@@ -423,8 +423,8 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     if (kills > 1) console.info(counts);
   });
 
-  test("the statements of the recipe d1-fence refuse an older holder", async () => {
-    const page = readFileSync(new URL("../../docs/recipes/d1-fence.md", import.meta.url), "utf8");
+  test("the statements of examples/d1-fence refuse an older holder", async () => {
+    const page = readFileSync(new URL("../../examples/d1-fence/README.md", import.meta.url), "utf8");
     const [, claim = "", write = ""] = /```sql\n(UPDATE .*);\n(UPDATE .*);\n```/.exec(page) ?? [];
     await pool.query(
       "CREATE TABLE accounts (id text PRIMARY KEY, balance bigint NOT NULL, fence bigint NOT NULL DEFAULT 0)",

@@ -56,7 +56,7 @@ it("has every page as Markdown, and an index of the docs for language models", a
     expect(await textOf(path), name).toMatch(/^# /);
     if (!path.startsWith("worker/")) expect(index).toContain(`](${path})`);
   }
-  expect(await textOf("recipes/cron.md")).toContain("](../examples/cron/interval.mjs.md)");
+  expect(await textOf("examples/cron/index.md")).toContain("](interval.mjs.md)");
 });
 
 it("finds links that lead nowhere", async () => {
@@ -102,7 +102,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
       if (!request.url().startsWith(url)) elsewhere.push(`${page.url()}: ${request.url()}`);
     });
     // Those of files have one form.
-    for (const name of pages.filter((each) => !/^(examples|worker)\//.test(each))) {
+    for (const name of pages.filter((each) => !/^(examples|worker)\/.*\.\w+\.html$/.test(each))) {
       await page.goto(url + name);
       expect(await overflows(page), name).toBe(false);
     }
@@ -112,7 +112,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
 
   it.each(["light", "dark"] as const)("has readable colours and no errors: %s", async (scheme) => {
     const { page, problems, close } = await openPage(browser, url, { scheme });
-    const chosen = ["", "costs", "recipes/d1-fence", "internals/architecture"];
+    const chosen = ["", "choosing", "examples/d1-fence/index", "internals/architecture"];
     for (const name of chosen) {
       await page.goto(name === "" ? url : `${url}${name}.html`);
       expect(await paleTexts(page), name).toEqual([]);
@@ -156,7 +156,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
       expect(isSeen, text).toBe(true);
       reached.push(text);
     } while (reached.at(-1) !== "Playground" && reached.length < 20);
-    expect(reached).toEqual(expect.arrayContaining(["Skip to content", "Getting started", "Recipes"]));
+    expect(reached).toEqual(expect.arrayContaining(["Skip to content", "Getting started", "Examples"]));
     expect(reached.at(-1)).toBe("Playground");
     await page.keyboard.press("Control+k");
     await page.locator("#localsearch-input").pressSequentially("fencing");

@@ -1,0 +1,5 @@
+CREATE TABLE accounts (
+  id TEXT PRIMARY KEY,
+  balance INTEGER NOT NULL,
+  fence INTEGER NOT NULL DEFAULT 0
+);
