@@ -46,7 +46,7 @@ export const calls = {
     assert.equal(closed, "7");
     assert.ok(under > 0);
   },
-  "docs/once.md default": async (app, env) => {
+  "docs/once.md credit": async (credit) => {
     const { d1Schema } = await inbox();
     const worker = new Miniflare({
       modules: true,
@@ -56,12 +56,14 @@ export const calls = {
       telemetry: { enabled: false },
     });
     try {
-      const DB = await worker.getD1Database("DB");
+      const db = await worker.getD1Database("DB");
       const tables = `${d1Schema}; CREATE TABLE customers (id TEXT, credit INTEGER); INSERT INTO customers VALUES ('c', 0)`;
       for (const statement of tables.split(";").filter((text) => text.trim()))
-        await DB.prepare(statement).run();
-      await credited((request) => app.fetch(request, { ...env, DB }, ctx), env);
-      assert.deepEqual(await DB.prepare("SELECT credit FROM customers").first(), { credit: 7 });
+        await db.prepare(statement).run();
+      const delivery = { provider: "stripe", id: "evt_7" };
+      assert.equal(await credit(db, delivery, "c", 7), true);
+      assert.equal(await credit(db, delivery, "c", 7), false);
+      assert.deepEqual(await db.prepare("SELECT credit FROM customers").first(), { credit: 7 });
     } finally {
       await worker.dispose();
     }

@@ -38,7 +38,7 @@ describe("the inbox in libSQL", () => {
     expect([await enter(), await enter()]).toEqual([{ first: true }, { first: false }]);
     await library.close();
 
-    // As docs/once.md shows it.
+    // The adapter that docs/once.md leads to.
     const bound = (sql: string, args: InValue[]) => ({
       sql,
       args,
