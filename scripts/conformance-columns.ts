@@ -78,10 +78,16 @@ export async function answersOf(options: HttpEndpointOptions): Promise<Answers> 
   );
 }
 
-/** The table in Markdown: of the answers those that are not `yes`, and whose they are. */
-export function tableOf(found: readonly { readonly title: string; readonly answers: Answers }[]): string[] {
+/** The tables in Markdown: all needs by their level, and those that not every server has. */
+export function tablesOf(found: readonly { readonly title: string; readonly answers: Answers }[]): string {
+  const levels = (["error", "warning", "note"] as const).map((level) => {
+    const labels = needs
+      .map((need) => requirements[need])
+      .filter((requirement) => requirement.level === level);
+    return [level, labels.map(({ label }) => label).join("; ")];
+  });
   const rows = needs.map((need) => {
-    const { label, level, without } = requirements[need];
+    const { label, without } = requirements[need];
     const others = [...new Set(found.map(({ answers }) => answers[label]!))].filter(
       (answer) => answer !== "yes",
     );
@@ -89,19 +95,25 @@ export function tableOf(found: readonly { readonly title: string; readonly answe
       const titles = found.filter(({ answers }) => answers[label] === answer).map(({ title }) => title);
       return `${answer}: ${titles.join(", ")}`;
     });
-    return [label, cell.join("; ") || "–", `${level}: ${without}`];
+    return [label, cell.join("; "), without];
   });
-  const head = ["what", "not `yes`", "without it"];
-  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`);
+  const lacking = rows.filter(([, answers]) => answers !== "");
+  return [table(["without it", "what"], levels), table(["what", "answers", "without it"], lacking)].join(
+    "\n\n",
+  );
 }
 
-/** What the table in a page says of a server, by label. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+/** What the second table in a page says of a server, by label. */
 export function answersIn(page: string, title: string): Record<string, string> {
-  const lines = page.split("\n").map((line) => line.slice("| ".length).split(" | "));
-  const head = lines.findIndex(([what, , without]) => what === "what" && without === "without it |");
-  const rows = lines.slice(head + 2, head + 2 + needs.length);
+  const rows = page.split("\n").map((line) => line.slice("| ".length).split(" | "));
   return Object.fromEntries(
-    rows.map(([label, cell = ""]) => {
+    needs.map((need) => {
+      const { label } = requirements[need];
+      const [, cell = ""] = rows.find(([what]) => what === label) ?? [];
       const others = cell.split("; ").map((part) => part.split(": "));
       return [label, others.find(([, titles]) => titles?.split(", ").includes(title))?.[0] ?? "yes"];
     }),

@@ -1,5 +1,5 @@
-// `npm run conformance`: what `redlock-edge doctor --conformance` finds at the servers of this machine. Prints the table of
-// docs/platforms.md; fails if the page has another one.
+// `npm run conformance`: what `redlock-edge doctor --conformance` finds at the servers of this machine. Prints the tables of
+// docs/platforms.md; fails if the page has others.
 //
 // npm run conformance -- --upstash .dev.vars    with the database that this file names
 
@@ -15,7 +15,7 @@ const { upstash } = readArguments(
   "npm run conformance -- [--upstash <file with the variables of a database>]",
 );
 
-const { answersOf, columns, tableOf } = await load("scripts/conformance-columns.ts");
+const { answersOf, columns, tablesOf } = await load("scripts/conformance-columns.ts");
 const { endpointsFromEnv } = await load("src/index.ts");
 
 const found = [];
@@ -31,11 +31,11 @@ if (upstash) {
   const [database] = endpointsFromEnv(parseEnv(await readFile(upstash, "utf8")));
   found.push({ title: "Upstash", answers: await answersOf(database) });
 }
-const table = tableOf(found).join("\n");
-console.log(table);
+const tables = tablesOf(found);
+console.log(tables);
 
 const page = await readFile(join(project, "docs/platforms.md"), "utf8");
-if (!page.includes(table)) {
-  console.error("\ndocs/platforms.md has another table");
+if (!page.includes(tables)) {
+  console.error("\ndocs/platforms.md has other tables");
   process.exitCode = 1;
 }
