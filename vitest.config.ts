@@ -6,12 +6,12 @@ import { MissingPrograms } from "./test/support/missing-programs.ts";
 
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
 const longest = [
-  "docs/snippets",
-  "contract/locks/engines/lifetime",
-  "contract/sync/engines/holds",
-  "contract/locks/engines/lock",
-  "robustness/sim/simulator",
-  "examples/lambda",
+  "test/docs/snippets",
+  "test/contract/locks/engines/lifetime",
+  "test/contract/sync/engines/holds",
+  "test/contract/locks/engines/lock",
+  "evidence/sim/simulator",
+  "test/examples/lambda",
 ];
 
 /** Begins with the longest files. */
@@ -19,7 +19,7 @@ class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const place = ({ moduleId }: TestSpecification) => {
-      const at = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      const at = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
       return at < 0 ? longest.length : at;
     };
     return sorted.sort((one, other) => place(one) - place(other));
@@ -63,14 +63,14 @@ export default defineConfig({
     ...settings,
     ...reporters("vitest.json"),
     sequence: { sequencer: LongestFirst },
-    include: ["{test,local/test,picture/test}/**/*.test.ts"],
+    include: ["{test,evidence,local/test}/**/*.test.ts"],
     // Comparisons of two engines on random commands, which concern only changes of the embedded engine and of scripts; and
     // the locks' contract once more, through the SDK and sockets.
     exclude: [
       ...configDefaults.exclude,
       "**/*.{long,full}.test.ts",
       "local/test/differential/**",
-      "test/robustness/twins/**",
+      "evidence/twins/**",
       "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",
     ],
   },

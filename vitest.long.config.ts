@@ -12,19 +12,19 @@ export default defineConfig({
     ...settings,
     ...reporters("vitest-long.json"),
     include: [
-      "{test,local/test,picture/test}/**/*.long.test.ts",
+      "{test,evidence,local/test}/**/*.long.test.ts",
       "test/contract/{idempotency,sync}/engines/*.test.ts",
       "test/contract/sync/scripts/*.test.ts",
       "test/contract/locks/engines/{lock,lifetime}.test.ts",
       "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",
       "local/test/differential/*.test.ts",
-      "test/robustness/twins/*.test.ts",
+      "evidence/twins/*.test.ts",
       ...(everything
         ? [
-            "test/**/*.full.test.ts",
+            "{test,evidence}/**/*.full.test.ts",
             "test/contract/sync/**/{model,schedules,holds-model}.test.ts",
             "test/http/{api,delivery,locked,webhook}.test.ts",
-            "test/robustness/fuzz/*.test.ts",
+            "evidence/fuzz/*.test.ts",
           ]
         : []),
     ],

@@ -1,6 +1,6 @@
 // Measures a webhook's delivery through a Worker in workerd, with endpoints 20 ms away: run and lock as separate operations,
 // and together. The samples alternate, so that both ways meet the same machine.
-import { measureGain } from "../scripts/demo/gain.mjs";
+import { measureGain } from "../tools/demo/gain.mjs";
 
 const samples = 60;
 const distance = 20;

@@ -2,7 +2,7 @@
 // same Worker. On Cloudflare the distance between Worker and object comes on top.
 
 import { Miniflare } from "miniflare";
-import { bundle } from "../scripts/bundle.mjs";
+import { bundle } from "../tools/bundle.mjs";
 import { startEndpointProcess } from "./endpoint-process.mjs";
 
 const cycles = 200;

@@ -3,8 +3,8 @@
 import { randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
 import { Miniflare } from "miniflare";
-import { bundle } from "../scripts/bundle.mjs";
-import { stripeDelivery } from "../scripts/deliveries.mjs";
+import { bundle } from "../tools/bundle.mjs";
+import { stripeDelivery } from "../tools/deliveries.mjs";
 import { startEndpointProcess } from "./endpoint-process.mjs";
 
 const connections = 100;

@@ -1,8 +1,8 @@
 // Draws charts as SVG: panels of lines below each other. Readable on light and dark pages and without colours:
 // every line has its own dashes, markers and name. A pure function of its argument.
-import { load } from "../scripts/load.mjs";
+import { load } from "../tools/load.mjs";
 
-const { escapeMarkup } = await load("picture/pen.ts");
+const { escapeMarkup } = await load("playground/picture/pen.ts");
 const width = 640;
 const left = 48;
 const right = 424;

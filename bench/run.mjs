@@ -14,7 +14,7 @@ if (only && !all.includes(only)) {
   console.error(`usage: npm run bench [-- ${all.join("|")}] [--svg]`);
   process.exit(2);
 }
-execFileSync(process.execPath, ["scripts/build.mjs"], { stdio: "inherit" });
+execFileSync(process.execPath, ["tools/build.mjs"], { stdio: "inherit" });
 for (const part of only ? [only] : parts) {
   const { print } = await import(`./${part}.mjs`);
   const chart = await print();

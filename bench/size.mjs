@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { project } from "../scripts/load.mjs";
+import { project } from "../tools/load.mjs";
 
 const core = { index: ["Redlock"] };
 const idempotency = { ...core, idempotency: ["Idempotency"] };

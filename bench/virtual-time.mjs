@@ -1,6 +1,6 @@
 // A world in virtual time for benchmarks: clients and in-process endpoints with a given round trip between them. The same
 // seed gives the same figures on any machine.
-import { load } from "../scripts/load.mjs";
+import { load } from "../tools/load.mjs";
 
 const { memoryEndpoint, VirtualTime } = await load("local/src/memory/index.ts");
 

@@ -1,6 +1,6 @@
-import type { Outcome, TimelineEvent } from "../picture/timeline.ts";
 import { Redlock, type RedlockEvent, type Runtime } from "../src/index.ts";
 import { Link, type Sender, type Wire } from "./link.ts";
+import type { Outcome, TimelineEvent } from "./picture/timeline.ts";
 
 /** What a client relies on. */
 export interface Validity {

@@ -1,7 +1,7 @@
 import type { MemoryEndpoint, VirtualTime } from "../local/src/memory/index.ts";
 import { answerOf, keysIn, operationOf } from "../local/src/page/command.ts";
-import type { TimelineEvent } from "../picture/timeline.ts";
 import { type Command, type Endpoint, EndpointError } from "../src/index.ts";
+import type { TimelineEvent } from "./picture/timeline.ts";
 import { labelOf } from "./stored.ts";
 
 /** What a world is to its clients and to what they send. */

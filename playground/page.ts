@@ -1,9 +1,9 @@
-import { type MountedPicture, mountPicture } from "../picture/index.ts";
-import type { TimelineEvent } from "../picture/timeline.ts";
 import { button, element, setText } from "./dom.ts";
 import { slider } from "./fields.ts";
 import { type Moment, readMoment, writeMoment } from "./moment.ts";
 import { clientsPanel, endpointsPanel, outcomePanel, type Panel } from "./panels.ts";
+import { type MountedPicture, mountPicture } from "./picture/index.ts";
+import type { TimelineEvent } from "./picture/timeline.ts";
 import { type Preset, presets } from "./presets.ts";
 import { type Recording, record, stageOf } from "./recording.ts";
 import { type Cast, Stage } from "./stage.ts";

@@ -1,4 +1,4 @@
-import type { TimelineEvent } from "../picture/timeline.ts";
+import type { TimelineEvent } from "./picture/timeline.ts";
 import type { Preset } from "./presets.ts";
 import { Stage } from "./stage.ts";
 import { type Step, stepsOf } from "./steps.ts";

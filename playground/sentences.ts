@@ -1,5 +1,5 @@
-import type { TimelineEvent } from "../picture/timeline.ts";
 import { storageName } from "./names.ts";
+import type { TimelineEvent } from "./picture/timeline.ts";
 
 /** What an event means, in a sentence; undefined for what only the picture shows. */
 export function sentenceOf(event: TimelineEvent): string | undefined {

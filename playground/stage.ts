@@ -1,6 +1,6 @@
-import type { TimelineEvent } from "../picture/timeline.ts";
 import { Contender, type Kind, type Race } from "./contender.ts";
 import { Ledger } from "./ledger.ts";
+import type { TimelineEvent } from "./picture/timeline.ts";
 import { Shop } from "./shop.ts";
 import { type Network, World } from "./world.ts";
 

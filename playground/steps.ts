@@ -1,4 +1,4 @@
-import type { TimelineEvent } from "../picture/timeline.ts";
+import type { TimelineEvent } from "./picture/timeline.ts";
 
 /** A sentence about one event of a scene. A scene that has no such event does not show it. */
 export interface Caption {

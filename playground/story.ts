@@ -1,5 +1,5 @@
-import type { TimelineEvent } from "../picture/timeline.ts";
 import { button, element, setText } from "./dom.ts";
+import type { TimelineEvent } from "./picture/timeline.ts";
 import { sentenceOf } from "./sentences.ts";
 import type { Step } from "./steps.ts";
 

@@ -1,5 +1,4 @@
 import { type MemoryEndpoint, memoryEndpoint, VirtualTime } from "../local/src/memory/index.ts";
-import type { Timeline, TimelineEvent } from "../picture/timeline.ts";
 import type { Command } from "../src/index.ts";
 import { cellScript } from "../src/redis/cell.lua.ts";
 import { claimScript } from "../src/redis/claim.lua.ts";
@@ -10,6 +9,7 @@ import { slotScript } from "../src/sync/internal/slot.lua.ts";
 import { Client } from "./client.ts";
 import type { Wire } from "./link.ts";
 import { epoch, storageName } from "./names.ts";
+import type { Timeline, TimelineEvent } from "./picture/timeline.ts";
 import { type Stored, storedAt } from "./stored.ts";
 
 /** What the sliders set. */

@@ -1,4 +1,4 @@
-// Files that bundlers include as text: see the rules in wrangler.toml and scripts/local-worker.mjs.
+// Files that bundlers include as text: see the rules in wrangler.toml and tools/local-worker.mjs.
 
 declare module "*.css" {
   const text: string;

@@ -1,7 +1,8 @@
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { project } from "../../scripts/load.mjs";
+import { project } from "../../tools/load.mjs";
 
 const own = fileURLToPath(new URL("../../src/index.ts", import.meta.url));
 
@@ -26,7 +27,7 @@ export async function peerSizes() {
   return Promise.all(
     programs.map(async ([name, contents]) => {
       const { outputFiles } = await build({
-        stdin: { contents, resolveDir: project },
+        stdin: { contents, resolveDir: join(project, "bench") },
         bundle: true,
         minify: true,
         write: false,

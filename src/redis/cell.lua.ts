@@ -1,4 +1,4 @@
-// Generated from cell.lua by `npm run scripts`. Change it there.
+// Generated from cell.lua by `node tools/lua.mjs`. Change it there.
 import type { Script } from "./script.ts";
 
 export const cellScript: Script = {

@@ -1,4 +1,4 @@
-// Generated from claim.lua by `npm run scripts`. Change it there.
+// Generated from claim.lua by `node tools/lua.mjs`. Change it there.
 import type { Script } from "./script.ts";
 
 export const claimScript: Script = {

@@ -1,4 +1,4 @@
-// Generated from peek.lua by `npm run scripts`. Change it there.
+// Generated from peek.lua by `node tools/lua.mjs`. Change it there.
 import type { Script } from "./script.ts";
 
 export const peekScript: Script = {

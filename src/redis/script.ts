@@ -2,7 +2,7 @@ import type { Command, Dialect } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
 import { serverOf } from "../endpoints/server.ts";
 
-/** A Lua script. `npm run scripts` makes one of each `.lua` file. */
+/** A Lua script. `node tools/lua.mjs` makes one of each `.lua` file. */
 export interface Script {
   readonly source: string;
   /** SHA-1 of the text that is sent: `upstash` with the flag, `redis` without it, for all other dialects. */

@@ -47,11 +47,11 @@ const confirmed = (name: string) => {
 
 const lock: Operation = (call, name) => acquire(call, cellOf(name), ttl, { fencing });
 const begin: Operation = (call, name) => beginClaim(call, claimOf(name), ttl, fencing);
-const takeSlot: Operation = (call, name) => slots(call, name).acquire(call, slotOf(name), ttl);
+const takeSlot: Operation = (call, name) => slots(call, name).acquire!(call, slotOf(name), ttl);
 const lockFair: Operation = (call, name) => ticket("a", name).acquire(call, value, { ttl, expiry: ttl });
 const lineUp: Operation = (call, name) => ticket("b", name).acquire(call, other, { ttl, expiry: ttl });
 const claimInterval: Operation = (call, name) =>
-  intervalStrategy(systemRuntime, settings.prefix, name).acquire(call, { keys: [], value }, ttl);
+  intervalStrategy(systemRuntime, settings.prefix, name).acquire!(call, { keys: [], value }, ttl);
 
 const rows: readonly {
   readonly what: string;
@@ -84,7 +84,7 @@ const rows: readonly {
     what: "a semaphore's extension",
     kinds: ["limit"],
     before: [takeSlot],
-    run: (call, name) => slots(call, name).extend(call, slotOf(name), ttl),
+    run: (call, name) => slots(call, name).extend!(call, slotOf(name), ttl),
   },
   { what: "a fair lock's acquire", kinds: ["fair"], run: lockFair },
   { what: "a fair lock's wait", kinds: ["queue"], before: [lockFair], run: lineUp },
@@ -100,7 +100,7 @@ const rows: readonly {
     what: "a run of an interval",
     kinds: ["once-end", "once-fence"],
     before: [claimInterval],
-    run: (call, name) => confirmed(name).extend(call, { keys: [], value }, ttl),
+    run: (call, name) => confirmed(name).extend!(call, { keys: [], value }, ttl),
   },
 ];
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { answersIn, answersOf, columns, redisVersion, tablesOf } from "../../scripts/conformance-columns.ts";
+import { answersIn, answersOf, columns, redisVersion, tablesOf } from "../../evidence/conformance/columns.ts";
 
 // The tables of docs/platforms.md. test/durable compares what it says of the lock server.
 

@@ -25,9 +25,9 @@ export function pages(): string[] {
   return [
     ...readdirSync("."),
     "local/README.md",
-    ...["docs", "local/docs", "worker", "examples", "bench", "scripts"].flatMap(below),
+    ...["docs", "local/docs", "worker", "examples", "bench", "evidence", "tools"].flatMap(below),
   ]
-    .filter((name) => name.endsWith(".md"))
+    .filter((name) => name.endsWith(".md") && !/\bnode_modules\b|docs\/site/.test(name))
     .sort();
 }
 

@@ -1,6 +1,8 @@
 import process from "node:process";
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
+import { Draw } from "../../evidence/sim/draw.ts";
+import { type RandomScript, randomScripts } from "../../evidence/twins/random-calls.ts";
 import { toText } from "../../local/src/engine/commands/bytes.ts";
 import { Engine, ReplyError } from "../../local/src/memory/index.ts";
 import type { CommandContext } from "../../src/durable/command.ts";
@@ -8,8 +10,6 @@ import { CommandError } from "../../src/durable/command-error.ts";
 import { execute } from "../../src/durable/execute.ts";
 import { Keyspace } from "../../src/durable/keyspace.ts";
 import { executeScript } from "../../src/durable/scripts.ts";
-import { Draw } from "../robustness/sim/draw.ts";
-import { type RandomScript, randomScripts } from "../robustness/twins/random-calls.ts";
 import { sqlStorage } from "./storage.ts";
 
 // The commands of a lock server, held against the engine, which is held against redis-server: scripts, whose twins call most

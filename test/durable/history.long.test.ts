@@ -1,16 +1,16 @@
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { startLockServers, token } from "../../scripts/lock-servers.ts";
-import { httpEndpoint, type Lock, Redlock } from "../../src/index.ts";
-import { explain, linearizable } from "../robustness/linearizability/checker.ts";
+import { explain, linearizable } from "../../evidence/linearizability/checker.ts";
 import {
   type ExtensionRecord,
   type GrantRecord,
   grantHistory,
-} from "../robustness/linearizability/history.ts";
-import { lockModel } from "../robustness/linearizability/models.ts";
-import { Draw } from "../robustness/sim/draw.ts";
+} from "../../evidence/linearizability/history.ts";
+import { lockModel } from "../../evidence/linearizability/models.ts";
+import { Draw } from "../../evidence/sim/draw.ts";
+import { httpEndpoint, type Lock, Redlock } from "../../src/index.ts";
+import { startLockServers, token } from "../../tools/lock-servers.ts";
 
 // Clients of three lock servers, which lose replies, are slow, and are killed and started again on their storage. What the
 // clients saw must have a legal order.

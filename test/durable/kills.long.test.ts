@@ -4,8 +4,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { Draw } from "../../evidence/sim/draw.ts";
 import { Redlock } from "../../src/index.ts";
-import { Draw } from "../robustness/sim/draw.ts";
 import { startWorkerd, token, type Workerd } from "../support/lock-servers.ts";
 
 // What was acknowledged is there after SIGKILL, on the same storage: locks that are held, and those that were released.

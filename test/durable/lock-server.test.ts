@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { answersIn, answersOf } from "../../scripts/conformance-columns.ts";
+import { answersIn, answersOf } from "../../evidence/conformance/columns.ts";
 import { lockServerApp } from "../../src/durable/index.ts";
 import { cellScript } from "../../src/redis/cell.lua.ts";
 import { readEvents } from "../support/event-reader.ts";

@@ -1,7 +1,7 @@
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
-import { bundle } from "../../scripts/bundle.mjs";
+import { bundle } from "../../tools/bundle.mjs";
 import { freshKey } from "../support/fresh-key.ts";
 import { delivery, secret } from "./stand.ts";
 

@@ -1,8 +1,8 @@
 import type { D1Database, D1PreparedStatement, D1Result } from "@cloudflare/workers-types";
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
-import { databaseWorker } from "../../scripts/local-database.mjs";
 import { d1Schema, type InboxEntry, onceInD1, pruneD1 } from "../../src/inbox/index.ts";
+import { databaseWorker } from "../../tools/local-database.mjs";
 import { outcomeOf } from "../support/outcomes.ts";
 import { fencesContract } from "./fences-contract.ts";
 import { versionsContract } from "./versions-contract.ts";

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { start } from "../../local/src/index.ts";
+import { onDemand } from "../support/on-demand.ts";
 import { installPacked, type Packages, type Project } from "../support/packed.ts";
 
 // The packages as users install them: built, packed, and installed into an empty folder.
@@ -321,7 +322,7 @@ describe("the packed packages", () => {
   });
 
   it("passes publint", () => {
-    const publint = join(process.cwd(), "node_modules/publint/src/cli.js");
+    const publint = join(onDemand(), "publint/src/cli.js");
     for (const cwd of [".", "local"]) {
       const report = execFileSync(process.execPath, [publint, "--strict"], { cwd, encoding: "utf8" });
       expect(report).toContain("All good!");

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { onDemand } from "../support/on-demand.ts";
 import { pack } from "../support/packed.ts";
 
 test.each([
@@ -12,7 +13,7 @@ test.each([
   async (name, most) => {
     const { tarball } = (await pack())[name];
     expect(statSync(tarball).size).toBeLessThanOrEqual(most);
-    const attw = join(process.cwd(), "node_modules/@arethetypeswrong/cli/dist/index.js");
+    const attw = join(onDemand(), "@arethetypeswrong/cli/dist/index.js");
     // The package is ESM only: CommonJS loads it by import(). Ends with 1, and throws here, if anything else is wrong.
     execFileSync(process.execPath, [attw, "--profile", "esm-only", "--no-definitely-typed", tarball]);
   },

@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { presets } from "../../playground/presets.ts";
-import { playgroundHtml } from "../../scripts/playground.mjs";
+import { playgroundHtml } from "../../tools/playground.mjs";
 import {
   chromiumPath,
   crossedNames,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { TimelineEvent } from "../../picture/timeline.ts";
 import { storageName } from "../../playground/names.ts";
+import type { TimelineEvent } from "../../playground/picture/timeline.ts";
 import { type Preset, presets } from "../../playground/presets.ts";
 import { type Recording, record, stageOf } from "../../playground/recording.ts";
 import { Stage } from "../../playground/stage.ts";

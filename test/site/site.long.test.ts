@@ -7,7 +7,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { deadLinks } from "../../site/links.mjs";
+import { deadLinks } from "../../docs/site/links.mjs";
 import { chromiumPath, openBrowser, openPage, overflows } from "../support/browser.ts";
 import { paleTexts } from "./contrast.ts";
 import { serveFolder } from "./served.ts";
@@ -15,11 +15,11 @@ import { serveFolder } from "./served.ts";
 // The site as a reader gets it, under the path that GitHub Pages gives it. Its build fails for a dead link.
 
 const base = "/redlock-edge/";
-const folder = "site/dist";
+const folder = "docs/site/dist";
 let pages: string[];
 
 beforeAll(async () => {
-  await promisify(execFile)(process.execPath, ["site/build.mjs", "--base", base]);
+  await promisify(execFile)(process.execPath, ["docs/site/build.mjs", "--base", base]);
   const names = await readdir(folder, { recursive: true });
   pages = names.filter((name) => name.endsWith(".html") && !/^(404|playground\/index)\.html$/.test(name));
 }, 240_000);

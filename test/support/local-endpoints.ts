@@ -1,6 +1,6 @@
 import { Redis, type RedisConfigNodejs } from "@upstash/redis";
 import { afterAll, beforeAll } from "vitest";
-import { startProxy } from "../../bench/claims/proxy.mjs";
+import { startProxy } from "../../evidence/claims/proxy.mjs";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import {
   type Dialect,

@@ -1,5 +1,5 @@
 // The Worker of the tests: lock servers, and the cases that run beside them.
-import lockServers, { EmptiedLockServer, type Env } from "../../scripts/lock-servers-worker.ts";
+import lockServers, { EmptiedLockServer, type Env } from "../../tools/lock-servers-worker.ts";
 import { runCase } from "./lock-servers-cases.ts";
 
 export { EmptiedLockServer };

@@ -5,9 +5,9 @@ import {
   startWorkerd as startAny,
   storeOf,
   type Workerd,
-} from "../../scripts/lock-servers.ts";
+} from "../../tools/lock-servers.ts";
 
-export { token, type Workerd } from "../../scripts/lock-servers.ts";
+export { token, type Workerd } from "../../tools/lock-servers.ts";
 
 /** Starts a workerd with lock servers, and with the cases that run inside it. */
 export function startWorkerd(options: { readonly persist?: string } = {}): Promise<Workerd> {

@@ -97,7 +97,7 @@ export async function installPacked(): Promise<Project> {
 
 /** When the sources were last changed, in ms since 1970. */
 function lastChange(): number {
-  const sources = ["src", "local/src", "picture"].flatMap((folder) =>
+  const sources = ["src", "local/src", "playground/picture"].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
   );
   return Math.floor(Math.max(...sources.map((name) => statSync(name).mtimeMs)));

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 /**
- * Installs a runtime of test/runtime/matrix/runtimes.json, and returns its command: `npm ci` need not bring 700 MB. Each
+ * Installs a runtime of evidence/runtimes/matrix/runtimes.json, and returns its command: `npm ci` need not bring 700 MB. Each
  * has a folder of its own, because the versions of Node have the same name.
  */
 export function pinnedRuntime(name: string, version: string): string {

@@ -11,7 +11,7 @@ export interface Setting {
 
 /**
  * Of what a test runs on, the part that this run is for: `short` in `npm test`, all others with `SETS=rest`
- * (`npm run test:long`), both with `SETS=all`, nothing with `SETS=few` (`npm run mutation`).
+ * (`npm run test:long`), both with `SETS=all`, nothing with `SETS=few` (`node evidence/mutation.mjs`).
  */
 export function atLength<Value>(short: readonly Value[], rest: readonly Value[]): readonly Value[] {
   if (process.env.SETS === "few") return [];

@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { startProxy } from "../../bench/claims/proxy.mjs";
+import { startProxy } from "../../evidence/claims/proxy.mjs";
 import type { LocalEndpoint } from "../../local/src/index.ts";
 import type { Dialect, Endpoint } from "../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../src/sockets/index.ts";
@@ -8,7 +8,7 @@ import { ioredisEndpoint, nodeRedisEndpoint } from "../../src/sockets/index.ts";
 /** How a test reaches a server by a socket. `ioredis, exact`: with a client that never sends a command twice. */
 export type SocketClient = "ioredis" | "ioredis, exact" | "node-redis";
 
-/** What a proxy may be told: see `bench/claims/proxy.mjs`. */
+/** What a proxy may be told: see `evidence/claims/proxy.mjs`. */
 export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
 
 /** Clients with sockets, each connection through a proxy in front of its server. */

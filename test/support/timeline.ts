@@ -1,4 +1,4 @@
-import type { Outcome, Timeline, TimelineEvent } from "../../picture/timeline.ts";
+import type { Outcome, Timeline, TimelineEvent } from "../../playground/picture/timeline.ts";
 
 const key = "orders/17";
 

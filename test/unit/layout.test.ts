@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { faultsOf, graphOf, houses, importsOf, layersOf } from "../../scripts/imports.mjs";
-import { project } from "../../scripts/load.mjs";
+import { faultsOf, graphOf, houses, importsOf, layersOf } from "../../tools/imports.mjs";
+import { project } from "../../tools/load.mjs";
 
 // The layout of docs/internals/architecture.md, as far as a program can check it.
 

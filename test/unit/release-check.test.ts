@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { entryOf, obstacles } from "../../scripts/release-check.mjs";
+import { entryOf, obstacles } from "../../tools/release-check.mjs";
 
 const one = { name: "one", version: "1.2.0", repository: { type: "git", url: "https://repository.example" } };
 const other = {

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { parseEnv } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startWorker } from "../../scripts/local-worker.mjs";
+import { startWorker } from "../../tools/local-worker.mjs";
 import { type LocalStand, openStand } from "./local-stand.ts";
 
 // Who may see what was delivered.

@@ -1,9 +1,9 @@
 import { expect, it, vi } from "vitest";
 import { start } from "../../local/src/index.ts";
-import { standardDelivery } from "../../scripts/deliveries.mjs";
-import { crashAfterEffects } from "../../scripts/demo/crash.mjs";
-import { PhaseCounts } from "../../scripts/demo/senders.mjs";
-import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
+import { standardDelivery } from "../../tools/deliveries.mjs";
+import { crashAfterEffects } from "../../tools/demo/crash.mjs";
+import { PhaseCounts } from "../../tools/demo/senders.mjs";
+import { randomSecrets, startWorker } from "../../tools/local-worker.mjs";
 import { bestEngine } from "../support/redis-servers.ts";
 
 // Each kill costs the rest of the run's lease.

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { forged } from "../../scripts/deliveries.mjs";
+import { forged } from "../../tools/deliveries.mjs";
 import { until } from "../support/until.ts";
 import { type LocalStand, openStand, sendAtOnce } from "./local-stand.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { githubExamples } from "../../scripts/deliveries.mjs";
+import { githubExamples } from "../../tools/deliveries.mjs";
 import {
   EventError,
   githubEvent,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
-import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
+import { randomSecrets, startWorker } from "../../tools/local-worker.mjs";
 import { until } from "../support/until.ts";
 
 const secrets = { ...randomSecrets(), JOURNAL_SECRET: "a secret of this test, long enough" };

@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
-import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
+import { randomSecrets, startWorker } from "../../tools/local-worker.mjs";
 import { chromiumPath, type ObservedPage, openBrowser, openPage, overflows } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
+import { claimScript } from "../../src/redis/claim.lua.ts";
 import {
   type Delivery,
   githubDelivery,
@@ -7,9 +8,8 @@ import {
   send,
   standardDelivery,
   stripeDelivery,
-} from "../../scripts/deliveries.mjs";
-import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
-import { claimScript } from "../../src/redis/claim.lua.ts";
+} from "../../tools/deliveries.mjs";
+import { randomSecrets, startWorker } from "../../tools/local-worker.mjs";
 import { bestEngine } from "../support/redis-servers.ts";
 import { until } from "../support/until.ts";
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
-import { createTables, startWorker } from "../../scripts/local-worker.mjs";
+import { createTables, startWorker } from "../../tools/local-worker.mjs";
 
 // Imported by a variable, so that the compiler does not follow: they need workerd's types, which conflict with Node's.
 const [effectFile, journalFile] = ["../../worker/effect.ts", "../../worker/journal.ts"];

@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Delivery } from "../../scripts/deliveries.mjs";
+import type { Delivery } from "../../tools/deliveries.mjs";
 import { type LocalStand, openStand } from "./local-stand.ts";
 
 // None of these senders publishes a library that signs, so this follows their documentation.

@@ -6,8 +6,8 @@ import {
   send as sendDelivery,
   standardDelivery,
   stripeDelivery,
-} from "../../scripts/deliveries.mjs";
-import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
+} from "../../tools/deliveries.mjs";
+import { randomSecrets, startWorker } from "../../tools/local-worker.mjs";
 import { until } from "../support/until.ts";
 
 const secrets = randomSecrets();

@@ -1,4 +1,4 @@
-import type { Outcome, TimelineEvent } from "../../../picture/timeline.ts";
+import type { Outcome, TimelineEvent } from "../../../playground/picture/timeline.ts";
 import { ReplyError } from "../engine/engine.ts";
 import type { Observation } from "../rest/observe.ts";
 import type { Clients, Sender } from "./clients.ts";

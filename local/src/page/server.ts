@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { pictureCss, viewCss } from "../../../picture/theme.ts";
+import { pictureCss, viewCss } from "../../../playground/picture/theme.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { accessOf } from "../rest/http/authorize.ts";
 import { answerFaults, isLoopback } from "../rest/http/faults-api.ts";
@@ -15,7 +15,7 @@ export interface PageOptions {
   readonly port?: number;
   /** ms between two looks at the endpoints, and between two messages to a page at least. Default 250. */
   readonly interval?: number;
-  /** Reads the script of the page: `scripts/build.mjs` makes it from browser/main.ts. */
+  /** Reads the script of the page: `tools/build.mjs` makes it from browser/main.ts. */
   readonly script: () => Promise<string>;
 }
 

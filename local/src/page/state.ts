@@ -1,4 +1,4 @@
-import type { Timeline, TimelineEvent } from "../../../picture/timeline.ts";
+import type { Timeline, TimelineEvent } from "../../../playground/picture/timeline.ts";
 import type { FaultRule } from "../faults/faults.ts";
 
 // What the page is sent: JSON. No token and no stored value is in it.

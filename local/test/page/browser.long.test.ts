@@ -1,6 +1,5 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { devPageScript } from "../../../scripts/dev-page.mjs";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, inspect, Redlock } from "../../../src/index.ts";
 import {
@@ -12,6 +11,7 @@ import {
 } from "../../../test/support/browser.ts";
 import { eachEngine } from "../../../test/support/each-engine.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
+import { devPageScript } from "../../../tools/dev-page.mjs";
 import { start } from "../../src/index.ts";
 import { openPage as openDevPage } from "../../src/page/server.ts";
 

@@ -1,4 +1,4 @@
-// Generated from publish.lua by `npm run scripts`. Change it there.
+// Generated from publish.lua by `node tools/lua.mjs`. Change it there.
 import { cellScript } from "../../redis/cell.lua.ts";
 import type { Script } from "../../redis/script.ts";
 

@@ -1,4 +1,4 @@
-// Generated from arrival.lua by `npm run scripts`. Change it there.
+// Generated from arrival.lua by `node tools/lua.mjs`. Change it there.
 import type { Script } from "../../redis/script.ts";
 
 export const arrivalScript: Script = {

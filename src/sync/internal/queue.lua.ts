@@ -1,4 +1,4 @@
-// Generated from queue.lua by `npm run scripts`. Change it there.
+// Generated from queue.lua by `node tools/lua.mjs`. Change it there.
 import type { Script } from "../../redis/script.ts";
 
 export const queueScript: Script = {

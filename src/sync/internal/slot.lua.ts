@@ -1,4 +1,4 @@
-// Generated from slot.lua by `npm run scripts`. Change it there.
+// Generated from slot.lua by `node tools/lua.mjs`. Change it there.
 import type { Script } from "../../redis/script.ts";
 
 export const slotScript: Script = {

@@ -5,7 +5,7 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startProxy } from "../../../bench/claims/proxy.mjs";
+import { startProxy } from "../../../evidence/claims/proxy.mjs";
 import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
 import { Redlock } from "../../../src/index.ts";

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { startProxy } from "../../../bench/claims/proxy.mjs";
+import { startProxy } from "../../../evidence/claims/proxy.mjs";
 import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
 import type { Endpoint } from "../../../src/index.ts";
 import { nodeRedisEndpoint } from "../../../src/sockets/index.ts";

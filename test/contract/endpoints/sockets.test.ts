@@ -5,7 +5,7 @@ import process from "node:process";
 import { Redis } from "ioredis";
 import { createClient, createClientPool, RESP_TYPES } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startProxy } from "../../../bench/claims/proxy.mjs";
+import { startProxy } from "../../../evidence/claims/proxy.mjs";
 import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
 import { type Endpoint, pubSub, QuorumError, Redlock, upstashEndpoint } from "../../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { rows } from "../../../bench/claims/rows.mjs";
-import { claimsOf, contradictions, differences } from "../../../bench/claims/table.mjs";
+import { rows } from "../../../evidence/claims/rows.mjs";
+import { claimsOf, contradictions, differences } from "../../../evidence/claims/table.mjs";
 
 const page = `# Page
 
@@ -54,7 +54,7 @@ test("an observation that is not as the page says is a contradiction, on either 
   expect(observed(false, false)).toEqual([peerIsWrong, oursIsWrong]);
 });
 
-test("docs/choosing.md has the rows that `npm run claims` shows, and no others", () => {
+test("docs/choosing.md has the rows that `node evidence/claims.mjs` shows, and no others", () => {
   expect(rows.length).toBeGreaterThan(15);
   expect(differences(claimsOf(readFileSync("docs/choosing.md", "utf8")), rows)).toEqual([]);
 });

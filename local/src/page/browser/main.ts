@@ -1,4 +1,4 @@
-import { type MountedPicture, mountPicture } from "../../../../picture/mount.ts";
+import { type MountedPicture, mountPicture } from "../../../../playground/picture/mount.ts";
 import type { PageMessage, PageState } from "../state.ts";
 import { ask, forgetToken, keepToken, messages, TokenRefused, takeToken } from "./access.ts";
 import { endpointCard } from "./card.ts";

@@ -9,7 +9,7 @@ import { expect, it } from "vitest";
 const program = `
 import net from "node:net";
 import { once } from "node:events";
-import { load } from ${JSON.stringify(pathToFileURL("scripts/load.mjs").href)};
+import { load } from ${JSON.stringify(pathToFileURL("tools/load.mjs").href)};
 const { listen } = await load("local/src/rest/http/listen.ts");
 const listener = await listen(
   async (request, address, closing) => (closing.aborted ? "reset" : new Response("too early")),

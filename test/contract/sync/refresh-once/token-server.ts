@@ -1,6 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { onDemand } from "../../../support/on-demand.ts";
 
 /** A server that rotates refresh tokens, and revokes all tokens of a login when one of them is used twice. */
 export interface TokenServer {
@@ -27,7 +30,7 @@ const client = { client_id: "id", client_secret: "secret" };
 const scope = "openid offline_access";
 
 export async function startTokenServer(): Promise<TokenServer> {
-  const { Provider } = (await import("oidc-provider" as string)) as {
+  const { Provider } = (await import(pathToFileURL(join(onDemand(), "oidc-provider/lib/index.js")).href)) as {
     Provider: new (issuer: string, options: object) => Provider;
   };
   const http = createServer();

@@ -1,0 +1,81 @@
+// Runs several client processes on real redis-servers with faults: `node evidence/chaos.mjs --minutes 5`. Prints counts and the
+// result of each check of the package's guarantees, and fails if one is broken.
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { load, project } from "../tools/load.mjs";
+
+const usage =
+  "node evidence/chaos.mjs [--minutes 1] [--seed n] [--endpoints 3] [--clients 4] | --hold minutes";
+
+const stop = new AbortController();
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => stop.abort());
+// After an unexpected error, everything that was started is stopped.
+process.on("uncaughtException", (error) => {
+  console.error(error);
+  stop.abort();
+});
+
+process.exitCode = 1;
+try {
+  const options = readOptions();
+  const { findRedisServer } = await load("local/src/rest/redis/process.ts");
+  if (await findRedisServer()) await run(options);
+  else refuse();
+} catch (error) {
+  if (stop.signal.aborted) console.log("\nInterrupted.");
+  else console.error(error);
+}
+
+/** Holds one lock while each server is restarted in turn. */
+async function hold(minutes) {
+  const { holdThroughRestarts } = await load("evidence/chaos/long-hold.ts");
+  const ttl = 10_000;
+  console.log(`\none hold of ${minutes} min, ttl ${ttl} ms, a server killed and back empty every 15 s\n`);
+  const { held, loss, restarts, attempts, stolen, extensions, released } = await holdThroughRestarts({
+    seconds: minutes * 60,
+    ttl,
+    signal: stop.signal,
+  });
+  console.log(
+    `held ${held.toFixed(0)} s with ${extensions} extensions; ${loss ?? "never lost"}; released: ${released}`,
+  );
+  console.log(
+    `restarts by endpoint: ${restarts.join(", ")}; rivals tried ${attempts} times and got it ${stolen} times`,
+  );
+  process.exitCode = loss || stolen > 0 || !released ? 1 : 0;
+}
+
+async function run(options) {
+  if (options.hold) return hold(options.hold);
+  const { runChaos } = await load("evidence/chaos/main.ts");
+  const { evaluateRun } = await load("evidence/chaos/report.ts");
+  console.log(`\nchaos for ${options.seconds} s; a similar run: --seed ${options.seed}\n`);
+  const { text, passed } = evaluateRun(await runChaos({ ...options, project, signal: stop.signal }));
+  console.log(`${text}\n\n${passed ? "All hold." : "SOMETHING DOES NOT HOLD."}`);
+  process.exitCode = passed ? 0 : 1;
+}
+
+function refuse() {
+  console.error("!!! redis-server is not on PATH: there is no chaos without it !!!");
+  console.error("Install it: apt-get install redis-server, brew install redis, or https://redis.io/download");
+  process.exitCode = process.env.CI === "true" ? 1 : 0;
+}
+
+function readOptions() {
+  const number = { type: "string" };
+  const { values } = parseArgs({
+    options: { minutes: number, seed: number, endpoints: number, clients: number, hold: number },
+  });
+  const options = {
+    seconds: Number(values.minutes ?? 1) * 60,
+    seed: Number(values.seed ?? Math.floor(Math.random() * 2 ** 31)),
+    endpoints: Number(values.endpoints ?? 3),
+    clients: Number(values.clients ?? 4),
+    hold: Number(values.hold ?? 0),
+  };
+  const { seconds, seed, endpoints, clients } = options;
+  const fits = [seed, endpoints, clients].every(Number.isInteger) && endpoints >= 3 && clients >= 2;
+  if (!fits || !(seconds > 0 && options.hold >= 0))
+    throw new RangeError(`usage: ${usage}; at least 3 endpoints and 2 clients`);
+  return options;
+}

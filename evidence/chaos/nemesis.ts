@@ -1,0 +1,349 @@
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FaultRule, LocalEndpoint } from "../../local/src/index.ts";
+import type { Fleet } from "./fleet.ts";
+import { machineTime } from "./records.ts";
+
+/** All faults that are injected. The report counts each of them. */
+export const faultKinds = [
+  "server killed, memory kept",
+  "server killed, memory lost",
+  "server stopped",
+  "link refused",
+  "link silent",
+  "quorum down",
+  "link slow",
+  "reply slow",
+  "reply dropped",
+  "request duplicated",
+  "request reordered",
+  "HTTP 500",
+  "ledger write late",
+  "client stopped after its check",
+  "client stopped anywhere",
+  "client killed",
+] as const;
+
+export type FaultKind = (typeof faultKinds)[number];
+
+/** A span of machine time in which an endpoint lost its memory. */
+export interface Loss {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** One fault, and when it began and ended. `target`: an endpoint's name, or a client's seat. */
+export interface Fault extends Loss {
+  readonly kind: FaultKind;
+  readonly target: string;
+}
+
+/** What was injected. */
+export interface FaultCounts {
+  /** How often each fault was injected. */
+  readonly times: Record<FaultKind, number>;
+  /** How many requests were hit by faults of links and of the ledger. */
+  readonly hits: Partial<Record<FaultKind, number>>;
+  /** All of them; those of the ledger have no target. */
+  readonly spans: readonly Fault[];
+  /** ms without a quorum of endpoints. */
+  readonly quorumDown: number;
+}
+
+/** What faults are injected into. */
+export interface FaultTargets {
+  readonly endpoints: readonly LocalEndpoint[];
+  readonly fleet: Fleet;
+  /** Delays that share of the ledger's writes by up to `ms`. The returned function ends it and returns the hits. */
+  delayWrites(share: number, ms: number): () => number;
+}
+
+/** When and how faults are injected. */
+export interface FaultSchedule {
+  /** Decides what, where and for how long. */
+  readonly random: () => number;
+  /** Ends the faults. */
+  readonly signal: AbortSignal;
+  /** Aborts when servers may begin to lose their memory. */
+  readonly losing: AbortSignal;
+}
+
+/** A fault rule ends by itself after so many hits; the remaining number shows how many there were. */
+const endless = 1_000_000;
+
+/** Faults of a link that leave its endpoint usable. */
+const linkRules: readonly (readonly [FaultKind, FaultRule])[] = [
+  ["link slow", { fault: "delay", ms: [20, 400], probability: 0.7 }],
+  ["reply slow", { fault: "delay-reply", ms: [20, 600], probability: 0.5 }],
+  ["reply dropped", { fault: "drop-reply", probability: 0.4 }],
+  ["request duplicated", { fault: "duplicate", probability: 0.7 }],
+  ["request reordered", { fault: "reorder", probability: 0.4 }],
+  ["HTTP 500", { fault: "status", status: 500, probability: 0.5 }],
+];
+
+/** Faults that make an endpoint unavailable; only one of these at a time at each. */
+const outages: readonly FaultKind[] = [
+  "server killed, memory kept",
+  "server killed, memory kept",
+  "server stopped",
+  "link refused",
+  "link silent",
+];
+
+/**
+ * Injects faults until `signal` aborts, and has repaired everything when it resolves. Several loops run at the same
+ * time, so faults overlap. Enough endpoints stay up for a quorum, except that one loop takes the quorum away now and
+ * then, for a short time. Each loop draws its faults from a shuffled deck, so that none is left out.
+ *
+ * What follows from a fault depends on real time: the same random numbers give a similar run, not the same.
+ */
+export async function injectFaults(targets: FaultTargets, schedule: FaultSchedule): Promise<FaultCounts> {
+  const nemesis = new Nemesis(targets, schedule);
+  // Wait for all loops, also when one fails: none may leave its fault unrepaired.
+  const ended = await Promise.allSettled([
+    nemesis.outages(),
+    nemesis.quorumOutages(),
+    nemesis.linkFaults(),
+    nemesis.linkFaults(),
+    nemesis.lateWrites(),
+    nemesis.clientStops(),
+    nemesis.clientKills(),
+  ]);
+  for (const loop of ended) if (loop.status === "rejected") throw loop.reason;
+  return nemesis.counts();
+}
+
+class Nemesis {
+  readonly #targets: FaultTargets;
+  readonly #random: () => number;
+  readonly #signal: AbortSignal;
+  readonly #losing: AbortSignal;
+  readonly #hits: Partial<Record<FaultKind, number>> = {};
+  readonly #spans: Fault[] = [];
+  readonly #down = new Set<LocalEndpoint>();
+  /** How many endpoints may be down while a quorum stays up. */
+  readonly #mostDown: number;
+
+  constructor(targets: FaultTargets, { random, signal, losing }: FaultSchedule) {
+    const { length } = targets.endpoints;
+    this.#targets = targets;
+    this.#random = random;
+    this.#signal = signal;
+    this.#losing = losing;
+    this.#mostDown = length - (Math.floor(length / 2) + 1);
+  }
+
+  counts(): FaultCounts {
+    const spans = this.#spans;
+    const of = (kind: FaultKind) => spans.filter((span) => span.kind === kind);
+    const times = Object.fromEntries(
+      faultKinds.map((kind) => [kind, of(kind).length]),
+    ) as FaultCounts["times"];
+    const quorumDown = of("quorum down").reduce((sum, { from, to }) => sum + to - from, 0);
+    return { times, hits: this.#hits, spans, quorumDown };
+  }
+
+  /** Takes single endpoints down. First without, later with losses of memory. */
+  async outages(): Promise<void> {
+    await this.#outagesUntil(this.#losing, shuffled(outages, this.#random));
+    const lost: FaultKind = "server killed, memory lost";
+    const draw = shuffled([...outages, lost], this.#random);
+    const first = [lost];
+    await this.#outagesUntil(this.#signal, () => first.pop() ?? draw());
+  }
+
+  async #outagesUntil(until: AbortSignal, draw: () => FaultKind): Promise<void> {
+    while (!until.aborted) {
+      const endpoint = this.#oneOf(this.#targets.endpoints);
+      if (this.#down.size < this.#mostDown && !this.#down.has(endpoint)) {
+        await this.#takeDown(endpoint, draw());
+      }
+      await pauseFor(this.#between(100, 700), until);
+    }
+  }
+
+  async #takeDown(endpoint: LocalEndpoint, kind: FaultKind): Promise<void> {
+    this.#down.add(endpoint);
+    if (kind.startsWith("server killed")) await this.#killServer(endpoint, kind);
+    else if (kind === "server stopped") await this.#stopServer(endpoint);
+    else {
+      const undo = this.#addRule(endpoint, kind, cut(kind));
+      await this.#pause(200, 1500);
+      undo();
+    }
+    this.#down.delete(endpoint);
+  }
+
+  async #killServer(endpoint: LocalEndpoint, kind: FaultKind): Promise<void> {
+    const end = this.#begin(kind, endpoint.name);
+    const memory = kind === "server killed, memory lost" ? "lost" : "kept";
+    // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
+    if (this.#random() < 0.5) process.kill(pidOf(endpoint), "SIGKILL");
+    else await endpoint.stop();
+    await this.#pause(200, 1200);
+    await endpoint.stop();
+    await restart(endpoint, memory);
+    end();
+  }
+
+  async #stopServer(endpoint: LocalEndpoint): Promise<void> {
+    const end = this.#begin("server stopped", endpoint.name);
+    const pid = pidOf(endpoint);
+    process.kill(pid, "SIGSTOP");
+    await this.#pause(200, 2000);
+    process.kill(pid, "SIGCONT");
+    end();
+  }
+
+  /** Takes so many endpoints down at once that no quorum is left. */
+  async quorumOutages(): Promise<void> {
+    for (await this.#pause(2000, 4000); !this.#signal.aborted; await this.#pause(4000, 9000)) {
+      const up = this.#targets.endpoints.filter((endpoint) => !this.#down.has(endpoint));
+      const draw = shuffled(up, this.#random);
+      const taken = Array.from({ length: this.#mostDown + 1 - this.#down.size }, draw);
+      const end = this.#begin("quorum down", taken.map(({ name }) => name).join(" "));
+      const undos = taken.map((endpoint) => {
+        this.#down.add(endpoint);
+        const kind = this.#oneOf(["link refused", "link silent"] as const);
+        return this.#addRule(endpoint, kind, cut(kind));
+      });
+      await this.#pause(300, 1500);
+      for (const undo of undos) undo();
+      for (const endpoint of taken) this.#down.delete(endpoint);
+      end();
+    }
+  }
+
+  async linkFaults(): Promise<void> {
+    for (const draw = shuffled(linkRules, this.#random); !this.#signal.aborted; await this.#pause(0, 300)) {
+      const [kind, rule] = draw();
+      const endpoint = this.#oneOf(this.#targets.endpoints);
+      if (endpoint.faults.list().some(({ fault }) => fault === rule.fault)) continue;
+      const undo = this.#addRule(endpoint, kind, rule);
+      await this.#pause(400, 2000);
+      undo();
+    }
+  }
+
+  async lateWrites(): Promise<void> {
+    for (await this.#pause(500, 1500); !this.#signal.aborted; await this.#pause(500, 2000)) {
+      const end = this.#begin("ledger write late", "");
+      const undo = this.#targets.delayWrites(0.3, 2500);
+      await this.#pause(500, 1500);
+      this.#hit("ledger write late", undo());
+      end();
+    }
+  }
+
+  async clientStops(): Promise<void> {
+    const { fleet } = this.#targets;
+    const deck: FaultKind[] = [
+      "client stopped after its check",
+      "client stopped after its check",
+      "client stopped anywhere",
+    ];
+    for (const draw = shuffled(deck, this.#random); !this.#signal.aborted; await this.#pause(50, 400)) {
+      const kind = draw();
+      const victim =
+        kind === "client stopped anywhere"
+          ? { seat: this.#anySeat(), ttl: 1000 }
+          : await fleet.nextWrite(this.#signal);
+      if (!victim) return;
+      const end = this.#begin(kind, `seat ${victim.seat}`);
+      fleet.stop(victim.seat);
+      // Longer than the ttl: others get the lock meanwhile, and the client wakes up in the middle of its hold.
+      await this.#pause(victim.ttl * 1.1, victim.ttl * 1.8 + 300);
+      fleet.resume(victim.seat);
+      end();
+    }
+  }
+
+  async clientKills(): Promise<void> {
+    const { fleet } = this.#targets;
+    for (await this.#pause(1000, 2500); !this.#signal.aborted; await this.#pause(1500, 5000)) {
+      const seat = this.#anySeat();
+      const end = this.#begin("client killed", `seat ${seat}`);
+      await fleet.kill(seat);
+      await this.#pause(50, 500);
+      await fleet.respawn(seat);
+      end();
+    }
+  }
+
+  /** Adds a fault rule to an endpoint. The returned function removes it and counts its hits. */
+  #addRule(endpoint: LocalEndpoint, kind: FaultKind, rule: FaultRule): () => void {
+    const end = this.#begin(kind, endpoint.name);
+    const remove = endpoint.faults.add({ ...rule, times: endless });
+    return () => {
+      const remaining = endpoint.faults.list().find(({ fault }) => fault === rule.fault)?.times ?? 0;
+      this.#hit(kind, endless - remaining);
+      remove();
+      end();
+    };
+  }
+
+  /** Notes that a fault begins. The returned function notes its end. */
+  #begin(kind: FaultKind, target: string): () => void {
+    const span = { kind, target, from: machineTime(), to: Number.POSITIVE_INFINITY };
+    this.#spans.push(span);
+    return () => {
+      span.to = machineTime();
+    };
+  }
+
+  #hit(kind: FaultKind, count: number): void {
+    this.#hits[kind] = (this.#hits[kind] ?? 0) + count;
+  }
+
+  #between(least: number, most: number): number {
+    return least + this.#random() * (most - least);
+  }
+
+  #oneOf<Item>(items: readonly Item[]): Item {
+    return items[Math.floor(this.#random() * items.length)]!;
+  }
+
+  #anySeat(): number {
+    return Math.floor(this.#random() * this.#targets.fleet.size);
+  }
+
+  #pause(least: number, most: number): Promise<void> {
+    return pauseFor(this.#between(least, most), this.#signal);
+  }
+}
+
+function cut(kind: FaultKind): FaultRule {
+  return { fault: kind === "link refused" ? "down" : "drop-request" };
+}
+
+function pidOf({ pid }: LocalEndpoint): number {
+  if (pid === undefined) throw new Error("an endpoint without a server process");
+  return pid;
+}
+
+/** Draws all items in a random order, again and again. */
+function shuffled<Item>(items: readonly Item[], random: () => number): () => Item {
+  let deck: Item[] = [];
+  return () => {
+    if (deck.length === 0) deck = [...items];
+    return deck.splice(Math.floor(random() * deck.length), 1)[0]!;
+  };
+}
+
+/** Waits for `ms`, or until `signal` aborts. */
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await Promise.allSettled([sleep(ms, undefined, { signal })]);
+}
+
+/** Tries for a while: another connection may have been given the server's port while it was away. */
+async function restart(endpoint: LocalEndpoint, memory: "kept" | "lost"): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await endpoint.start({ memory });
+    } catch (error) {
+      if (attempt === 50) throw error;
+      await sleep(100);
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// `node evidence/compat.mjs`: Upstash's packages against the endpoints of `redis-rest-local`, on redis-server and on the embedded
+// engine. Prints how many cases of evidence/compat passed on each, and what failed, by reason; fails if anything failed for
+// a reason that evidence/compat/known.mjs does not have.
+//
+// node evidence/compat.mjs --suite ../redis-js            instead, the own tests of @upstash/redis, from a checkout
+// node evidence/compat.mjs --suite ../redis-js --only geo  those in files with these letters in their name
+//
+// Installs the packages of evidence/compat/packages.json on demand, into node_modules/.cache.
+
+import { execFileSync } from "node:child_process";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { readArguments } from "../tools/arguments.mjs";
+import { load, project } from "../tools/load.mjs";
+import { reasonFor } from "./compat/known.mjs";
+import { runSuite } from "./compat/suite/run.mjs";
+
+const usage =
+  "node evidence/compat.mjs [--engine redis|embedded] [--suite <checkout of redis-js> [--only <part of a file's name>]]";
+const option = { type: "string" };
+const {
+  suite,
+  only,
+  engine: oneEngine,
+} = readArguments({ suite: option, only: option, engine: option }, usage);
+
+const folder = join(project, "node_modules/.cache/compat");
+const programs = ["redis", "ratelimit", "lock", "query", "queue"];
+
+/** Installs the packages, each with its pinned version. Does nothing if they are there. */
+async function install() {
+  const dependencies = await readFile(join(project, "evidence/compat/packages.json"), "utf8");
+  const manifest = JSON.stringify({ private: true, dependencies: JSON.parse(dependencies) });
+  const [there] = await Promise.allSettled([readFile(join(folder, "installed.json"), "utf8")]);
+  if (there.status === "fulfilled" && there.value === manifest) return;
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "package.json"), manifest);
+  // Without peers: @upstash/lock names TypeScript as one.
+  const options = ["--legacy-peer-deps", "--no-package-lock", "--no-audit", "--no-fund"];
+  execFileSync("npm", ["install", ...options], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+  await writeFile(join(folder, "installed.json"), manifest);
+}
+
+/** Imports a program of evidence/compat so that its packages are those in the folder. */
+async function loadProgram(name) {
+  const outfile = join(folder, `${name}.mjs`);
+  await build({
+    entryPoints: [join(project, "evidence/compat", `${name}.mjs`)],
+    outfile,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+    logLevel: "silent",
+  });
+  return import(pathToFileURL(outfile).href);
+}
+
+/** Runs one case, and returns its result. */
+async function runCase(name, title, run) {
+  const late = new Promise((_, reject) =>
+    setTimeout(reject, 30_000, new Error("took longer than 30 s")).unref(),
+  );
+  try {
+    await Promise.race([run(), late]);
+    return { package: name, name: title };
+  } catch (error) {
+    return { package: name, name: title, error: error.message };
+  }
+}
+
+/** Runs all cases of all programs at the same time. */
+async function runPrograms(endpoints) {
+  const { Redis } = await import(pathToFileURL(join(folder, "node_modules/@upstash/redis/nodejs.mjs")).href);
+  const regions = endpoints.map(({ url, token }) => new Redis({ url, token, enableTelemetry: false }));
+  const [{ url, token }] = endpoints;
+  const running = [];
+  for (const name of programs) {
+    const { cases } = await loadProgram(name);
+    for (const [title, run] of Object.entries(cases)) {
+      running.push(runCase(`@upstash/${name}`, title, () => run({ redis: regions[0], regions, url, token })));
+    }
+  }
+  return Promise.all(running);
+}
+
+/** The name of an engine for people: with the version of redis-server. */
+async function titleOf(engine, endpoint) {
+  if (engine === "embedded") return "embedded engine";
+  const [, version] = /redis_version:(\S+)/.exec(await endpoint.execute(["INFO", "server"])) ?? [];
+  return `redis-server ${version}`;
+}
+
+/** The name of an engine, and the results on it. */
+async function resultsOn(engine, start) {
+  // Four for the suite, whose files share none, and three regions for the programs.
+  const local = await start({ count: suite === undefined ? 3 : 4, engine });
+  try {
+    const { endpoints } = local;
+    const results =
+      suite === undefined
+        ? await runPrograms(endpoints)
+        : await runSuite(resolve(suite), { endpoints, packages: folder, only });
+    return { engine, title: await titleOf(engine, endpoints[0]), results };
+  } finally {
+    await local.close();
+  }
+}
+
+function printTable(columns) {
+  const names = [...new Set(columns.flatMap(({ results }) => results).map((result) => result.package))];
+  console.log(`| package | ${columns.map(({ title }) => title).join(" | ")} |`);
+  console.log(`| --- |${" --- |".repeat(columns.length)}`);
+  for (const name of names) {
+    const counts = columns.map(({ results }) => {
+      const all = results.filter((result) => result.package === name);
+      return `${all.filter(({ error }) => error === undefined).length}/${all.length}`;
+    });
+    console.log(`| ${name} | ${counts.join(" | ")} |`);
+  }
+}
+
+/** Prints what failed on an engine, by reason. Returns whether something failed for no known reason. */
+function printFailures({ engine, title, results }) {
+  const byReason = new Map();
+  for (const result of results.filter(({ error }) => error !== undefined)) {
+    const reason = reasonFor(engine, result) ?? "not known";
+    byReason.set(reason, [...(byReason.get(reason) ?? []), result]);
+  }
+  for (const [reason, failed] of byReason) {
+    console.log(`\n${title}: ${failed.length} failed: ${reason}`);
+    for (const { name, error } of failed) {
+      console.log(`  ${name}${reason === "not known" ? `\n    ${error.replaceAll("\n", "\n    ")}` : ""}`);
+    }
+  }
+  return byReason.has("not known");
+}
+
+await install();
+const { start } = await load("local/src/index.ts");
+const columns = [];
+for (const engine of oneEngine === undefined ? ["redis", "embedded"] : [oneEngine]) {
+  columns.push(await resultsOn(engine, start));
+}
+printTable(columns);
+for (const column of columns) {
+  if (printFailures(column)) process.exitCode = 1;
+}

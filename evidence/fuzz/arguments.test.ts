@@ -1,0 +1,281 @@
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import {
+  forceRelease,
+  handoff,
+  inspect,
+  type Lock,
+  type LockJSON,
+  Redlock,
+  type RedlockOptions,
+  resume,
+} from "../../src/index.ts";
+import { clientStateOf } from "../../src/lock/options.ts";
+import { codePoint } from "../../test/support/code-point.ts";
+import { seeded } from "../../test/support/seeded.ts";
+import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";
+import { expectMisuse, expectTyped } from "./messages.ts";
+import { type Network, openNetwork } from "./network.ts";
+import { anything, dated } from "./values.ts";
+
+const native = globalThis.fetch;
+afterAll(() => {
+  globalThis.fetch = native;
+});
+
+const names = ["ttl", "wait", "timeout", "driftFactor", "backoff", "fencing", "fenceRetention", "prefix"];
+const option = fc.constantFrom(
+  ...names,
+  ...["waitUntil", "autoExtend", "maxHold", "onEvent", "signal", "token", "deadline"],
+);
+const backoff = fc.record({ min: anything, max: anything }, { requiredKeys: [] });
+const options = fc.oneof(
+  { weight: 6, arbitrary: fc.dictionary(option, anything, { maxKeys: 3, noNullPrototype: true }) },
+  { weight: 1, arbitrary: backoff.map((bounds) => ({ backoff: bounds, wait: 300 })) },
+  { weight: 1, arbitrary: anything },
+);
+const resource = fc.oneof(
+  { weight: 4, arbitrary: fc.constant<unknown>("a") },
+  { weight: 2, arbitrary: anything },
+  { weight: 2, arbitrary: fc.array(fc.oneof(fc.constant("a"), anything), { maxLength: 3 }) },
+  { weight: 1, arbitrary: fc.string({ unit: codePoint, maxLength: 1_100 }) },
+);
+
+const seen = { refused: 0, worked: 0 };
+
+function open(): { network: Network; redlock: Redlock } {
+  const network = openNetwork({ dialect: "redis", transport: "http", liars: [undefined] });
+  const { endpoints, runtime } = network;
+  return { network, redlock: new Redlock({ endpoints, runtime }) };
+}
+
+/** Misuse must be refused at once, before anything is sent. */
+async function expectRefusedOrRight(
+  network: Network,
+  call: () => Promise<unknown>,
+  codes: string[],
+): Promise<unknown> {
+  const { runtime, exchanges } = network;
+  const before = exchanges.length;
+  const began = runtime.now();
+  const outcome = await runtime.outcomeOf(call);
+  if ("value" in outcome) {
+    seen.worked += 1;
+    return outcome.value;
+  }
+  const { error } = outcome;
+  if (error instanceof TypeError || error instanceof RangeError) {
+    expect(exchanges.length, String(error)).toBe(before);
+    expect(runtime.now()).toBe(began);
+    seen.refused += 1;
+  } else expectTyped(error, ...codes);
+  return undefined;
+}
+
+/** Resumes a lock's JSON with changes. It is refused, or extends and frees nothing but the lock's own keys. */
+async function resumeChanged(change: unknown, token: string | undefined): Promise<void> {
+  const { network, redlock } = open();
+  const { runtime, engines } = network;
+  await runtime.outcomeOf(() => redlock.acquire("b", { fencing: true }));
+  const acquired = await runtime.outcomeOf(() => redlock.acquire("a", { fencing: true, token }));
+  const { value: lock } = acquired as { value: Lock };
+  const keys = ["redlock:lock:{a}", "redlock:lock:{b}"] as const;
+  const values = () => keys.map((key) => engines[0]!.execute(["GET", key]));
+  const before = values();
+  const value = values()[0] as string;
+  const handed = await runtime.outcomeOf(() => handoff(lock));
+  const given = changed((handed as { value: LockJSON }).value, change);
+  const resuming = () => resume(redlock, given);
+  const resumed = (await expectRefusedOrRight(network, resuming, ["LOCK_LOST"])) as Lock | undefined;
+  if (!resumed) {
+    expect(values()).toEqual(before);
+    return;
+  }
+  expectLockJSON(given);
+  // Its own by the owner's token, or by a nonce, in whose place another one comes.
+  const { nonce, earlier, owner } = given;
+  const own = owner ? owner === token : !token && [nonce, ...earlier].includes(value);
+  expect(values()).toEqual(own && !owner ? [resumed.value, before[1]] : before);
+  const held = values();
+  await expectRefusedOrRight(network, () => resumed.extend(10_000), ["LOCK_LOST"]);
+  expect(values()).toEqual(held);
+  await expectRefusedOrRight(network, () => resumed.release(), ["none"]);
+  if (!own) expect(values()).toEqual(before);
+  expect(values()[1]).toBe(before[1]);
+}
+
+/** Without the fields that an array names, or with those of an object. */
+function changed(original: LockJSON, change: unknown): LockJSON {
+  const json = { ...original } as unknown as Record<string, unknown>;
+  if (Array.isArray(change)) for (const name of change) delete json[typeof name === "string" ? name : ""];
+  const given =
+    typeof change === "object" && change && !Array.isArray(change) ? { ...json, ...change } : json;
+  return given as unknown as LockJSON;
+}
+
+function expectLockJSON({ nonce, earlier, owner, fence, ttl, validUntil, prefix }: LockJSON): void {
+  expect([typeof nonce, typeof earlier, typeof owner, typeof ttl, typeof validUntil, typeof prefix]).toEqual([
+    "string",
+    "object",
+    "string",
+    "number",
+    "number",
+    "string",
+  ]);
+  expect(ttl >= 10 && Number.isInteger(ttl), `${ttl}`).toBe(true);
+  if (fence !== undefined) expect(Number.isSafeInteger(fence) && fence > 0, `${fence}`).toBe(true);
+}
+
+describe("arguments of any type", () => {
+  forbidUnhandledRejections();
+
+  test("are refused before anything is sent, or work", async () => {
+    await fc.assert(
+      fc.asyncProperty(resource, options, fc.nat(4), async (name, given, which) => {
+        const { network, redlock } = open();
+        const [taken, how] = [name as string, given as object];
+        const calls = [
+          () => redlock.acquire(taken, how),
+          () => redlock.tryAcquire(taken, how),
+          () => redlock.using(taken, how, () => 1),
+          () => inspect(redlock, taken, how),
+          () => forceRelease(redlock, taken, how),
+        ];
+        const before = network.exchanges.length;
+        // Only a deadline can make the acquire of a free resource fail.
+        const late = Object.hasOwn(Object(given), "deadline") ? ["NO_QUORUM"] : ["none"];
+        const lock = (await expectRefusedOrRight(network, calls[which]!, late)) as Lock | undefined;
+        // 300 ms of waiting have room for 13 pauses of 25 ms; more rounds are a storm.
+        expect(network.exchanges.length - before).toBeLessThan(60);
+        if (which < 2 && lock) {
+          await expectRefusedOrRight(network, () => lock.release(), ["none"]);
+          expect(network.engines[0]!.execute(["KEYS", "*:lock:*"])).toEqual([]);
+        }
+        await network.runtime.advance(1_000);
+      }),
+      seeded<[unknown, unknown, number]>(250, [
+        ["a", { signal: { addEventListener: () => undefined } }, 0],
+        ["\ud800", {}, 0],
+        ["a", { token: "\ud800" }, 0],
+        ["a", { prefix: "\udfff" }, 0],
+        ["a", { backoff: null }, 0],
+        [dated, {}, 0],
+      ]),
+    );
+    for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);
+  });
+
+  test("are resource names that never collide", async () => {
+    const unit = fc.constantFrom(
+      "\ud800",
+      "\udc00",
+      "\ufffd",
+      "%",
+      "}",
+      "{",
+      ":",
+      "a",
+      "\u0000",
+      "\ud83d\ude00",
+    );
+    const name = fc.string({ unit, minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(name, name, async (first, second) => {
+        fc.pre(first !== second);
+        const { network, redlock } = open();
+        await expectRefusedOrRight(network, () => redlock.acquire(first), []);
+        await expectRefusedOrRight(network, () => redlock.acquire(second, { wait: 0 }), ["none"]);
+      }),
+      seeded(80, [["\ud800", "\udc00"]]),
+    );
+  });
+
+  test("of a backoff cause no storm of requests", async () => {
+    await fc.assert(
+      fc.asyncProperty(backoff, async (given) => {
+        const { network, redlock } = open();
+        await network.runtime.outcomeOf(() => redlock.acquire("a"));
+        const call = () => redlock.acquire("a", { wait: 1_000, backoff: given as object });
+        await expectRefusedOrRight(network, call, ["LOCK_HELD"]);
+        // Pauses of 1 ms are allowed where the caller sets them.
+        const { min } = given as { min?: unknown };
+        const asked = typeof min === "number" && min < 25;
+        const bounded = typeof (given as { max?: unknown }).max === "number";
+        if (!asked && !bounded) expect(network.exchanges.length).toBeLessThan(60);
+      }),
+      seeded<[object]>(150, [[{ min: null }], [{ max: null }], [{ min: Infinity }], [{ min: 1e308 }]]),
+    );
+  });
+
+  test("of a client and of its endpoints are refused by the constructor, or work", async () => {
+    const endpoint = fc.oneof(
+      anything,
+      fc.record({ url: anything, token: anything, name: anything }, { requiredKeys: [] }),
+      fc.record({ name: anything, dialect: anything, send: fc.constant(() => "OK") }, { requiredKeys: [] }),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(anything, fc.array(endpoint, { maxLength: 3 })),
+        options,
+        async (endpoints, given) => {
+          const { network } = open();
+          const { runtime } = network;
+          let redlock: Redlock;
+          try {
+            redlock = new Redlock({ ...(given as object), endpoints, runtime } as unknown as RedlockOptions);
+          } catch (error) {
+            expectMisuse(error);
+            return;
+          }
+          for (const { name, dialect } of clientStateOf(redlock).settings.endpoints) {
+            expect(typeof name).toBe("string");
+            expect(["redis", "redis-8.4", "upstash"]).toContain(dialect);
+          }
+        },
+      ),
+      seeded<[unknown, unknown]>(250, [
+        [[{ send: () => "OK" }], {}],
+        [[{ send: () => "OK", name: "own", dialect: "valkey" }], {}],
+        [[{ url: "https://host", token: "token", name: 5 }], {}],
+      ]),
+    );
+  });
+
+  test("of extend are refused at once, or work", async () => {
+    await fc.assert(
+      fc.asyncProperty(anything, async (ttl) => {
+        const { network, redlock } = open();
+        const outcome = await network.runtime.outcomeOf(() => redlock.acquire("a"));
+        const { value: lock } = outcome as { value: Lock };
+        const left = (await expectRefusedOrRight(network, () => lock.extend(ttl as number), [
+          "none",
+        ])) as number;
+        if (left !== undefined) expect(left).toBeGreaterThan(0);
+        expect(lock.remaining()).toBeGreaterThan(0);
+      }),
+      seeded(60),
+    );
+  });
+
+  test("of resume are refused at once, or affect only the lock's own keys", async () => {
+    const field = fc.constantFrom("resources", "prefix", "nonce", "owner", "ttl", "validUntil", "fence");
+    const changes = fc.oneof(
+      { weight: 5, arbitrary: fc.dictionary(field, anything, { maxKeys: 3, noNullPrototype: true }) },
+      { weight: 1, arbitrary: fc.array(field, { maxLength: 3 }) },
+      { weight: 1, arbitrary: anything },
+    );
+    await fc.assert(
+      fc.asyncProperty(changes, fc.constantFrom<string | undefined>(undefined, "ann"), resumeChanged),
+      seeded<[unknown, string | undefined]>(150, [
+        [["prefix"], undefined],
+        [{ nonce: "", owner: "x" }, undefined],
+        [{ nonce: "", owner: "x", resources: ["b"] }, undefined],
+        [{ ttl: null }, undefined],
+        [{ validUntil: true }, undefined],
+        [{ fence: -1 }, undefined],
+        [{ fence: "7" }, undefined],
+        [{ ttl: 1e300 }, undefined],
+      ]),
+    );
+  });
+});

@@ -1,0 +1,90 @@
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { Miniflare } from "miniflare";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { type Address, cases } from "./cases.ts";
+import { type OpenStage, openStage } from "./stage.ts";
+
+async function bundle(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL("worker.ts", import.meta.url))],
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: "es2022",
+    platform: "neutral",
+    mainFields: ["main"],
+    // What makes fengari load where there is neither Node nor a DOM.
+    define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
+  });
+  return outputFiles[0]!.text;
+}
+
+const script = await bundle();
+
+describe.each([
+  ["without nodejs_compat", []],
+  ["with nodejs_compat", ["nodejs_compat"]],
+])("workerd %s", (_with, compatibilityFlags) => {
+  let open: OpenStage;
+  let worker: Miniflare;
+  beforeAll(async () => {
+    open = await openStage();
+    worker = new Miniflare({
+      modules: true,
+      script,
+      compatibilityDate: "2026-04-01",
+      compatibilityFlags,
+    });
+    await worker.ready;
+  });
+  afterAll(async () => {
+    await worker.dispose();
+    await open.close();
+  });
+
+  test("is where this runs", async () => {
+    const response = await worker.dispatchFetch("http://worker/");
+    expect(await response.json()).toEqual({
+      userAgent: "Cloudflare-Workers",
+      hasProcess: compatibilityFlags.length > 0,
+      titles: Object.keys(cases),
+    });
+  });
+
+  test("needs no module of the platform's", () => {
+    expect(script).not.toMatch(/\bfrom\s*["'](node|cloudflare):|\bimport\(["'](node|cloudflare):/);
+  });
+
+  test.each(Object.keys(cases))("%s", async (title) => {
+    const body = JSON.stringify({ title, stage: open.stage });
+    const response = await worker.dispatchFetch("http://worker/", { method: "POST", body });
+    expect(await response.text()).toBe("passed");
+  });
+
+  test("50 requests at once use one client", async () => {
+    const body = JSON.stringify({
+      title: "locks of requests that come at the same time",
+      stage: { ...open.stage, healthy: open.stage.healthy.slice(0, 1) },
+    });
+    const ask = async () => (await worker.dispatchFetch("http://worker/", { method: "POST", body })).text();
+    expect(await Promise.all(Array.from({ length: 50 }, ask))).toEqual(Array(50).fill("passed"));
+  });
+
+  test("requests that wait with one client have a stream each", async () => {
+    const body = JSON.stringify({ title: "a client that several requests have", stage: open.stage });
+    const ask = async () => (await worker.dispatchFetch("http://worker/", { method: "POST", body })).text();
+    const answers = Array.from({ length: 4 }, ask);
+    const [{ url, token }] = open.stage.healthy as [Address, ...Address[]];
+    const command = JSON.stringify(["PUBSUB", "NUMSUB", "redlock:wake-lock:{common}"]);
+    const headers = { authorization: `Bearer ${token}` };
+    const streams = async () => {
+      const response = await fetch(url, { method: "POST", headers, body: command });
+      return ((await response.json()) as { result: [string, number] }).result[1];
+    };
+    await until(async () => (await streams()) === 3, "three streams");
+    expect(await Promise.all(answers)).toEqual(Array(4).fill("passed"));
+    expect(await streams()).toBe(0);
+  });
+});

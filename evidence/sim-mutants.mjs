@@ -1,0 +1,120 @@
+// Checks that the simulator catches known bugs: `node evidence/sim-mutants.mjs`. Puts them into the library one at a time, and counts
+// the seeds until the simulator notices each. Fails if it misses one: it would then miss other defects as well.
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { readArguments, refuse } from "../tools/arguments.mjs";
+import { load, project } from "../tools/load.mjs";
+import { bundleSimulator, simulateAll, startSimulator } from "./sim/processes.mjs";
+
+const usage =
+  'node evidence/sim-mutants.mjs [--only "part of a name"]… [--seeds 4000] [--jobs 2] [--write]\n' +
+  '  node evidence/sim-mutants.mjs --list [--only "part of a name"]…';
+const caughtFile = join(project, "evidence/sim/caught.json");
+
+process.exitCode = 1;
+const { mutants } = await load("evidence/sim/mutants.ts");
+const { concerns } = await load("evidence/sim/mutant.ts");
+const { themeOf } = await load("evidence/sim/scenario.ts");
+const { only, limit, jobs, write, list } = readOptions();
+const chosen = mutants.filter(({ name }) => !only || only.some((part) => name.includes(part)));
+if (chosen.length === 0) refuse("No mutant is called that.", usage);
+if (list) {
+  await listMutants();
+  process.exit(0);
+}
+
+console.log(`${chosen.length} mutants, up to ${limit} seeds each\n`);
+const queue = chosen.values();
+const found = new Map();
+await Promise.all(Array.from({ length: jobs }, tryMutants));
+
+const last = Math.max(1, ...[...found.values()].map(({ seed }) => seed));
+console.log(`\nThe sound library, seeds 1 … ${last}:`);
+const alarms = [];
+await simulateAll(
+  seedsUpTo(last),
+  ({ seed, violations }) => alarms.push(...violations.map((v) => ({ seed, ...v }))),
+  {
+    jobs,
+  },
+);
+for (const { seed, invariant, detail } of alarms) {
+  console.log(`  FALSE ALARM ${invariant}: ${detail}\n    node evidence/sim.mjs --seed ${seed} --trace`);
+}
+if (alarms.length === 0) console.log("  no violation");
+
+const missed = chosen.filter(({ name }) => !found.has(name));
+console.log(`\n${found.size} of ${chosen.length} mutants noticed, the last after ${last} seeds.`);
+for (const { name } of missed) console.log(`NOT NOTICED within ${limit} seeds: ${name}`);
+if (write) await record();
+process.exitCode = missed.length + alarms.length > 0 ? 1 : 0;
+
+/** Prints what each mutant breaks, and what has noticed it. Runs nothing. */
+async function listMutants() {
+  const caught = JSON.parse(await readFile(caughtFile, "utf8"));
+  for (const { name, breaks } of chosen) {
+    const { seed, invariant } = caught[name];
+    console.log(`${name}: ${breaks}\n  noticed by "${invariant}" at seed ${seed}`);
+  }
+  console.log(`\n${chosen.length} mutants`);
+}
+
+/** Tries mutants from the queue until it is empty. */
+async function tryMutants() {
+  for (const mutant of queue) {
+    const began = Date.now();
+    const { seed, violation, others } = await hunt(mutant);
+    const took = `${((Date.now() - began) / 1_000).toFixed(1)} s`;
+    if (seed) found.set(mutant.name, { seed, invariant: violation.invariant });
+    const by = violation ? `${String(seed).padStart(5)}  ${violation.invariant}` : "    –  NOT NOTICED";
+    const also = [...others].map(([invariant, first]) => `, also ${invariant} (${first})`).join("");
+    console.log(`${mutant.name.padEnd(46)} ${by.padEnd(34)} ${took}${also}`);
+  }
+}
+
+/** The first seed with a violation that the mutant explains, and other violations before it. */
+async function hunt(mutant) {
+  const { file, remove } = await bundleSimulator({ mutant });
+  const simulator = startSimulator(file, 20_000);
+  const others = new Map();
+  try {
+    for (const { seed } of seedsUpTo(limit)) {
+      if (!concerns(mutant, themeOf(seed))) continue;
+      const { violations } = await simulator.simulate({ seed });
+      const violation = violations.find(({ invariant }) => mutant.noticedBy.includes(invariant));
+      if (violation) return { seed, violation, others };
+      for (const { invariant } of violations) if (!others.has(invariant)) others.set(invariant, seed);
+    }
+    return { others };
+  } finally {
+    simulator.end();
+    await remove();
+  }
+}
+
+/** Stores the seeds for the test that repeats them. */
+async function record() {
+  if (only || missed.length > 0) throw new Error("--write needs all mutants, and all of them noticed");
+  const rows = mutants.map(({ name }) => [name, found.get(name)]);
+  // A line each, so that a diff shows which have changed.
+  const lines = rows.map(([name, { seed, invariant }]) => {
+    const [key, broken] = [name, invariant].map((text) => JSON.stringify(text));
+    return `  ${key}: { "seed": ${seed}, "invariant": ${broken} }`;
+  });
+  await writeFile(caughtFile, `{\n${lines.join(",\n")}\n}\n`);
+}
+
+function* seedsUpTo(most) {
+  for (let seed = 1; seed <= most; seed += 1) yield { seed };
+}
+
+function readOptions() {
+  const text = { type: "string" };
+  const flag = { type: "boolean" };
+  const options = { only: { ...text, multiple: true }, seeds: text, jobs: text, write: flag, list: flag };
+  const values = readArguments(options, usage);
+  const [limit, jobs] = [Number(values.seeds ?? 4_000), Number(values.jobs ?? 2)];
+  if (!(limit >= 1 && jobs >= 1)) refuse("--seeds and --jobs take numbers from 1 on.", usage);
+  return { ...values, limit, jobs };
+}

@@ -1,0 +1,240 @@
+// Simulates the library in virtual time: `node evidence/sim.mjs --minutes 5`; `--seed 123 --trace` repeats one seed, and
+// `--seed 123 --html 123.html` draws it. Prints counts and violations, and fails if an invariant is violated that no
+// dropped assumption explains. Of the first violations it leaves pictures, and the smallest simulation that shows the
+// first.
+import { readFile, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { readArguments, refuse } from "../tools/arguments.mjs";
+import { load, project } from "../tools/load.mjs";
+import { cache, leaveSmallest, readFailing, writePicture } from "./sim/failures.mjs";
+import { listChecks } from "./sim/list.mjs";
+import { bundleSimulator, simulateAll } from "./sim/processes.mjs";
+
+const usage =
+  "node evidence/sim.mjs --seed s [--trace] [--shrink] | --replay file [--trace] | --seeds n [--from s] | --minutes m  " +
+  "[--html file.html|folder [--whole]] " +
+  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--mutant name] [--jobs n] [--write]\n' +
+  "  node evidence/sim.mjs --list";
+
+process.exitCode = 1;
+const { allowed, missing, mustOccur } = await load("evidence/sim/occurrences.ts");
+const { assumptions } = await load("evidence/sim/assumptions.ts");
+const { themes } = await load("evidence/sim/scenario.ts");
+/** How many failing seeds leave a picture. */
+const mostPictures = 3;
+/** ms for which a smaller failing simulation is looked for: by itself, and where it was asked for. */
+const shrinkLimits = { itself: 20_000, asked: 600_000 };
+const { seed, seeds, minutes, from, without, work, lua, traced, jobs, write, list, ...showing } =
+  readOptions();
+if (list) {
+  await listChecks();
+  process.exit(0);
+}
+const replayed = showing.replay && (await readFailing(showing.replay));
+const isOne = seed !== undefined || replayed !== undefined;
+const sharesFile = join(project, "evidence/sim/shares.json");
+const shares = JSON.parse(await readFile(sharesFile, "utf8"));
+const flags =
+  (work ? ` --work ${work}` : "") +
+  (lua ? " --lua" : "") +
+  (showing.mutant ? ` --mutant "${showing.mutant}"` : "") +
+  (without ?? []).map((assumption) => ` --without "${assumption}"`).join("");
+
+const began = Date.now();
+let progressAt = began;
+let done = 0;
+let virtual = 0;
+let cpu = 0;
+/** By event: how often it occurred, and in how many seeds. */
+const counts = new Map();
+const seedsWith = new Map();
+const violations = [];
+const excused = new Map();
+
+if (!isOne) console.log(`from seed ${from}\n`);
+const { file: bundle, remove } = await bundleSimulator({ mutant: await mutantOf(showing.mutant) });
+try {
+  await simulateAll(orders(), record, {
+    jobs: isOne ? 1 : jobs,
+    bundle: { file: bundle, remove: () => Promise.resolve() },
+  });
+  if (write) await writeShares();
+  report();
+  await show();
+} finally {
+  await remove();
+}
+
+function* orders() {
+  if (isOne) {
+    yield { ...orderOf(seed), traced };
+    return;
+  }
+  const end = minutes ? began + minutes * 60_000 : Number.POSITIVE_INFINITY;
+  for (let next = from; next < from + seeds && Date.now() < end; next += 1) yield orderOf(next);
+}
+
+/** The defect that is put into the library, to see what it does. */
+async function mutantOf(name) {
+  if (name === undefined) return undefined;
+  const { mutants } = await load("evidence/sim/mutants.ts");
+  const mutant = mutants.find((one) => one.name === name);
+  return mutant ?? refuse(`There is no mutant "${name}".`, usage);
+}
+
+/** What is simulated for a seed. */
+function orderOf(number) {
+  return replayed ?? { seed: number, without, work, lua };
+}
+
+/** Draws what was asked for, and the first violations. */
+async function show() {
+  const failing = violations.slice(0, mostPictures).map(({ seed: culprit }) => culprit);
+  const { html, whole, shrink } = showing;
+  if (html && isOne) {
+    const file = html.endsWith(".html") ? html : pictureIn(html, seed ?? replayed.seed);
+    await writePicture(bundle, orderOf(seed), { file, whole });
+  } else {
+    for (const culprit of failing)
+      await writePicture(bundle, orderOf(culprit), { file: pictureIn(html ?? cache, culprit), whole });
+  }
+  const [first] = failing;
+  const limit = shrink ? shrinkLimits.asked : shrinkLimits.itself;
+  const directory = html === undefined ? cache : html.endsWith(".html") ? dirname(html) : html;
+  if (first !== undefined && (!replayed || shrink))
+    await leaveSmallest(bundle, orderOf(first), {
+      limit,
+      directory,
+      flags: showing.mutant ? ` --mutant "${showing.mutant}"` : "",
+    });
+}
+
+function pictureIn(directory, number) {
+  return join(directory, `seed-${number}.html`);
+}
+
+function record(simulation) {
+  done += 1;
+  virtual += simulation.length;
+  cpu += simulation.cpu;
+  for (const line of simulation.lines) console.log(line);
+  for (const [what, times] of Object.entries(simulation.counts)) {
+    counts.set(what, (counts.get(what) ?? 0) + times);
+    seedsWith.set(what, (seedsWith.get(what) ?? 0) + 1);
+  }
+  // The first violation of a seed usually causes the others.
+  const [first] = simulation.violations;
+  if (first) {
+    violations.push({ seed: simulation.seed, more: simulation.violations.length - 1, ...first });
+    console.log(describe(violations.at(-1)));
+  }
+  for (const { invariant, without: missing } of simulation.excused) {
+    for (const assumption of missing) {
+      const pair = `${assumption} / ${invariant}`;
+      const { times = 0, example = simulation.seed } = excused.get(pair) ?? {};
+      excused.set(pair, { times: times + 1, example });
+    }
+  }
+  if (Date.now() < progressAt + 15_000) return;
+  progressAt = Date.now();
+  console.log(
+    `… ${done} seeds, ${counts.get("operations") ?? 0} calls, ${violations.length} of them with violations`,
+  );
+}
+
+function report() {
+  const seconds = (Date.now() - began) / 1_000;
+  const calls = counts.get("operations") ?? 0;
+  console.log(
+    `\n${[...counts]
+      .sort()
+      .map(([what, times]) => `${what}: ${times} in ${seedsWith.get(what)} seeds`)
+      .join("\n")}`,
+  );
+  printExcused();
+  const absent = isOne ? [] : neverOccurred();
+  console.log(
+    `\n${done} seeds, ${calls} calls, ${counts.get("requests") ?? 0} requests to endpoints, ` +
+      `${(virtual / 3_600_000).toFixed(1)} h of virtual time in ${seconds.toFixed(0)} s: ` +
+      `${Math.round(calls / seconds)} calls a second, ${Math.round(calls / (cpu / 1_000))} a CPU-second`,
+  );
+  for (const violation of violations) console.log(describe(violation));
+  if (absent.length > 0) console.log(`never occurred: ${absent.join(", ")}`);
+  const passed = violations.length === 0 && absent.length === 0 && done > 0;
+  console.log(passed ? "All hold." : "SOMETHING DOES NOT HOLD.");
+  process.exitCode = passed ? 0 : 1;
+}
+
+function printExcused() {
+  if (excused.size > 0) console.log("\nbroken because an assumption was dropped:");
+  for (const [pair, { times, example }] of [...excused].sort()) {
+    console.log(`  ${pair}: ${times}, e.g. seed ${example}`);
+  }
+}
+
+/** What should have occurred in so many seeds. Also prints the violations that were allowed but did not occur. */
+function neverOccurred() {
+  const dropped = without ?? assumptions;
+  for (const { assumption, invariant } of allowed) {
+    if (!dropped.includes(assumption) || excused.has(`${assumption} / ${invariant}`)) continue;
+    console.log(`note: allowed but never seen: ${assumption} / ${invariant}`);
+  }
+  // With a choice of assumptions or work, not everything can occur.
+  if (without || work) return [];
+  return write ? mustOccur.filter((what) => !counts.has(what)) : missing(done, counts, shares);
+}
+
+/** Records in which share of the seeds each event occurs. */
+async function writeShares() {
+  if (without || work || done < 1_000) refuse("--write needs 1 000 seeds, of every kind of work.", usage);
+  const rounded = (what) => Number(((seedsWith.get(what) ?? 0) / done).toPrecision(2));
+  const rows = mustOccur.map((what) => [what, rounded(what)]);
+  await writeFile(sharesFile, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);
+}
+
+function describe({ seed: culprit, more, at, invariant, detail }) {
+  const rest = more > 0 ? ` (and ${more} more)` : "";
+  const replay = `node evidence/sim.mjs ${showing.replay ? `--replay ${showing.replay}` : `--seed ${culprit}`} --trace${flags}`;
+  return `VIOLATED ${invariant} at ${at.toFixed()}: ${detail}${rest}\n  ${replay}`;
+}
+
+function readOptions() {
+  const text = { type: "string" };
+  const flag = { type: "boolean" };
+  const numbers = { seed: text, seeds: text, minutes: text, from: text, jobs: text };
+  const texts = { ...numbers, work: text, html: text, replay: text, mutant: text };
+  const flags = { trace: flag, write: flag, lua: flag, shrink: flag, whole: flag, list: flag };
+  const values = readArguments({ ...texts, ...flags, without: { ...text, multiple: true } }, usage);
+  const number = (given, otherwise) => (given === undefined ? otherwise : Number(given));
+  const options = {
+    seed: number(values.seed),
+    seeds: number(values.seeds, values.minutes === undefined ? 1_000 : Number.POSITIVE_INFINITY),
+    minutes: number(values.minutes),
+    from: number(values.from, Math.floor(Math.random() * 2 ** 31)),
+    jobs: number(values.jobs, availableParallelism()),
+    without: values.without,
+    work: values.work,
+    // All scripts as Lua, or as the seed decides.
+    lua: values.lua,
+    traced: values.trace ?? false,
+    write: values.write ?? false,
+    html: values.html,
+    replay: values.replay,
+    mutant: values.mutant,
+    shrink: values.shrink ?? false,
+    whole: values.whole ?? false,
+    list: values.list ?? false,
+  };
+  if (options.shrink && options.seed === undefined && options.replay === undefined)
+    refuse("--shrink needs --seed or --replay.", usage);
+  const { without, work } = options;
+  const unknown = without?.find((assumption) => !assumptions.includes(assumption));
+  if (unknown) refuse(`There is no assumption "${unknown}", but: ${assumptions.join(", ")}.`, usage);
+  if (work && !themes.includes(work)) refuse(`--work is one of: ${themes.join(", ")}.`, usage);
+  const fits = [options.seed ?? 1, options.from].every(Number.isSafeInteger) && options.jobs >= 1;
+  if (!fits || !(options.seeds >= 1) || options.minutes <= 0)
+    refuse("--seed and --from take whole numbers, --seeds, --minutes and --jobs numbers above 0.", usage);
+  return options;
+}

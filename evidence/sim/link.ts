@@ -1,0 +1,303 @@
+import { type Reply, ReplyError } from "../../local/src/memory/index.ts";
+import type { Outcome } from "../../playground/picture/timeline.ts";
+import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
+import { EndpointError, type EndpointErrorKind } from "../../src/errors.ts";
+import { checkClaim, contentsOf } from "./claims.ts";
+import type { Process } from "./process.ts";
+import { nonceOf, type Request, readRequest } from "./request.ts";
+import type { Server } from "./server.ts";
+import { type Snapshot, snapshotFor, standsFor } from "./standing.ts";
+import { openSubscription } from "./subscription.ts";
+import type { WakeUps } from "./wake-ups.ts";
+import { isGranted, type Wire } from "./wire.ts";
+import type { World } from "./world.ts";
+
+/** What a client gets back. */
+export type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
+
+/** The longest word of a command that servers accept: longer than every script, shorter than some runs' results. */
+const longestWord = 20_000;
+
+const tooLarge = "HTTP 400, ERR max request size exceeded";
+
+/** What a link reports to. */
+export type Observer = Pick<
+  Wire,
+  "sent" | "givenUp" | "scriptUnknown" | "executed" | "answered" | "failed" | "refusedForSize" | "isRestored"
+>;
+
+/** Who decides what becomes of messages: whether and when each is executed and answered. */
+export interface Carrier {
+  carry(message: Message): void;
+}
+
+/** Between which process and which server a link is. */
+export interface LinkOptions {
+  readonly world: World;
+  readonly wire: Observer;
+  readonly process: Process;
+  readonly server: Server;
+  /** false: through a client in between that repeats failed requests, as the Upstash SDK does. */
+  readonly exactReplies: boolean;
+  readonly carrier: Carrier;
+  /** Set where the process wakes up by streams. Default: the endpoint has none. */
+  readonly wakeUps?: WakeUps | undefined;
+}
+
+/** The endpoint through which a process reaches a server. The carrier takes each message. */
+export function createLink(options: LinkOptions): Endpoint {
+  const { name, dialect } = options.server;
+  const { wakeUps } = options;
+  const link = new Link(options);
+  const send = (command: Command, signal: AbortSignal) => link.send(command, signal);
+  // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
+  const plain: Endpoint = options.exactReplies
+    ? { name, dialect, exactReplies: true, send }
+    : { name, dialect, send };
+  if (!wakeUps) return plain;
+  const way = { ...options, wakeUps };
+  return { ...plain, subscribe: (channel, signal) => openSubscription(way, channel, signal) };
+}
+
+/** One message on its way. */
+export interface Message {
+  readonly command: Command;
+  /** The same, parsed. */
+  readonly request: Request;
+  /** How many commands it stands for. Default 1. */
+  readonly commands?: number;
+  /** The number of its record, if recorded. */
+  readonly record: string | undefined;
+  /** Whether the client still waits for the answer. */
+  readonly isOpen: () => boolean;
+  /** The server executes it, for the first time (`copy` 0) or again. */
+  readonly execute: (copy: number) => Answer;
+  /** May never be called, or when the client no longer waits. */
+  readonly answer: (answer: Answer) => void;
+}
+
+/** What an execution may change. */
+interface Before {
+  /** ms for which what is to be acquired stood already. */
+  readonly remaining: number;
+  /** Whether what is to be extended or released stood. */
+  readonly stood: boolean;
+}
+
+/** `acquire redlock:lock:{a} t0621c87 by EVALSHA, executed again`: for the trace. */
+function describe({ operation, raises, keys, value }: Request, command: Command, copy: number): string {
+  const again = copy > 0 ? ", executed again" : "";
+  const what = [raises ? "raise fence" : operation, keys, ...(value ? [value.slice(0, 8)] : [])].join(" ");
+  return `${what} by ${String(command[0])}${again}`;
+}
+
+/** An answer, as the picture shows it. */
+function outcomeOf(request: Request, command: Command, answer: Answer): Outcome {
+  if ("error" in answer) return "error";
+  const { operation } = request;
+  if (operation === "peek" || operation === "announce" || operation === "free") return "granted";
+  if (isGranted(request, command, answer.reply)) return "granted";
+  return operation === "acquire" || operation === "restore" ? "held" : "gone";
+}
+
+/** An answer that is an error. */
+export function failure({ name }: Server, kind: EndpointErrorKind, message: string): Answer {
+  return { error: new EndpointError(name, kind, message) };
+}
+
+class Link {
+  readonly #world: World;
+  /** What the process knows to be stored, from the answer null. */
+  readonly #stored = new Set<string>();
+  readonly #wire: Observer;
+  readonly #process: Process;
+  readonly #server: Server;
+  readonly #exactReplies: boolean;
+  readonly #carrier: Carrier;
+
+  constructor({ world, wire, process, server, exactReplies, carrier }: LinkOptions) {
+    this.#world = world;
+    this.#wire = wire;
+    this.#process = process;
+    this.#server = server;
+    this.#exactReplies = exactReplies;
+    this.#carrier = carrier;
+  }
+
+  /** @throws EndpointError as every endpoint does; `timeout` as soon as `signal` aborts */
+  send(command: Command, signal: AbortSignal): Promise<unknown> {
+    const request = readRequest(command);
+    this.#wire.sent(this.#process, this.#server, request, command);
+    this.#world.count("requests");
+    const record = this.#world.recorder?.sent(this.#process, this.#server, request);
+    return new Promise((resolve, reject) => {
+      let open = true;
+      const settle = (result: () => void) => {
+        if (!open) return;
+        open = false;
+        signal.removeEventListener("abort", abandon);
+        result();
+      };
+      const fail = (error: EndpointError) => {
+        this.#wire.failed(this.#process, request);
+        settle(() => reject(error));
+      };
+      const abandon = () => {
+        this.#wire.givenUp(this.#process, this.#server, request);
+        if (open) fail(new EndpointError(this.#server.name, "timeout", "no answer in time"));
+      };
+      if (signal.aborted) return abandon();
+      signal.addEventListener("abort", abandon);
+      let retries = this.#exactReplies ? 0 : 2;
+      const isOpen = () => open;
+      const execute = (copy: number) => this.#execute(message, copy);
+      const attempt = () => this.#carrier.carry(message);
+      const receive = (answer: Answer) => {
+        if (record !== undefined) this.#world.recorder?.answered(record, outcomeOf(request, command, answer));
+        if (!open) return;
+        if ("reply" in answer) {
+          this.#answered(request, command, answer.reply);
+          settle(() => resolve(answer.reply));
+        } else if (answer.error.kind === "network" && retries > 0) {
+          retries -= 1;
+          this.#world.count("request sent again by the client in between");
+          this.#process.timer(20, () => open && attempt());
+        } else {
+          if (answer.error.message.includes(tooLarge)) {
+            this.#wire.refusedForSize(this.#process, this.#server, command);
+          }
+          fail(answer.error);
+        }
+      };
+      const message: Message = { command, request, record, isOpen, execute, answer: receive };
+      attempt();
+    });
+  }
+
+  /** The process asks once whether what it was told to be stored is there: its own value is no refusal then. */
+  #isGranted(request: Request, command: Command, reply: Reply): boolean {
+    return isGranted(request, command, reply) || (reply === request.value && this.#stored.has(reply));
+  }
+
+  #answered(request: Request, command: Command, reply: Reply): void {
+    // Only a plain command has null for an answer: whatever else gets it knows no more than before.
+    const isPlain = command[0] === "SET" && !command.includes("GET");
+    if (this.#server.answersNull && !isPlain) {
+      this.#wire.failed(this.#process, request);
+      return;
+    }
+    const granted = this.#isGranted(request, command, reply);
+    if (reply === null && command.includes("GET")) this.#stored.add(request.value);
+    const byLock = request.locks !== undefined && (reply as Reply[])[2] === "l";
+    this.#wire.answered(this.#process, this.#server, request, { granted, byLock });
+    this.#world.trace(
+      () =>
+        `${this.#process.name}<${this.#server.name} ${request.operation} ${request.value.slice(0, 8)} ${JSON.stringify(reply)}`,
+    );
+  }
+
+  #execute(message: Message, copy: number): Answer {
+    const { command, request } = message;
+    const executed = this.#executeOn(this.#server, message, copy);
+    this.#world.trace(
+      () =>
+        `${this.#process.name}>${this.#server.name} ${describe(request, command, copy)} = ${JSON.stringify(executed)}`,
+    );
+    this.#record(message, executed);
+    return executed;
+  }
+
+  /** Writes down an execution, and what it has changed. */
+  #record({ record, request, command }: Message, executed: Answer): void {
+    const { recorder } = this.#world;
+    if (!recorder || record === undefined) return;
+    recorder.executed(record, outcomeOf(request, command, executed));
+    recorder.changed(this.#process, this.#server, request);
+  }
+
+  #executeOn(server: Server, { command, request }: Message, copy: number): Answer {
+    const world = this.#world;
+    if (server.answersNull) {
+      world.count("null without an execution");
+      return { reply: null };
+    }
+    world.count("executions");
+    if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
+      world.count("request too large");
+      return failure(server, "redis", `${tooLarge}. Limit: ${longestWord} bytes`);
+    }
+    const { locks } = request;
+    const found = snapshotFor(server, request);
+    const contents = () => contentsOf(request, (key) => server.execute(["GET", key]) as string | null);
+    const contentsBefore = contents();
+    const before = this.#before(request);
+    const locksBefore = locks && this.#before(locks);
+    try {
+      const reply = server.execute(command);
+      const granted = this.#isGranted(request, command, reply);
+      this.#note(request, before, { granted, copy, found });
+      if (locks && locksBefore) this.#note(locks, locksBefore, { granted, copy, found: undefined });
+      const claim = { where: server.name, granted, before: contentsBefore, after: contents() };
+      checkClaim(world, request, claim);
+      if (request.operation === "acquire" && !granted && request.from === 1) {
+        this.#checkRefusal(request, command);
+      }
+      return { reply };
+    } catch (error) {
+      if (!(error instanceof ReplyError)) throw error;
+      if (copy === 0 && error.message.startsWith("NOSCRIPT"))
+        this.#wire.scriptUnknown(this.#process, server, request);
+      return failure(server, "redis", `Redis refused: ${error.message}`);
+    }
+  }
+
+  #before(request: Request): Before {
+    const { operation } = request;
+    const acquires = operation === "acquire" || operation === "restore";
+    const judged = operation === "extend" || operation === "release";
+    return {
+      remaining: acquires ? this.#remaining(request) : 0,
+      stood: judged && standsFor(this.#server, request) > 0,
+    };
+  }
+
+  /** Notes what one execution has done. */
+  #note(
+    request: Request,
+    { remaining, stood }: Before,
+    { granted, copy, found }: { granted: boolean; copy: number; found: Snapshot | undefined },
+  ): void {
+    const [process, server] = [this.#process, this.#server];
+    if (remaining > 0) {
+      const what = () => `${server.name} shortened ${request.keys} for an acquire of ${process.name}`;
+      this.#world.check("validity is honest", this.#remaining(request) >= remaining, what);
+    }
+    const stands = stood && standsFor(server, request) > 0;
+    // The answer to the end of a run with locks is about its record.
+    const isDone = request.id && request.operation === "release" ? stood && !stands : granted;
+    this.#wire.executed(process, server, request, { granted: isDone, copy, stood, stands, found });
+  }
+
+  /** A repeated request must not be refused because of its first execution: then nobody would roll that back. */
+  #checkRefusal(request: Request, command: Command): void {
+    const { keys, value, isMember, locks } = request;
+    const server = this.#server;
+    const areHere = (half: Request) => half.keys.every((key) => server.execute(["GET", key]) === half.value);
+    const stands = isMember ? this.#remaining(request) > 0 : areHere(request) && (!locks || areHere(locks));
+    // A value that was put back is a held lock: its release frees it everywhere, whatever the late acquire gets back.
+    if (this.#wire.isRestored(nonceOf(value), server)) return;
+    // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.
+    const needs = command[0] === "SET" && this.#exactReplies ? (["single execution"] as const) : [];
+    const what = () => `${server.name} refused ${keys} to ${this.#process.name} because of itself`;
+    this.#world.check("refusals are true", !stands, what, needs);
+  }
+
+  /** ms until the first of a request's keys expires, or its member in them; 0 when one is absent. */
+  #remaining({ keys, value, isMember }: Request): number {
+    const server = this.#server;
+    if (!isMember) return Math.max(0, Math.min(...keys.map((key) => Number(server.execute(["PTTL", key])))));
+    // A member's score is its deadline, by the server's clock in ms.
+    const deadline = Number(server.execute(["ZSCORE", keys[0]!, value]) ?? 0);
+    return Math.max(0, deadline - server.time());
+  }
+}

@@ -1,0 +1,76 @@
+import process from "node:process";
+import type { Timeline } from "../../playground/picture/timeline.ts";
+import type { Scenario } from "./scenario.ts";
+import { type SimulationOptions, simulate } from "./simulate.ts";
+import type { Violation } from "./world.ts";
+
+// A process that runs one simulation per message, and answers each with a report.
+
+/** The result of one simulation, as JSON. */
+export interface Report {
+  readonly seed: number;
+  readonly dropped: readonly string[];
+  readonly violations: readonly Violation[];
+  readonly excused: readonly Violation[];
+  readonly counts: Readonly<Record<string, number>>;
+  /** Virtual ms. */
+  readonly length: number;
+  readonly lines: readonly string[];
+  /** What was simulated; undefined: the simulation failed. */
+  readonly scenario?: Scenario;
+  /** What a picture is drawn from, if it was asked for. */
+  readonly timeline?: Timeline | undefined;
+  /** ms of CPU time that this process has used since its last report, or since it began. */
+  readonly cpu: number;
+}
+
+// Thousands of errors a second are answers here; nobody reads their stacks.
+Error.stackTraceLimit = 0;
+
+const rejections: string[] = [];
+process.on("unhandledRejection", (reason) => rejections.push(String(reason)));
+
+process.on("message", (options: SimulationOptions) => {
+  void report(options).then((answer) =>
+    process.send?.({ ...answer, cpu: cpuSinceLastReport() } satisfies Report),
+  );
+});
+
+let reported = 0;
+
+function cpuSinceLastReport(): number {
+  const { user, system } = process.cpuUsage();
+  const before = reported;
+  reported = (user + system) / 1_000;
+  return reported - before;
+}
+
+async function report(options: SimulationOptions): Promise<Omit<Report, "cpu">> {
+  rejections.length = 0;
+  try {
+    const { counts, violations, length, ...rest } = await simulate(options);
+    await rejectionsAreReported();
+    return {
+      ...rest,
+      length,
+      counts: Object.fromEntries(counts),
+      violations: [
+        ...violations,
+        ...rejections.map((reason) => callsEnd(length, `unhandled rejection: ${reason}`)),
+      ],
+    };
+  } catch (error) {
+    const { seed } = options;
+    const violations = [callsEnd(0, `the simulation failed: ${String(error)}`)];
+    return { seed, dropped: [], violations, excused: [], counts: {}, length: 0, lines: [] };
+  }
+}
+
+function callsEnd(at: number, detail: string): Violation {
+  return { invariant: "calls end", at, detail, without: [] };
+}
+
+/** Node reports unhandled rejections only when it returns to its event loop, which no simulation lets it do. */
+function rejectionsAreReported(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

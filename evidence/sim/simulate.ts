@@ -1,0 +1,345 @@
+import type { Timeline } from "../../playground/picture/timeline.ts";
+import { type Actor, createActor, longestWait, type SharedContext } from "./actor.ts";
+import type { Assumption } from "./assumptions.ts";
+import { makeDigestSynchronous } from "./digest.ts";
+import { Draw } from "./draw.ts";
+import { checkFences } from "./fences.ts";
+import { startForging } from "./forged.ts";
+import { checkHistories } from "./histories.ts";
+import { interceptFetch } from "./http-link.ts";
+import { startNemesis } from "./nemesis.ts";
+import { epoch, Process } from "./process.ts";
+import { RunHistories } from "./run-histories.ts";
+import {
+  drawScenario,
+  type Retention,
+  runsLua,
+  type Scenario,
+  type Theme,
+  themeOf,
+  type Work,
+  withAddresses,
+  withBatches,
+  withFlights,
+  withLockedRuns,
+  withOperators,
+  withServers,
+  withSynchronizers,
+  withWakeUps,
+} from "./scenario.ts";
+import { Server } from "./server.ts";
+import { sharedBy } from "./shared.ts";
+import { createWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
+import { meetCrowd } from "./work-crowd.ts";
+import { Flights, performFlight } from "./work-flight.ts";
+import { performForget, probeForget } from "./work-forget.ts";
+import {
+  performAttempts,
+  performIdempotency,
+  performLockedRun,
+  probeKey,
+  probeLockedRun,
+} from "./work-idempotency.ts";
+import { performBurst, performLock, performUsing, probeLock } from "./work-lock.ts";
+import { performOperation, probeOperator } from "./work-operator.ts";
+import { drawDropped, type Violation, World } from "./world.ts";
+
+/** Options of one simulation. */
+export interface SimulationOptions {
+  /** An integer. The same seed gives the same simulation, byte for byte. */
+  readonly seed: number;
+  /** What it is about. Default: every third seed is about synchronizers, the others about locks. */
+  readonly work?: Theme;
+  /** Assumptions to drop. Default: the seed decides, and most seeds drop none. */
+  readonly without?: readonly Assumption[];
+  /** Whether to record a line for every event. Default false. */
+  readonly traced?: boolean;
+  /** Whether to record what a picture is drawn from. Default false. */
+  readonly recorded?: boolean;
+  /** What to simulate in place of the seed's own scenario: a smaller one. See shrink.ts. */
+  readonly scenario?: Scenario | undefined;
+  /** Whether all scripts run as Lua, and none by its twin. Default: the seed decides. The simulation is the same. */
+  readonly lua?: boolean;
+}
+
+/** The result of one simulation. */
+export interface Simulation {
+  readonly seed: number;
+  readonly scenario: Scenario;
+  readonly dropped: readonly Assumption[];
+  readonly violations: readonly Violation[];
+  /** Violations that are allowed because an assumption was dropped. */
+  readonly excused: readonly Violation[];
+  /** How often each event occurred, by name. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** Virtual ms. */
+  readonly length: number;
+  /** One line per event if `traced`, else none. */
+  readonly lines: readonly string[];
+  /** What a picture is drawn from, if `recorded`. */
+  readonly timeline: Timeline | undefined;
+}
+
+/**
+ * Runs one simulation. Only one can run at a time.
+ *
+ * @example
+ * const { violations } = await simulate({ seed: 1 });
+ */
+export async function simulate(options: SimulationOptions): Promise<Simulation> {
+  const { seed, work: theme = themeOf(seed), without, lua = runsLua(seed) } = options;
+  const { traced = false, recorded = false } = options;
+  const undone = [makeDigestSynchronous(), interceptFetch()];
+  const draw = new Draw(seed);
+  const drawn = drawScenario(draw.fork());
+  const dropped = without ?? drawDropped(draw.fork());
+  const events = draw.fork();
+  const about = aboutOf(drawn, theme, () => draw.fork());
+  const scenario = options.scenario ?? withDuplicates(about, without);
+  const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
+  const notes = { traced, recorded };
+  const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, notes);
+  try {
+    await play(world, scenario, !lua);
+    const lanes = {
+      clients: world.processes.map(({ name }) => name),
+      endpoints: world.servers.map(({ name }) => name),
+    };
+    return {
+      timeline: world.recorder?.timeline(titleOf(seed, world), lanes),
+      seed,
+      scenario,
+      dropped: world.dropped,
+      violations: world.violations,
+      excused: world.excused,
+      counts: world.counts,
+      length: world.now,
+      lines: world.lines ?? [],
+    };
+  } finally {
+    for (const server of world.servers) server.close();
+    for (const undo of undone) undo();
+  }
+}
+
+/** What a picture of a simulation shows, in one sentence. */
+function titleOf(seed: number, { violations: [first], processes, servers }: World): string {
+  const many = (number: number, what: string) => `${number} ${what}${number === 1 ? "" : "s"}`;
+  const cast = `seed ${seed}, ${many(processes.length, "client")}, ${many(servers.length, "endpoint")}`;
+  return first
+    ? `“${first.invariant}” is violated: ${first.detail} (${cast})`
+    : `Every invariant holds (${cast})`;
+}
+
+/** The scenario of a theme. */
+function aboutOf(drawn: Scenario, theme: Theme, fork: () => Draw): Scenario {
+  if (theme === "locks") return drawn;
+  if (theme === "locked-runs") return withLockedRuns(drawn, fork());
+  if (theme === "wake-ups") return withWakeUps(drawn, fork());
+  if (theme === "flights") return withFlights(drawn, fork());
+  if (theme === "addresses") return withAddresses(drawn, fork());
+  if (theme === "batches") return withBatches(drawn, fork());
+  if (theme === "servers") return withServers(drawn, fork());
+  return theme === "operators" ? withOperators(drawn, fork()) : withSynchronizers(drawn, fork(), theme);
+}
+
+/** Where `without` is given, it decides whether the network repeats requests; else the scenario does. */
+function withDuplicates(scenario: Scenario, without: readonly Assumption[] | undefined): Scenario {
+  if (!without) return scenario;
+  const duplicate = without.includes("single execution") ? Math.max(scenario.badNetwork.duplicate, 0.1) : 0;
+  return { ...scenario, badNetwork: { ...scenario.badNetwork, duplicate } };
+}
+
+/** Everything that takes part in a simulation. */
+interface Cast {
+  readonly shared: SharedContext;
+  readonly histories: RunHistories;
+  readonly flights: Flights;
+  readonly workloads: ReadonlyMap<Work, Workload>;
+}
+
+/** Works under faults, lets everything end, probes that everybody is served, and checks the whole run. */
+async function play(world: World, scenario: Scenario, twins: boolean): Promise<void> {
+  world.trace(() => `scenario ${JSON.stringify(scenario)} without ${JSON.stringify(world.dropped)}`);
+  const cast = createCast(world, scenario, twins);
+  const { locks, claims, actors } = cast.shared;
+  const stopFaults = startNemesis(world, scenario, (process) => {
+    locks.recheck(process);
+    claims.recheck(process);
+    for (const workload of cast.workloads.values()) workload.recheck?.(process);
+  });
+  const forging = scenario.wakeUps?.forging;
+  const stopForging = forging && startForging(world, forging);
+  const working = new Set(actors);
+  for (const actor of actors) void work(actor, cast).then(() => working.delete(actor));
+  const isAtWork = () => [...working].some(({ process }) => process.alive);
+  const faultsEnd = scenario.calls * scenario.ttl * 1.5;
+  await world.scheduler.run(faultsEnd, () => !isAtWork());
+  stopFaults();
+  stopForging?.();
+  // Calls under way end, and crashed endpoints restart.
+  const longestCall = 12 * scenario.ttl + (scenario.wakeUps ? 1.25 * longestWait : 0);
+  const rest = Math.max(600_000, scenario.calls * longestCall);
+  await world.scheduler.run(world.now + rest, () => !isAtWork() && world.servers.every(({ up }) => up));
+  world.recorder?.workEnds();
+  // Messages under way arrive: a late request may acquire something once more, until its ttl. And a forgotten lock
+  // with automatic extension is held until its maxHold.
+  await world.scheduler.run(world.now + Math.max(60_000, 7 * scenario.ttl));
+  await meetCrowd(cast.shared);
+  await probeAll(cast);
+  // Messages of the probes arrive.
+  await world.scheduler.run(world.now + 90_000);
+  checkAtEnd(cast);
+  for (const { scripts } of world.servers) {
+    if (scripts.lua > 0) world.count("script run as Lua", scripts.lua);
+    if (scripts.twin > 0) world.count("script run by its twin", scripts.twin);
+  }
+}
+
+function createCast(world: World, scenario: Scenario, twins: boolean): Cast {
+  createServersAndProcesses(world, scenario, twins);
+  const shared = sharedBy(world, scenario);
+  // Single flights forget what is too old: nothing of runs.
+  const forgets = !scenario.work.includes("flight");
+  const histories = new RunHistories(world, forgets ? (key) => shared.wire.lastRemoval(key) : undefined);
+  const workloads = createWorkloads(shared, scenario.work.filter(isSynchronizer));
+  for (const process of world.processes) shared.actors.push(createActor(shared, process));
+  return { shared, histories, flights: new Flights(), workloads };
+}
+
+function createServersAndProcesses(world: World, scenario: Scenario, twins: boolean): void {
+  const { draw, scheduler } = world;
+  const steady = world.keeps("bounded drift");
+  // The drift allowance is a hundredth of the ttl: two clocks may differ by that much.
+  const rate = () => 1 + (steady ? draw.between(-0.0045, 0.0045) : draw.between(-0.1, 0.1));
+  for (const [index, dialect] of scenario.dialects.entries()) {
+    const offset = draw.pick([0, draw.between(-600_000, 600_000)]);
+    world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset, twins }));
+  }
+  if (scenario.oddEndpoint === "silent") world.servers.at(-1)!.silent = true;
+  if (scenario.oddEndpoint === "answers null") world.servers.at(-1)!.answersNull = true;
+  const agree = !world.keeps("kept memory") && world.keeps("agreeing clocks");
+  for (let index = 0; index < scenario.processes; index += 1) {
+    const process = new Process(`p${index}`, scheduler, draw.fork(), agree ? 1 : rate());
+    process.setClock(
+      agree
+        ? draw.between(-25, 25)
+        : draw.pick([0, draw.between(-1_000, 1_000), draw.between(-3.6e6, 3.6e6)]),
+    );
+    process.disturbances = 0;
+    world.processes.push(process);
+  }
+  if (scenario.retention) setClocksApart(world, scenario.retention, scenario.ttl);
+}
+
+/** Where fences are remembered for a short time only, clients' clocks are ahead of the servers', or behind. */
+function setClocksApart({ servers, processes, draw }: World, retention: Retention, ttl: number): void {
+  const [least, most] = retention.clocks === "ahead" ? [0, 40] : [-40, 0];
+  for (const server of servers) server.offset = 0;
+  for (const process of processes) {
+    process.setClock(epoch - process.now() + draw.pick([0, draw.between(least, most)]) * ttl);
+    process.disturbances = 0;
+  }
+}
+
+/** One process makes its calls. */
+async function work(actor: Actor, { histories, flights, workloads }: Cast): Promise<void> {
+  const { draw, scenario } = actor;
+  for (let calls = 0; calls < scenario.calls; calls += 1) {
+    // Where fences are remembered for a short time, sometimes a pause is long enough to forget them.
+    const longest = scenario.retention && draw.chance(0.4) ? 6 * scenario.retention.ms : scenario.ttl;
+    await actor.sleep(draw.between(0, draw.chance(0.5) ? 5 : longest));
+    const kind = draw.pick(scenario.work);
+    if (kind === "lock") await performLock(actor);
+    else if (kind === "using") await performUsing(actor);
+    else if (kind === "idempotency") await performIdempotency(actor, histories);
+    else if (kind === "locked run") await performLockedRun(actor, histories);
+    else if (kind === "attempts") await performAttempts(actor, histories);
+    else if (kind === "burst") await performBurst(actor);
+    else if (kind === "flight") await performFlight(actor, flights);
+    else if (kind === "forget") await performForget(actor);
+    else if (kind === "operate") await performOperation(actor);
+    else await workloads.get(kind)?.perform(actor);
+  }
+}
+
+/** After the faults, with at most one silent endpoint, every living process must be served within a bound. */
+async function probeAll(cast: Cast): Promise<void> {
+  const { world, scenario, actors } = cast.shared;
+  if (scenario.silentMinority) silenceOne(world);
+  const alive = actors.filter(({ process }) => process.alive);
+  // Each process makes several calls at a time, each with a timeout of its own.
+  for (const { process } of alive) process.timeout = 0;
+  const bound = probeBound(cast);
+  world.trace(() => `probes within ${bound.toFixed()} ms`);
+  const waiting = new Set<{ readonly actor: Actor }>();
+  for (const actor of alive) {
+    for (const probe of startProbes(actor, cast, bound)) {
+      const entry = { actor };
+      waiting.add(entry);
+      void probe.then(() => waiting.delete(entry));
+    }
+  }
+  const isOver = () => [...waiting].every(({ actor }) => !actor.process.alive);
+  await world.scheduler.run(world.now + bound, isOver);
+  const isServed = isOver();
+  const when = scenario.silentMinority ? ", one endpoint silent" : "";
+  world.check("waiters are served", isServed, () => `not within ${bound.toFixed()} ms${when}`);
+  if (isServed) return;
+  await world.scheduler.run(world.now + 20 * bound, isOver);
+}
+
+function silenceOne({ draw, servers }: World): void {
+  draw.pick(servers).silent = true;
+  // The others may be far away, each as far as another continent.
+  const far = draw.fork();
+  if (far.chance(0.5)) for (const server of servers) server.slowness = far.between(0, 150);
+}
+
+/** ms within which everybody must be served: what dead or cut-off processes left behind has to expire first. */
+function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
+  const patterns = ["redlock:lock:*", ...[...workloads.values()].flatMap(({ blockingKeys }) => blockingKeys)];
+  const blocked = Math.max(
+    ...world.servers.flatMap((server) => patterns.map((pattern) => server.longestTtl(pattern))),
+  );
+  // Stored results stand for a day; only a pending record blocks.
+  const pending = Math.min(
+    2.02 * scenario.ttl,
+    Math.max(...world.servers.map((server) => server.longestTtl("redlock:idem:*"))),
+  );
+  // Where messages get lost, a waiter asks after 4 s, once for each that is served before it, up to twice each; and one
+  // that dies in a queue keeps its place for a while.
+  const polls = scenario.wakeUps ? 10_000 * world.processes.length + 35_000 : 0;
+  return 1.1 * Math.max(blocked, pending) + polls + 15_000;
+}
+
+function* startProbes(actor: Actor, { histories, workloads }: Cast, bound: number): Generator<Promise<void>> {
+  const { work: kinds } = actor.scenario;
+  if (kinds.includes("idempotency")) yield probeKey(actor, histories, bound);
+  const locks = kinds.some((kind) => kind === "lock" || kind === "using" || kind === "burst");
+  const runs = kinds.includes("locked run");
+  // Each process probes with one of the two: more at once would only take longer.
+  if (runs && (!locks || actor.actors.indexOf(actor) % 2 === 0))
+    yield probeLockedRun(actor, histories, bound);
+  else if (locks) yield probeLock(actor, bound);
+  for (const workload of workloads.values()) yield workload.probe(actor, bound);
+  // One operator: two would free each other's locks.
+  const [first] = actor.actors.filter(({ process }) => process.alive);
+  if (actor === first && kinds.includes("operate")) yield probeOperator(actor, bound);
+  if (actor === first && kinds.includes("forget")) yield probeForget(actor, bound);
+}
+
+function checkAtEnd({ shared, workloads }: Cast): void {
+  const { world, scenario, wire, calls, locks, ledger, kept } = shared;
+  for (const server of world.servers) {
+    if ((server.execute(["KEYS", "*"]) as string[]).length === 0) continue;
+    const keys = server.keysWithoutTtl();
+    world.check("every key expires", keys.length === 0, () => `${server.name}: ${keys}`);
+  }
+  calls.checkAtEnd();
+  wire.checkAtEnd(kept);
+  ledger.checkAtEnd();
+  checkFences(world, locks.all, scenario.retention);
+  checkHistories(world, locks.all, ledger.accesses, scenario.retention);
+  for (const workload of workloads.values()) workload.checkAtEnd?.();
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { missing, mustOccur } from "./occurrences.ts";
+import { describeViolations, missingIn, reportsOf, shares } from "./reports.ts";
+import { simulate } from "./simulate.ts";
+
+// A fixed set of seeds of `node evidence/sim.mjs`. simulator.long.test.ts and simulator.full.test.ts simulate more.
+
+const last = 80;
+
+test(`seeds 1 to ${last}: every invariant holds, and what is expected occurs`, {
+  timeout: 120_000,
+}, async () => {
+  const all = await reportsOf(Array.from({ length: last }, (_, index) => index + 1));
+  expect(all.flatMap(describeViolations)).toEqual([]);
+  expect(all).toHaveLength(last);
+  expect(missingIn(all)).toEqual([]);
+});
+
+test("the share of seeds in which an event occurs is known of all", () => {
+  expect(Object.keys(shares)).toEqual(mustOccur);
+  expect(mustOccur.filter((event) => !(shares[event]! > 0 && shares[event]! <= 1))).toEqual([]);
+  // So many that a part of them is required of the few seeds above.
+  expect(missing(last, new Set(), shares).length).toBeGreaterThan(mustOccur.length / 5);
+});
+
+test("the same seed gives the same simulation, byte for byte, also where it is recorded", {
+  timeout: 60_000,
+}, async () => {
+  for (const seed of [1, 17, 26]) {
+    const options = { seed, traced: true };
+    const runs = [await simulate(options), await simulate({ ...options, recorded: true })];
+    const [one, two] = runs.map(({ lines }) => lines.join("\n"));
+    expect(runs.map(({ timeline }) => timeline !== undefined)).toEqual([false, true]);
+    expect(one!.length).toBeGreaterThan(1_000);
+    expect(two, `node evidence/sim.mjs --seed ${seed} --trace`).toBe(one);
+  }
+});

@@ -1,0 +1,462 @@
+import type { Command } from "../../src/endpoints/endpoint.ts";
+import { Announcements } from "./announcements.ts";
+import { invariants } from "./assumptions.ts";
+import { ByNonce } from "./by-nonce.ts";
+import type { Process } from "./process.ts";
+import { idOf, isCompletion, nonceOf, type Request } from "./request.ts";
+import type { Server } from "./server.ts";
+import { type Snapshot, type Stored, standsFor } from "./standing.ts";
+import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
+import type { WakeUps } from "./wake-ups.ts";
+import type { World } from "./world.ts";
+
+/** How often a client may be told by one server that a result is too large. */
+const mostUploads = 4;
+
+/**
+ * Observes every request and answer between clients and endpoints. Its records go by nonce, because the library draws
+ * a new nonce for each round.
+ */
+export class Wire {
+  readonly #world: World;
+  readonly #wakeUps: WakeUps;
+  readonly #trails = new ByNonce<Server, RequestTrail>();
+  /** The nonce of the last round, by process and key. */
+  readonly #last = new Map<string, string>();
+  /** When a key was last extended on any server. */
+  readonly #extensions = new Map<string, number>();
+  /** The last announcement of a waiting writer, by server, key and name. */
+  readonly #writers = new Map<string, { readonly process: Process; readonly at: number }>();
+  /** How many uploads of a run's result a server refused for their size, by the run's token and server. */
+  readonly #uploads = new Map<string, number>();
+  /** What the first acquire of a nonce was to store. */
+  readonly #stored = new Map<string, Stored>();
+  /** The longest ttl, in ms, that a run's claim was sent with, by the run's token. */
+  readonly #claims = new Map<string, number>();
+  readonly #looks: Look[] = [];
+  /** By key: when a stored result or a count of runs was last removed on any server. */
+  readonly #removals = new Map<string, number>();
+  /** By key: the runs that were counted. */
+  readonly #counted = new Map<string, Set<string>>();
+  /** The announcements of debounced calls. */
+  readonly announcements: Announcements;
+
+  constructor(world: World, wakeUps: WakeUps) {
+    this.#world = world;
+    this.#wakeUps = wakeUps;
+    this.announcements = new Announcements(world);
+  }
+
+  /** A client sends a request. */
+  sent(process: Process, server: Server, request: Request, command: Command): void {
+    if (request.operation === "announce") {
+      this.announcements.sent(process, request);
+      return;
+    }
+    if (request.isCount) return;
+    const trail = this.#trail(process, server, request);
+    if (request.operation === "peek") this.#wakeUps.asked(process, request.value);
+    if (request.operation === "free")
+      this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
+    const completes = isCompletion(command);
+    if (!completes) this.#noteClaim(request);
+    if (request.operation === "acquire" && completes) trail.completed = true;
+    else if (request.operation === "acquire") this.#acquireSent(trail, request);
+    else if (request.raises) trail.fenceRaises += 1;
+    else if (request.operation === "extend") trail.extensions += 1;
+    else if (request.operation === "release") {
+      trail.releases += 1;
+      trail.releaseDue = false;
+    }
+    if (request.operation === "extend" && completes) trail.completed = true;
+    if (request.locks) this.sent(process, server, request.locks, []);
+    if (request.successor) this.#successorSent(process, server, trail, request.successor);
+  }
+
+  /** What it replaces counts as released by it. */
+  #successorSent(process: Process, server: Server, replaced: RequestTrail, successor: Request): void {
+    replaced.releases += 1;
+    replaced.releaseDue = false;
+    const nonce = idOf(successor);
+    if (this.#stored.has(nonce)) return;
+    this.#stored.set(nonce, successor);
+    this.#trail(process, server, successor).succeeds = true;
+  }
+
+  #noteClaim({ operation, value, ttl = 0 }: Request): void {
+    if (!value.startsWith("P1 ") || operation === "release") return;
+    const nonce = nonceOf(value);
+    this.#claims.set(nonce, Math.max(this.#claims.get(nonce) ?? 0, ttl));
+  }
+
+  #acquireSent(trail: RequestTrail, request: Request): void {
+    const { process } = trail;
+    this.#wakeUps.asked(process, request.value);
+    trail.acquires += 1;
+    // The client does not wait for an answer that comes when the ttl is over.
+    const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
+    // Timers fire early.
+    trail.answerAwaitedUntil ??= this.#world.now + timeout / process.rate - 2;
+    const nonce = idOf(request);
+    // A script's text may be sent long after its hash, when another round has begun.
+    if (this.#stored.has(nonce)) return;
+    this.#stored.set(nonce, request);
+    for (const key of [...request.keys, ...(request.about ? [request.about] : [])]) {
+      this.#last.set(`${process.name} ${key}`, nonce);
+    }
+  }
+
+  /** The client does not wait any longer: of its timeout a part had passed before the request was sent. */
+  givenUp(process: Process, server: Server, request: Request): void {
+    if (request.operation !== "acquire" || request.isCount) return;
+    const trail = this.#trail(process, server, request);
+    trail.answerAwaitedUntil = Math.min(
+      trail.answerAwaitedUntil ?? Number.POSITIVE_INFINITY,
+      this.#world.now,
+    );
+  }
+
+  /** An endpoint did not know the script of a request, which is as if it had not been sent. */
+  scriptUnknown(process: Process, server: Server, request: Request): void {
+    if (request.operation === "release" && !request.isCount)
+      this.#trail(process, server, request).releases -= 1;
+    if (request.locks) this.scriptUnknown(process, server, request.locks);
+  }
+
+  /**
+   * An endpoint executed a request.
+   *
+   * @param execution see {@link Execution}
+   */
+  executed(process: Process, server: Server, request: Request, execution: Execution): void {
+    const { granted } = execution;
+    const { operation } = request;
+    if (operation === "announce") {
+      this.announcements.executed(server, request, granted);
+      return;
+    }
+    if (operation === "release" && execution.stood && !execution.stands) this.#removed(request);
+    if (request.isCount) {
+      if (granted && operation !== "release") this.#counts(request);
+      return;
+    }
+    if (operation === "release" && granted) this.announcements.removed(server, request);
+    const trail = this.#trail(process, server, request);
+    if (operation === "peek" && execution.found) {
+      const { now } = this.#world;
+      this.#looks.push({ process, server, key: request.keys[0]!, at: now, ...execution.found });
+    }
+    if (operation === "free" && execution.found) this.#freed(trail, execution.found);
+    if (operation === "release" && request.value.startsWith("P1 ")) {
+      const what = () => `${process.name} removes a run of ${trail.process.name} that is under way`;
+      this.#world.check("a run is not forgotten", trail.process === process, what);
+    }
+    if (request.announces) {
+      const { key, id } = request.announces;
+      this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
+    }
+    if (operation === "release") {
+      this.#released(trail, request, execution);
+      return;
+    }
+    this.#checkRolledBackStays(trail, request, execution);
+    if (operation === "extend" && execution.stood) trail.stoodAt = this.#world.now;
+    if (!granted && operation === "acquire" && execution.copy === 0) this.#acquireRefused(trail, request);
+    if (!granted) return;
+    if (operation === "extend") this.#extensionGranted(trail, request);
+    if (request.successor) {
+      trail.standing = false;
+      const successor = this.#trail(process, server, request.successor);
+      successor.acquireExecuted = true;
+      successor.standing = true;
+    }
+    // A restore acquires what was lost.
+    if (operation === "acquire" || operation === "restore") {
+      this.#acquireGranted(trail, request, execution.copy);
+    }
+  }
+
+  /** An operator freed what was there, of any holder. */
+  #freed(trail: RequestTrail, { text }: Snapshot): void {
+    trail.freed ||= text !== undefined;
+    trail.foundGone ||= text === undefined;
+    if (text !== undefined) this.#world.freed.add(nonceOf(text));
+  }
+
+  #removed({ keys, value }: Request): void {
+    if (/^[CNA]1 /.test(value)) this.#removals.set(keys[0]!, this.#world.now);
+  }
+
+  #counts({ keys, value, written }: Request): void {
+    const [, token = ""] = (written ?? value).split(" ");
+    const counted = this.#counted.get(keys[0]!) ?? new Set();
+    this.#counted.set(keys[0]!, counted.add(token));
+  }
+
+  #released(trail: RequestTrail, { from }: Request, { stood, stands }: Execution): void {
+    trail.releaseExecuted = true;
+    trail.standing = false;
+    trail.freed ||= stood && !stands;
+    // Or its owner has it again, under another mark.
+    trail.foundGone ||= !stood || (stands && from > 1);
+  }
+
+  /** A request that is executed after its rollback is not granted, where a tombstone or the value's absence shows it. */
+  #checkRolledBackStays(trail: RequestTrail, request: Request, { granted, copy, stood }: Execution): void {
+    const { process, server } = trail;
+    const { operation, from, keys, tombstone } = request;
+    if (!trail.releaseExecuted || from !== 1) return;
+    // A record that was forgotten stands again where another call brings it from an endpoint that kept it.
+    const isShown = operation === "extend" ? !trail.standing && !stood : tombstone !== undefined;
+    if (!isShown) return;
+    const needs = invariants["rolled back stays rolled back"];
+    this.#world.check(
+      "rolled back stays rolled back",
+      !granted,
+      () => `${server.name} granted ${operation} ${keys} to ${process.name} after the rollback`,
+      copy > 0 ? [...needs, "single execution"] : needs,
+    );
+  }
+
+  #extensionGranted(trail: RequestTrail, request: Request): void {
+    trail.firstExtended ??= this.#world.now;
+    for (const key of request.keys) this.#extensions.set(key, this.#world.now);
+  }
+
+  #acquireGranted(trail: RequestTrail, request: Request, copy: number): void {
+    // Granted because the owner holds it already: then this value is nowhere.
+    if (request.from > 1) return;
+    trail.acquireExecuted = true;
+    trail.standing = true;
+    trail.restored ||= request.operation === "restore";
+    // Also where nobody waits for the answer: the request ends by an answer or its timeout, and a release follows.
+    const awaited = this.#world.now < (trail.answerAwaitedUntil ?? Number.NEGATIVE_INFINITY);
+    if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
+  }
+
+  /** Asked again, an endpoint refuses what it had granted: it has lost that, unless it is what is in the way. */
+  #acquireRefused(trail: RequestTrail, request: Request): void {
+    if (!trail.acquireExecuted || standsFor(trail.server, request) > 0) return;
+    trail.acquireExecuted = false;
+    trail.standing = false;
+  }
+
+  /** A client got an answer. `byLock`: a lock has refused a run. */
+  answered(
+    process: Process,
+    server: Server,
+    request: Request,
+    { granted, byLock = false }: { readonly granted: boolean; readonly byLock?: boolean },
+  ): void {
+    if (request.operation === "announce") {
+      this.announcements.answered(server, request, granted);
+      return;
+    }
+    if (request.isCount) return;
+    const trail = this.#trail(process, server, request);
+    // Of two releases the second one finds nothing, and either answer may be the first to arrive.
+    if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
+    if (request.operation === "peek") this.#wakeUps.refused(process, request.value);
+    if (request.operation === "extend" && granted) this.#taken(process, server, request.successor ?? request);
+    // As of an acquire, a refusal proves that nothing was stored.
+    else if (request.successor) this.#trail(process, server, request.successor).acquireGranted ??= false;
+    // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
+    if (request.operation !== "acquire") return;
+    trail.acquireGranted = granted;
+    if (!granted) this.#wakeUps.refused(process, request.value);
+    trail.refusedByLock = byLock;
+    if (granted && trail.standing) trail.releaseDue = true;
+    if (request.locks) this.answered(process, server, request.locks, { granted });
+  }
+
+  /** A client knows that the nonce that succeeds another one stands. */
+  #taken(process: Process, server: Server, request: Request): void {
+    const trail = this.#trail(process, server, request);
+    if (!trail.succeeds) return;
+    trail.acquireGranted = true;
+    trail.releaseDue ||= trail.standing;
+  }
+
+  /** A client got no usable answer. */
+  failed(process: Process, { operation }: Request): void {
+    if (operation === "acquire" || operation === "peek") this.#wakeUps.failed(process);
+  }
+
+  /**
+   * How many endpoints the process knows to have granted, and refused, the round of a nonce, or of several of one lock that
+   * was handed over; `byLock`: for a lock.
+   */
+  acquireVotes(nonce: string | readonly string[]): { granted: number; refused: number; byLock: number } {
+    return {
+      byLock: this.#trails.count(nonce, ({ refusedByLock }) => refusedByLock),
+      granted: this.#trails.count(nonce, ({ acquireGranted }) => acquireGranted === true),
+      refused: this.#trails.count(nonce, ({ acquireGranted }) => acquireGranted === false),
+    };
+  }
+
+  /**
+   * How many endpoints answered a release with "freed", and with "gone". One may have answered both. Of a lock that was
+   * handed over, the nonce of the handle comes first; where it is gone, those of the earlier handles are, too.
+   */
+  releaseVotes(nonces: readonly string[]): { freed: number; gone: number } {
+    return {
+      freed: this.#trails.count(nonces, ({ answeredFreed }) => answeredFreed),
+      gone: this.#trails.count(nonces[0]!, ({ answeredGone }) => answeredGone),
+    };
+  }
+
+  /** Whether the holder of a nonce has put its value back on a server. */
+  isRestored(nonce: string, server: Server): boolean {
+    return this.#trails.find(nonce, server)?.restored ?? false;
+  }
+
+  /** Whether an endpoint has executed a release of a nonce. */
+  isReleased(nonce: string, name: string): boolean {
+    return this.#trails
+      .all(nonce)
+      .some(({ server, releaseExecuted }) => server.name === name && releaseExecuted);
+  }
+
+  /** On how many endpoints a release has removed the value, and on how many one did not find it: see {@link releaseVotes}. */
+  releasesExecuted(nonces: readonly string[]): { freed: number; gone: number } {
+    return {
+      freed: this.#trails.count(nonces, ({ freed }) => freed),
+      gone: this.#trails.count(nonces[0]!, ({ foundGone }) => foundGone),
+    };
+  }
+
+  /** On how many endpoints a request to extend or verify has found the value since `time`. */
+  stoodSince(nonce: string, time: number): number {
+    return this.#trails.count(nonce, ({ stoodAt = Number.NEGATIVE_INFINITY }) => stoodAt >= time);
+  }
+
+  /** By server: for how many ms of true time the value of a nonce yet stands there, at these keys if they are given. */
+  standing(nonce: string, keys?: readonly string[]): number[] {
+    const stored = this.#stored.get(nonce);
+    if (!stored) return [];
+    return this.#world.servers.map((server) => standsFor(server, keys ? { ...stored, keys } : stored));
+  }
+
+  /** What a process's requests to inspect a key met since `time`. */
+  looksSince(process: Process, key: string, time: number): Look[] {
+    return this.#looks.filter((look) => look.process === process && look.key === key && look.at >= time);
+  }
+
+  /** When a result or a count of a key was last removed on any server; -Infinity: never. */
+  lastRemoval(key: string): number {
+    return this.#removals.get(key) ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** How many runs of a key were counted on any server. */
+  runsCounted(key: string): number {
+    return this.#counted.get(key)?.size ?? 0;
+  }
+
+  /** Whether the value of a nonce is a member of a set. */
+  isMember(nonce: string): boolean {
+    return this.#stored.get(nonce)?.isMember === true;
+  }
+
+  /** The last announcement of a waiting writer on a server; undefined: there was none. */
+  announcedWriter(server: Server, key: string, id: string): { process: Process; at: number } | undefined {
+    return this.#writers.get(`${server.name} ${key} ${id}`);
+  }
+
+  /** The nonce of the last round of a process for a key. */
+  lastRound(process: Process, key: string): string | undefined {
+    return this.#last.get(`${process.name} ${key}`);
+  }
+
+  /**
+   * A client got the answer that a server refuses a result for its size. A few more are allowed: of requests that were
+   * under way.
+   */
+  refusedForSize(process: Process, server: Server, command: Command): void {
+    const record = command.map(String).find((word) => word.startsWith("C1 ")) ?? "";
+    const upload = `${nonceOf(record)} ${server.name}`;
+    const times = (this.#uploads.get(upload) ?? 0) + 1;
+    this.#uploads.set(upload, times);
+    const detail = () =>
+      `${process.name} sent a result to ${server.name} that it was told ${mostUploads} times is too large`;
+    this.#world.check("requests are bounded", times <= mostUploads, detail);
+  }
+
+  /** The longest ttl, in ms, that a run's claim was sent with. */
+  longestClaim(token: string): number {
+    return this.#claims.get(token) ?? 0;
+  }
+
+  /** How many endpoints have extended a nonce, and when the first of them did so for the first time. */
+  extensionsExecuted(nonce: string): { endpoints: number; first: number } {
+    const times = this.#trails.all(nonce).flatMap(({ firstExtended = [] }) => firstExtended);
+    return { endpoints: times.length, first: Math.min(...times) };
+  }
+
+  /** When a key was last extended on any server; -Infinity: never. */
+  lastExtension(key: string): number {
+    return this.#extensions.get(key) ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** How many releases of a nonce were sent. */
+  releasesSent(nonce: string): number {
+    return this.#trails.all(nonce).reduce((sum, { releases }) => sum + releases, 0);
+  }
+
+  /** How many extensions of a nonce were sent to the endpoint that got most. */
+  extensionsSent(nonce: string): number {
+    return Math.max(0, ...this.#trails.all(nonce).map(({ extensions }) => extensions));
+  }
+
+  /**
+   * Checks that every round was bounded, and that nothing was left standing on an endpoint.
+   *
+   * @param kept nonces that their holders meant never to release
+   */
+  checkAtEnd(kept: ReadonlySet<string>): void {
+    for (const { nonce, trail } of this.#trails) {
+      this.#checkRequests(trail);
+      if (!kept.has(nonce)) this.#checkRolledBack(nonce, trail);
+    }
+  }
+
+  #checkRequests({ process, server, acquires, fenceRaises }: RequestTrail): void {
+    // EVALSHA, once more after another call's EVAL has failed, then EVAL; or a native command, and the script where that
+    // command is unknown.
+    this.#world.check(
+      "requests are bounded",
+      acquires <= 3 && fenceRaises <= 3,
+      () =>
+        `${process.name} sent ${acquires} acquires and ${fenceRaises} fence raises of one round to ${server.name}`,
+    );
+  }
+
+  #checkRolledBack(nonce: string, trail: RequestTrail): void {
+    const { process, server } = trail;
+    if (!process.alive || !trail.acquireExecuted || trail.completed) return;
+    // An acquire that its rollback has overtaken is rolled back once more, when its answer or its timeout comes.
+    this.#world.check(
+      "nothing is abandoned",
+      trail.releases > 0 && !(trail.releaseDue && trail.standing),
+      () => `${process.name} left something on ${server.name} and never rolled it back (${nonce})`,
+      // Where nobody repeats requests, a refusal proves that the endpoint has stored nothing.
+      trail.acquireGranted === false ? undefined : [],
+    );
+  }
+
+  #trail(process: Process, server: Server, request: Request): RequestTrail {
+    return this.#trails.of(idOf(request), server, () => newTrail(process, server));
+  }
+}
+
+/** Whether a reply says that the request was done. */
+export function isGranted(request: Request, command: Command, reply: unknown): boolean {
+  if (Array.isArray(reply)) {
+    // A release that publishes replies with that of the release, and with what the messages cost.
+    const [first] = Array.isArray(reply[0]) ? reply[0] : reply;
+    return first === (request.locks ?? request).value;
+  }
+  // A lock's own value may be there because two names are of one endpoint; a run's counts as granted.
+  const isLock = request.keys[0]!.startsWith("redlock:lock:");
+  if (command.includes("GET")) return reply === null || (!isLock && reply === request.value);
+  return reply === "OK" || reply === 1;
+}

@@ -1,0 +1,128 @@
+import { forgetKey, Idempotency, inspectKey, type KeyInspection } from "../../src/idempotency/index.ts";
+import { quorumOf } from "../../src/quorum/tally.ts";
+import type { Actor } from "./actor.ts";
+import { checkForgotten } from "./inspections.ts";
+import { recordKeyOf } from "./run-histories.ts";
+
+// What operators do with the keys of others: inspect them, and forget them.
+
+/** A key, and ms for each request. */
+interface Target {
+  readonly key: string;
+  readonly timeout: number;
+}
+
+/** Inspects a key, or forgets it. */
+export async function performForget(actor: Actor): Promise<void> {
+  const { draw, scenario, process } = actor;
+  const timeout = Math.max(5, draw.pick([0.3, 1]) * Math.min(1_000, scenario.ttl));
+  process.timeout = timeout;
+  const counted = scenario.work.includes("attempts");
+  const target = { key: draw.pick(counted ? ["d1", "d2"] : ["k1", "k2"]), timeout };
+  if (draw.chance(0.5)) await forget(actor, target);
+  else await look(actor, target);
+}
+
+/**
+ * After the faults: a key that is forgotten runs again. While an endpoint is silent, forgetting fails, because that
+ * endpoint may keep a copy; the copies of the others are gone.
+ */
+export async function probeForget(actor: Actor, bound: number): Promise<void> {
+  const { world, process, calls, redlock, scenario } = actor;
+  const target = { key: "forgotten", timeout: 1_000 };
+  const idempotency = new Idempotency(redlock, { lease: 5_000, wait: bound });
+  const run = async (value: string) => {
+    const outcome = await calls.make(process, {
+      what: `probe: run ${target.key}`,
+      bound,
+      codes: [],
+      run: () => idempotency.run(target.key, { scope: "sim" }, () => value),
+    });
+    return "value" in outcome ? outcome.value : undefined;
+  };
+  const first = await run("first");
+  const state = (await look(actor, target))?.state;
+  const isForgotten = await forget(actor, target);
+  const second = await run("second");
+  const said = `${first?.value}, ${state}, ${isForgotten}, ${second?.value}`;
+  const expected = `first, complete, ${scenario.silentMinority ? undefined : true}, second`;
+  world.check("what is forgotten is gone", said === expected, () => `${process.name}: ${said}`);
+}
+
+/** Forgets a key. Undefined: an endpoint did not answer, or a run is under way. */
+export async function forget(actor: Actor, { key, timeout }: Target): Promise<boolean | undefined> {
+  const { world, wire, process, calls, redlock } = actor;
+  const asked = world.now;
+  const outcome = await calls.make(process, {
+    what: `forget ${key}`,
+    // It reads and removes, at most three times, and reads once more.
+    bound: 8 * timeout,
+    codes: ["IN_PROGRESS", "NO_QUORUM"],
+    run: () => forgetKey(new Idempotency(redlock), key, { scope: "sim", timeout }),
+  });
+  if ("error" in outcome) {
+    world.count(`forget: ${String(outcome.error).includes("in progress") ? "in progress" : "unavailable"}`);
+    return undefined;
+  }
+  world.count(outcome.value ? "forgotten" : "forget: nothing there");
+  // A run that began after the removal ends it as well.
+  const looks = wire.looksSince(process, recordKeyOf(key), asked);
+  const count = world.servers.length;
+  checkForgotten(world, `${process.name}: ${key}`, outcome.value, { looks, count });
+  return outcome.value;
+}
+
+/** Inspects a key. Undefined: too few endpoints answered. */
+async function look(actor: Actor, { key, timeout }: Target): Promise<KeyInspection | undefined> {
+  const { world, wire, process, calls, redlock } = actor;
+  const asked = world.now;
+  const outcome = await calls.make(process, {
+    what: `inspect ${key}`,
+    bound: timeout,
+    codes: ["NO_QUORUM"],
+    run: () => inspectKey(new Idempotency(redlock), key, { scope: "sim", timeout }),
+  });
+  if ("error" in outcome) {
+    world.count("inspect: unavailable");
+    return undefined;
+  }
+  const { state, attempts, votes } = outcome.value;
+  world.count(`inspected: ${state}`);
+  const looks = wire.looksSince(process, recordKeyOf(key), asked);
+  const found = votes.flatMap((vote) => {
+    if (vote.state === "error") return [];
+    const seen = looks.filter(({ server }) => server.name === vote.endpoint);
+    const counts = (counter: string) => Number(counter.split(" ")[2] ?? 0);
+    return [
+      seen.find(
+        ({ text, counter }) => clientStateOf(text) === vote.state && counts(counter) === vote.attempts,
+      ),
+    ];
+  });
+  const texts = found.flatMap((one) => one?.text ?? []);
+  const most = (letters: string) =>
+    Math.max(
+      0,
+      ...texts.map((text) =>
+        letters.includes(text[0]!) ? texts.filter((other) => other === text).length : 0,
+      ),
+    );
+  const quorum = quorumOf(world.servers.length);
+  const isTrue =
+    found.every((one) => one !== undefined) &&
+    (state === "pending") === most("P") >= quorum &&
+    (state === "complete") === most("CN") >= quorum &&
+    (state === "none") === (texts.length === 0) &&
+    attempts === Math.max(...votes.map((vote) => vote.attempts ?? 0));
+  world.check(
+    "inspections are true",
+    isTrue,
+    () => `${process.name}: ${key}: ${JSON.stringify(outcome.value)}`,
+  );
+  return outcome.value;
+}
+
+function clientStateOf(text: string | undefined): string {
+  if (text === undefined) return "none";
+  return text.startsWith("P1 ") ? "pending" : "complete";
+}

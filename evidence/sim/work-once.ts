@@ -1,0 +1,261 @@
+import { LockLostError, QuorumError } from "../../src/index.ts";
+import { quorumOf } from "../../src/quorum/tally.ts";
+import { keyOf } from "../../src/redis/keys.ts";
+import { stopwatch } from "../../src/runtime.ts";
+import { type OnceContext, type OnceOutcome, once } from "../../src/sync/index.ts";
+import { type Actor, drawOptions, type SharedContext } from "./actor.ts";
+import type { Draw } from "./draw.ts";
+import { checkFences } from "./fences.ts";
+import { checkRefusal } from "./handles.ts";
+import { Holds, newHold } from "./holds.ts";
+import { byClocks, type OnceCall, OnceHistories, rounding } from "./once-histories.ts";
+import type { Process } from "./process.ts";
+import type { Workload } from "./synchronizers.ts";
+import type { World } from "./world.ts";
+
+const name = "nightly";
+const key = keyOf("redlock", "once", name);
+
+// A key may stand for less than its ttl in true time: that is the fastest clock.
+const fastest = 0.995;
+
+/** A call, and what is known when its routine begins. */
+interface Call extends OnceCall {
+  /** ms for which the call's last request may have been on its way when its routine begins. */
+  readonly transit: () => number;
+}
+
+/** The random parameters of a call that is made while there are faults. */
+interface Drawn {
+  readonly options: Omit<ReturnType<typeof drawOptions>, "fencing" | "wait"> & {
+    readonly wait: number | undefined;
+  };
+  /** ms that the call waits for an interval to end, unless its deadline comes first. */
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+  /** ms for which the routine runs. */
+  readonly length: number;
+  /** What the routine throws, if anything. */
+  readonly failure: Error | undefined;
+}
+
+/** Replicas that all want to run something once per interval. */
+export class OnceWorkload implements Workload {
+  readonly blockingKeys: readonly string[] = ["redlock:once:*"];
+  readonly #shared: SharedContext;
+  readonly #world: World;
+  readonly #intervals: Holds;
+  readonly #histories: OnceHistories;
+  // The same for all replicas, as `once` requires.
+  readonly #every: number;
+  readonly #ttl: number;
+  /** Whether a probe has run. */
+  #served = false;
+
+  constructor(shared: SharedContext, draw: Draw) {
+    const { world, scenario } = shared;
+    this.#shared = shared;
+    this.#world = world;
+    this.#intervals = new Holds(world, "one run per interval");
+    this.#histories = new OnceHistories(world, fastest);
+    this.#every = Math.max(20, Math.floor(scenario.ttl * draw.pick([0.2, draw.between(0.5, 2)])));
+    this.#ttl = Math.max(10, Math.floor(this.#every * draw.pick([0.2, 0.5, 1])));
+  }
+
+  async perform(actor: Actor): Promise<void> {
+    const { process, redlock, calls } = actor;
+    const [every, ttl] = [this.#every, this.#ttl];
+    const { options, wait, signal, length, failure } = this.#draw(actor);
+    await this.#sleepUntilTick(actor);
+    const { pausedFor } = process;
+    const { timeout } = options;
+    const call: Call = {
+      by: process.name,
+      invoked: this.#world.now,
+      every,
+      transit: () => Math.min(timeout, ttl) / process.rate + process.pausedFor - pausedFor + 4,
+    };
+    // A deadline that is over by now would be refused.
+    const deadline = options.deadline && Math.max(options.deadline, process.now() + 1);
+    const waitable = Math.min(wait, (deadline ?? Infinity) - process.now());
+    const waited = stopwatch(process);
+    const result = {};
+    let ran = false;
+    const given = { ...options, every, ttl, deadline };
+    const outcome = await calls.make(process, {
+      what: `once ${name} ${JSON.stringify(given)}`,
+      // A claim becomes an interval before its own ttl ends, or never.
+      bound: wait + 3 * Math.min(timeout, ttl) + ttl + 2 * timeout + length,
+      codes: ["LOCK_LOST", "NO_QUORUM"],
+      run: () =>
+        once(redlock, name, { ...given, signal }, async (context) => {
+          ran = true;
+          const end = this.#begins(actor, context, call);
+          await actor.sleep(length);
+          end();
+          if (failure) throw failure;
+          return result;
+        }),
+      isExpected: (error) => error === failure || error === signal?.reason,
+    });
+    if ("error" in outcome) {
+      this.#checkError(actor, outcome.error, ran, failure);
+      return;
+    }
+    this.#checkOutcome(actor, outcome.value, ran, result);
+    if (!outcome.value.ran) this.#histories.skipped(call, outcome.value.retryAfter);
+    if (!outcome.value.ran && waited() < 0.99 * waitable) this.#checkSkip(actor, call);
+  }
+
+  /** One replica runs, and all others learn of it. */
+  async probe(actor: Actor, bound: number): Promise<void> {
+    await actor.calls.make(actor.process, {
+      what: `probe ${name}`,
+      bound,
+      codes: [],
+      run: async () => {
+        for (let pause = 0; !this.#served; await actor.sleep(this.#served ? 0 : pause)) {
+          pause = await this.#tryProbe(actor);
+        }
+      },
+    });
+  }
+
+  recheck(process: Process): void {
+    this.#intervals.recheck(process);
+  }
+
+  checkAtEnd(): void {
+    checkFences(this.#world, this.#intervals.all);
+  }
+
+  #draw(actor: Actor): Drawn {
+    const { process, draw } = actor;
+    const ttl = this.#ttl;
+    const { fencing: _, ...drawn } = drawOptions(actor);
+    // The call waits for no answer that comes after the ttl.
+    process.timeout = Math.min(drawn.timeout, ttl);
+    // Replicas wait for longer than others do, and most of them do not run.
+    const backoff = { min: 3 * drawn.backoff.min, max: 3 * drawn.backoff.max };
+    const wait = draw.pick([drawn.wait, undefined, undefined]);
+    const abort = draw.chance(0.1) ? new AbortController() : undefined;
+    if (abort) process.timer(draw.between(0, ttl), () => abort.abort(new Error("given up")));
+    const length = draw.between(0, draw.chance(0.2) ? 1.5 : 0.3) * this.#every;
+    const failure = draw.chance(0.15) ? new Error("the routine failed") : undefined;
+    return {
+      options: { ...drawn, backoff, wait },
+      wait: wait ?? 2 * ttl,
+      signal: abort?.signal,
+      length,
+      failure,
+    };
+  }
+
+  /** Cron calls all replicas at about the same moment. */
+  async #sleepUntilTick(actor: Actor): Promise<void> {
+    const tick = 1.5 * this.#every;
+    if (actor.draw.chance(0.5)) await actor.sleep(tick - (this.#world.now % tick));
+    await actor.sleep(actor.draw.between(0, 0.2) * this.#every);
+  }
+
+  /** @returns ms until the next attempt */
+  async #tryProbe(actor: Actor): Promise<number> {
+    const options = { every: 5_000, ttl: 1_000 };
+    const { every } = options;
+    const call: Call = {
+      by: actor.process.name,
+      invoked: this.#world.now,
+      every,
+      transit: () => Number.POSITIVE_INFINITY,
+    };
+    try {
+      const outcome = await once(actor.redlock, name, options, (context) => {
+        this.#begins(actor, context, call)();
+        this.#served = true;
+      });
+      return outcome.ran ? 0 : outcome.retryAfter;
+    } catch (error) {
+      // Where an endpoint is silent, two callers may divide the others between them.
+      if (error instanceof QuorumError && this.#shared.scenario.silentMinority) return 10;
+      throw error;
+    }
+  }
+
+  /**
+   * A routine begins.
+   *
+   * @returns to be called when the routine ends
+   */
+  #begins(actor: Actor, context: OnceContext, call: Call): () => void {
+    const { process } = actor;
+    const world = this.#world;
+    const { wire, scenario, kept } = this.#shared;
+    const nonce = wire.lastRound(process, key)!;
+    const { first, endpoints } = wire.extensionsExecuted(nonce);
+    world.check(
+      "a quorum decides",
+      endpoints >= quorumOf(scenario.endpoints),
+      () => `${process.name} runs ${name}, and ${endpoints} endpoints know of it`,
+    );
+    const budget = context.remaining();
+    if (process.running) {
+      const what = () => `${process.name} runs ${name} with nothing left of the interval`;
+      world.check("validity is honest", budget > 0, what);
+    }
+    this.#histories.begins(call, first, call.transit());
+    // An interval is never released, and is relied on after the routine's end as well.
+    kept.add(nonce);
+    const elapsed = stopwatch(process);
+    const { signal, fence } = context;
+    const hold = newHold({
+      resources: [name],
+      nonce,
+      process,
+      remaining: () => budget - elapsed(),
+      lossReported: () => signal.aborted,
+      invoked: call.invoked,
+      acquired: world.now,
+      fence,
+    });
+    this.#intervals.add(hold);
+    return () => {
+      // From now on nobody is informed of the interval's end.
+      hold.releaseInvoked = world.now;
+    };
+  }
+
+  #checkOutcome(actor: Actor, outcome: OnceOutcome<unknown>, ran: boolean, result: unknown): void {
+    const world = this.#world;
+    const { process } = actor;
+    world.count(outcome.ran ? "once ran" : "once: elsewhere");
+    world.check(
+      "the routine's outcome wins",
+      outcome.ran === ran && (!outcome.ran || outcome.value === result),
+      () => `${process.name}: ${JSON.stringify(outcome)}, ran: ${ran}`,
+    );
+    if (!outcome.ran) checkRefusal(actor, key, null);
+  }
+
+  /** Only an interval is a reason not to wait: nobody knows yet whether a claim becomes a run. */
+  #checkSkip({ process }: Actor, { invoked }: OnceCall): void {
+    const extended = this.#shared.wire.lastExtension(key);
+    this.#world.check(
+      "refusals are true",
+      extended + this.#every / fastest + rounding >= invoked,
+      () => `${process.name} does not run ${name}, and no interval has begun`,
+      byClocks,
+    );
+  }
+
+  #checkError({ process }: Actor, error: unknown, ran: boolean, failure: Error | undefined): void {
+    this.#world.count(kindOf(error, ran));
+    const what = () => `${process.name}: ${String(error)} of a routine that ran`;
+    this.#world.check("the routine's outcome wins", !ran || error === failure, what);
+  }
+}
+
+function kindOf(error: unknown, ran: boolean): string {
+  if (error instanceof QuorumError) return "once: unavailable";
+  if (error instanceof LockLostError) return "once: lost";
+  return ran ? "once threw" : "aborted";
+}

@@ -1,0 +1,133 @@
+import { forceRelease, type Inspection, inspect } from "../../src/index.ts";
+import { quorumOf } from "../../src/quorum/tally.ts";
+import { keyOf } from "../../src/redis/keys.ts";
+import type { Actor } from "./actor.ts";
+import { type Invariant, invariants } from "./assumptions.ts";
+import { recordHold, release, verify } from "./handles.ts";
+import { type Hold, noncesOf } from "./holds.ts";
+import { checkInspection } from "./inspections.ts";
+import { nonceOf } from "./request.ts";
+
+// What operators do with the locks of others: inspect them, and free them.
+
+/** What is looked at. */
+export interface Target {
+  readonly resource: string;
+  /** Its key in Redis. */
+  readonly key: string;
+  /** ms for each request. */
+  readonly timeout: number;
+}
+
+/** Inspects a resource, or frees it, no matter who holds it. */
+export async function performOperation(actor: Actor): Promise<void> {
+  const { draw, scenario } = actor;
+  const timeout = Math.max(5, draw.pick([0.3, 1]) * Math.min(1_000, scenario.ttl));
+  actor.process.timeout = timeout;
+  const target = targetOf(draw.pick(scenario.resources), timeout);
+  if (draw.chance(0.3)) await free(actor, target);
+  else await look(actor, target);
+}
+
+/** After the faults: a lock that is held is shown, freed, and shown as free; its holder learns of it. */
+export async function probeOperator(actor: Actor, bound: number): Promise<void> {
+  const { world, calls, process, redlock } = actor;
+  const target = targetOf("operated", 1_000);
+  const invoked = world.now;
+  const outcome = await calls.make(process, {
+    what: "probe: acquire what is freed",
+    bound,
+    codes: [],
+    run: () => redlock.acquire(target.resource, { ttl: 60_000, wait: bound }),
+  });
+  if ("error" in outcome) return;
+  const lock = outcome.value;
+  const { resources, token: holder } = lock;
+  const grant = { handle: lock, holds: actor.locks, resources, holder, nonce: nonceOf(lock.value) };
+  const held = recordHold(actor, { ...grant, invoked, listens: false });
+  const before = await look(actor, target);
+  const freed = await free(actor, target);
+  const after = await look(actor, target);
+  const states = `${before?.held}, ${freed}, ${after?.held}`;
+  const isRight = before?.held === true && freed === true && after?.held === false;
+  world.check("an operator frees it", isRight, () => `${process.name}: ${states}`);
+  await verify(actor, held, 1_000);
+  world.check("an operator frees it", lock.remaining() <= 0, () => `${process.name} still relies on it`);
+  await release(actor, held, 1_000);
+}
+
+/** A resource, asked about with ms for each request. */
+export function targetOf(resource: string, timeout: number): Target {
+  return { resource, key: keyOf("redlock", "lock", resource), timeout };
+}
+
+/** Inspects a resource. Undefined: too few endpoints answered. */
+export async function look(
+  actor: Actor,
+  { resource, key, timeout }: Target,
+): Promise<Inspection | undefined> {
+  const { world, wire, calls, process, redlock } = actor;
+  const asked = world.now;
+  const during = actor.locks.all.filter((hold) => hold.resources.includes(resource) && isHeld(actor, hold));
+  const outcome = await calls.make(process, {
+    what: `inspect ${resource}`,
+    bound: timeout,
+    codes: ["NO_QUORUM"],
+    run: () => inspect(redlock, resource, { timeout }),
+  });
+  world.count(
+    "error" in outcome ? "inspect: unavailable" : outcome.value.held ? "inspected: held" : "inspected: free",
+  );
+  if ("error" in outcome) return undefined;
+  const inspection = outcome.value;
+  const looks = wire.looksSince(process, key, asked);
+  const of = `${process.name}: ${resource}`;
+  checkInspection(world, of, inspection, { looks, count: world.servers.length });
+  // What was held all the time stood on a quorum all the time.
+  for (const hold of during) {
+    if (!isHeld(actor, hold)) continue;
+    const needs = invariants["what is held stands"];
+    world.check(
+      "inspections are true",
+      inspection.held,
+      () => `${process.name}: ${resource} is free, and ${hold.process.name} holds it`,
+      hold.extensions.regrown ? [...needs, "single execution"] : needs,
+    );
+  }
+  return inspection;
+}
+
+/** Whether a hold is valid, and nobody ends it. */
+function isHeld({ world, locks }: Actor, hold: Hold): boolean {
+  if (hold.ended !== undefined || hold.releaseInvoked !== undefined) return false;
+  // One that was resumed without a request still has its giver's nonce.
+  if (noncesOf(hold).some((nonce) => world.freed.has(nonce))) return false;
+  return hold.process.alive && hold.remaining() > 0 && !locks.isReleasedBeside(hold);
+}
+
+/** Frees a resource. Undefined: too few endpoints answered. */
+export async function free(actor: Actor, { resource, key, timeout }: Target): Promise<boolean | undefined> {
+  const { world, wire, calls, process, redlock, locks } = actor;
+  const before = locks.all.filter((hold) => hold.resources.includes(resource));
+  const outcome = await calls.make(process, {
+    what: `free ${resource}`,
+    bound: timeout,
+    codes: ["NO_QUORUM"],
+    run: () => forceRelease(redlock, resource, { timeout }),
+  });
+  const said = "value" in outcome ? outcome.value : undefined;
+  world.count(said === undefined ? "free: unavailable" : said ? "freed" : "free: nothing there");
+  if (said === undefined) return undefined;
+  const { freed, gone } = wire.releasesExecuted([wire.lastRound(process, `free ${key}`)!]);
+  const quorum = quorumOf(world.servers.length);
+  const invariant: Invariant = "an operator frees it";
+  const what = () => `${process.name}: ${resource}: ${said}, ${freed} freed it, ${gone} had nothing`;
+  world.check(invariant, said ? freed > 0 && freed + gone >= quorum : gone >= quorum, what);
+  for (const { standing } of before) {
+    const stands = standing?.().filter((ms) => ms > 0).length ?? 0;
+    const detail = () => `${process.name}: ${resource} still stands at ${stands}`;
+    // A repeated request may acquire once more what was freed.
+    world.check(invariant, stands < quorum, detail, ["single execution"]);
+  }
+  return said;
+}

@@ -1,0 +1,319 @@
+import { describe, expect, it } from "vitest";
+import { lettersOf, shapesOf } from "../../../playground/picture/layout.ts";
+import type { Timeline, TimelineEvent } from "../../../playground/picture/timeline.ts";
+import { sampleTimeline } from "../../support/timeline.ts";
+
+// Lanes of every timeline here: 0 is client A, 1 is B, 2 to 4 are the endpoints x, y, z.
+const shapes = (events: TimelineEvent[], more: Partial<Timeline> = {}, key?: string) =>
+  shapesOf({ version: 1, title: "", clients: ["A", "B"], endpoints: ["x", "y", "z"], events, ...more }, key);
+
+const about = { client: "A", endpoint: "x", request: "1", operation: "acquire", key: "k" };
+const sent = (time: number): TimelineEvent => ({ ...about, time, phase: "sent" });
+const executed = (time: number): TimelineEvent => ({ ...about, time, phase: "executed", outcome: "granted" });
+const answered = (time: number): TimelineEvent => ({ ...about, time, phase: "answered", outcome: "granted" });
+const lost = (time: number, what: "request" | "reply"): TimelineEvent => ({
+  ...about,
+  time,
+  phase: "lost",
+  what,
+});
+
+describe("requests and replies", () => {
+  const ends = (events: TimelineEvent[]) =>
+    shapes(events).flights.map(({ kind, fate, from, to }) => [
+      kind,
+      fate,
+      from.lane,
+      from.time,
+      to.lane,
+      to.time,
+    ]);
+
+  it("go to the endpoint, and back from where they were executed", () => {
+    expect(ends([sent(1), executed(5), answered(8)])).toEqual([
+      ["request", "arrived", 0, 1, 2, 5],
+      ["reply", "arrived", 2, 5, 0, 8],
+    ]);
+  });
+
+  it("that are lost do not arrive", () => {
+    expect(ends([sent(1), lost(4, "request")])).toEqual([["request", "lost", 0, 1, 2, 4]]);
+    expect(ends([sent(1), executed(5), lost(10, "reply")])).toEqual([
+      ["request", "arrived", 0, 1, 2, 5],
+      ["reply", "lost", 2, 5, 0, 10],
+    ]);
+  });
+
+  it("that are lost at once take as long as others, so that they are seen", () => {
+    const other = { ...sent(1), request: "2" };
+    const flights = ends([sent(1), lost(1, "request"), other, { ...other, phase: "executed", time: 4 }]);
+    expect(flights).toContainEqual(["request", "lost", 0, 1, 2, 4]);
+  });
+
+  it("that nothing more is known of stay open", () => {
+    expect(ends([sent(1)])).toEqual([["request", "open", 0, 1, 2, 1]]);
+  });
+
+  it("that are executed twice fork", () => {
+    const { flights } = shapes([sent(1), executed(5), answered(8), executed(20)]);
+    expect(flights.map(({ kind, to, forkOf }) => [kind, to.time, forkOf?.time])).toEqual([
+      ["request", 5, undefined],
+      ["request", 20, 5],
+      ["reply", 8, undefined],
+    ]);
+  });
+
+  it("are late if they take much longer than others", () => {
+    const other = (request: string, time: number): TimelineEvent[] => [
+      { ...sent(time), request },
+      { ...executed(time + 4), request },
+      { ...answered(time + 8), request },
+    ];
+    const { flights } = shapes([...other("2", 1), ...other("3", 2), sent(30), executed(60), answered(64)]);
+    expect(flights.filter(({ late }) => late).map(({ kind, to }) => [kind, to.time])).toEqual([
+      ["request", 60],
+    ]);
+  });
+
+  it("are not late where all of them are fast, by a clock that has whole ms", () => {
+    const others = ["2", "3", "4"].flatMap((request) => [
+      { ...sent(1), request },
+      { ...executed(1), request },
+      { ...answered(1), request },
+    ]);
+    const { flights } = shapes([...others, sent(2), executed(19), answered(20)]);
+    expect(flights.filter(({ late }) => late)).toEqual([]);
+    const slow = {
+      ...sampleTimeline,
+      clients: ["A"],
+      endpoints: ["x"],
+      events: [...others, sent(2), executed(99), answered(299)],
+    };
+    const late = (least?: number) => shapesOf(slow, undefined, least).flights.filter((each) => each.late);
+    expect([late(), late(100)].map(({ length }) => length)).toEqual([2, 1]);
+  });
+
+  it("answered without an execution turn half-way; executed without a sending are marks", () => {
+    expect(ends([sent(2), answered(8)])).toEqual([
+      ["request", "arrived", 0, 2, 2, 5],
+      ["reply", "arrived", 2, 5, 0, 8],
+    ]);
+    const { flights, unsent } = shapes([executed(5)]);
+    expect([flights.length, unsent.map(({ lane, time }) => [lane, time])]).toEqual([0, [[2, 5]]]);
+  });
+});
+
+describe("what is stored", () => {
+  const stored = (time: number, more: Partial<TimelineEvent> = {}): TimelineEvent => ({
+    ...{ time, phase: "stored", endpoint: "x", key: "k", holder: "A", fence: 1, until: time + 100 },
+    ...more,
+  });
+  const bars = (events: TimelineEvent[], more: Partial<Timeline> = {}) =>
+    shapes(events, more).bars.map(({ lane, row, from, to, end, holder }) => ({
+      lane,
+      row,
+      from,
+      to,
+      end,
+      holder,
+    }));
+
+  it("ends when it is removed", () => {
+    const removed: TimelineEvent = { time: 30, phase: "removed", endpoint: "x", key: "k" };
+    expect(bars([stored(5), removed])).toEqual([
+      { lane: 2, row: 0, from: 5, to: 30, end: "removed", holder: 0 },
+    ]);
+  });
+
+  it("expires without another event, and not later because of one", () => {
+    const expired = { lane: 2, row: 0, from: 5, to: 105, end: "expired", holder: 0 };
+    expect(bars([stored(5)], { to: 400 })).toEqual([expired]);
+    const removed: TimelineEvent = { time: 300, phase: "removed", endpoint: "x", key: "k", holder: "A" };
+    expect(bars([stored(5), removed])).toEqual([expired]);
+    expect(bars([stored(5), stored(200)], { to: 250 })[0]).toEqual(expired);
+  });
+
+  it("goes on after the recording if it has not expired by then", () => {
+    expect(bars([stored(5)], { to: 50 })[0]).toMatchObject({ to: 50, end: "open" });
+  });
+
+  it("is refreshed by the same holder, and replaced with another fence", () => {
+    const { bars: refreshed } = shapes([stored(5), stored(60, { until: 300 })], { to: 400 });
+    expect(refreshed.map(({ from, to, refreshed }) => [from, to, refreshed])).toEqual([[5, 300, [60]]]);
+    expect(bars([stored(5), stored(60, { fence: 2 })]).map(({ end }) => end)).toEqual(["replaced", "open"]);
+  });
+
+  it("may be of two holders: on two endpoints, or in two rows of one", () => {
+    const split = bars([stored(5), stored(6, { endpoint: "y", holder: "B", fence: 2 })]);
+    expect(split.map(({ lane, row, holder }) => [lane, row, holder])).toEqual([
+      [2, 0, 0],
+      [3, 0, 1],
+    ]);
+    const both = shapes([stored(5), stored(6, { holder: "B", fence: 2 })]);
+    expect(both.bars.map(({ lane, row, holder }) => [lane, row, holder])).toEqual([
+      [2, 0, 0],
+      [2, 1, 1],
+    ]);
+    expect(both.lanes[2]?.rows).toBe(2);
+  });
+
+  it("has at most six rows; the lane counts the others", () => {
+    const many = Array.from({ length: 9 }, (_, at) => stored(5, { key: `k${at}` }));
+    const { lanes, bars } = shapes(many);
+    expect([lanes[2]?.rows, lanes[2]?.hidden, bars.length]).toEqual([6, 3, 6]);
+  });
+});
+
+describe("a validity", () => {
+  const valid = (time: number, until: number, safe: number): TimelineEvent => ({
+    ...{ time, phase: "valid", client: "A", key: "k", fence: 7, until, safe },
+  });
+
+  it("has a part that is taken off for drift", () => {
+    const [bar] = shapes([valid(10, 200, 180)], { to: 400 }).bars;
+    expect(bar).toMatchObject({ kind: "validity", lane: 0, from: 10, to: 200, end: "expired", fence: 7 });
+    expect(bar?.unsafe).toEqual([{ from: 180, to: 200 }]);
+  });
+
+  it("has no such part if it ends before, nor if it is extended before", () => {
+    const ended: TimelineEvent = { time: 100, phase: "ended", client: "A", key: "k" };
+    expect(shapes([valid(10, 200, 180), ended]).bars[0]).toMatchObject({ to: 100, unsafe: [] });
+    expect(shapes([valid(10, 200, 5)], { to: 400 }).bars[0]?.unsafe).toEqual([{ from: 10, to: 200 }]);
+    const [extended] = shapes([valid(10, 200, 180), valid(100, 290, 270)], { to: 400 }).bars;
+    expect(extended?.unsafe).toEqual([{ from: 270, to: 290 }]);
+    const [late] = shapes([valid(10, 200, 180), valid(190, 380, 360)], { to: 400 }).bars;
+    expect(late?.unsafe).toEqual([
+      { from: 180, to: 190 },
+      { from: 360, to: 380 },
+    ]);
+  });
+});
+
+describe("calls, faults and violations", () => {
+  it("calls have results and votes; one that does not return has none", () => {
+    const call = { client: "A", operation: "acquire", call: "1", key: "k" };
+    const votes = { x: "granted", y: "held" } as const;
+    const { calls } = shapes([
+      { ...call, time: 1, phase: "called" },
+      { ...call, time: 2, phase: "called", call: "2" },
+      { ...call, time: 9, phase: "returned", outcome: "held", votes },
+    ]);
+    expect(calls.map(({ from, to, outcome, votes }) => [from, to, outcome, votes])).toEqual([
+      [1, 9, "held", votes],
+      [2, 9, undefined, undefined],
+    ]);
+  });
+
+  it("paused and frozen clients are hatched, endpoints are not; faults that overlap have rows", () => {
+    const fault = (time: number, name: string, more: Partial<TimelineEvent>): TimelineEvent => ({
+      ...{ time, phase: "fault", name },
+      ...more,
+    });
+    const { faults, lanes } = shapes([
+      fault(1, "paused", { client: "A" }),
+      fault(2, "slow", { client: "A" }),
+      fault(3, "frozen", { endpoint: "x" }),
+      fault(4, "frozen link", { client: "B", endpoint: "x" }),
+      { time: 20, phase: "healed", client: "A", name: "paused" },
+      fault(30, "clocks jump", {}),
+    ]);
+    expect(
+      faults.map(({ name, lane, other, to, open, hatched, row }) => [
+        name,
+        lane,
+        other,
+        to,
+        open,
+        hatched,
+        row,
+      ]),
+    ).toEqual([
+      ["paused", 0, undefined, 20, false, true, 0],
+      ["slow", 0, undefined, 30, true, false, 1],
+      ["frozen", 2, undefined, 30, true, false, 0],
+      ["frozen link", 2, 1, 30, true, false, 1],
+      ["clocks jump", -1, undefined, 30, true, false, 0],
+    ]);
+    expect(lanes.map(({ faultRows }) => faultRows)).toEqual([2, 0, 2, 0, 0]);
+  });
+
+  it("violations have a lane, or concern all", () => {
+    const { violations } = shapes([
+      { time: 5, phase: "violated", name: "one holder", client: "B" },
+      { time: 6, phase: "violated", name: "fences rise" },
+    ]);
+    expect(violations.map(({ name, lane }) => [name, lane])).toEqual([
+      ["one holder", 1],
+      ["fences rise", -1],
+    ]);
+  });
+});
+
+describe("lanes and keys", () => {
+  it("clients and endpoints that only events name have lanes, too", () => {
+    const { lanes } = shapes([{ ...sent(1), client: "C", endpoint: "w" }]);
+    expect(lanes.map(({ name }) => name)).toEqual(["A", "B", "C", "x", "y", "z", "w"]);
+  });
+
+  it("the filter leaves what concerns one key, requests and replies included, and faults", () => {
+    const other: TimelineEvent = { ...sent(2), request: "2", key: "other" };
+    const events: TimelineEvent[] = [
+      sent(1),
+      other,
+      { time: 3, phase: "fault", name: "slow", endpoint: "x" },
+      { time: 4, phase: "executed", endpoint: "x", request: "2" },
+      { time: 5, phase: "executed", endpoint: "x", request: "1" },
+      { time: 6, phase: "violated", name: "of other", key: "other" },
+      { time: 7, phase: "violated", name: "of all" },
+    ];
+    const filtered = shapes(events, {}, "k");
+    expect(filtered.keys).toEqual(["k", "other"]);
+    expect(filtered.flights.map(({ to }) => to.time)).toEqual([5]);
+    expect(filtered.unsent).toEqual([]);
+    expect(filtered.faults).toHaveLength(1);
+    expect(filtered.violations.map(({ name }) => name)).toEqual(["of all"]);
+    expect(filtered.to).toBe(7);
+  });
+
+  it.each([
+    [
+      ["A", "B"],
+      ["A", "B"],
+    ],
+    [
+      ["client A", "client B"],
+      ["A", "B"],
+    ],
+    [
+      ["process-1", "process-2"],
+      ["1", "2"],
+    ],
+    [
+      ["p1", "p2"],
+      ["p1", "p2"],
+    ],
+    [
+      ["worker", "runner"],
+      ["A", "B"],
+    ],
+    [
+      ["a 1", "b 1"],
+      ["A", "B"],
+    ],
+  ])("%j have the letters %j", (names, letters) => {
+    expect(lettersOf(names)).toEqual(letters);
+  });
+
+  it("the sample has all that there is to draw", () => {
+    const { flights, bars, calls, faults } = shapesOf(sampleTimeline);
+    expect(flights.filter(({ fate }) => fate === "lost")).toHaveLength(3);
+    expect(flights.filter(({ forkOf }) => forkOf)).toHaveLength(1);
+    expect(flights.filter(({ late }) => late)).toHaveLength(1);
+    expect(bars.filter(({ end }) => end === "expired")).toHaveLength(4);
+    expect(calls).toHaveLength(7);
+    expect(faults.map(({ name, hatched }) => [name, hatched])).toEqual([
+      ["paused", true],
+      ["killed", false],
+    ]);
+  });
+});

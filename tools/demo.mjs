@@ -1,0 +1,317 @@
+// Demonstrates the package on real input: `npm run demo`. Sends GitHub's own example webhooks, Standard Webhooks and
+// events of Stripe, signed by their senders' own libraries, to the Worker (in workerd, with D1). Each is sent several
+// times concurrently, while the three Redis endpoints are killed, slowed down, or lose replies; and once the Worker is
+// killed between an effect and its result. Then it checks in the database what took effect.
+// `npm run demo -- --keep` keeps running afterwards, so that you can look at the page. `npm run demo -- --durable` has three
+// lock servers of `redlock-edge/durable` instead of Redis: no redis-server is started, and workerd is killed in its place.
+import { randomBytes, randomUUID } from "node:crypto";
+import { once, setMaxListeners } from "node:events";
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { githubDelivery, githubExamples, standardDelivery, stripeDelivery } from "./deliveries.mjs";
+import { checkAll } from "./demo/checks.mjs";
+import { crashAfterEffects } from "./demo/crash.mjs";
+import { planFaults } from "./demo/faults.mjs";
+import { measureGain } from "./demo/gain.mjs";
+import { phaseHead, phaseLine, printChecks, table } from "./demo/report.mjs";
+import { deliver, deliverAll, forge, PhaseCounts } from "./demo/senders.mjs";
+import { load } from "./load.mjs";
+import { randomSecrets, startWorker } from "./local-worker.mjs";
+
+const copies = 4;
+const atOnce = 4;
+
+const isDurable = process.argv.includes("--durable");
+const stop = new AbortController();
+const { signal } = stop;
+// Every request under way adds a listener to this signal; Node warns of more than ten.
+setMaxListeners(0, signal);
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => stop.abort());
+process.on("unhandledRejection", (error) => {
+  console.error(error);
+  stop.abort();
+});
+
+const legend = `
+  sent: HTTP requests to the Worker. refused: bad signatures. retried: answered 503 (busy, or no
+  quorum) or 500, and sent again with back-off. p50, p99: ms, of all answers to genuine requests.
+`;
+
+const began = performance.now();
+const closers = [];
+process.exitCode = 1;
+try {
+  const [local, worker, secrets] = await start();
+  const holds = await demonstrate(local, worker, secrets);
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  console.log(`\n${holds ? "All checks hold." : "SOMETHING DOES NOT HOLD."} It took ${seconds} s.`);
+  process.exitCode = holds ? 0 : 1;
+  if (process.argv.includes("--keep")) await keep(worker.url, secrets);
+} catch (error) {
+  if (!signal.aborted) throw error;
+  console.log("\nInterrupted.");
+} finally {
+  await Promise.all(closers.map((close) => close()));
+}
+
+async function start() {
+  const local = await startEndpoints();
+  closers.push(local.close);
+  const secrets = { ...randomSecrets(), JOURNAL_SECRET: randomBytes(32).toString("base64") };
+  const worker = await startWorker({ bindings: { ...secrets, ...local.env() } });
+  closers.push(worker.close);
+  console.log("redlock-edge: webhooks that act exactly once, while Redis is in trouble\n");
+  if (isDurable) {
+    console.log(
+      "  Locks    no Redis: 3 lock servers, Durable Objects, each in a workerd of its own, with its storage",
+    );
+  } else if (local.engine === "redis") {
+    console.log("  Redis    3 redis-server processes, each behind an endpoint that speaks Upstash's REST");
+  } else {
+    console.log("  Redis    !!! redis-server is not on PATH: the EMBEDDED ENGINE stands in for it !!!");
+  }
+  console.log("  Worker   workerd, without nodejs_compat, with a D1 database");
+  return [local, worker, secrets];
+}
+
+async function startEndpoints() {
+  if (isDurable) return (await load("tools/lock-servers.ts")).startLockServers();
+  return (await load("local/src/index.ts")).start({ count: 3 });
+}
+
+/**
+ * The state of a run: what it sends to, and what came of it.
+ *
+ * @typedef {object} Demo
+ * @property {any} local the endpoints
+ * @property {import("./local-worker.mjs").LocalWorker} worker
+ * @property {Map<string, string[]>} answers bodies of all successes, by delivery key
+ * @property {PhaseCounts[]} counts of every phase
+ */
+
+async function demonstrate(local, worker, secrets) {
+  const deliveries = await chooseDeliveries(secrets);
+  printDeliveries(deliveries);
+  const demo = { local, worker, answers: new Map(), counts: [] };
+
+  console.log(phaseHead());
+  const [measured, others, [last]] = [
+    deliveries.slice(0, 12),
+    deliveries.slice(12, -1),
+    deliveries.slice(-1),
+  ];
+  const cost = await runPhase(demo, "one by one, then again", measured, (counts) =>
+    measureCost(demo, measured, counts),
+  );
+  const faultHits = await deliverWithFaults(demo, others);
+  const bindings = { ...secrets, ...local.env() };
+  faultHits["Worker killed after an effect"] = await runPhase(
+    demo,
+    "Worker killed after effect",
+    [last],
+    (counts) => crashAfterEffects({ worker, local, bindings }, [last], sending(demo, counts)),
+  );
+  const forgedRequests = await runPhase(demo, "bad signatures alone", [], (counts) =>
+    sendForged(demo, deliveries.slice(0, 40), counts),
+  );
+  await runPhase(demo, "later: all of them again", deliveries, (counts) =>
+    deliverAll(worker.url, deliveries, {
+      ...sending(demo, counts),
+      copies: 1,
+      onProgress: async () => undefined,
+    }),
+  );
+
+  console.log(legend);
+  // Nobody bills the commands of a lock server.
+  if (!isDurable) {
+    console.log(`${costTable(cost)}`);
+    console.log(
+      "  (as Upstash bills them, in the dialect for plain Redis, with scripts where Upstash has commands)\n",
+    );
+    console.log(`${await gainTable()}\n`);
+  }
+  console.log(`${await rowTable(worker.database)}\n`);
+
+  const { answers, counts } = demo;
+  const evidence = { deliveries, answers, counts, forgedRequests, faultHits };
+  const { checks, providers } = await checkAll(worker.database, evidence);
+  console.log(`${providerTable(providers)}\n`);
+  return printChecks(checks);
+}
+
+function printDeliveries(deliveries) {
+  const countOf = (name) => deliveries.filter(({ provider }) => provider === name).length;
+  console.log(
+    `  Events   ${countOf("github")} of GitHub's own examples, one of each kind; ` +
+      `${countOf("standard-webhooks")} Standard Webhooks; ${countOf("stripe")} of Stripe`,
+  );
+  console.log(`  Senders  ${copies} copies of each at once, ${atOnce} events at once, sent again at a 503\n`);
+}
+
+/** Runs one phase and prints its line. `work` counts into the `PhaseCounts` that it gets. */
+async function runPhase(demo, name, deliveries, work) {
+  signal.throwIfAborted();
+  const counts = new PhaseCounts(name);
+  demo.counts.push(counts);
+  const start = performance.now();
+  const result = await work(counts);
+  console.log(phaseLine(counts, deliveries.length, (performance.now() - start) / 1000));
+  return result;
+}
+
+/** The options of `deliverAll` that are the same in every phase. */
+function sending(demo, counts) {
+  return { counts, signal, atOnce, onAnswer: (delivery, body) => recordAnswer(demo, delivery, body) };
+}
+
+function recordAnswer({ answers }, { key }, body) {
+  answers.set(key, [...(answers.get(key) ?? []), body]);
+}
+
+/** Sends an equal share of the deliveries in each phase with faults. Returns how many requests each fault hit. */
+async function deliverWithFaults(demo, deliveries) {
+  const { phases, hits } = planFaults(demo.local.endpoints);
+  const share = Math.ceil(deliveries.length / phases.length);
+  for (const [index, { name, onProgress, after }] of phases.entries()) {
+    const part = deliveries.slice(index * share, (index + 1) * share);
+    await runPhase(demo, name, part, async (counts) => {
+      await deliverAll(demo.worker.url, part, { ...sending(demo, counts), copies, onProgress });
+      await after();
+    });
+  }
+  return hits;
+}
+
+/** Sends deliveries with bad signatures. Returns how many requests to Redis they caused. */
+async function sendForged({ local, worker }, deliveries, counts) {
+  // A request that a fault delayed for a whole timeout is rolled back after that.
+  await quiet(local.endpoints, 1_500);
+  const before = requestsOf(local.endpoints);
+  for (const delivery of deliveries) await forge(worker.url, delivery, counts);
+  await quiet(local.endpoints, 100);
+  return requestsOf(local.endpoints) - before;
+}
+
+/** One example of each of GitHub's events, and a dozen each of the others, in mixed order. */
+async function chooseDeliveries({ GITHUB_WEBHOOK_SECRET, STANDARD_WEBHOOKS_SECRET, STRIPE_WEBHOOK_SECRET }) {
+  const fromGitHub = await Promise.all(
+    githubExamples().map(({ name, examples: [payload] }) =>
+      githubDelivery(GITHUB_WEBHOOK_SECRET, name, payload, randomUUID()),
+    ),
+  );
+  const types = ["invoice.created", "invoice.finalized", "invoice.paid"];
+  const standard = Array.from({ length: 12 }, (_, index) =>
+    standardDelivery(
+      STANDARD_WEBHOOKS_SECRET,
+      {
+        type: types[index % 3],
+        timestamp: new Date().toISOString(),
+        data: { id: `inv_${Math.floor(index / 3)}` },
+      },
+      `msg_${randomUUID()}`,
+    ),
+  );
+  const steps = ["created", "processing", "succeeded"];
+  const fromStripe = Array.from({ length: 12 }, (_, index) =>
+    stripeDelivery(
+      STRIPE_WEBHOOK_SECRET,
+      `payment_intent.${steps[index % 3]}`,
+      { id: `pi_${Math.floor(index / 3)}`, object: "payment_intent", amount: 4_200, currency: "eur" },
+      `evt_${randomUUID().replaceAll("-", "")}`,
+    ),
+  );
+  // A stride that is coprime to the length visits each delivery once.
+  const all = [...fromGitHub, ...standard, ...fromStripe];
+  const stride = [7, 11, 13, 17].find((candidate) => all.length % candidate !== 0);
+  return all.map((_, index) => all[(index * stride) % all.length]);
+}
+
+/** Requests and billed commands of first deliveries and of duplicates, one at a time on healthy endpoints. */
+async function measureCost(demo, [warmUp, ...deliveries], counts) {
+  const { url } = demo.worker;
+  const { endpoints } = demo.local;
+  // The first delivery also loads the scripts into Redis.
+  recordAnswer(demo, warmUp, await deliver(url, warmUp, counts, signal));
+  const cost = [];
+  for (const kind of ["first delivery", "duplicate"]) {
+    await quiet(endpoints, 40);
+    for (const { log } of endpoints) log.reset();
+    for (const delivery of deliveries) {
+      const body = await deliver(url, delivery, counts, signal);
+      if (body !== undefined) recordAnswer(demo, delivery, body);
+      await quiet(endpoints, 40);
+    }
+    const billed = endpoints.reduce((sum, { log }) => sum + log.billed, 0);
+    cost.push({
+      kind,
+      requests: requestsOf(endpoints) / deliveries.length,
+      billed: billed / deliveries.length,
+    });
+  }
+  return cost;
+}
+
+function requestsOf(endpoints) {
+  return endpoints.reduce((sum, { log }) => sum + log.requests, 0);
+}
+
+/** Waits until no request to Redis has arrived for `ms`, so that work after an answer has ended. */
+async function quiet(endpoints, ms) {
+  let last = -1;
+  for (let since = performance.now(); performance.now() - since < ms && !signal.aborted; await sleep(10)) {
+    const now = requestsOf(endpoints);
+    if (now !== last) since = performance.now();
+    last = now;
+  }
+}
+
+function costTable(cost) {
+  return table(
+    ["on healthy endpoints", "requests", "billed commands", "per endpoint"],
+    cost.map(({ kind, requests, billed }) => [
+      kind,
+      requests.toFixed(1),
+      billed.toFixed(1),
+      `${(requests / 3).toFixed(1)} and ${(billed / 3).toFixed(1)}`,
+    ]),
+  );
+}
+
+/** The same delivery with run and lock as separate operations, and together; far enough that requests count. */
+async function gainTable() {
+  const rows = await measureGain({ samples: 10, distance: 20 });
+  return table(
+    ["endpoints 20 ms away, per endpoint", "requests", "billed commands", "p50"],
+    rows.map(({ way, kind, requests, commands, p50 }) => [
+      `${kind === "first" ? "first delivery" : kind}, run and lock ${way}`,
+      requests,
+      commands,
+      `${p50.toFixed(0)} ms`,
+    ]),
+  );
+}
+
+function providerTable(providers) {
+  const columns = ["events", "sent", "effects", "duplicates", "refused"];
+  return table(
+    ["provider", ...columns],
+    providers.map((tally) => [tally.provider, ...columns.map((column) => tally[column])]),
+  );
+}
+
+async function rowTable(database) {
+  const tables = ["effects", "entities", "deliveries"];
+  const results = await database.batch(
+    tables.map((name) => database.prepare(`SELECT count(*) AS count FROM ${name}`)),
+  );
+  return table(
+    ["rows in D1", "count"],
+    tables.map((name, index) => [name, results[index].results[0].count]),
+  );
+}
+
+async function keep(url, { JOURNAL_SECRET }) {
+  console.log(`\nThe page: ${url}/   It asks for: ${JOURNAL_SECRET}   Ctrl-C ends it.`);
+  if (!signal.aborted) await once(signal, "abort");
+}

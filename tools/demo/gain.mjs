@@ -1,0 +1,92 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Miniflare } from "miniflare";
+import { bundle } from "../bundle.mjs";
+import { load } from "../load.mjs";
+import { percentile } from "./report.mjs";
+
+const secret = "a secret of this run";
+
+/**
+ * Measures a first delivery and a duplicate of it, through a Worker in workerd, with run and lock as separate operations
+ * and together. Three endpoints, each `distance` ms away (a delay before each answer). The samples of all kinds alternate,
+ * so that a busy machine slows all of them.
+ *
+ * @param {{ samples: number, distance: number, dialect?: "redis" | "upstash" }} options
+ * @returns {Promise<{ way: string, kind: string, requests: number, commands: number, p50: number }[]>} requests and
+ * commands for each endpoint, p50 in ms
+ *
+ * @example
+ * const rows = await measureGain({ samples: 50, distance: 20 });
+ */
+export async function measureGain({ samples, distance, dialect = "redis" }) {
+  const { start } = await load("local/src/index.ts");
+  const local = await start({ count: 3 });
+  const worker = await startGainWorker({ ...local.env(), SECRET: secret, DIALECT: dialect });
+  try {
+    const url = await worker.ready;
+    const found = new Map();
+    // The first of each way sends the scripts, and is not counted.
+    for (let sample = 0; sample <= samples; sample += 1) {
+      for (const way of ["separate", "together"]) {
+        const delivery = deliveryOf(new URL(way, url), `entity-${sample}`);
+        for (const kind of ["first", "duplicate"]) {
+          const cost = await measure(local, distance, delivery);
+          if (sample > 0) found.set(`${way} ${kind}`, [...(found.get(`${way} ${kind}`) ?? []), cost]);
+        }
+      }
+    }
+    return [...found].map(([name, costs]) => {
+      const [way, kind] = name.split(" ");
+      const middle = (field) =>
+        percentile(
+          costs.map((cost) => cost[field]),
+          0.5,
+        );
+      return { way, kind, requests: middle("requests"), commands: middle("commands"), p50: middle("took") };
+    });
+  } finally {
+    await worker.dispose();
+    await local.close();
+  }
+}
+
+/** Sends it, and counts when the requests have ended that its answer did not wait for. */
+async function measure(local, distance, send) {
+  for (const { faults, log } of local.endpoints) {
+    faults.add({ fault: "delay-reply", ms: distance });
+    log.reset();
+  }
+  const start = performance.now();
+  const { ok, status } = await send();
+  const took = performance.now() - start;
+  await sleep(2 * distance);
+  for (const { faults } of local.endpoints) faults.clear();
+  if (!ok) throw new Error(`the Worker answered ${status}`);
+  const logs = local.endpoints.map(({ log }) => log);
+  const mean = (field) => logs.reduce((sum, log) => sum + log[field], 0) / logs.length;
+  return { took, requests: mean("requests"), commands: mean("billed") };
+}
+
+/** A function that sends one delivery, as GitHub signs it, as often as it is called. */
+function deliveryOf(url, entity) {
+  const body = JSON.stringify({ entity: `${url.pathname}:${entity}`, id: randomUUID() });
+  const headers = {
+    "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
+  };
+  return () => fetch(url, { method: "POST", body, headers });
+}
+
+async function startGainWorker(bindings) {
+  const script = await bundle("tools/demo/gain-worker.ts");
+  return new Miniflare({
+    modules: true,
+    script,
+    compatibilityDate: "2026-04-01",
+    bindings,
+    host: "127.0.0.1",
+    port: 0,
+    cf: false,
+    telemetry: { enabled: false },
+  });
+}

@@ -1,0 +1,172 @@
+// Lock servers of `redlock-edge/durable` in workerd, behind local endpoints with their faults and logs: for the demo, and for
+// tests.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { Miniflare } from "miniflare";
+import { ReplyError } from "../local/src/engine/engine.ts";
+import { type Backend, BackendGoneError } from "../local/src/rest/backend.ts";
+import { LocalEndpoint } from "../local/src/rest/endpoint.ts";
+import { StatusReply, type WireReply } from "../local/src/rest/redis/resp.ts";
+import type { Store } from "../local/src/rest/store.ts";
+import { readEvents } from "../test/support/event-reader.ts";
+import { bundle } from "./bundle.mjs";
+
+/** The token of every lock server here. */
+export const token = "token-of-lock-servers-on-this-machine";
+
+/** A workerd with lock servers. */
+export interface Workerd {
+  readonly url: string;
+  readonly worker: Miniflare;
+}
+
+/**
+ * Starts one.
+ *
+ * @param options `entry`: its Worker, a path below the project. `persist`: the folder of its storage. Default: in memory
+ */
+export async function startWorkerd({
+  entry = "tools/lock-servers-worker.ts",
+  persist,
+}: {
+  readonly entry?: string;
+  readonly persist?: string;
+} = {}): Promise<Workerd> {
+  // This module may itself run from a bundle elsewhere, which does not know where the project is.
+  const script = await bundle(entry, { absWorkingDir: process.cwd() });
+  const worker = new Miniflare({
+    modules: true,
+    script,
+    compatibilityDate: "2026-04-01",
+    bindings: { TOKEN: token },
+    durableObjects: { LOCKS: { className: "EmptiedLockServer", useSQLite: true } },
+    ...(persist !== undefined && { durableObjectsPersist: persist }),
+    cf: false,
+    telemetry: { enabled: false },
+  });
+  return { url: (await worker.ready).href.replace(/\/$/, ""), worker };
+}
+
+/** A local endpoint in front of a store. */
+export function openEndpoint(number: number, store: Store): Promise<LocalEndpoint> {
+  return LocalEndpoint.open({
+    name: `endpoint-${number}`,
+    store,
+    host: "127.0.0.1",
+    port: 0,
+    token,
+    readOnlyToken: `${token}-read-only`,
+    faultsApi: false,
+    onLog: undefined,
+  });
+}
+
+/** A store whose backend nobody stops. */
+export function storeOf(backend: Backend): Store {
+  return {
+    backend,
+    redisUrl: undefined,
+    pid: undefined,
+    clockOffset: 0,
+    stop: async () => undefined,
+    start: async () => undefined,
+    close: () => backend.close(),
+  };
+}
+
+/** Three lock servers, each in a workerd of its own that can be killed, as `start` of redis-rest-local starts endpoints. */
+export async function startLockServers() {
+  const endpoints = await Promise.all(
+    [1, 2, 3].map(async (number) => openEndpoint(number, await killable())),
+  );
+  const env: Record<string, string> = {};
+  endpoints.forEach(({ url }, index) => {
+    env[`UPSTASH_REDIS_REST_URL_${index + 1}`] = url;
+    env[`UPSTASH_REDIS_REST_TOKEN_${index + 1}`] = token;
+  });
+  return {
+    engine: "durable",
+    endpoints,
+    env: () => env,
+    async close() {
+      await Promise.all(endpoints.map((endpoint) => endpoint.close()));
+    },
+  };
+}
+
+/** A lock server in a workerd of its own, with its storage in a temporary folder. */
+async function killable(): Promise<Store> {
+  const persist = await mkdtemp(join(tmpdir(), "lock-server-"));
+  let workerd: Workerd | undefined = await startWorkerd({ persist });
+  const backend = lockServerBackend(
+    () => {
+      if (!workerd) throw new BackendGoneError("workerd was killed");
+      return workerd.url;
+    },
+    "locks",
+    1,
+  );
+  async function stop(): Promise<void> {
+    const stopping = workerd;
+    workerd = undefined;
+    await stopping?.worker.dispose();
+  }
+  return {
+    ...storeOf(backend),
+    stop,
+    async start() {
+      workerd ??= await startWorkerd({ persist });
+    },
+    async close() {
+      await backend.close();
+      await stop();
+      await rm(persist, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A lock server as the backend of a local endpoint: each command is a request to `lockServerApp` over HTTP. */
+export function lockServerBackend(url: () => string, name: string, shards: number): Backend {
+  const headers = { authorization: `Bearer ${token}`, "x-server": name, "x-shards": String(shards) };
+  const ended = new AbortController();
+  return {
+    async execute(command) {
+      const words = command.map((word) => Buffer.from(word as string).toString());
+      if (words[0] === "FLUSHALL") {
+        await fetch(`${url()}/flush`, { method: "POST", headers });
+        return { reply: new StatusReply("OK"), billed: 1 };
+      }
+      const response = await fetch(url(), { method: "POST", headers, body: JSON.stringify(words) });
+      const said = (await response.json()) as { result?: WireReply; error?: string };
+      const reply = said.error === undefined ? wireOf(said.result!) : new ReplyError(said.error);
+      return { reply, billed: 1 };
+    },
+    transaction: () => Promise.reject(new Error("not needed")),
+    async subscribe(command, subscriber) {
+      const end = new AbortController();
+      const signal = AbortSignal.any([end.signal, ended.signal]);
+      const channel = encodeURIComponent(String(command[1]));
+      const { body } = await fetch(`${url()}/subscribe/${channel}`, { method: "POST", headers, signal });
+      const events = readEvents(body);
+      void (async () => {
+        for (let event = await events.next(); event !== undefined; event = await events.next()) {
+          const [kind = "", to = "", ...rest] = event.replace(/^data: /, "").split(",");
+          subscriber.push([kind, to, kind === "subscribe" ? Number(rest[0]) : rest.join(",")].map(wireOf));
+        }
+        throw new Error("the stream has ended");
+      })().catch((error: Error) => {
+        if (!signal.aborted) subscriber.lost(error);
+      });
+      return () => end.abort();
+    },
+    close: async () => ended.abort(),
+  };
+}
+
+function wireOf(reply: WireReply | string): WireReply {
+  if (typeof reply === "string") return Buffer.from(reply);
+  return Array.isArray(reply) ? reply.map(wireOf) : (reply as WireReply);
+}

@@ -1,0 +1,141 @@
+// Draws the screenshots of the docs with Debian's Chromium: `node tools/screenshots.mjs [--only playground]`. Each page has
+// an entry below: it starts what the page needs, brings it into the state to be shown, and ends it.
+import { spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+import sharp from "sharp";
+import { readArguments, refuse } from "./arguments.mjs";
+import { devPageScript } from "./dev-page.mjs";
+import { load, project } from "./load.mjs";
+import { randomSecrets, startWorker } from "./local-worker.mjs";
+import { playgroundHtml } from "./playground.mjs";
+
+/**
+ * By name of the image: shows the page in the given tab, and resolves with what ends it again.
+ *
+ * @type {Record<string, (page: import("playwright-core").Page) => Promise<() => Promise<unknown>>>}
+ */
+const pages = {
+  async playground(page) {
+    const folder = await mkdtemp(join(tmpdir(), "redlock-edge-screenshot-"));
+    await writeFile(join(folder, "page.html"), await playgroundHtml());
+    await page.setViewportSize({ width: 1_280, height: 760 });
+    await page.goto(`${pathToFileURL(join(folder, "page.html")).href}#scene=late-writer&t=3777`);
+    await page.getByText("3777 of ").waitFor();
+    return () => rm(folder, { recursive: true });
+  },
+  async worker(page) {
+    const { start } = await load("local/src/index.ts");
+    const local = await start();
+    const worker = await startWorker({ bindings: { ...randomSecrets(), ...local.env() }, samples: true });
+    const latest = (text) => page.locator("#latest").getByText(text).waitFor();
+    // Smaller than the others: it is mostly text, which makes large files.
+    await page.setViewportSize({ width: 1_200, height: 756 });
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await page.goto(worker.url);
+    await page.locator("#answering").getByText("3 of 3").waitFor();
+    await page.click("#send-forged");
+    await latest("The signature does not fit");
+    await page.click("#send-signed");
+    await latest("Took effect once");
+    await page.click("#send-again");
+    await latest("5 copies");
+    await page.mouse.move(0, 0);
+    await page.evaluate(() => document.activeElement?.blur());
+    return () => Promise.all([worker.close(), local.close()]);
+  },
+  async local(page) {
+    const { openPage, start } = await load("local/src/page/index.ts");
+    const local = await start();
+    const opened = await openPage(local, { script: devPageScript });
+    await page.setViewportSize({ width: 1_200, height: 1_580 });
+    await page.goto(opened.url);
+    const happened = (text) => page.getByText(text).first().waitFor();
+    // Two processes: two clients.
+    const [first, second] = await Promise.all([runClient(local.env()), runClient(local.env())]);
+    await first.tell('lock = await redlock.acquire("invoice:42", { ttl: 20_000, fencing: true })');
+    await happened("invoice:42 is held by");
+    const waiting = second.tell('lock = await redlock.acquire("invoice:42", { ttl: 30_000, fencing: true })');
+    await first.tell('await idempotency.run("evt_1", () => "paid")');
+    await first.tell('await idempotency.run("evt_1", () => "paid twice")');
+    await first.tell("await lock.release()");
+    await waiting;
+    await page.getByRole("article", { name: "endpoint-3" }).getByLabel("lose replies").click();
+    await happened("endpoint-3 has the fault drop-reply");
+    await second.tell("await lock.extend(30_000)");
+    await first.tell('lock = await redlock.acquire("report/daily", { ttl: 60_000 })');
+    await happened("report/daily is held by");
+    // The picture goes on.
+    await page.waitForTimeout(1_500);
+    await page.mouse.move(0, 0);
+    await page.evaluate(() => document.activeElement?.blur());
+    return async () => {
+      first.end();
+      second.end();
+      await opened.close();
+      await local.close();
+    };
+  },
+};
+
+/** A process with a client, which runs what it is told, one line after another. */
+async function runClient(env) {
+  const program = `
+    import { createInterface } from "node:readline";
+    import { load } from ${JSON.stringify(pathToFileURL(join(project, "tools/load.mjs")).href)};
+    const { endpointsFromEnv, Redlock } = await load("src/index.ts");
+    const { Idempotency } = await load("src/idempotency/index.ts");
+    const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env), timeout: 700 });
+    const idempotency = new Idempotency(redlock);
+    let lock;
+    console.log("ready");
+    for await (const line of createInterface({ input: process.stdin })) {
+      await eval("(async () => { " + line + " })()");
+      console.log("done");
+    }`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    env: { ...process.env, ...env },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  await lines.next();
+  return {
+    async tell(line) {
+      child.stdin.write(`${line}\n`);
+      const { done } = await lines.next();
+      if (done) throw new Error(`the client has failed at: ${line}`);
+    },
+    end: () => child.kill(),
+  };
+}
+
+const usage = `node tools/screenshots.mjs [--only ${Object.keys(pages).join("|")}]`;
+const { only } = readArguments({ only: { type: "string" } }, usage);
+if (only && !Object.hasOwn(pages, only)) refuse(`there is no page ${only}`, usage);
+const { chromiumPath } = await load("test/support/browser.ts");
+if (!chromiumPath) refuse("chromium is missing: apt-get install chromium", usage);
+
+const browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
+try {
+  for (const name of only ? [only] : Object.keys(pages)) {
+    const page = await browser.newPage({ viewport: { width: 1_280, height: 1_060 }, colorScheme: "light" });
+    const end = await pages[name](page);
+    await page.evaluate(() => scrollTo(0, 0));
+    const image = name === "local" ? "local/docs/images/page.png" : `docs/images/${name}.png`;
+    const path = join(project, image);
+    const taken = await page.screenshot();
+    // 256 colours are enough for text and lines, and a third of the size.
+    await sharp(taken).png({ palette: true, colours: 256, dither: 0, compressionLevel: 9 }).toFile(path);
+    await page.close();
+    await end();
+    console.log(`wrote ${image}`);
+  }
+} finally {
+  await browser.close();
+}
+process.exit(0);
