@@ -11,11 +11,7 @@ const text = (page: string) => readFileSync(page, "utf8");
 describe("README.md", () => {
   it("leads to every page of docs/", () => {
     const linked = new Set([...text("README.md").matchAll(/\]\((docs\/[^)#]+)/g)].map(([, path]) => path));
-    // sync.md leads to these synchronizers; the others are for contributors.
-    const others = /^docs\/((once-and-debounce|refresh-once|singleton)\.md|internals\/)/;
-    expect(
-      pages().filter((page) => page.startsWith("docs/") && !others.test(page) && !linked.has(page)),
-    ).toEqual([]);
+    expect(pages().filter((page) => page.startsWith("docs/") && !linked.has(page))).toEqual([]);
   });
 });
 
