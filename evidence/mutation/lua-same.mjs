@@ -114,12 +114,12 @@ const rows = [
   [queue, "if ttl > 1 then", "every ttl but 0 is longer"],
   [
     queue,
-    'redis.call("SET", KEYS[3], holder == value and "freed" or 2, "PX", expiry)',
+    'redis.call("SET", KEYS[3], found[1] == value and "freed" or 2, "PX", expiry)',
     "it is only compared with `freed`",
   ],
   [
     queue,
-    'redis.call("SET", KEYS[3], holder == value and "freed" or 0, "PX", expiry)',
+    'redis.call("SET", KEYS[3], found[1] == value and "freed" or 0, "PX", expiry)',
     "it is only compared with `freed`",
   ],
   [queue, 'redis.call("SET", KEYS[4], 2, "PX", retention)', "only whether it exists is read"],
