@@ -36,8 +36,6 @@ export const garbledReplies: readonly string[] = flaws.map((flaw) => `reply ${fl
 type HttpLinkOptions = Omit<LinkOptions, "exactReplies"> & {
   /** Whether some clients reach it through a gateway, and some try an address at which commands are in the path. */
   readonly gateways?: boolean;
-  /** Whether clients have few requests open at once, so that commands wait for each other. */
-  readonly batches?: boolean;
 };
 
 /** `action`: `pipeline`, or what it subscribes to; undefined: it sends a command. */

@@ -40,6 +40,11 @@ export interface LinkOptions {
   /** false: through a client in between that repeats failed requests, as the Upstash SDK does. */
   readonly exactReplies: boolean;
   readonly carrier: Carrier;
+  /**
+   * Whether clients have few requests open at once, so that commands wait for each other, which takes a part of their
+   * timeout. Default false.
+   */
+  readonly batches?: boolean | undefined;
   /** Set where the process wakes up by streams. Default: the endpoint has none. */
   readonly wakeUps?: WakeUps | undefined;
 }
@@ -114,14 +119,16 @@ class Link {
   readonly #server: Server;
   readonly #exactReplies: boolean;
   readonly #carrier: Carrier;
+  readonly #batches: boolean;
 
-  constructor({ world, wire, process, server, exactReplies, carrier }: LinkOptions) {
+  constructor({ world, wire, process, server, exactReplies, carrier, batches = false }: LinkOptions) {
     this.#world = world;
     this.#wire = wire;
     this.#process = process;
     this.#server = server;
     this.#exactReplies = exactReplies;
     this.#carrier = carrier;
+    this.#batches = batches;
   }
 
   /** @throws EndpointError as every endpoint does; `timeout` as soon as `signal` aborts */
@@ -143,7 +150,8 @@ class Link {
         settle(() => reject(error));
       };
       const abandon = () => {
-        this.#wire.givenUp(this.#process, this.#server, request);
+        // Elsewhere the whole timeout was left when it was sent, and nothing else ends the wait.
+        if (this.#batches) this.#wire.givenUp(this.#process, this.#server, request);
         if (open) fail(new EndpointError(this.#server.name, "timeout", "no answer in time"));
       };
       if (signal.aborted) return abandon();
