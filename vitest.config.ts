@@ -2,6 +2,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { beyondTests } from "./test/support/beyond-tests.ts";
 import { MissingPrograms } from "./test/support/missing-programs.ts";
 
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
@@ -35,8 +36,10 @@ export const settings = {
   // Files share a worker's modules and servers: loading them anew took a third of the time.
   isolate: false,
   unstubEnvs: true,
-  testTimeout: 30_000,
+  // The only limit of what a test waits for.
+  testTimeout: 60_000,
   hookTimeout: 60_000,
+  expect: { poll: { timeout: beyondTests } },
 };
 
 /** Says what to install for skipped tests, and in CI counts for the last line of .ci/run. */

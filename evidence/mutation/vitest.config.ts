@@ -1,6 +1,6 @@
 import process from "node:process";
 import { defineConfig } from "vitest/config";
-import { resolve } from "../../vitest.config.ts";
+import { resolve, settings } from "../../vitest.config.ts";
 
 /** Those of `node evidence/mutation.mjs --dev`. What they start as a process of its own has no mutants. */
 const dev = {
@@ -39,6 +39,7 @@ export default defineConfig({
     ...(process.env.MUTATION === "dev" ? dev : library),
     env: { SETS: "few" },
     isolate: false,
+    expect: settings.expect,
     // A mutant that makes a test hang is killed by this.
     testTimeout: 10_000,
   },

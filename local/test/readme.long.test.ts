@@ -36,7 +36,7 @@ test("the programs run, the first with the file that the command writes", async 
   writeFileSync(join(folder, "in-tests.mjs"), inTests!.text);
   const [command = ""] = blocks.find(({ text }) => text.startsWith("npx redis-rest-local"))!.text.split("\n");
   background("bash", ["-ec", `${command} --no-page`]);
-  await until(() => existsSync(join(folder, ".env")), ".env", 60_000);
+  await until(() => existsSync(join(folder, ".env")), ".env");
   expect(project.run("node", "--env-file=.env", "visits.mjs")).toBe("1\n");
   expect(project.run("node", "in-tests.mjs")).toBe("0\n");
 });
@@ -83,7 +83,7 @@ if (hasDocker) {
       // A name of its own: this machine may have the image of the page.
       .replaceAll("redis-rest-local", "redis-rest-local-test");
     background("bash", ["-ec", commands]);
-    await answers(port, 300_000);
+    await answers(port);
   }, 360_000);
 }
 
@@ -95,8 +95,8 @@ function background(command: string, args: readonly string[], env = process.env)
   running.push(spawn(command, args, { cwd: project.folder, env, stdio: "ignore", detached: true }));
 }
 
-async function answers(port: number, timeout = 60_000): Promise<void> {
+async function answers(port: number): Promise<void> {
   const headers = { authorization: "Bearer local" };
   const ping = () => fetch(`http://127.0.0.1:${port}/ping`, { headers }).then((response) => response.json());
-  await until(async () => (await ping().catch(() => ({})))?.result === "PONG", "PONG", timeout);
+  await until(async () => (await ping().catch(() => ({})))?.result === "PONG", "PONG");
 }

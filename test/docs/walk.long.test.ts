@@ -40,11 +40,7 @@ beforeAll(async () => {
   // Something else may listen at the ports of the pages.
   background(blockWith(start, "npx redis-rest-local").text.replace(/--port \d+ /, ""));
   const variables = join(project.folder, ".dev.vars");
-  await until(
-    () => existsSync(variables) && readFileSync(variables, "utf8").includes("TOKEN_3"),
-    "the file",
-    60_000,
-  );
+  await until(() => existsSync(variables) && readFileSync(variables, "utf8").includes("TOKEN_3"), "the file");
 }, 120_000);
 afterAll(async () => {
   isOver = true;
@@ -74,7 +70,7 @@ describe.skipIf(!hasCurl)("docs/getting-started.md", () => {
   it("leads to a handler that acts once", async () => {
     port = await freePort();
     const server = background(blockWith(start, "node --env-file").text);
-    await until(() => server.printed().includes("listening"), "the server", 60_000);
+    await until(() => server.printed().includes("listening"), "the server");
     const requests = start.filter(({ text, language }) => language === "sh" && text.startsWith("curl"));
     expect(requests).toHaveLength(2);
     for (const block of requests) {

@@ -35,7 +35,7 @@ export function startNode(
   return {
     output: () => output,
     ended,
-    printed: (pattern) => until(() => output.match(pattern), String(pattern), 30_000),
+    printed: (pattern) => until(() => output.match(pattern), String(pattern)),
     kill: (signal) => void child.kill(signal),
   };
 }

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { bundleForNode } from "./bundle.ts";
 import { startNode } from "./node-process.ts";
 import { openStage, type Stage } from "./stage.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let stage: Stage;
 beforeAll(async () => {

@@ -1,10 +1,8 @@
 import { Miniflare } from "miniflare";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
 import { bundleForWorkerd } from "./bundle.ts";
 import { openService, openStage, type Service, type Stage } from "./stage.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let stage: Stage;
 let partner: Service;
@@ -41,7 +39,7 @@ describe("examples/partner-calls", () => {
     for (let answered = 0; answered < 10; answered += 1) {
       const call = await partner.next();
       // The limit is reached before one of the calls is answered.
-      if (answered < 6) await until(() => partner.calls.length >= answered + 4, "four calls", 30_000);
+      if (answered < 6) await until(() => partner.calls.length >= answered + 4, "four calls");
       most = Math.max(most, partner.calls.length - answered);
       call.answer(200);
     }
@@ -58,7 +56,7 @@ describe("examples/partner-calls", () => {
     partner.rule = () => undefined;
     const before = partner.calls.length;
     const answers = Array.from({ length: 4 }, () => ask(0, "/long"));
-    await until(() => partner.calls.length === before + 4, "four calls", 30_000);
+    await until(() => partner.calls.length === before + 4, "four calls");
     const refused = await ask(2, "/one-more");
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(await refused.text()).toContain("four calls are under way");

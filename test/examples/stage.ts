@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import type { KeyKind } from "../../src/idempotency/digest.ts";
 import { recordName } from "../support/stores.ts";
@@ -62,7 +62,7 @@ export async function openService(): Promise<Service> {
     async next() {
       const index = awaited;
       awaited += 1;
-      return until(() => calls[index], `call ${index + 1} of the service`, 30_000);
+      return until(() => calls[index], `call ${index + 1} of the service`);
     },
     async close() {
       server.closeAllConnections();
@@ -111,9 +111,8 @@ export async function openStage(): Promise<Stage> {
   };
 }
 
-/** The endpoints of a file's tests, and a service for each test. Processes start slowly on a busy machine. */
+/** The endpoints of a file's tests, and a service for each test. */
 export function staged(): { readonly stage: Stage; readonly service: Service } {
-  vi.setConfig({ testTimeout: 60_000 });
   let stage: Stage;
   let service: Service;
   beforeAll(async () => {

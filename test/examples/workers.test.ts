@@ -1,13 +1,11 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Miniflare, type RequestInit, Response } from "miniflare";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { bundleForWorkerd } from "./bundle.ts";
 import { openStage, type Stage } from "./stage.ts";
 
 // The examples for Cloudflare Workers, in workerd, with D1. What they fetch from hosts in .example is answered here.
-
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Answers for the hosts that the examples call, by host. */
 const services: Record<string, (request: { url: URL; body: string }) => Response> = {};

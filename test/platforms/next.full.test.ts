@@ -98,7 +98,7 @@ test.each([
     };
     const args = [next, "start", "--hostname", "127.0.0.1", "--port", `${port}`];
     const server = startNode(args, env, { node: command(), cwd: app });
-    await until(() => /Ready/.test(server.output()), "Next.js to be ready", 120_000);
+    await until(() => /Ready/.test(server.output()), "Next.js to be ready");
 
     const sent: string[] = [];
     for (const path of paths) {

@@ -38,6 +38,8 @@ export interface ObservedPage {
 export async function openPage(browser: Browser, url: string, look: Look = {}): Promise<ObservedPage> {
   const { width = 1_280, height = 800, scheme = "light" } = look;
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
+  // Only the test's own time-out ends what waits for the page.
+  context.setDefaultTimeout(0);
   const page = await context.newPage();
   const problems: string[] = [];
   const own = (other: string) => {

@@ -62,7 +62,7 @@ export async function pack(): Promise<Packages> {
       throw error;
     }
   }
-  await until(() => existsSync(done) || !existsSync(own), "another process to pack", 100_000);
+  await until(() => existsSync(done) || !existsSync(own), "another process to pack");
   if (!existsSync(done)) throw new Error("npm pack has failed in another process");
   return JSON.parse(readFileSync(done, "utf8")) as Packages;
 }

@@ -34,7 +34,7 @@ const query = async (statement: string) => (await worker.database.prepare(statem
 /** Waits until every open page says so, in this part of it; its columns must not be cut. */
 async function shown(part: string, words: string): Promise<void> {
   for (const { page } of opened) {
-    await page.locator(`#${part}`).getByText(words).first().waitFor({ timeout: 30_000 });
+    await page.locator(`#${part}`).getByText(words).first().waitFor();
     expect(await overflows(page), `${page.viewportSize()?.width} px`).toBe(false);
   }
 }

@@ -98,8 +98,8 @@ describe.runIf(redisServer !== undefined)("the command with redis-servers", () =
     expect(await readdir(scratch)).toHaveLength(2);
     child.kill("SIGKILL");
     await exited;
-    await expect.poll(() => pids.filter(alive), { timeout: 10_000 }).toEqual([]);
-    await expect.poll(() => readdir(scratch), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => pids.filter(alive)).toEqual([]);
+    await expect.poll(() => readdir(scratch)).toEqual([]);
   });
 });
 
