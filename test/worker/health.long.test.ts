@@ -1,8 +1,6 @@
-import { isDeepStrictEqual } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import { randomSecrets, startWorker } from "../../tools/local-worker.mjs";
-import { until } from "../support/until.ts";
 
 const secrets = { ...randomSecrets(), JOURNAL_SECRET: "a secret of this test, long enough" };
 let local: LocalEndpoints;
@@ -42,17 +40,15 @@ const network = { kind: "network" };
  * too late. Returns its text.
  */
 async function untilHealth(status: number, failures: readonly (Failure | undefined)[], database?: Failure) {
-  const expected = health(status === 200 ? "ok" : "unavailable", failures, database);
-  let last: Awaited<ReturnType<typeof getHealth>> | undefined;
-  await until(
-    async () => {
-      last = await getHealth();
-      return last.status === status && isDeepStrictEqual(last.json, expected);
-    },
-    `status ${status}`,
-    20_000,
-  ).catch(() => expect([last?.status, last?.json]).toEqual([status, expected]));
-  return last!.text;
+  const json = health(status === 200 ? "ok" : "unavailable", failures, database);
+  let text = "";
+  const get = async () => {
+    const last = await getHealth();
+    text = last.text;
+    return { status: last.status, json: last.json };
+  };
+  await expect.poll(get).toEqual({ status, json });
+  return text;
 }
 
 describe("/healthz", () => {
@@ -88,10 +84,13 @@ describe("/healthz", () => {
   it("queries each endpoint once for many concurrent requests and for the next ones", async () => {
     await open();
     local.endpoints[0]!.faults.add({ fault: "delay", ms: 300 });
+    const begun = Date.now();
     const answers = await Promise.all(Array.from({ length: 30 }, getHealth));
     answers.push(await getHealth());
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(answers.map(({ json }) => json.endpoints.length)).toEqual(new Array(31).fill(3));
+    // Nobody waits for a check, or relies on one, for less than 4 s. On a busy machine more of them may fit into the test.
+    const checks = 1 + Math.floor((Date.now() - begun) / 4_000);
     // A check is a script, which is sent again with its source if the endpoint does not have it yet.
-    for (const { log } of local.endpoints) expect(log.requests).toBeLessThanOrEqual(2);
+    for (const { log } of local.endpoints) expect(log.requests).toBeLessThanOrEqual(2 * checks);
   });
 });
