@@ -32,7 +32,7 @@ test(`a history of ${most} grants is linearizable`, { timeout: 600_000 }, async 
     client(
       `client ${index}`,
       new Draw(seed + index),
-      new Redlock({ endpoints, timeout: 500 }),
+      new Redlock({ endpoints, timeout: 1_000 }),
       isOver,
       records,
     ),
@@ -69,7 +69,7 @@ async function client(
     let lock: Lock | null | undefined;
     try {
       lock = await redlock.acquire(resource, {
-        ttl: draw.pick([500, 1_000]),
+        ttl: draw.pick([1_000, 2_000]),
         wait: 1_000,
         fencing: true,
       });
@@ -84,15 +84,17 @@ async function client(
     await sleep(draw.integer(0, 60));
     if (draw.chance(0.4) && lock.remaining() > 0) {
       const began = now();
-      const extended = await lock.extend(1_000).then(
+      const extended = await lock.extend(2_000).then(
         () => true,
         (error: { code?: string }) => (error.code === "LOCK_LOST" ? false : undefined),
       );
       // After the end of its validity the loss says nothing of the servers.
       const known = extended || now() < validUntil ? extended : undefined;
       extensions.push({ invoked: began, returned: now(), extended: known });
+      // The clock is read first: whatever delays the second line must not make the validity longer.
+      const at = now();
       const left = lock.remaining();
-      validUntil = left > 0 ? now() + left : Math.min(validUntil, now());
+      validUntil = left > 0 ? at + left : Math.min(validUntil, at);
     }
     await sleep(draw.integer(0, 60));
     const base = { resource, holder, invoked, acquired, validUntil, extensions, fence: lock.fence };
