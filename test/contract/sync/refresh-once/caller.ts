@@ -2,6 +2,7 @@ import process from "node:process";
 import pg from "pg";
 import { type HttpEndpointOptions, Redlock } from "../../../../src/index.ts";
 import { refreshOnce } from "../../../../src/sync/index.ts";
+import { patient } from "../../../support/beyond-tests.ts";
 
 // A process that calls refreshOnce when its parent says so, with tokens in Postgres and a real token server.
 
@@ -35,7 +36,7 @@ interface Tokens {
 }
 
 const settings = JSON.parse(process.argv[2]!) as CallerSettings;
-const redlock = new Redlock({ endpoints: settings.endpoints, ttl: 10_000, timeout: 8_000, wait: 100_000 });
+const redlock = new Redlock({ ...patient, endpoints: settings.endpoints, wait: Infinity });
 const pool = new pg.Pool({ connectionString: settings.database, max: 10 });
 
 async function read(account: string): Promise<Tokens> {

@@ -6,6 +6,7 @@ import { build } from "esbuild";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { LocalEndpoints } from "../../../../local/src/index.ts";
+import { keyOf } from "../../../../src/redis/keys.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../../../support/postgres.ts";
 import { openRealEndpoints } from "../../../support/redis-servers.ts";
 import type { CallerSettings, Order, Outcomes } from "./caller.ts";
@@ -75,11 +76,13 @@ describe.skipIf(postgresPrograms === undefined)("tokens that are rotated", () =>
     return outcomes;
   }
 
-  /** A process that dies in its only call. */
+  /** A process that dies in its only call, and the end of its lock. */
   async function dieIn(dies: Order["dies"]): Promise<void> {
     const caller = start();
     caller.send({ account, calls: 1, dies });
     await once(caller, "exit");
+    const key = keyOf("redlock", "lock", account);
+    await Promise.all(local.endpoints.map((endpoint) => endpoint.execute(["DEL", key])));
   }
 
   const happened = () => ({
