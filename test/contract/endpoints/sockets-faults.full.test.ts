@@ -8,7 +8,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { startProxy } from "../../../evidence/claims/proxy.mjs";
 import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
-import { Redlock } from "../../../src/index.ts";
+import { type Lock, Redlock } from "../../../src/index.ts";
+import { beyondTests } from "../../support/beyond-tests.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { redisServer } from "../../support/redis-servers.ts";
 import { seeded } from "../../support/seeded.ts";
@@ -59,8 +60,8 @@ describe.skipIf(!redisServer)("three servers over sockets", () => {
   test.each(clients)(
     "%s: nobody else acquires a lock while an endpoint fails over to its replica",
     async (via) => {
-      const holder = open(via, { ttl: 30_000, timeout: 2_000 });
-      const other = open(via, { ttl: 30_000, timeout: 500, wait: 0 });
+      const holder = open(via, { ttl: beyondTests, timeout: 10_000 });
+      const other = open(via, { ttl: beyondTests, timeout: 5_000, wait: 0 });
       const resource = newResource();
       const [{ port }] = servers as [RedisProcess];
       const replica = await start();
@@ -94,25 +95,28 @@ describe.skipIf(!redisServer)("three servers over sockets", () => {
 
   test.each(clients)(
     "%s: never two holders while connections and servers fail",
-    { timeout: 120_000 },
+    { timeout: 600_000 },
     async (via) => {
       const random = seededRandom(seeded(1).seed);
       const contenders = Array.from({ length: 5 }, () =>
         open(via, { ttl: 5_000, timeout: 400, wait: 6_000, backoff: { min: 2, max: 30 } }),
       );
       const resource = newResource();
-      let [inside, most, turns] = [0, 0, 0];
+      const inside = new Set<Lock>();
+      let [most, turns] = [0, 0];
       // A turn that leaves its lock behind costs the others its ttl.
       const began = Date.now();
-      const isOver = () => Date.now() > began + (turns > 40 ? 5_000 : 90_000);
+      const isOver = () => turns > 40 && Date.now() > began + 5_000;
       const contend = async ({ redlock }: (typeof contenders)[number]) => {
         while (!isOver()) {
           const lock = await redlock.acquire(resource).catch(() => undefined);
           if (!lock) continue;
-          most = Math.max(most, ++inside);
+          inside.add(lock);
+          // On a busy machine a ttl may end meanwhile, and the next one be right.
+          most = Math.max(most, [...inside].filter((one) => one.remaining() > 0).length);
           await sleep(random() * 4);
           if (random() < 0.3) await lock.extend().catch(() => undefined);
-          inside -= 1;
+          inside.delete(lock);
           turns += 1;
           await lock.release().catch(() => undefined);
         }
@@ -150,7 +154,6 @@ describe.skipIf(!redisServer)("three servers over sockets", () => {
       };
       await Promise.all([nemesis(), ...contenders.map(contend)]);
       expect(most).toBe(1);
-      expect(turns).toBeGreaterThan(40);
       console.info(via, turns, "turns; left:", await Promise.all(direct.map((one) => one.keys("*:lock:*"))));
       for (const { close } of contenders) close();
     },
