@@ -109,6 +109,7 @@ describe("examples/lambda/queue", () => {
 
   it("does not ship a crashed invocation's order during the lease, and ships it afterwards", async () => {
     const [order] = orders("crashed") as [string];
+    const handler = await load();
     at.service.rule = () => undefined;
     const invoke = `
       const { handler } = await import(process.argv[1]);
@@ -129,7 +130,6 @@ describe("examples/lambda/queue", () => {
     const remaining = Math.max(...(await at.stage.recordTtls(order, queue, "run")));
     expect(remaining).toBeGreaterThan(0);
     expect(remaining).toBeLessThanOrEqual(30_000);
-    const handler = await load();
     at.service.rule = () => 204;
     expect(failures(await handler(batch(message(order)), contextOf()))).toEqual(["message-1"]);
     await at.stage.endLease(order, queue, "run");

@@ -2,11 +2,12 @@
 // like an endpoint that does not answer.
 
 import { Redlock as Given, type RedlockOptions } from "../../src/index.ts";
+import { beyondTests } from "../support/beyond-tests.ts";
 
 export * from "../../src/index.ts";
 
 export class Redlock extends Given {
   constructor(options: RedlockOptions) {
-    super({ timeout: 5_000, ...options });
+    super({ timeout: beyondTests, ...options });
   }
 }
