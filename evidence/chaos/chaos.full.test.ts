@@ -1,7 +1,7 @@
 import process from "node:process";
 import { describe, expect, test } from "vitest";
-import { redisServer } from "../../support/redis-servers.ts";
-import { seedsUntil } from "../../support/seeded.ts";
+import { redisServer } from "../../test/support/redis-servers.ts";
+import { seedsUntil } from "../../test/support/seeded.ts";
 import { holdThroughRestarts } from "./long-hold.ts";
 import { runChaos } from "./main.ts";
 import { evaluateRun } from "./report.ts";

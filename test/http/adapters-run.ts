@@ -48,7 +48,7 @@ export interface Framework {
   build(run: Run<Any>, stack: Stack): Build;
 }
 
-const lasting = { timeout: 10_000, wait: 0, onEvent: () => undefined };
+const lasting = { wait: 0, onEvent: () => undefined };
 
 function expressFramework(express: Any): Framework {
   return {

@@ -3,8 +3,11 @@ import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
 import { responseCodec } from "../../src/http/stored.ts";
 import { completeText, parseRecord, pendingText } from "../../src/idempotency/record.ts";
 import { QuorumError } from "../../src/index.ts";
+import type { Runtime } from "../../src/runtime.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
+import { ownTime } from "../support/own-time.ts";
+import type { SteppingRuntime } from "../support/stepping-runtime.ts";
 import {
   allArrived,
   type Client,
@@ -25,12 +28,23 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
   });
   afterAll(() => store.close());
 
+  /** Lets time pass in which a response goes on without its store. */
+  async function passing(time: SteppingRuntime, response: Promise<Response>): Promise<Response> {
+    await until(() => client.links.every((link) => link.fate([]) === "refused"), "the handler");
+    let isThere = false;
+    void response.then(() => {
+      isThere = true;
+    });
+    await until(() => time.advance(100).then(() => isThere), "the response");
+    return response;
+  }
+
   /** A server with a client of its own, so that what goes wrong there concerns nobody else. */
-  function serving(handler: Handler, options: Partial<HttpOptions> = {}) {
-    client = clientOf(store);
+  function serving(handler: Handler, options: Partial<HttpOptions> = {}, runtime?: Runtime) {
+    client = clientOf(store, {}, { runtime });
     events = [];
     const onEvent = (event: HttpEvent) => event.type !== "called" && events.push(event);
-    return stand(handler, { redlock: client.redlock, timeout: 10_000, onEvent, ...options });
+    return stand(handler, { redlock: client.redlock, onEvent, ...options });
   }
   const never: Handler = () => expect.unreachable("the handler must not run");
   const paid: Handler = () => new Response("paid", { status: 201, headers: { location: "/payments/7" } });
@@ -201,7 +215,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       runs += 1;
       return slow.handler(request, run);
     };
-    const waiting = serving(handler, { wait: 30_000, lease: 60_000 });
+    const waiting = serving(handler, { wait: 60_000, lease: 60_000 });
     const answers = Array.from({ length: 50 }, () => waiting(post(key)));
     await slow.started.passed;
     slow.finish(Response.json({ id: crypto.randomUUID() }, { status: 201 }));
@@ -238,20 +252,23 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
 
   test("a store that goes down before the result is stored does not delay the response", async () => {
     const key = freshKey();
+    const time = ownTime();
     const fetch = serving(
       async () => {
         await allArrived(client.links);
         for (const link of client.links) link.fate = () => "refused";
         return new Response("the effect", { headers: { "set-cookie": "a=1" } });
       },
-      { timeout: 1_000, lease: 60_000, backoff: { min: 5, max: 20 } },
+      { timeout: 1_000, lease: 3_600_000 },
+      time,
     );
-    const response = await fetch(post(key));
+    const response = await passing(time, fetch(post(key)));
     expect(await response.text()).toBe("the effect");
     expect(response.headers.get("set-cookie")).toBe("a=1");
     expect(await states(key)).toEqual(new Array(count).fill("pending"));
     for (const link of client.links) link.fate = () => "delivered";
-    await until(async () => (await states(key)).every((state) => state === "complete"));
+    const isComplete = async () => (await states(key)).every((state) => state === "complete");
+    await until(() => time.advance(20).then(isComplete));
   });
 
   describe("lost: another run took over", () => {
@@ -317,14 +334,20 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
 
   test("a key whose runs did not end as often as maxAttempts is 500", async () => {
     const key = freshKey();
-    const options = { maxAttempts: 1, lease: 2_000, timeout: 1_000, backoff: { min: 5, max: 50 } };
-    const fetch = serving(async () => {
-      await allArrived(client.links);
-      for (const link of client.links) link.fate = () => "refused";
-      return new Response("cannot be stored");
-    }, options);
-    expect(await (await fetch(post(key))).text()).toBe("cannot be stored");
-    const next = serving(never, { ...options, timeout: 10_000, wait: 20_000 });
+    const time = ownTime();
+    const fetch = serving(
+      async () => {
+        await allArrived(client.links);
+        for (const link of client.links) link.fate = () => "refused";
+        return new Response("cannot be stored");
+      },
+      { maxAttempts: 1, timeout: 1_000 },
+      time,
+    );
+    expect(await (await passing(time, fetch(post(key)))).text()).toBe("cannot be stored");
+    const name = await recordName(key, [], "http");
+    for (let index = 0; index < count; index += 1) await store.execute(index, ["DEL", name]);
+    const next = serving(never, { maxAttempts: 1 });
     expect(await problemIn(await next(post(key)))).toEqual({ status: 500, code: "DEAD_KEY" });
   });
 

@@ -94,7 +94,7 @@ describe.each(stores)("captured deliveries on $title", ({ open, count }) => {
     let runs = 0;
     for (const { headers, body } of arrivals) {
       const request = new Request(url, { method: "POST", headers, body });
-      const options = { redlock: client.redlock, provider, timeout: 10_000 };
+      const options = { redlock: client.redlock, provider };
       const handler = () => {
         runs += 1;
         return new Response(`run ${runs}`);

@@ -40,7 +40,7 @@ describe.each(everywhere)("the delivery: %s", (_title, stand, { open }) => {
   afterAll(() => store.close());
 
   const serving = (handler: Handler, options: Partial<HttpOptions>) =>
-    stand(handler, { redlock: client.redlock, timeout: 10_000, ...options });
+    stand(handler, { redlock: client.redlock, ...options });
   const never: Handler = () => expect.unreachable("the handler must not run");
   const sent = () => client.links.flatMap((link) => link.sent).length;
 
@@ -193,7 +193,7 @@ describe("in Hono", () => {
     });
     const slow = slowHandler();
     const { redlock } = client;
-    app.post("/hook", idempotent({ redlock, provider, wait: 0, timeout: 10_000 }), (c) =>
+    app.post("/hook", idempotent({ redlock, provider, wait: 0 }), (c) =>
       slow.handler(c.req.raw, c.var.idempotency),
     );
     const first = app.fetch(delivery(id));

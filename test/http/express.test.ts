@@ -36,7 +36,7 @@ afterEach(() => Promise.all(stands.splice(0).map((stand) => stand.close())));
 afterAll(() => store.close());
 
 const guard = (options: Partial<NodeOptions<NodeRequest>> = {}) =>
-  idempotentExpress({ redlock: client.redlock, timeout: 10_000, onEvent: () => undefined, ...options });
+  idempotentExpress({ redlock: client.redlock, onEvent: () => undefined, ...options });
 const free = async (key: string) =>
   (await recordsOf(store, key, [], "http")).every((record) => record === null);
 
@@ -71,7 +71,7 @@ describe.each([
         await allHere.passed;
         res.json({ run: runs, id: req.webhook.id, body: Buffer.from(req.webhook.body).toString() });
       },
-      { provider, wait: 10_000 },
+      { provider, wait: 60_000 },
       count,
     );
     const stand = await serve(app);

@@ -38,7 +38,7 @@ async function serve(
   apps.push(app);
   prepare(app);
   app.register(async (guarded) => {
-    await guarded.register(idempotentFastify({ redlock: client.redlock, timeout: 10_000, ...options }));
+    await guarded.register(idempotentFastify({ redlock: client.redlock, ...options }));
     guarded.all("*", route as never);
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
@@ -56,7 +56,7 @@ test("five deliveries act once", async () => {
       await finish.passed;
       return { id: request.webhook?.id, key: request.idempotency?.key, body: request.body };
     },
-    { provider, wait: 10_000 },
+    { provider, wait: 60_000 },
     (app) => app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body)),
   );
   const id = freshKey();

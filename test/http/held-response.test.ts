@@ -48,7 +48,7 @@ type Route = (req: IncomingMessage, res: ServerResponse) => unknown;
 /** A server with one guarded handler. */
 async function serve(route: Route, before: Route = () => undefined) {
   client = clientOf(store);
-  const guarded = idempotentExpress({ redlock: client.redlock, timeout: 10_000 });
+  const guarded = idempotentExpress({ redlock: client.redlock });
   const server = createServer((req, res) => {
     before(req, res);
     guarded(req, res, () => void route(req, res));
@@ -141,7 +141,6 @@ test.each([
   const addresses: string[] = [];
   const guarded = idempotentExpress({
     redlock: client.redlock,
-    timeout: 10_000,
     fingerprint: ({ url }) => void addresses.push(url),
   });
   const server = createServer((req, res) => guarded(req, res, () => res.end())).listen(0, "127.0.0.1");
@@ -202,7 +201,7 @@ describe("HTTP/2", () => {
   async function open(route: (reply: FastifyReply) => unknown) {
     client = clientOf(store);
     const app = Fastify({ http2: true });
-    app.register(idempotentFastify({ redlock: client.redlock, timeout: 10_000 }));
+    app.register(idempotentFastify({ redlock: client.redlock }));
     app.register(async (guarded) => {
       guarded.post("/payments", async (_, reply) => route(reply));
     });

@@ -31,8 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-const timeout = 10_000;
-const once = (options: HttpRules = {}) => idempotent({ redlock, timeout, ...options });
+const once = (options: HttpRules = {}) => idempotent({ redlock, ...options });
 const free = async (key: string) =>
   (await recordsOf(store, key, [], "http")).every((record) => record === null);
 
@@ -238,7 +237,7 @@ describe("middleware further out", () => {
       await read(c);
       await next();
     });
-    app.post("/hook", idempotent({ redlock, provider, timeout }), async (c) =>
+    app.post("/hook", idempotent({ redlock, provider }), async (c) =>
       c.text((await c.req.text()) + (await c.req.raw.text())),
     );
     app.post("/small", idempotent({ redlock, maxRequestBody: 10 }), (c) => c.text("small"));
@@ -328,7 +327,6 @@ test("options that differ between requests may come from the context", async () 
       // @ts-expect-error the tenant may be absent
       scope: async (c) => c.env.tenant,
       deadline: () => Date.now() + 60_000,
-      timeout,
     }),
     (c) => c.text(c.env.tenant ?? ""),
   );
@@ -342,10 +340,8 @@ test("options that differ between requests may come from the context", async () 
   app.onError((error, c) => c.text(error.message, 500));
   const response = await app.fetch(post(freshKey()), { redlock });
   expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("scope")]);
-  const hook = new Hono().post(
-    "/hook",
-    idempotent({ redlock, provider: async () => provider, timeout }),
-    (c) => c.text("handled"),
+  const hook = new Hono().post("/hook", idempotent({ redlock, provider: async () => provider }), (c) =>
+    c.text("handled"),
   );
   expect(await (await hook.fetch(delivery(freshKey()))).text()).toBe("handled");
 });
@@ -366,7 +362,7 @@ test("the platform's waitUntil is used where there is one", async () => {
   await Promise.all(background);
   const own: Promise<unknown>[] = [];
   const waitUntil = (work: Promise<unknown>) => own.push(work);
-  const other = new Hono().post("/payments", idempotent({ redlock, timeout, waitUntil }), (c) => c.text("x"));
+  const other = new Hono().post("/payments", idempotent({ redlock, waitUntil }), (c) => c.text("x"));
   background.length = 0;
   await other.fetch(post(), {}, platform as never);
   expect([own.length > 0, background.length]).toEqual([true, 0]);

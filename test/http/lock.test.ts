@@ -5,7 +5,9 @@ import type { Lock } from "../../src/index.ts";
 import { inspect } from "../../src/lock/inspect.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
+import { ownTime } from "../support/own-time.ts";
 import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
+import { until } from "../support/until.ts";
 import { post, problemIn, slowHandler, stores } from "./stand.ts";
 
 describe.each(stores)("lock(): $title", ({ open, count }) => {
@@ -25,16 +27,13 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
     const resource = (c: Context) => c.req.header("x-resource") ?? "";
     const app = new Hono();
     app.onError((error, c) => c.text(error.message, 500));
-    return app.post(
-      "/payments",
-      lock({ redlock: client.redlock, resource, wait: 0, timeout: 10_000, ...options }),
-      (c) => handler(c),
+    return app.post("/payments", lock({ redlock: client.redlock, resource, wait: 0, ...options }), (c) =>
+      handler(c),
     );
   }
   const on = (resource: string, init: RequestInit = {}) =>
     post(null, { ...init, headers: { "x-resource": resource } });
-  const isHeld = async (resource: string) =>
-    (await inspect(client.redlock, resource, { timeout: 10_000 })).held;
+  const isHeld = async (resource: string) => (await inspect(client.redlock, resource)).held;
 
   test("holds the lock while the route runs, and releases it before the answer", async () => {
     const resource = freshKey();
@@ -115,16 +114,21 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
 
   test("it is extended while the route runs", async () => {
     const resource = freshKey();
+    const time = ownTime();
+    const own = clientOf(store, {}, { runtime: time });
     const app = serving(
       async (c) => {
         const held = c.get("lock") as Lock;
-        const before = client.links[0]!.sent.length;
-        while (client.links[0]!.sent.length < before + 2)
-          await new Promise((resolve) => setImmediate(resolve));
+        for (let half = 1; half <= 3; half += 1) {
+          await time.advance(30_000);
+          const isExtended = () =>
+            own.links.every(({ sent, pending }) => sent.length > half && pending === 0);
+          await until(isExtended, "the extension");
+        }
         expect(held.signal.aborted).toBe(false);
         return c.text("long");
       },
-      { ttl: 2_000 },
+      { redlock: own.redlock, ttl: 60_000 },
     );
     expect(await (await app.fetch(on(resource))).text()).toBe("long");
   });
@@ -150,11 +154,11 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
     const { redlock } = clientOf(store);
     const app = new Hono().post(
       "/payments",
-      idempotent({ redlock, timeout: 10_000 }),
-      lock({ redlock, resource, wait: 0, timeout: 10_000 }),
+      idempotent({ redlock }),
+      lock({ redlock, resource, wait: 0 }),
       (c) => c.text(`${c.var.idempotency?.key} ${c.var.lock.resources}`),
     );
-    const other = await redlock.acquire(resource, { timeout: 10_000 });
+    const other = await redlock.acquire(resource);
     expect(await problemIn(await app.fetch(post(key)))).toEqual({ status: 423, code: "LOCK_HELD" });
     expect(await recordsOf(store, key)).toEqual(new Array(count).fill(null));
     await other.release();

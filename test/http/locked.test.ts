@@ -16,7 +16,7 @@ describe.each(everywhere)("a request with a lock: %s", (_title, stand, { open })
   afterAll(() => store.close());
 
   const serving = (handler: Handler, options: Partial<HttpOptions>) =>
-    stand(handler, { redlock: client.redlock, timeout: 10_000, ...options });
+    stand(handler, { redlock: client.redlock, ...options });
   const answer = async (response: Response) => [
     response.status,
     response.headers.get("idempotent-replayed"),

@@ -60,7 +60,7 @@ describe.each(stands)("responses: %s", (_name, stand) => {
   afterAll(() => store.close());
 
   const serving = (handler: Handler, options: Partial<HttpOptions> = {}) =>
-    stand(handler, { redlock: clientOf(store).redlock, timeout: 10_000, ...options });
+    stand(handler, { redlock: clientOf(store).redlock, ...options });
 
   /** What the first and the second request get, and how often the handler ran. */
   async function twice(handler: Handler, options: Partial<HttpOptions> = {}, key = freshKey()) {

@@ -42,7 +42,6 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
         redlock: client.redlock,
         provider,
         wait,
-        timeout: 10_000,
         onEvent,
       });
     return { run, events };
@@ -55,7 +54,6 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
       "/hooks/:tenant",
       idempotent({
         redlock: client.redlock,
-        timeout: 10_000,
         provider: (c) => stripe({ secret: secrets[c.req.param("tenant")!]! }),
       }),
       async (c) => {
@@ -166,7 +164,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
         throw new Error("no");
       },
     ]) {
-      const options = { redlock: client.redlock, provider, timeout: 10_000, onEvent };
+      const options = { redlock: client.redlock, provider, onEvent };
       const answer = await withIdempotency(
         event(freshKey(), "whsec_old"),
         () => new Response("once"),

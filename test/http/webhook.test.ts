@@ -35,7 +35,7 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
     client = clientOf(store);
     events = [];
     const onEvent = (event: HttpEvent) => events.push(event);
-    return stand(handler, { redlock: client.redlock, provider, timeout: 10_000, onEvent, ...options });
+    return stand(handler, { redlock: client.redlock, provider, onEvent, ...options });
   }
   const never: Handler = () => expect.unreachable("the handler must not run");
   const sent = () => client.links.flatMap((link) => link.sent);
@@ -108,7 +108,7 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
   test("a duplicate that waits gets the first run's response", async () => {
     const id = freshKey();
     const slow = slowHandler();
-    const fetch = serving(slow.handler, { wait: 30_000 });
+    const fetch = serving(slow.handler, { wait: 60_000 });
     const first = fetch(delivery(id));
     await slow.started.passed;
     const second = fetch(delivery(id));

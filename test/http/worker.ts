@@ -3,6 +3,7 @@ import { idempotent, lock } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { endpointsFromEnv, Redlock } from "../../src/index.ts";
 import { github } from "../../src/webhooks/index.ts";
+import { patient } from "../support/beyond-tests.ts";
 
 // What the tests ask for in workerd: each route answers with what its handler got, and a count of its runs.
 
@@ -30,7 +31,7 @@ async function echo(request: Request): Promise<Response> {
 }
 
 const app = new Hono<{ Bindings: Bindings }>();
-const redlockOf = (env: Bindings) => new Redlock({ timeout: 10_000, endpoints: endpointsFromEnv(env) });
+const redlockOf = (env: Bindings) => new Redlock({ ...patient, endpoints: endpointsFromEnv(env) });
 const redlock = (c: Context<{ Bindings: Bindings }>) => redlockOf(c.env);
 app.post("/hono", idempotent({ redlock }), (c) => echo(c.req.raw));
 app.post("/locked", lock({ redlock, resource: "r" }), (c) => c.text(c.var.lock.resources.join()));

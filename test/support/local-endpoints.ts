@@ -14,6 +14,7 @@ import {
 import { cellScript } from "../../src/redis/cell.lua.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { textOf } from "../../src/redis/script.ts";
+import { patient } from "./beyond-tests.ts";
 import { isMissing } from "./each-engine.ts";
 import { eachInTurns } from "./in-turns.ts";
 import { gate } from "./link.ts";
@@ -71,12 +72,6 @@ export interface Local {
   reset(): Promise<void>;
   close(): Promise<void>;
 }
-
-/**
- * The `timeout` of clients, in ms: long, because a machine that is busy with other tests must not look like a silent
- * endpoint. Tests of timeouts set their own.
- */
-export const ampleTimeout = 20_000;
 
 let names = 0;
 
@@ -200,13 +195,13 @@ function clientsOf(
     );
   return {
     connect,
-    redlock: (options = {}) => new Redlock({ timeout: ampleTimeout, ...options, endpoints: connect() }),
+    redlock: (options = {}) => new Redlock({ ...patient, ...options, endpoints: connect() }),
     observed(options = {}) {
       const events: RedlockEvent[] = [];
       const onEvent = (event: RedlockEvent) => events.push(event);
       return {
         events,
-        redlock: new Redlock({ timeout: ampleTimeout, ...options, endpoints: connect(), onEvent }),
+        redlock: new Redlock({ ...patient, ...options, endpoints: connect(), onEvent }),
       };
     },
   };

@@ -5,6 +5,7 @@ import { hashKey, type KeyKind } from "../../src/idempotency/digest.ts";
 import { Idempotency, type IdempotencyOptions } from "../../src/idempotency/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
+import { patient } from "./beyond-tests.ts";
 import { type Link, link } from "./link.ts";
 import { openLockServers } from "./lock-servers.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
@@ -84,15 +85,15 @@ export interface Client {
   readonly links: readonly Link[];
 }
 
-/** Creates a client. `options` are those of `Idempotency`; its `timeout` is long, for a busy machine. */
+/** Creates a client, {@link patient} unless its options say otherwise. `options` are those of `Idempotency`. */
 export function clientOf(
   store: OpenStore,
   options: IdempotencyOptions = {},
   redlockOptions: Omit<RedlockOptions, "endpoints"> = {},
 ): Client {
   const links = store.endpoints.map(link);
-  const redlock = new Redlock({ ...redlockOptions, endpoints: links });
-  return { redlock, idempotency: new Idempotency(redlock, { timeout: 20_000, ...options }), links };
+  const redlock = new Redlock({ ...patient, ...redlockOptions, endpoints: links });
+  return { redlock, idempotency: new Idempotency(redlock, options), links };
 }
 
 /** The record of an idempotency key by endpoint; null where there is none. */

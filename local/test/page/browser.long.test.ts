@@ -2,6 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, inspect, Redlock } from "../../../src/index.ts";
+import { patient } from "../../../test/support/beyond-tests.ts";
 import {
   chromiumPath,
   crossedNames,
@@ -26,7 +27,7 @@ afterAll(() => browser?.close());
 async function open(engine: "redis" | "embedded") {
   const local = await start({ engine });
   const dev = await openDevPage(local, { script: devPageScript, interval: 50 });
-  const redlock = new Redlock({ endpoints: endpointsFromEnv(local.env()), timeout: 20_000 });
+  const redlock = new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()) });
   const close = async () => {
     await dev.close();
     await local.close();
@@ -97,7 +98,7 @@ eachEngine(engines, describe.skipIf(chromiumPath === undefined))("the page of en
     await expect.poll(() => text(page)).toMatch(/endpoint-3\s+no longer has the fault drop-reply/);
     await second.release();
     // At the endpoint that has not answered, it is released in the background.
-    await expect.poll(() => rowOf(page, "report"), { timeout: 20_000 }).toBeUndefined();
+    await expect.poll(() => rowOf(page, "report")).toBeUndefined();
 
     await card(page, "endpoint-1").getByRole("button", { name: "Stop" }).click();
     await expect.poll(() => page.locator("#summary").textContent()).toContain("2 of 3 endpoints up");

@@ -3,8 +3,10 @@ import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, inspect, Redlock } from "../../../src/index.ts";
+import { patient } from "../../../test/support/beyond-tests.ts";
 import { eachEngine } from "../../../test/support/each-engine.ts";
 import { readEvents } from "../../../test/support/event-reader.ts";
+import { gate } from "../../../test/support/link.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
 import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
@@ -39,7 +41,7 @@ async function open(engine: "redis" | "embedded", count = 3): Promise<Stand> {
     local,
     first,
     page,
-    redlock: new Redlock({ endpoints: endpointsFromEnv(local.env()), timeout: 5_000 }),
+    redlock: new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()) }),
     ask,
     state: async () => (await ask("/api/state")).json() as Promise<PageState>,
   };
@@ -112,11 +114,12 @@ eachEngine(engines)("the page of endpoints on %s", (engine) => {
     const { state } = await find((message) => message.state.locks.length === 1);
     expect(state.locks[0]).toMatchObject({ resource: "quiet", held: true });
     expect(state.requests).toEqual([]);
-    let finish: (() => void) | undefined;
-    const run = new Idempotency(redlock).run("evt", () => new Promise<void>((resolve) => (finish = resolve)));
+    // The page may see the record before the handler begins.
+    const end = gate();
+    const run = new Idempotency(redlock).run("evt", () => end.passed);
     const pending = await find((message) => message.state.records[0]?.state === "pending");
     expect(pending.state.records[0]?.key).toMatch(/^[0-9a-f]{12}$/);
-    finish?.();
+    end.open();
     await run;
     const done = await find((message) => message.state.records[0]?.state === "complete");
     expect(done.state.records).toHaveLength(1);
@@ -138,10 +141,14 @@ eachEngine(engines)("the page of endpoints on %s", (engine) => {
     await Promise.all(names.map((name) => stand.redlock.acquire(name, { ttl: 60_000 })));
     const { state } = await find(({ state: { locks } }) => locks.filter(({ held }) => held).length === 12);
     expect(new Set(state.locks.map(({ client }) => client))).toEqual(new Set(["node A"]));
-    const idempotency = new Idempotency(stand.redlock, { maxAttempts: 2, lease: 1_000, maxHold: 0 });
+    const idempotency = new Idempotency(stand.redlock, { maxAttempts: 2, maxHold: 0 });
     void idempotency.run("evt", () => new Promise<never>(() => undefined)).catch(() => undefined);
     const begun = await find((message) => message.state.records[0]?.attempts === 1);
     expect(begun.state.records).toMatchObject([{ state: "pending" }]);
+    for (const endpoint of stand.local.endpoints) {
+      const records = (await endpoint.execute(["KEYS", "redlock:idem:*"])) as string[];
+      for (const name of records) await endpoint.execute(["DEL", name]);
+    }
     const ended = await find((message) => message.state.records[0]?.state === "unfinished");
     expect(ended.state.records).toMatchObject([{ attempts: 1, key: begun.state.records[0]!.key }]);
     expect(ended.state.requests.map(({ operation }) => operation)).toContain("count");

@@ -8,6 +8,7 @@ import {
   type Runtime,
   systemRuntime,
 } from "../../../src/index.ts";
+import { patient } from "../../../test/support/beyond-tests.ts";
 import { rejection } from "../../../test/support/outcomes.ts";
 import { type RedisCluster, startRedisCluster } from "../../../test/support/redis-cluster.ts";
 import { redisServer } from "../../../test/support/redis-servers.ts";
@@ -22,11 +23,10 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
 
   const client = (dialect: Dialect = "redis", runtime: Runtime = systemRuntime) =>
     new Redlock({
+      ...patient,
       runtime,
       endpoints: [{ url: cluster.url, token: cluster.token, dialect }],
       wait: 0,
-      timeout: 5_000,
-      ttl: 30_000,
     });
   const slots = async () => new Set((await cluster.keys()).map(({ slot }) => slot));
   const names = async () => (await cluster.keys()).map(({ key }) => key).sort();

@@ -9,7 +9,8 @@ import {
   Redlock,
   upstashEndpoint,
 } from "../../../src/index.ts";
-import { ampleTimeout, newResource, sdkClient } from "../../support/local-endpoints.ts";
+import { patient } from "../../support/beyond-tests.ts";
+import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, startRawServer } from "../../support/raw-server.ts";
 
@@ -36,7 +37,7 @@ afterAll(() => Promise.all([local.close(), gateway.close()]));
 beforeEach(() => endpoint.log.reset());
 
 type Given = { readonly url: string; readonly basePath?: string };
-const settings = { timeout: ampleTimeout, ttl: 30_000, wait: 0 };
+const settings = { ...patient, wait: 0 };
 
 const ways: Record<string, (given: Given) => HttpEndpointOptions | Endpoint> = {
   "an address": (given) => ({ ...given, token: endpoint.token }),

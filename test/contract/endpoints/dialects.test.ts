@@ -6,7 +6,8 @@ import { Idempotency } from "../../../src/idempotency/index.ts";
 import { type Dialect, httpEndpoint, inspect, Redlock, upstashEndpoint } from "../../../src/index.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
-import { ampleTimeout, newResource, sdkClient } from "../../support/local-endpoints.ts";
+import { patient } from "../../support/beyond-tests.ts";
+import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { engines } from "../../support/redis-servers.ts";
 
 // An endpoint of each dialect has the commands of that dialect, and refuses those of the others; and doctor finds the
@@ -63,7 +64,7 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
   /** What doctor says of the dialect. Its URL is not local: there, doctor would keep its notes to itself. */
   async function adviceFor(named: Dialect) {
     const candidate = { endpoint: endpoint(named), url: new URL("https://db.example") };
-    const settings = { prefix: "p", timeout: ampleTimeout, id: newResource() };
+    const settings = { prefix: "p", timeout: patient.timeout, id: newResource() };
     const { endpoints } = diagnose(await examineAll([candidate], settings));
     // A busy machine may be slow.
     return endpoints[0]!.advice.filter(({ code }) => code !== "SLOW");
@@ -82,7 +83,7 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
 
   const others = ["upstash" as const].filter((named) => named !== dialect);
   test.each(others)("fails at once where it is used as %s", async (named) => {
-    const redlock = new Redlock({ endpoints: [endpoint(named)], timeout: ampleTimeout, wait: 60_000 });
+    const redlock = new Redlock({ ...patient, endpoints: [endpoint(named)], wait: Infinity });
     const acquired = redlock.acquire(newResource(), { fencing: true });
     await expect(acquired).rejects.toMatchObject({ votes: [{ cause: { permanent: true } }] });
   });
@@ -90,7 +91,7 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
   test.each(["fetch", "@upstash/redis"])("does everything in its dialect, by %s", async (via) => {
     const byClient = upstashEndpoint(sdkClient(local.endpoints[0]!), { dialect });
     const used = via === "fetch" ? endpoint(dialect) : byClient;
-    const redlock = new Redlock({ endpoints: [used], timeout: ampleTimeout });
+    const redlock = new Redlock({ ...patient, endpoints: [used] });
     const plain = await redlock.acquire(newResource());
     expect(await plain.extend()).toBeGreaterThan(0);
     expect(await plain.release()).toBe(true);
@@ -98,7 +99,7 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
     const several = await redlock.acquire(resources, { fencing: true, token: "the-owner" });
     expect(await inspect(redlock, resources[0]!)).toMatchObject({ votes: [{ fence: several.fence }] });
     expect(await several.release()).toBe(true);
-    const idempotency = new Idempotency(redlock, { timeout: ampleTimeout });
+    const idempotency = new Idempotency(redlock);
     const lock = resources[1]!;
     const outcome = await idempotency.run(
       newResource(),

@@ -8,6 +8,7 @@ import {
   Redlock,
   upstashEndpoint,
 } from "../../../src/index.ts";
+import { patient } from "../../support/beyond-tests.ts";
 import { freePort } from "../../support/free-port.ts";
 import { sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
@@ -26,7 +27,7 @@ const ways: Record<string, (url: string) => Endpoint> = {
 
 /** Acquires at this endpoint alone, and resolves with its error. */
 async function errorOf(endpoint: Endpoint): Promise<EndpointError> {
-  const redlock = new Redlock({ endpoints: [endpoint], wait: 0, timeout: 8_000, ttl: 30_000 });
+  const redlock = new Redlock({ ...patient, endpoints: [endpoint], wait: 0 });
   const { votes } = (await rejection(redlock.acquire("a"))) as QuorumError;
   const error = votes[0]!.cause!;
   expect(error.message).not.toContain(token);

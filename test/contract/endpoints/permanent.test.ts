@@ -10,7 +10,8 @@ import {
   upstashEndpoint,
 } from "../../../src/index.ts";
 import { CountDownLatch, debounce, once, Semaphore } from "../../../src/sync/index.ts";
-import { ampleTimeout, newResource, sdkClient } from "../../support/local-endpoints.ts";
+import { patient } from "../../support/beyond-tests.ts";
+import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, startRawServer } from "../../support/raw-server.ts";
 
@@ -44,24 +45,23 @@ const mistakes = {
 } satisfies Record<string, (endpoint: LocalEndpoints["endpoints"][number]) => HttpEndpointOptions | Endpoint>;
 
 describe.each(Object.entries(mistakes))("%s", (_, mistaken) => {
-  /** A client with so many endpoints that are set up wrong, which would wait for a minute. */
+  /** A client with so many endpoints that are set up wrong, which would wait for ever. */
   const client = (wrong: number) =>
     new Redlock({
       endpoints: local.endpoints.map((each, index) => (index < wrong ? mistaken(each) : each)),
-      timeout: ampleTimeout,
-      wait: 60_000,
-      ttl: 60_000,
+      ...patient,
+      wait: Infinity,
       waitUntil: () => undefined,
     });
 
   test.each<[string, (redlock: Redlock, name: string) => Promise<unknown>]>([
     ["acquire", (redlock, name) => redlock.acquire(name)],
     ["acquire with fencing", (redlock, name) => redlock.acquire(name, { fencing: true })],
-    ["an idempotent run", (redlock, name) => new Idempotency(redlock, { wait: 60_000 }).run(name, () => 1)],
+    ["an idempotent run", (redlock, name) => new Idempotency(redlock, { wait: Infinity }).run(name, () => 1)],
     ["a semaphore", (redlock, name) => new Semaphore(redlock, name, { limit: 1 }).acquire()],
-    ["once", (redlock, name) => once(redlock, name, { every: 100_000, wait: 60_000 }, () => 1)],
+    ["once", (redlock, name) => once(redlock, name, { every: 1_000_000, wait: Infinity }, () => 1)],
     ["debounce", (redlock, name) => debounce(redlock, name, { window: 1 }, () => 1)],
-    ["a latch", (redlock, name) => new CountDownLatch(redlock, name, { count: 1 }).wait({ wait: 60_000 })],
+    ["a latch", (redlock, name) => new CountDownLatch(redlock, name, { count: 1 }).wait({ wait: Infinity })],
   ])("ends %s at once when it rules out a quorum", async (_, call) => {
     const error = (await rejection(call(client(2), newResource()))) as QuorumError;
     expect(error.code).toBe("NO_QUORUM");
@@ -81,8 +81,8 @@ test("an outage is not permanent: the call waits for the endpoints to come back"
   for (const { faults } of local.endpoints) faults.add({ fault: "status", status: 503, times: 2 });
   const redlock = new Redlock({
     endpoints: local.endpoints,
-    timeout: ampleTimeout,
-    wait: 60_000,
+    ...patient,
+    wait: Infinity,
     backoff: { min: 1, max: 5 },
   });
   const lock = await redlock.acquire(newResource());

@@ -4,6 +4,7 @@ import { createCluster } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Endpoint, Redlock } from "../../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
+import { patient } from "../../support/beyond-tests.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { type RedisCluster, startRedisCluster } from "../../support/redis-cluster.ts";
 import { redisServer } from "../../support/redis-servers.ts";
@@ -41,8 +42,7 @@ describe.skipIf(!redisServer).each(["ioredis", "node-redis"] as const)("a Cluste
     opened.push(() => client.destroy());
     return nodeRedisEndpoint(client);
   }
-  const redlock = (options = {}) =>
-    new Redlock({ endpoints: [open()], ttl: 30_000, timeout: 5_000, wait: 0, ...options });
+  const redlock = (options = {}) => new Redlock({ ...patient, endpoints: [open()], wait: 0, ...options });
   const keyOf = (resource: string) => `redlock:lock:${resource.includes("{") ? resource : `{${resource}}`}`;
 
   test("is an endpoint without streams, whose replies are exact only if it sends nothing twice", () => {
@@ -106,7 +106,7 @@ describe.skipIf(!redisServer).each(["ioredis", "node-redis"] as const)("a Cluste
     let turns = 0;
     let isMoving = true;
     const contend = async () => {
-      const client = redlock({ wait: 20_000, backoff: { min: 2, max: 20 } });
+      const client = redlock({ wait: Infinity, backoff: { min: 2, max: 20 } });
       while (isMoving) {
         const lock = await client.acquire(resource);
         most = Math.max(most, ++inside);

@@ -9,6 +9,7 @@ import { startProxy } from "../../../evidence/claims/proxy.mjs";
 import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
 import { type Endpoint, pubSub, QuorumError, Redlock, upstashEndpoint } from "../../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
+import { patient } from "../../support/beyond-tests.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { ownTime } from "../../support/own-time.ts";
@@ -76,7 +77,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
     return Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   };
   const redlockOf = (endpoint: Endpoint, options = {}) =>
-    new Redlock({ endpoints: [endpoint], wait: 0, timeout: 5_000, ttl: 30_000, ...options });
+    new Redlock({ ...patient, endpoints: [endpoint], wait: 0, ...options });
   /** Breaks the connections, and waits until commands are no longer kept for the next one. */
   async function breakOff(endpoint: Endpoint): Promise<void> {
     proxy.down(true);
@@ -192,7 +193,9 @@ describe.skipIf(!redisServer)("over sockets", () => {
       const time = ownTime();
       process.kill(server.pid, "SIGSTOP");
       try {
-        const error = await time.settle(rejection(redlockOf(endpoint, { runtime: time }).acquire("a")));
+        const error = await time.settle(
+          rejection(redlockOf(endpoint, { runtime: time, timeout: 5_000 }).acquire("a")),
+        );
         expect(causeOf(error).kind).toBe("timeout");
       } finally {
         process.kill(server.pid, "SIGCONT");
@@ -265,7 +268,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
     const endpoint = ioredisEndpoint(ioredis({ autoResendUnfulfilledCommands: false }));
     await (await redlockOf(endpoint).acquire("before")).release();
     proxy.loses = "replies";
-    const acquired = rejection(redlockOf(endpoint, { timeout: 20_000 }).acquire("a"));
+    const acquired = rejection(redlockOf(endpoint).acquire("a"));
     await until(async () => (await keys()) === 1, "the lock to be stored");
     proxy.loses = undefined;
     proxy.down(true);

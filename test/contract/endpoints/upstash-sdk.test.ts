@@ -8,6 +8,7 @@ import {
   upstashEndpoint,
 } from "../../../src/index.ts";
 import type { Runtime } from "../../../src/runtime.ts";
+import { patient } from "../../support/beyond-tests.ts";
 import { eachEngine } from "../../support/each-engine.ts";
 import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
@@ -49,7 +50,7 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
     const { token } = local.endpoints[0]!;
     const redis = sdkClient({ url: gateway.url, token }, options);
     const endpoints = [upstashEndpoint(redis)];
-    return new Redlock({ endpoints, wait: 0, timeout: 5_000, ttl: 30_000, ...(runtime && { runtime }) });
+    return new Redlock({ ...patient, endpoints, wait: 0, runtime });
   }
   const retrying: SdkOptions = { retry: { retries: 3, backoff: () => 3 } };
 
@@ -134,7 +135,7 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
       };
       const call = rejection(clientOf({}, time).acquire(resource, options));
       await arrived.opened;
-      await time.advance(5_000);
+      await time.advance(patient.timeout);
       const error = await call;
       expect(error).toBeInstanceOf(QuorumError);
       expect((error as QuorumError).votes[0]!.cause!.kind).toBe("timeout");
@@ -228,7 +229,7 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
           upstashEndpoint(sdkClient(c!), { name: "c" }),
         ],
         fencing: true,
-        timeout: 5_000,
+        ...patient,
       });
       const resource = newResource();
       b!.faults.add({ fault: "down" });

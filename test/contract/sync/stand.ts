@@ -7,8 +7,9 @@ import {
   upstashEndpoint,
 } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
+import { patient } from "../../support/beyond-tests.ts";
 import { type Link, link } from "../../support/link.ts";
-import { ampleTimeout, sdkClient } from "../../support/local-endpoints.ts";
+import { sdkClient } from "../../support/local-endpoints.ts";
 import { atLength } from "../../support/sets.ts";
 import { allArrived, type OpenStore, type Store, storesOf } from "../../support/stores.ts";
 
@@ -19,12 +20,12 @@ export interface Visitor {
   readonly events: RedlockEvent[];
 }
 
-/** A client with a timeout for a busy machine. */
+/** A client, {@link patient} unless its options say otherwise. */
 export function visitor(store: OpenStore, options: Omit<RedlockOptions, "endpoints"> = {}): Visitor {
   const links = store.endpoints.map(link);
   const events: RedlockEvent[] = [];
   const redlock = new Redlock({
-    timeout: ampleTimeout,
+    ...patient,
     backoff: { min: 2, max: 20 },
     onEvent: (event) => events.push(event),
     ...options,

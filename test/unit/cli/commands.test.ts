@@ -8,6 +8,7 @@ import { runCommand } from "../../../src/cli/commands.ts";
 import { Idempotency, inspectKey, singleFlight } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, httpEndpoint, Redlock } from "../../../src/index.ts";
 import { CountDownLatch, Semaphore } from "../../../src/sync/index.ts";
+import { patient } from "../../support/beyond-tests.ts";
 
 // The commands against three local endpoints, some of them with faults.
 
@@ -17,7 +18,7 @@ let names: string[];
 
 beforeAll(async () => {
   local = await start({ engine: "embedded", count: 3 });
-  redlock = new Redlock({ endpoints: endpointsFromEnv(local.env()), wait: 0, timeout: 5_000 });
+  redlock = new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()), wait: 0 });
   names = local.endpoints.map(({ url }) => new URL(url).host);
 });
 afterAll(() => local.close());
@@ -370,7 +371,7 @@ describe("free", () => {
   test("asks, and frees, where only one endpoint has it", async () => {
     const [first] = endpointsFromEnv(local.env());
     const { send } = httpEndpoint(first!);
-    await send(["SET", "redlock:lock:{rest}", "somebody", "PX", 60_000], AbortSignal.timeout(5_000));
+    await send(["SET", "redlock:lock:{rest}", "somebody", "PX", 60_000], new AbortController().signal);
     const { code, warnings, questions, lines } = await run("free rest", { answer: "y" });
     expect(questions).toEqual(["Free rest? [y/N] "]);
     expect(warnings.join("\n")).toMatch(/rest is free[\s\S]*nobody has a quorum[\s\S]*Nobody holds it: /);
@@ -413,7 +414,7 @@ describe("free", () => {
 describe("forget and dead", () => {
   /** Begins a run whose handler never ends. */
   async function crash(key: string, prefix = "redlock") {
-    const client = new Redlock({ endpoints: endpointsFromEnv(local.env()), timeout: 5_000, prefix });
+    const client = new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()), prefix });
     const dying = new Idempotency(client, { maxAttempts: 2, maxHold: 0 });
     const { attempts } = await inspectKey(dying, key);
     void dying.run(key, () => new Promise<never>(() => undefined)).catch(() => undefined);
@@ -425,7 +426,7 @@ describe("forget and dead", () => {
   async function endLeases(prefix: string) {
     for (const options of endpointsFromEnv(local.env())) {
       const { send } = httpEndpoint(options);
-      const signal = AbortSignal.timeout(5_000);
+      const signal = new AbortController().signal;
       const records = (await send(["KEYS", `${prefix}:idem:*`], signal)) as string[];
       for (const record of records) await send(["DEL", record], signal);
     }

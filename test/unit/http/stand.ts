@@ -27,7 +27,7 @@ export function route(
   const onEvent = (event: HttpEvent) => {
     if (event.type !== "called") events.push(event);
   };
-  const rules = resolveRules("withIdempotency", { timeout: 10_000, onEvent, ...options }, webhook);
+  const rules = resolveRules("withIdempotency", { onEvent, ...options }, webhook);
   const { redlock, links } = clientOf(store, {}, redlockOptions);
   let runs = 0;
   const answer = (request: Request, exchange: Partial<Exchange> = {}) =>

@@ -1,6 +1,6 @@
 import { type Endpoint, type Lock, type LockOptions, pubSub, Redlock } from "../../../../src/index.ts";
 import { type Runtime, systemRuntime } from "../../../../src/runtime.ts";
-import { ampleTimeout } from "../../../support/local-endpoints.ts";
+import { patient } from "../../../support/beyond-tests.ts";
 
 /** What came of contenders for one lock. */
 export interface Contention {
@@ -22,7 +22,7 @@ export class Contenders {
   constructor(resource: string, options: LockOptions = {}, runtime: Runtime = systemRuntime) {
     this.resource = resource;
     this.#runtime = runtime;
-    this.#options = { wait: 60_000, ttl: 60_000, timeout: ampleTimeout, wakeUp: pubSub, ...options };
+    this.#options = { ...patient, wait: Infinity, wakeUp: pubSub, ...options };
   }
 
   client(endpoints: readonly Endpoint[]): Redlock {

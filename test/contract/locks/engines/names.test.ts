@@ -72,7 +72,7 @@ eachEngine(sets.map((set) => [describeSet(set), set] as const))("odd names: %s",
       expect(await redlock.tryAcquire(resource), hint).toBeNull();
       expect(await redlock.tryAcquire(resource, { token: oddString(random, 255) }), hint).toBeNull();
       expect(await redlock.tryAcquire(resource, { token }), hint).not.toBeNull();
-      expect(await lock.extend(20_000), hint).toBeGreaterThan(15_000);
+      expect(await lock.extend(900_000), hint).toBeGreaterThan(600_000);
       const resumed = await resume(redlock, JSON.parse(JSON.stringify(await handoff(lock))));
       expect(await resumed.verify(), hint).toBe(true);
       expect((await inspect(redlock, resource)).held, hint).toBe(true);

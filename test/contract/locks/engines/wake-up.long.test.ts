@@ -14,12 +14,12 @@ test.each(["embedded", "redis"] as const)(
     const local = await openLocal({ engine, count: 1 });
     const [endpoint] = local.endpoints;
     try {
-      const contenders = new Contenders(newResource(), { wait: 240_000, ttl: 240_000, timeout: 30_000 });
+      const contenders = new Contenders(newResource());
       const count = 200;
       const held = await contenders.client(local.connect()).acquire(contenders.resource);
       const subscriptions = () => local.commands().filter((name) => name === "SUBSCRIBE").length;
       const calls = Array.from({ length: count }, () => contenders.contend(local.connect()));
-      await until(() => subscriptions() === count, "the streams", 120_000);
+      await until(() => subscriptions() === count, "the streams");
       endpoint!.log.reset();
       await held.release();
       await Promise.all(calls);

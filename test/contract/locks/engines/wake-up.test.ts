@@ -42,8 +42,8 @@ describe("a stream's connection", () => {
     )[1];
 
   /** A lock that is held, and three clients that wait for it by streams that stand. */
-  async function threeWaiting(runtime?: Runtime) {
-    const contenders = new Contenders(newResource(), {}, runtime);
+  async function threeWaiting(wait = Infinity, runtime?: Runtime) {
+    const contenders = new Contenders(newResource(), { wait }, runtime);
     const { resource } = contenders;
     const held = await contenders.client([watched.endpoint()]).acquire(resource, { wait: 0 });
     const controller = new AbortController();
@@ -89,7 +89,7 @@ describe("a stream's connection", () => {
 
   test("closes when the time is up", async () => {
     const time = ownTime();
-    const { resource, held, calls } = await threeWaiting(time);
+    const { resource, held, calls } = await threeWaiting(60_000, time);
     await until(async () => (await subscribers(resource)) === 3, "the streams");
     let left = calls.length;
     const errors = Promise.all(calls.map((call) => rejection(call).finally(() => left--)));

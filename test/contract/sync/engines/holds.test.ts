@@ -19,8 +19,8 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
 
   beforeAll(async () => {
     store = await open();
-    first = visitor(store, { ttl: 20_000 });
-    second = visitor(store, { ttl: 20_000 });
+    first = visitor(store);
+    second = visitor(store);
   });
   afterAll(() => store.close());
 
@@ -34,20 +34,20 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
 
     test("stands on every endpoint for its ttl, and keeps another out until its release", async () => {
       const name = newResource("{hold}:0");
-      const hold = await acquire(first.redlock, name, { ttl: 20_000 });
+      const hold = await acquire(first.redlock, name, { ttl: 500_000 });
       await allArrived(first.links);
       expect(await exists(name)).toEqual(all(1));
       for (const ms of await ttls(name)) {
-        expect(ms).toBeGreaterThan(hold.remaining() - 100);
-        expect(ms).toBeLessThanOrEqual(20_000);
+        expect(ms).toBeGreaterThan(hold.remaining());
+        expect(ms).toBeLessThanOrEqual(500_000);
       }
-      expect([hold.ttl, hold.remaining() > 0, hold.remaining() < 20_000]).toEqual([20_000, true, true]);
+      expect([hold.ttl, hold.remaining() > 0, hold.remaining() < 500_000]).toEqual([500_000, true, true]);
       expect([await tryAnother(second.redlock, name), await hold.verify()]).toEqual([null, true]);
-      expect(await hold.extend(40_000)).toBeGreaterThan(30_000);
+      expect(await hold.extend(900_000)).toBeGreaterThan(600_000);
       await allArrived(first.links);
-      for (const ms of await ttls(name)) expect(ms).toBeGreaterThan(30_000);
+      for (const ms of await ttls(name)) expect(ms).toBeGreaterThan(600_000);
       const waiting = visitor(store);
-      const next = another(waiting.redlock, name, { wait: 60_000 });
+      const next = another(waiting.redlock, name, { wait: Infinity });
       await contended(waiting);
       expect(await isSettled(next)).toBe(false);
       expect(await hold.release()).toBe(true);
@@ -70,10 +70,10 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
 
     test("is the same after requests that are executed twice", async () => {
       const name = newResource("hold");
-      const twice = visitor(store, { ttl: 20_000 });
+      const twice = visitor(store);
       for (const link of twice.links) link.fate = () => "twice";
       const hold = await acquire(twice.redlock, name, { wait: 0 });
-      expect(await hold.extend(5_000)).toBeGreaterThan(0);
+      expect(await hold.extend(300_000)).toBeGreaterThan(0);
       await allArrived(twice.links);
       expect(await exists(name)).toEqual(all(1));
       expect(await tryAnother(second.redlock, name)).toBeNull();
@@ -119,8 +119,8 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
     const free = async ({ acquire, another, title }: Holder) => {
       const name = newResource("dead");
       // Rounds that take longer than the ttl are repeated.
-      const dead = await acquire(first.redlock, name, { ttl: 1_000, wait: 60_000 });
-      const next = await another(second.redlock, name, { wait: 60_000 });
+      const dead = await acquire(first.redlock, name, { ttl: 1_000, wait: Infinity });
+      const next = await another(second.redlock, name, { wait: Infinity });
       expect(dead.remaining(), title).toBeLessThanOrEqual(0);
       await until(() => dead.signal.reason instanceof LockLostError, `the loss of ${title}`);
       expect([await dead.release(), await next.verify()], title).toEqual([false, true]);
@@ -150,7 +150,7 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
     const turns: Promise<unknown>[] = [];
     for (let index = 0; index < 4; index += 1) {
       const came = Date.now();
-      const waiting = visitor(store, { wait: 60_000 });
+      const waiting = visitor(store, { wait: Infinity });
       const turn = new FairLock(waiting.redlock, name).acquire();
       turns.push(
         turn.then((held) => {
