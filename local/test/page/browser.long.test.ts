@@ -11,6 +11,7 @@ import {
   overflows,
 } from "../../../test/support/browser.ts";
 import { eachEngine } from "../../../test/support/each-engine.ts";
+import { ownTime } from "../../../test/support/own-time.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { devPageScript } from "../../../tools/dev-page.mjs";
 import { start } from "../../src/index.ts";
@@ -55,7 +56,7 @@ eachEngine(engines, describe.skipIf(chromiumPath === undefined))("the page of en
     expect(page.url()).not.toContain("token");
     expect(await text(page)).toContain("Nothing is held");
 
-    const lock = await redlock.acquire("invoice:42", { ttl: 60_000, fencing: true });
+    const lock = await redlock.acquire("invoice:42", { fencing: true });
     await expect.poll(async () => (await rowOf(page, "invoice:42"))?.endpoints).toBe(" 3 of 3");
     const { holder, fence } = await inspect(redlock, "invoice:42");
     const row = await rowOf(page, "invoice:42");
@@ -90,15 +91,18 @@ eachEngine(engines, describe.skipIf(chromiumPath === undefined))("the page of en
     const lose = card(page, "endpoint-3").getByLabel("lose replies");
     await lose.click();
     await expect.poll(() => local.endpoints[2]!.faults.list()).toEqual([{ fault: "drop-reply" }]);
-    const second = await redlock.acquire("report", { ttl: 60_000 });
+    const time = ownTime();
+    const another = new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()), runtime: time });
+    const second = await another.acquire("report");
     await expect.poll(() => text(page)).toContain("reply lost");
     await expect.poll(async () => (await rowOf(page, "report"))?.endpoints).toBe(" 3 of 3");
     await lose.click();
     await expect.poll(() => local.endpoints[2]!.faults.list()).toEqual([]);
     await expect.poll(() => text(page)).toMatch(/endpoint-3\s+no longer has the fault drop-reply/);
-    await second.release();
-    // At the endpoint that has not answered, it is released in the background.
-    await expect.poll(() => rowOf(page, "report")).toBeUndefined();
+    const released = second.release();
+    // At the endpoint that has not answered, it is released in the background, after the timeout.
+    await expect.poll(() => time.advance(10_000).then(() => rowOf(page, "report"))).toBeUndefined();
+    expect(await released).toBe(true);
 
     await card(page, "endpoint-1").getByRole("button", { name: "Stop" }).click();
     await expect.poll(() => page.locator("#summary").textContent()).toContain("2 of 3 endpoints up");
@@ -124,9 +128,9 @@ describe.skipIf(chromiumPath === undefined)("the page with long names and many l
     const { local, dev, redlock, close } = await open("embedded");
     const { page, problems, close: leave } = await openPage(browser, dev.url);
     const long = `orders/${"a-long-name-".repeat(20)}`;
-    await redlock.acquire(long, { ttl: 60_000 });
-    for (let index = 0; index < 60; index++) await redlock.acquire(`job:${index}`, { ttl: 60_000 });
-    await redlock.acquire(long.replace("orders", "refunds"), { ttl: 60_000 });
+    await redlock.acquire(long);
+    for (let index = 0; index < 60; index++) await redlock.acquire(`job:${index}`);
+    await redlock.acquire(long.replace("orders", "refunds"));
 
     const held = page.locator("section", { hasText: "Held now" });
     await expect.poll(() => held.locator("h2").innerText()).toMatch(/62, the first 50 are shown/);
@@ -167,7 +171,7 @@ describe.skipIf(chromiumPath === undefined)("the page with long names and many l
     const wrong = page.locator("section", { hasText: "What is wrong" });
     expect(await wrong.isVisible()).toBe(false);
     for (const endpoint of local.endpoints.slice(0, 2)) {
-      await endpoint.execute(["SET", "redlock:tries:{0123456789abcdef}", "A1 t 3", "PX", 60_000]);
+      await endpoint.execute(["SET", "redlock:tries:{0123456789abcdef}", "A1 t 3", "PX", 600_000]);
     }
     local.endpoints[2]!.faults.add({ fault: "delay", ms: 5 });
     await expect.poll(() => wrong.textContent()).toContain("endpoint-3 has faults switched on: delay ms 5");
