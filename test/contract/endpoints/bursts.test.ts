@@ -96,6 +96,8 @@ describe("a burst of calls", () => {
     // Between what the second fastest server does in `wait`, and in the timeout after that.
     ["6 ms", [6, 6, 6], {}, 500, 667],
     ["10 ms", [10, 10, 10], {}, 220, 400],
+    // Not as far: the first window is what they do in two timeouts. Most of it is given up, and its rollbacks go first.
+    ["20 ms", [20, 20, 20], {}, 25, 200],
     ["5 to 20 ms", [5, 7, 20], {}, 400, 571],
     ["6 ms, and that is not to wait", [6, 6, 6], { wait: 0 }, 80, 167],
     ["6 ms, and that is released at once", [6, 6, 6], { releases: true }, 220, 500],
