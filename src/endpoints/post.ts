@@ -2,6 +2,7 @@ import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import type { Outcome, Post } from "./batch.ts";
 import { type Command, withoutSecrets } from "./endpoint.ts";
 import { answerReason, networkReason } from "./failure.ts";
+import { uncached } from "./uncached.ts";
 
 // One request of the REST API: a command, or several to `/pipeline`.
 // https://upstash.com/docs/redis/features/restapi#pipelining
@@ -25,8 +26,7 @@ export function postTo(name: string, href: string, token: string): Post {
 
   async function post(url: string, body: string, signal: AbortSignal, maxBytes: number): Promise<Answer> {
     try {
-      // redirect: a token must never follow a redirect. No `cache`, no `keepalive`: Workers refuse them.
-      const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
+      const response = await fetch(url, { ...uncached, method: "POST", headers, body, signal });
       return { status: response.status, text: await readText(response, maxBytes) };
     } catch (cause) {
       if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");

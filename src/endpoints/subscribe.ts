@@ -1,5 +1,6 @@
 import { EndpointError } from "../errors.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { uncached } from "./uncached.ts";
 
 type Subscribe = NonNullable<Endpoint["subscribe"]>;
 
@@ -20,8 +21,7 @@ export function subscriber(name: string, url: string, token: string): Subscribe 
   const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
   return async (channel, signal) => {
     const href = `${url.replace(/\/$/, "")}/subscribe/${encodeURIComponent(channel)}`;
-    // redirect: a token must never follow a redirect.
-    const { status, body } = await fetch(href, { method: "POST", headers, redirect: "manual", signal });
+    const { status, body } = await fetch(href, { ...uncached, method: "POST", headers, signal });
     if (status === 200 && body) return body;
     // Workers count an unread body as an open connection.
     await body?.cancel();

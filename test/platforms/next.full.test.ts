@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { transformSync } from "esbuild";
 import { beforeAll, expect, test } from "vitest";
 import pinned from "../../evidence/runtimes/matrix/runtimes.json" with { type: "json" };
+import { npmCi } from "../../tools/npm-ci.mjs";
 import { startNode } from "../examples/node-process.ts";
 import { staged } from "../examples/stage.ts";
 import { delivery, secret } from "../http/stand.ts";
@@ -40,15 +41,6 @@ function payment(key: string): Request {
   return new Request("https://shop.example/", { method: "POST", headers, body: bodyOf(key) });
 }
 
-function npmCi(): void {
-  const lock = readFileSync(`${source}/package-lock.json`, "utf8");
-  const installed = join(app, "installed");
-  if (existsSync(installed) && readFileSync(installed, "utf8") === lock) return;
-  rmSync(installed, { force: true });
-  execFileSync("npm", ["ci", "--no-audit", "--no-fund"], { cwd: app });
-  writeFileSync(installed, lock);
-}
-
 function unpack(tarball: string): void {
   const folder = join(app, "node_modules/redlock-edge");
   rmSync(folder, { recursive: true, force: true });
@@ -63,7 +55,9 @@ function writeRoutes(): void {
       const { code } = transformSync(readFileSync(file, "utf8"), { loader: "ts" });
       const folder = join(app, "app", runtime, name);
       mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, "route.js"), `${code}\nexport const runtime = "${runtime}";\n`);
+      // The hardest: Next.js's own fetch answers every request from its cache.
+      const settings = `export const runtime = "${runtime}", fetchCache = "force-cache";\n`;
+      writeFileSync(join(folder, "route.js"), `${code}\n${settings}`);
     }
   }
 }
@@ -76,7 +70,7 @@ beforeAll(async () => {
   for (const name of ["package.json", "package-lock.json", "next.config.js"]) {
     cpSync(join(source, name), join(app, name));
   }
-  npmCi();
+  npmCi(app);
   unpack(redlockEdge.tarball);
   writeRoutes();
   execFileSync(process.execPath, [next, "build"], { cwd: app, env: { ...process.env, ...offline } });

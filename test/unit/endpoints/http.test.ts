@@ -46,7 +46,7 @@ afterEach(() => {
 });
 
 describe("a request", () => {
-  test("is one POST of the command as JSON, with the token, which follows no redirect", async () => {
+  test("is one POST of the command as JSON, with the token, which follows no redirect and meets no cache", async () => {
     const { reply, fetching } = await sendWith(() => Response.json({ result: "OK" }));
     expect(reply).toBe("OK");
     expect(fetching).toHaveBeenCalledExactlyOnceWith(`${url}/`, {
@@ -54,6 +54,7 @@ describe("a request", () => {
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       body: '["SET","key","va\\"lue",1]',
       redirect: "manual",
+      next: { internal: true },
       signal: expect.any(AbortSignal),
     });
   });
@@ -252,16 +253,20 @@ describe("a subscription", () => {
     [undefined, url],
     ["/base", `${url}/base`],
     ["/base/", `${url}/base`],
-  ])("below %s is one POST with the token, which follows no redirect", async (basePath, base) => {
-    const { fetching, signal, stream } = subscribe(() => new Response("data: subscribe,a,1\n\n"), basePath);
-    expect(await new Response(await stream).text()).toBe("data: subscribe,a,1\n\n");
-    expect(fetching).toHaveBeenCalledExactlyOnceWith(`${base}/subscribe/a%7Bb%7D%2Fc`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, accept: "text/event-stream" },
-      redirect: "manual",
-      signal,
-    });
-  });
+  ])(
+    "below %s is one POST with the token, which follows no redirect and meets no cache",
+    async (basePath, base) => {
+      const { fetching, signal, stream } = subscribe(() => new Response("data: subscribe,a,1\n\n"), basePath);
+      expect(await new Response(await stream).text()).toBe("data: subscribe,a,1\n\n");
+      expect(fetching).toHaveBeenCalledExactlyOnceWith(`${base}/subscribe/a%7Bb%7D%2Fc`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, accept: "text/event-stream" },
+        redirect: "manual",
+        next: { internal: true },
+        signal,
+      });
+    },
+  );
 
   test.each([401, 302, 500])(
     "that is answered with %i is an error, and its body is not left open",
