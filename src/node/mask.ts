@@ -44,15 +44,19 @@ export function maskWith(
   own: Partial<Methods>,
   isPassing: () => boolean,
 ): Mask {
-  let { socket } = res;
+  let socket: Connection | null | undefined;
+  const undo: (() => void)[] = [];
+  const turn = (value: Connection | null | undefined) => {
+    socket = value;
+    if (socket && !res.stream) undo.push(keepOpen(socket));
+  };
+  turn(res.socket);
   const original = replaceMethods(res, shadow, own, isPassing);
-  const undo = stateNames.map((name) =>
-    replaceState(res, shadow, name, (value) => {
-      // Node sets it: it is the response's turn.
-      if (name === "socket") socket = value as Connection;
-    }),
-  );
-  if (socket && !res.stream) undo.push(keepOpen(socket));
+  for (const name of stateNames) {
+    // Node sets it when it is the response's turn.
+    const onSet = name === "socket" ? (value: unknown) => turn(value as Connection) : () => undefined;
+    undo.push(replaceState(res, shadow, name, onSet));
+  }
   // Node calls this one by way of the response: who has replaced it within has been heard.
   undo.push(() => Object.assign(res, { writeHead: original.writeHead }));
   return {
@@ -101,7 +105,9 @@ function replaceState(
       onSet(value);
       if (before && "value" in before) before.value = value;
       // It is the property of a mask further out.
-      else before?.set?.(value);
+      else if (before) before.set?.(value);
+      // Node 24 keeps the connection behind an accessor of the class.
+      else Reflect.set(Reflect.getPrototypeOf(res)!, name, value, res);
     },
   });
   return () => {
