@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
   captureResponse,
-  replayResponse,
   responseCodec,
   type StoragePolicy,
   type StoredResponse,
@@ -45,18 +44,12 @@ describe("the text of a stored response", () => {
     );
   });
 
-  test.each([
-    "xt200{}\n",
-    "t200{} \n",
-    "t2000{}\n",
-    "t20{}\n",
-    "t199{}\n",
-    "T200{}\n",
-    "t200\n",
-    " t200{}\n",
-  ])("%j is none", (given) => {
-    expect(() => responseCodec.decode(given)).toThrow(new TypeError("it is not a response"));
-  });
+  test.each(["xt200{}", "t200{} ", "t2000{}", "t20{}", "t199{}", "T200{}", "t200", " t200{}"])(
+    "%j is none",
+    (given) => {
+      expect(() => responseCodec.decode(`${given}\n`)).toThrow(new TypeError("it is not a response"));
+    },
+  );
 });
 
 describe("what is stored of a response", () => {
@@ -65,75 +58,26 @@ describe("what is stored of a response", () => {
   const withHeaders = (headers: HeadersInit, body: BodyInit | null = "body") =>
     new Response(body, { status: 202, headers });
 
-  test("status, the headers that are not left out, and the body", async () => {
-    const response = withHeaders({ "content-type": "a/b", etag: '"1"', "x-secret": "1" });
-    const captured = await capture(response);
-    expect(captured.stored).toEqual({
-      status: 202,
-      headers: { "content-type": "a/b", etag: '"1"' },
-      body: text("body"),
-    });
-    expect([captured.response.status, captured.response.headers.get("x-secret")]).toEqual([202, "1"]);
-    expect(await captured.response.text()).toBe("body");
-  });
+  const ofOneMessage =
+    "connection keep-alive te trailer upgrade via proxy-authenticate date age content-length content-range " +
+    "server-timing x-response-time ratelimit-limit x-ratelimit-remaining x-request-id x-correlation-id " +
+    "x-amzn-trace-id x-vercel-id traceparent traceresponse cf-ray set-cookie set-cookie2 www-authenticate " +
+    "authentication-info access-control-allow-origin idempotent-body";
+  test.each(ofOneMessage.split(" "))(
+    "without %s, which belongs to one message, connection or client",
+    async (name) => {
+      const value = name === "content-length" ? "4" : "1";
+      const response = withHeaders({ etag: '"1"', [name]: value }, text("body"));
+      expect((await capture(response)).stored!.headers).toEqual({ etag: '"1"' });
+    },
+  );
 
-  test.each([
-    "connection",
-    "keep-alive",
-    "te",
-    "trailer",
-    "upgrade",
-    "via",
-    "proxy-authenticate",
-    "date",
-    "age",
-    "content-length",
-    "content-range",
-    "server-timing",
-    "x-response-time",
-    "ratelimit-limit",
-    "x-ratelimit-remaining",
-    "x-request-id",
-    "x-correlation-id",
-    "x-amzn-trace-id",
-    "x-vercel-id",
-    "traceparent",
-    "traceresponse",
-    "cf-ray",
-    "set-cookie",
-    "set-cookie2",
-    "www-authenticate",
-    "authentication-info",
-    "access-control-allow-origin",
-    "idempotent-body",
-  ])("without %s, which belongs to one message, connection or client", async (name) => {
-    const value = name === "content-length" ? "4" : "1";
-    const response = withHeaders({ etag: '"1"', [name]: value }, text("body"));
-    expect((await capture(response)).stored!.headers).toEqual({ etag: '"1"' });
-  });
-
-  test.each([
-    "x-connection",
-    "connections",
-    "x-via",
-    "date-of-birth",
-    "age-limit",
-    "content-lengths",
-    "xratelimit",
-    "x-request-ids",
-    "tracestates",
-    "x-cf-ray",
-    "set-cookie3",
-    "vary",
-    "cache-control",
-  ])("with %s", async (name) => {
+  const others =
+    "x-connection connections x-via date-of-birth age-limit content-lengths xratelimit x-request-ids tracestates " +
+    "x-cf-ray set-cookie3 vary cache-control";
+  test.each(others.split(" "))("with %s", async (name) => {
     const response = withHeaders({ [name]: "1" }, text("body"));
     expect((await capture(response)).stored!.headers).toEqual({ [name]: "1" });
-  });
-
-  test("without what the connection header names", async () => {
-    const response = withHeaders({ connection: "close, X-Hop", "x-hop": "1", "x-stays": "1" }, text("body"));
-    expect((await capture(response)).stored!.headers).toEqual({ "x-stays": "1" });
   });
 
   test("of no body an empty one, and the response itself is sent", async () => {
@@ -185,15 +129,5 @@ describe("what is stored of a response", () => {
     expect(await capture(response, { store: () => false })).toEqual({ response });
     const failed = Response.error();
     expect(await capture(failed)).toEqual({ response: failed });
-  });
-});
-
-describe("a stored response that is sent", () => {
-  const request = (method: string) => new Request("https://a.example", { method });
-
-  test("says where its body was not stored", async () => {
-    const replay = replayResponse({ ...stored, body: undefined }, request("POST"));
-    expect(replay.headers.get("idempotent-body")).toBe("omitted");
-    expect(await replay.text()).toBe("");
   });
 });
