@@ -1,16 +1,9 @@
-import { createHash, createHmac } from "node:crypto";
-import { createRequire } from "node:module";
+import { createHmac } from "node:crypto";
 import { sign, verify as vendorVerifies } from "@octokit/webhooks-methods";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { github, type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { seeded } from "../../support/seeded.ts";
-
-// Required, not imported: the type of a literal of 4 MB would be inferred each time.
-const examples = createRequire(import.meta.url)("@octokit/webhooks-examples") as {
-  readonly name: string;
-  readonly examples: readonly unknown[];
-}[];
 
 const secret = "It's a Secret to Everybody";
 const delivery = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
@@ -35,26 +28,6 @@ async function refusal(provider: WebhookProvider, from: Request, body: Uint8Arra
 }
 
 describe("github", () => {
-  it("accepts GitHub's own documented example", async () => {
-    const signature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
-    const verified = await github({ secret }).verify(signed(signature), bytes("Hello, World!"));
-    expect(verified).toMatchObject({ deliveryId: delivery, idSigned: true });
-    expect(verified.id).toBe(createHash("sha256").update("Hello, World!").digest("hex"));
-  });
-
-  it("accepts every example payload of GitHub as the vendor's package signs it", async () => {
-    const provider = github({ secret });
-    let count = 0;
-    for (const event of examples) {
-      for (const example of event.examples) {
-        const body = JSON.stringify(example);
-        await provider.verify(signed(await sign(secret, body)), bytes(body));
-        count++;
-      }
-    }
-    expect(count).toBeGreaterThan(100);
-  });
-
   it("accepts and refuses what the vendor's package accepts and refuses, for changed bodies and signatures", async () => {
     const provider = github({ secret });
     const seen = { accepted: 0, refused: 0 };
@@ -98,21 +71,13 @@ describe("github", () => {
     expect(seen.refused).toBeGreaterThan(0);
   });
 
-  it.each([
-    ["empty", new Uint8Array()],
-    ["UTF-8", bytes('{"title":"Zażółć 🔒 jaźń"}')],
-    ["binary", Uint8Array.from({ length: 256 }, (_, index) => index)],
-    ["not valid UTF-8", Uint8Array.of(0xff, 0xfe, 0x00, 0xc3)],
-  ])("checks a body byte for byte: %s", async (_, body) => {
+  it("checks a body byte for byte, also one that is not UTF-8", async () => {
     const provider = github({ secret });
-    const from = signed(`sha256=${hex(secret, body)}`);
-    await expect(provider.verify(from, body)).resolves.toMatchObject({
-      deliveryId: delivery,
-      idSigned: true,
-    });
-    const longer = new Uint8Array(body.length + 1);
-    longer.set(body);
-    expect((await refusal(provider, from, longer)).reason).toBe("bad-signature");
+    for (const body of [new Uint8Array(), Uint8Array.of(0xff, 0xfe, 0x00, 0xc3)]) {
+      const from = signed(`sha256=${hex(secret, body)}`);
+      expect(await provider.verify(from, body)).toMatchObject({ deliveryId: delivery, idSigned: true });
+      expect((await refusal(provider, from, Uint8Array.of(...body, 0))).reason).toBe("bad-signature");
+    }
   });
 
   const good = hex(secret, "{}");

@@ -67,12 +67,6 @@ describe("the example of a provider in the documentation", () => {
     expect(await outcome("hush", signed("{}", "1531420618"))).toBe("outside-tolerance");
     expect(await outcome("hush", { "acme-id": "evt-1" })).toBe("missing-header");
   });
-
-  it("throws at once without a secret", () => {
-    for (const secret of ["", [], ["fine", ""], undefined]) {
-      expect(() => acme(secret as string), JSON.stringify(secret)).toThrow(TypeError);
-    }
-  });
 });
 
 describe("signatureCheck", () => {
@@ -88,13 +82,6 @@ describe("signatureCheck", () => {
       expect(await signed([digest(key, "body").subarray(1)], bytes("body"))).toBe(false);
     }
     expect(await signed([], bytes("body"))).toBe(false);
-  });
-
-  it("refuses empty keys", () => {
-    for (const keys of [[], [""], ["fine", new Uint8Array()], [undefined], [null]]) {
-      const make = () => signatureCheck("HMAC-SHA256", keys as string[]);
-      expect(make).toThrow(new TypeError("keys must not be empty (is the variable set?)"));
-    }
   });
 });
 

@@ -43,14 +43,6 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     expect(await verify(provider, { headers, body: part })).toMatchObject(sender.verified);
   });
 
-  it("refuses another secret's signature, and one of another body", async () => {
-    expect((await refusal(provider, sender.sign(other))).reason).toBe("bad-signature");
-    const { headers, body } = sender.sign(secret);
-    const longer = new Uint8Array([...body, 0x20]);
-    expect((await refusal(provider, { headers, body: longer })).reason).toBe("bad-signature");
-    expect((await refusal(provider, { headers, body: new Uint8Array() })).reason).toBe("bad-signature");
-  });
-
   it("accepts each of several secrets, and no other", async () => {
     const both = sender.make([other, secret], { now });
     for (const one of [secret, other])
@@ -170,43 +162,26 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     }
   });
 
-  it("refuses invalid options at set-up", () => {
-    for (const name of ["", 5 as unknown as string]) {
-      expect(() => sender.make(secret, { name })).toThrow(TypeError);
-      expect(() => sender.make(secret, { name })).toThrow(/^name /);
-    }
+  it("refuses an empty name, and a misspelt option, at set-up", () => {
+    expect(() => sender.make(secret, { name: "" })).toThrow(/^name /);
     const misspelt = () => makerOf(title)({ ...leastOptions(title, sender), tolerence: 1_000 });
-    expect(misspelt).toThrow(TypeError);
     expect(misspelt).toThrow(/ has no option "tolerence"; (there are|did you mean) /);
-    if (!sender.takesTolerance) return;
-    for (const tolerance of [999, -1, 1_000.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect(() => sender.make(secret, { tolerance })).toThrow(
-        new RangeError(`tolerance must be an integer of at least 1000 ms, not ${tolerance}`),
-      );
-    }
-    expect(() => sender.make(secret, { now: 5 as unknown as () => number })).toThrow(TypeError);
-  });
-
-  it("accepts a name", () => {
-    expect(sender.make(secret).name).toBe(title.replace(" ", "-"));
-    expect(sender.make(secret, { name: "billing" }).name).toBe("billing");
   });
 
   it("tells senders apart by their secrets, unless it has a name", async () => {
     const { secretTags } = await verify(provider, sender.sign(secret));
     expect(secretTags).toHaveLength(1);
+    expect(provider.name).toBe(title.replace(" ", "-"));
     const named = await verify(sender.make(secret, { now, name: "billing" }), sender.sign(secret));
     expect(named).not.toHaveProperty("secretTags");
     expect({ ...named, secretTags }).toStrictEqual({ ...sender.verified, secretTags });
   });
 
-  it("does not read the request's body, and requires bytes", async () => {
+  it("does not read the request's body", async () => {
     const { headers, body } = sender.sign(secret);
     const from = new Request(url, { method: "POST", headers, body });
     await provider.verify(from, body);
     expect(from.bodyUsed).toBe(false);
-    const text = new TextDecoder().decode(body) as unknown as Uint8Array;
-    await expect(provider.verify(from, text)).rejects.toThrow(TypeError);
   });
 
   it("imports its keys once, with the first delivery, and parses only signed bodies", async () => {

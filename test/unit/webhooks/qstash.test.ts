@@ -109,12 +109,4 @@ describe("qstash", () => {
     const named = { ...headers, "upstash-message-id": "msg_2" };
     expect(await outcome(byBody, { headers: named, body })).toEqual({ ...verified, deliveryId: "msg_2" });
   });
-
-  it("does not choose the id: either may be wrong", () => {
-    for (const id of [undefined, "", "message", null]) {
-      expect(() => qstash({ ...least, id: id as "body" })).toThrow(TypeError);
-    }
-    expect(() => qstash({ secret } as QStashOptions)).toThrow(/^id must be "header" .* or "body"/);
-    expect(() => qstash({ ...least, url: "shop.example" })).toThrow(TypeError);
-  });
 });

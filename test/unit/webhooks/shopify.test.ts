@@ -82,12 +82,6 @@ describe("shopify", () => {
     expect(() => shopify({ secret, ...byHeader, topics: "a b" })).toThrow(/^topics must/);
   });
 
-  it.each(["", "orders paid", "x".repeat(256), "café"])("refuses the topic %o", async (topic) => {
-    await expect(verify({ "X-Shopify-Webhook-Id": "w-1", "X-Shopify-Topic": topic })).rejects.toMatchObject({
-      reason: topic === "" ? "missing-header" : "malformed-header",
-    });
-  });
-
   /** Headers as Shopify sends them, under one of its two ways of naming them. */
   const namedBy = (prefix: string, more: Record<string, string> = {}) =>
     Object.fromEntries(

@@ -6,7 +6,6 @@ import {
   decodeBase64Url,
   decodeDer,
   encodeBytes,
-  parseSeconds,
   requireHeader,
   requireSignature,
   type SignatureAlgorithm,
@@ -15,7 +14,6 @@ import {
   secretTag,
   signatureCheck,
   signatureProvider,
-  toleranceCheck,
   WebhookVerificationError,
 } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
@@ -145,10 +143,8 @@ describe("set-up of signatureProvider", () => {
     ["no options", null, /^signatureProvider needs an object/],
     ["no name", { name: "" }, /^name (must|is missing)/],
     ["no algorithm", { algorithm: undefined }, /^algorithm must be one of HMAC-SHA1, /],
-    ["another algorithm", { algorithm: "HMAC-MD5" }, /^algorithm must be one of/],
     ["a name of every object", { algorithm: "toString" }, /^algorithm must be one of/],
     ["no key", { key: undefined }, /^key must be a string or a Uint8Array/],
-    ["no keys", { key: [] }, /^key must/],
     ["an empty key", { key: ["fine", ""] }, /^key must/],
     [
       "a public key as text",
@@ -156,8 +152,6 @@ describe("set-up of signatureProvider", () => {
       /^key must be a Uint8Array, as decodePublicKey returns it, /,
     ],
     ["another algorithm", { algorithm: "HS256" }, /^algorithm must be one of HMAC-SHA1, /],
-    ["a list of algorithms", { algorithm: ["Ed25519"] }, /^algorithm must be one of /],
-    ["an algorithm that is none", { algorithm: 5 }, /^algorithm must be one of /],
     ["a switch that is no boolean", { tagSecrets: 1 }, /^tagSecrets must/],
     ["no reader", { read: undefined }, /^read is missing/],
     ["a misspelt option", { secret: "s" }, /^signatureProvider has no option "secret"/],
@@ -205,33 +199,7 @@ describe("the building blocks", () => {
     }
   });
 
-  it("compare signed times", () => {
-    const check = toleranceCheck("acme", { now: () => at });
-    for (const time of [at - 300_000, at + 300_999]) check(time);
-    for (const time of [at - 301_000, at + 301_000, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect(() => check(time)).toThrow(WebhookVerificationError);
-    }
-    for (const [from, until] of [
-      [at - 90_000, at - 10_000],
-      [at + 10_000, at + 90_000],
-      [0, at + 1e12],
-    ] as const) {
-      check(from, until);
-    }
-    for (const [from, until] of [
-      [at - 90_000, at - 11_000],
-      [at + 11_000, at + 90_000],
-      [at, Number.NaN],
-      [at + 90_000, at - 90_000],
-    ] as const) {
-      expect(() => check(from, until)).toThrow(WebhookVerificationError);
-    }
-    expect(() => toleranceCheck("acme", { tolerance: 5 })).toThrow(RangeError);
-  });
-
-  it("read seconds, headers and signatures", () => {
-    expect(parseSeconds("acme", "acme-time", String(seconds))).toBe(at);
-    expect(() => parseSeconds("acme", "acme-time", "1e9")).toThrow(WebhookVerificationError);
+  it("read headers and signatures", () => {
     const request = new Request("https://a", { headers: { a: "v1=AAAA" } });
     expect(requireHeader("acme", request, "a")).toBe("v1=AAAA");
     const form = { prefix: "v1=", decode: decodeBase64 };

@@ -57,11 +57,6 @@ async function refusal(by: WebhookProvider, from: Request, content: Uint8Array<A
 }
 
 describe("standardWebhooks", () => {
-  it("accepts what the vendor's package signs", async () => {
-    const verified = await provider().verify(delivery(), bytes(body));
-    expect(verified).toMatchObject({ id, timestamp: at, idSigned: true });
-  });
-
   it("accepts the signature from the specification's test data", async () => {
     const signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
     await expect(provider().verify(delivery({ signature }), bytes(body))).resolves.toBeDefined();
@@ -175,23 +170,6 @@ describe("standardWebhooks", () => {
       );
       expect(Math.min(seen.accepted, seen.refused)).toBeGreaterThan(0);
     });
-
-    it("accepts and refuses the same ages, also within a second", async () => {
-      const by = standardWebhooks({ secret });
-      for (const offset of [-301, -300, -299, 0, 299, 300, 301]) {
-        const signedAt = new Date((seconds + offset) * 1_000);
-        const signature = vendor.sign(id, signedAt, body);
-        const from = request({ id, timestamp: String(seconds + offset), signature });
-        for (const ms of [0, 1, 500, 999]) {
-          vi.setSystemTime(at + ms);
-          expect([offset, ms, await weAccept(by, from, body)]).toEqual([
-            offset,
-            ms,
-            vendorAccepts(from, body),
-          ]);
-        }
-      }
-    });
   });
 
   describe("rotation", () => {
@@ -232,12 +210,6 @@ describe("standardWebhooks", () => {
     const v1a = (content: string, by: KeyObject = pair.privateKey) =>
       `v1a,${signBytes(null, Buffer.from(content), by).toString("base64")}`;
     const content = `${id}.${seconds}.${body}`;
-
-    it("accepts a v1a signature of the public key, without a secret", async () => {
-      const by = provider({ secret: undefined, publicKey });
-      const verified = await by.verify(delivery({ signature: v1a(content) }), bytes(body));
-      expect(verified).toMatchObject({ id, timestamp: at, idSigned: true });
-    });
 
     it("refuses another key's signature, and one of other content", async () => {
       const by = provider({ secret: undefined, publicKey });
@@ -320,5 +292,35 @@ describe("standardWebhooks", () => {
       const verified = await provider().verify(delivery({ id: dotted, signature }), bytes(body));
       expect(verified.id).toBe(dotted);
     });
+  });
+});
+
+describe("standardWebhooks at set-up", () => {
+  const key = (length: number) => `whsec_${Buffer.alloc(length, 1).toString("base64")}`;
+
+  it.each([24, 25, 26, 64])("accepts a secret of %i bytes, with and without prefix and padding", (length) => {
+    for (const text of [key(length), key(length).slice(6), key(length).replace(/=+$/, "")]) {
+      expect(() => standardWebhooks({ secret: text })).not.toThrow();
+    }
+  });
+
+  it.each<StandardWebhooksOptions>([
+    {},
+    { secret: "whsec_not*base64*not*base64*not*base64" },
+    { secret: key(23) },
+    { secret: key(65) },
+    { secret: [secret, "whsec_short"] },
+    { secret: `whsk_${Buffer.alloc(64, 1).toString("base64")}` },
+    { secret: `whpk_${Buffer.alloc(32, 1).toString("base64")}` },
+    { publicKey: `whpk_${Buffer.alloc(31, 1).toString("base64")}` },
+    { publicKey: key(32) },
+    { secret, publicKey: "" },
+    { secret, headerPrefix: "" },
+    { secret, headerPrefix: [] },
+    { secret, headerPrefix: "webhook-" },
+  ])("throws a TypeError for %j", (options) => {
+    const named = Object.keys(options).at(-1) ?? "secret or publicKey";
+    const message = expect.stringMatching(new RegExp(`^${named} `));
+    expect(() => standardWebhooks(options)).toThrow(expect.objectContaining({ name: "TypeError", message }));
   });
 });
