@@ -1,12 +1,20 @@
 import { describe, expect, test } from "vitest";
+import type { Dialect } from "../../../local/src/engine/engine.ts";
 import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
-import { type Need, probeTtl } from "../../../src/cli/conformance-session.ts";
-import { needs } from "../../../src/cli/conformance-table.ts";
-import { instead } from "./conformance-bends.ts";
-import { bentServer, lacksOf } from "./conformance-bent.ts";
+import {
+  type ConformanceResult,
+  conformanceLines,
+  judge,
+  type Row,
+} from "../../../src/cli/conformance-advice.ts";
+import { type Need, probeTtl, type Seen } from "../../../src/cli/conformance-session.ts";
+import { needs, requirements } from "../../../src/cli/conformance-table.ts";
+import { instead, refusing } from "./conformance-bends.ts";
+import { type Bend, bentServer, lacksOf } from "./conformance-bent.ts";
 import { faults, no } from "./conformance-faults.ts";
 
-// doctor --conformance in front of servers of which each has one fault: it must find this one, and nothing else.
+// doctor --conformance in front of servers of which each has one fault: it must find this one, and nothing else. Over HTTP:
+// commands.test.ts.
 
 describe("a server of which", () => {
   test.each(Object.entries(faults))("%s", async (_, [bend, lacks, found]) => {
@@ -56,14 +64,28 @@ test.each([null, 7, "OK", []])("believes no server that answers everything with 
   ]);
 });
 
+test.each<[what: string, bend: Bend, lacking: Need, others: number]>([
+  ["silence", { request: () => "silence" }, "rest", 1],
+  ["an outage", { request: () => "unavailable" }, "rest", 1],
+  ["a page that says something else", instead(/^PING/, () => "<h1>Log in</h1>"), "rest", 1],
+  ["a read-only token", refusing(/:token /, "NOPERM no permissions to run 'set'"), "token", 2],
+])("%s keeps it from asking", async (_, bend, lacking, others) => {
+  const result = await bentServer(bend).judged();
+  const unasked = Object.fromEntries(needs.slice(others).map((need) => [need, "unknown"]));
+  expect(lacksOf(result)).toEqual({ ...unasked, [lacking]: "no" });
+  expect([result.ok, result.isClean]).toEqual([false, true]);
+});
+
 describe("what it writes", () => {
-  test("is not called deleted where DEL deletes nothing", async () => {
+  test("is below the prefix, expires, and is not called deleted where DEL deletes nothing", async () => {
     const { judged, engine } = bentServer(instead(/^DEL$/, (words) => words.length - 1));
     const result = await judged();
     expect([lacksOf(result), result.ok, result.isClean]).toEqual([{}, true, false]);
     for (const key of engine.execute(["KEYS", "*"]) as string[]) {
+      expect(key).toMatch(/^p:doctor:\{id\}:/);
       expect(engine.execute(["PTTL", key])).toSatisfy((ms: number) => ms > 0 && ms <= probeTtl);
     }
+    expect(conformanceLines([result]).at(-1)).toMatch(/expires within 2 minutes .*: 1$/);
   });
 
   test("is deleted after an outage and a timeout", async () => {
@@ -76,5 +98,47 @@ describe("what it writes", () => {
     const { ok, isClean, rows } = await judged();
     expect([ok, isClean, engine.execute(["KEYS", "*"])]).toEqual([false, true, []]);
     expect(rows.find(({ need }) => need === "reads")?.answer).toBe("unknown");
+  });
+
+  test.each([undefined, "silence"] as const)("is deleted after Ctrl-C, request: %s", async (how) => {
+    const stop = new AbortController();
+    const stopping = (names: readonly string[]) => {
+      if (names[0] !== "EVALSHA") return undefined;
+      stop.abort();
+      return how;
+    };
+    const { judged, engine } = bentServer({ request: stopping }, { stop: stop.signal });
+    await expect(judged()).rejects.toThrow("stopped");
+    expect(engine.execute(["KEYS", "*"])).toEqual([]);
+  });
+});
+
+describe("judge", () => {
+  const failure = (message: string): Seen => ({ failure: { kind: "redis", status: 400, message } });
+  const all = Object.fromEntries(needs.map((need) => [need, { works: true }]));
+  const judged = (seen: Partial<Record<Need, Seen>>, dialect: Dialect): ConformanceResult =>
+    judge({ endpoint: "e", number: 1, dialect, requests: 9, isClean: true, seen: { ...all, ...seen } });
+
+  test.each<[Need, Dialect, Row["level"]]>([
+    ["ifeq", "redis", "note"],
+    ["ifeq", "redis-8.4", "error"],
+    ["delex", "redis", "note"],
+    ["delex", "upstash", "error"],
+    ["flag", "redis-8.4", "note"],
+    ["flag", "upstash", "error"],
+  ])("without %s, the dialect %s has a consequence of level %s", (need, dialect, level) => {
+    const { ok, rows } = judged({ [need]: failure("ERR syntax error") }, dialect);
+    expect(rows.filter(({ answer }) => answer !== "yes")).toMatchObject([{ need, answer: "no", level }]);
+    expect(ok).toBe(level !== "error");
+  });
+
+  test("shows each row in lines of 80 characters, and what happens without it", () => {
+    const seen = { eval: failure(`ERR ${"long ".repeat(30)}`), once: {}, "nx-get": failure("ERR odd") };
+    const lines = conformanceLines([{ ...judged(seen, "redis"), ok: false }]);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+    expect(lines[0]).toBe("1  e  ERROR  dialect redis");
+    expect(lines.find((line) => line.includes("executed once"))).toMatch(/ unknown {2}not asked$/);
+    for (const { label } of Object.values(requirements)) expect(lines.join("\n")).toContain(label);
+    expect(lines.at(-1)).toBe("0 of 1 ok; 9 requests. What they wrote is deleted");
   });
 });

@@ -40,10 +40,6 @@ describe("locks", () => {
     ]);
   });
 
-  test("gives no age for a fence that is ahead of the clock", () => {
-    expect(lockReport("r", held, 999_999).fenceAge).toBeUndefined();
-  });
-
   test("shows the last fence of a free lock, and no time that remains", () => {
     const votes = [{ endpoint: "e1", outcome: "free", remaining: 0, fence: 7 }] as const;
     const report = lockReport("r", { held: false, remaining: 0, fence: 7, votes }, 7);
@@ -204,22 +200,6 @@ describe("keys", () => {
       "               e2  pending",
       "               e3  error    no answer\\u{1b}[2J in time",
       "  cost         3 requests, 12 ms",
-    ]);
-  });
-
-  test("shows only what is known of a key without a record", () => {
-    const found: KeyInspection = {
-      state: "none",
-      age: undefined,
-      remaining: 0,
-      attempts: 0,
-      votes: votesOf("none"),
-    };
-    expect(keyLines(keyReport("k", found), cost)).toEqual([
-      "k has no record",
-      "  why    no endpoint that answered has a record: the next call runs the handler",
-      "  votes  e1  none",
-      "  cost   3 requests, 12 ms",
     ]);
   });
 

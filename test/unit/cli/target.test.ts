@@ -1,10 +1,10 @@
-import { createHmac, generateKeyPairSync, randomBytes, sign } from "node:crypto";
-import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { parseLine, UsageError } from "../../../src/cli/command.ts";
 import { kindOf } from "../../../src/cli/kinds.ts";
 import { scopeOptions, scopeWords, targetOf } from "../../../src/cli/target.ts";
-import { discord, github, secretTag, sendgrid, standardWebhooks } from "../../../src/webhooks/index.ts";
+import { secretTag } from "../../../src/webhooks/index.ts";
+import { at, url } from "../webhooks/sender.ts";
+import { senders } from "../webhooks/senders.ts";
 
 const options = { ...scopeOptions, key: { type: "string" } } as const;
 const variables = { SECRET: "whsec_1", EMPTY: "" };
@@ -42,64 +42,14 @@ describe("targetOf", () => {
     expect(parsed.words).toBe(" --scope a --webhook stripe --secret-env SECRET");
   });
 
-  test("finds the tag that each provider puts into the scope", async () => {
-    const id = "msg_1";
-    const now = Math.floor(Date.now() / 1_000);
-    const body = '{"id":"msg_1"}';
-    const bytes = new TextEncoder().encode(body);
-    const whsec = `whsec_${randomBytes(32).toString("base64")}`;
-    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
-    const hex = publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
-    const p256 = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const pem = p256.publicKey.export({ format: "pem", type: "spki" }).toString();
-    const request = (headers: Record<string, string>) =>
-      new Request("https://a.example", { method: "POST", headers, body });
-    const providers = [
-      {
-        secret: "It's a Secret",
-        provider: github({ secret: "It's a Secret" }),
-        delivery: request({
-          "x-github-delivery": id,
-          "x-github-event": "push",
-          "x-hub-signature-256": `sha256=${createHmac("sha256", "It's a Secret").update(body).digest("hex")}`,
-        }),
-      },
-      {
-        secret: whsec,
-        provider: standardWebhooks({ secret: whsec }),
-        delivery: request({
-          "webhook-id": id,
-          "webhook-timestamp": String(now),
-          "webhook-signature": new Webhook(whsec).sign(id, new Date(now * 1_000), body),
-        }),
-      },
-      {
-        secret: hex,
-        provider: discord({ publicKey: hex }),
-        delivery: request({
-          "x-signature-timestamp": String(now),
-          "x-signature-ed25519": sign(null, Buffer.from(now + body), privateKey).toString("hex"),
-        }),
-      },
-      ...[pem, pem.replace(/-----[^-]+-----|\n/g, "")].map((secret) => ({
-        secret,
-        provider: sendgrid({ publicKey: secret }),
-        delivery: request({
-          "x-twilio-email-event-webhook-timestamp": String(now),
-          "x-twilio-email-event-webhook-signature": sign(
-            "sha256",
-            Buffer.from(now + body),
-            p256.privateKey,
-          ).toString("base64"),
-        }),
-      })),
-    ];
-    for (const { secret, provider, delivery } of providers) {
-      const { secretTags } = await provider.verify(delivery, bytes);
-      const values = { key: id, webhook: provider.name, "secret-env": "SECRET" };
-      const target = await targetOf(values, [], { SECRET: secret });
-      expect(target).toEqual({ key: id, options: { kind: "http", scope: [provider.name, ...secretTags!] } });
-    }
+  test.each(Object.entries(senders))("finds the tag that %s puts into the scope", async (_, sender) => {
+    const [secret] = sender.secrets;
+    const { headers, body } = sender.sign(secret);
+    const provider = sender.make(secret, { now: () => at });
+    const { secretTags } = await provider.verify(new Request(url, { method: "POST", headers }), body);
+    const values = { key: "k", webhook: provider.name, "secret-env": "SECRET" };
+    const options = { kind: "http", scope: [provider.name, ...secretTags!] };
+    expect(await targetOf(values, [], { SECRET: secret })).toEqual({ key: "k", options });
   });
 
   test.each([
