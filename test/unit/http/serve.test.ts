@@ -3,6 +3,7 @@ import { QuorumError } from "../../../src/errors.ts";
 import { type HttpEvent, type HttpRules, resolveRules } from "../../../src/http/options.ts";
 import { type Exchange, serve } from "../../../src/http/serve.ts";
 import { completeText } from "../../../src/idempotency/record.ts";
+import { WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { allArrived, clientOf, recordName, storeOf } from "../../support/stores.ts";
@@ -76,6 +77,30 @@ test("an error that is none of this package's is thrown", async () => {
   });
 });
 
+test("what is refused before its key is known has none in its event", async () => {
+  const { answer, events } = route({}, true);
+  const { answer: answerRequest, events: others } = route({ maxRequestBody: 7 });
+  const error = new WebhookVerificationError("acme", "bad-signature", "why");
+  await answer(requestOf(""), { provider: { name: "acme", verify: () => Promise.reject(error) } });
+  await answerRequest(requestOf('"'));
+  await answerRequest(requestOf("k"), { body: async (most) => (most === 7 ? undefined : text("")) });
+  expect([...events, ...others]).toEqual([
+    { type: "refused", status: 401, code: "WEBHOOK_INVALID", key: undefined, error },
+    { type: "refused", status: 400, code: "KEY_INVALID", key: undefined, error: undefined },
+    { type: "refused", status: 413, code: "BODY_TOO_LARGE", key: "k", error: undefined },
+  ]);
+});
+
+test("a webhook begins in the scopes of its secrets in one order everywhere, in each of them once", async () => {
+  const { answer, links } = route({}, true);
+  const id = freshKey();
+  const verify = async () => ({ id, idSigned: true, secretTags: ["b", "a", "b"] });
+  expect((await answer(requestOf(""), { provider: { name: "acme", verify } })).status).toBe("executed");
+  const begun = links[0]!.sent.map((command) => command[1]);
+  expect(begun[0]).toBe(await recordName(id, ["acme", "a"], "http"));
+  expect(new Set(begun)).toEqual(new Set([begun[0], await recordName(id, ["acme", "b"], "http")]));
+});
+
 test.each([new Error("the provider's own"), new QuorumError("read", ["r"], [])])(
   "a webhook whose provider fails in another way is not answered: %s",
   async (error) => {
@@ -103,30 +128,33 @@ test("a request without a signal, as on some platforms, is refused in an outage"
   expect((await answer(request)).response.status).toBe(503);
 });
 
-test("a run that was lost gets the response of the one that took over, and its own is given up", async () => {
-  const { answer, events, links } = route({ wait: 0 });
-  const key = freshKey();
-  let cancelled = false;
-  const { status, response } = await answer(requestOf(key), {
-    handle: async () => {
-      await allArrived(links);
-      const fields = { token: "tother", fingerprint: "-", completedAt: Date.now() };
-      const taken = completeText({ ...fields, result: "t202{}\ntheirs" });
-      const name = await recordName(key, [], "http");
-      for (let index = 0; index < 3; index += 1) await store.execute(index, ["SET", name, taken]);
-      const cancel = () => {
-        cancelled = true;
-        throw new Error("the source's own");
-      };
-      const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(text("mine"));
-      const headers = { "content-type": "text/event-stream" };
-      return { response: new Response(new ReadableStream({ pull, cancel }), { headers }) };
-    },
-  });
-  expect([status, response.status, await response.text()]).toEqual(["replayed", 202, "theirs"]);
-  expect(cancelled).toBe(true);
-  expect(events.map(({ type }) => type)).toEqual(["lost", "replayed"]);
-});
+test.each([true, false])(
+  "a lost run gets the response of the one that took over: own body %s",
+  async (hasBody) => {
+    const { answer, events, links } = route({ wait: 0 });
+    const key = freshKey();
+    let cancelled = false;
+    const { status, response } = await answer(requestOf(key), {
+      handle: async () => {
+        await allArrived(links);
+        const fields = { token: "tother", fingerprint: "-", completedAt: Date.now() };
+        const taken = completeText({ ...fields, result: "t202{}\ntheirs" });
+        const name = await recordName(key, [], "http");
+        for (let index = 0; index < 3; index += 1) await store.execute(index, ["SET", name, taken]);
+        const cancel = () => {
+          cancelled = true;
+          throw new Error("the source's own");
+        };
+        const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(text("mine"));
+        const headers = { "content-type": "text/event-stream" };
+        return { response: new Response(hasBody ? new ReadableStream({ pull, cancel }) : null, { headers }) };
+      },
+    });
+    expect([status, response.status, await response.text()]).toEqual(["replayed", 202, "theirs"]);
+    expect(cancelled).toBe(hasBody);
+    expect(events.map(({ type }) => type)).toEqual(["lost", "replayed"]);
+  },
+);
 
 test.each([
   [["rules", "exchange", "client"], "rules"],
