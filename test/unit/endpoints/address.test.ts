@@ -69,55 +69,19 @@ describe("refuses, and does not repeat,", () => {
 });
 
 describe("http://", () => {
-  test.each([
-    "localhost:8079",
-    "redis.localhost",
-    "127.0.0.1",
-    "127.255.0.9:1",
-    "0.0.0.0",
-    "0x7f.1",
-    "[::1]:8079",
-    "10.0.0.1",
-    "172.16.0.1",
-    "172.31.255.255",
-    "192.168.1.1",
-    "169.254.0.1",
-    "[fc00::1]",
-    "[fdff:1::]",
-    "[fe80::1]",
-    "redis",
-    "redis:8079",
-    "srh.internal",
-    "nas.local",
-    "srh.cache.svc.cluster.local",
-    "router.lan",
-    "nas.home.arpa",
-  ])("may lead to %s", (host) => {
+  const local =
+    "localhost:8079 redis.localhost 127.0.0.1 127.255.0.9:1 0.0.0.0 0x7f.1 [::1]:8079 10.0.0.1 172.16.0.1 " +
+    "172.31.255.255 192.168.1.1 169.254.0.1 [fc00::1] [fdff:1::] [fe80::1] redis redis:8079 srh.internal " +
+    "nas.local srh.cache.svc.cluster.local router.lan nas.home.arpa";
+  test.each(local.split(" "))("may lead to %s", (host) => {
     expect(at(`http://${host}`).href).toMatch(/^http:/);
   });
 
-  const open = [
-    "redis.example",
-    "eu1.upstash.io",
-    "8.8.8.8",
-    "10.example.com",
-    "127.0.0.1.example.com",
-    "172.15.0.1",
-    "172.32.0.1",
-    "192.169.0.1",
-    "11.0.0.1",
-    "localhost.example",
-    "notlocal.example",
-    "xlocal.io",
-    "mylan.net",
-    "[2001:db8::1]",
-    "[fc::1]",
-    "[fd1::]",
-    "[::2]",
-    "[::1:1]",
-    "[::ffff:8.8.8.8]",
-  ];
-  test.each(open)("leads to %s only where that is allowed", (host) => {
+  const open =
+    "redis.example eu1.upstash.io 8.8.8.8 10.example.com 127.0.0.1.example.com 172.15.0.1 172.32.0.1 " +
+    "192.169.0.1 11.0.0.1 localhost.example notlocal.example xlocal.io mylan.net [2001:db8::1] [fc::1] " +
+    "[fd1::] [::2] [::1:1] [::ffff:8.8.8.8]";
+  test.each(open.split(" "))("leads to %s only where that is allowed", (host) => {
     expect(() => at(`http://${host}`)).toThrow(
       new TypeError("url must be https://, or all can read the token (see allowInsecure)"),
     );

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkDialect, dialectOf, withoutSecrets } from "../../../src/endpoints/endpoint.ts";
+import { dialectOf, withoutSecrets } from "../../../src/endpoints/endpoint.ts";
 
 describe("dialectOf", () => {
   test.each([
@@ -14,13 +14,6 @@ describe("dialectOf", () => {
   ])("of %s is %s", (host, dialect) => {
     expect(dialectOf(host)).toBe(dialect);
   });
-});
-
-test("checkDialect accepts the dialects and nothing else", () => {
-  for (const dialect of ["upstash", "redis-8.4", "redis", undefined] as const)
-    expect(checkDialect(dialect)).toBe(dialect);
-  for (const wrong of ["", "Redis", "redis-8", null, 1])
-    expect(() => checkDialect(wrong as "redis")).toThrow(TypeError);
 });
 
 describe("withoutSecrets", () => {

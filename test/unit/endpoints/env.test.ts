@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { endpointsFromEnv } from "../../../src/endpoints/env.ts";
-import { clientStateOf } from "../../../src/lock/options.ts";
-import { Redlock } from "../../../src/redlock.ts";
 
 const one = (name: string, suffix = "") => ({
   [`UPSTASH_REDIS_REST_URL${suffix}`]: `https://${name}.upstash.io`,
@@ -64,26 +62,6 @@ describe("endpointsFromEnv", () => {
     expect(() => endpointsFromEnv(env)).toThrow(TypeError);
     expect(() => endpointsFromEnv(env)).toThrow(new RegExp(`${name} ?`));
     expect(() => endpointsFromEnv(env)).not.toThrow(/token-/);
-  });
-});
-
-describe("endpointsFromEnv", () => {
-  test("makes a client of them, with options", () => {
-    const redlock = new Redlock({
-      ttl: 3_000,
-      endpoints: endpointsFromEnv({ ...one("a", "_1"), ...one("b", "_2") }),
-    });
-    expect(clientStateOf(redlock).settings.endpoints.map(({ name, dialect }) => [name, dialect])).toEqual([
-      ["a.upstash.io", "upstash"],
-      ["b.upstash.io", "upstash"],
-    ]);
-    expect(clientStateOf(redlock).settings.ttl).toBe(3_000);
-  });
-
-  test("refuses one database under two numbers", () => {
-    expect(
-      () => new Redlock({ endpoints: endpointsFromEnv({ ...one("a", "_1"), ...one("a", "_2") }) }),
-    ).toThrow(RangeError);
   });
 });
 

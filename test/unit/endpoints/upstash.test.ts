@@ -1,11 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import {
-  type UpstashClient,
-  type UpstashEndpointOptions,
-  upstashEndpoint,
-} from "../../../src/endpoints/upstash.ts";
-import type { EndpointError } from "../../../src/errors.ts";
-import { rejection } from "../../support/outcomes.ts";
+import { type UpstashClient, upstashEndpoint } from "../../../src/endpoints/upstash.ts";
 
 // What the endpoint asks of a client; test/contract/endpoints has the real one.
 
@@ -36,69 +30,6 @@ describe("a command", () => {
     expect(other).not.toHaveBeenCalled();
     await endpoint.send([name, "script", 0, "a"], signal);
     expect(used).toHaveBeenLastCalledWith("script", [], ["a"]);
-  });
-
-  const failing = async (error: unknown) => {
-    const client = clientWith(() => Promise.reject(error), requester);
-    const sending = upstashEndpoint(client).send(["EVAL", "s", 1, "long-key-name", "long-argument"], signal);
-    return (await rejection(sending)) as EndpointError;
-  };
-  const named = (name: string, message: string) => Object.assign(new Error(message), { name });
-
-  test("that Redis refuses is an error without the command, the token and the client's own error", async () => {
-    const error = await failing(
-      named("UpstashError", "ERR long-argument at long-key-name by a-secret-token, command was: [EVAL]"),
-    );
-    expect(error).toMatchObject({ kind: "redis", endpoint: "eu1.upstash.io" });
-    expect(error.cause).toBe(undefined);
-    expect(error.message).toBe("eu1.upstash.io: ERR … at … by …");
-  });
-
-  test("without an answer is an error of the network, and one without a usable answer is malformed", async () => {
-    expect(await failing(named("TypeError", "fetch failed"))).toMatchObject({ kind: "network" });
-    const quoting = await failing(named("UpstashJSONParseError", "unexpected <html>"));
-    expect(quoting).toMatchObject({
-      kind: "malformed",
-      message: expect.stringMatching(/: no usable reply$/),
-    });
-  });
-});
-
-describe("upstashEndpoint", () => {
-  const of = (client: object, options?: UpstashEndpointOptions) =>
-    upstashEndpoint(
-      clientWith(async () => null, client),
-      options,
-    );
-
-  test("is named after the client's host where that is known, and has its dialect", () => {
-    expect(of(requester)).toMatchObject({ name: "eu1.upstash.io", dialect: "upstash" });
-    expect(of({ baseUrl: "http://localhost:8080" })).toMatchObject({
-      name: "localhost:8080",
-      dialect: "redis",
-    });
-    for (const unknown of [{}, { baseUrl: "" }, { baseUrl: undefined }]) {
-      expect(of(unknown)).toMatchObject({ name: "@upstash/redis", dialect: "redis" });
-    }
-    expect(of(requester, { name: "eu", dialect: "redis" })).toMatchObject({ name: "eu", dialect: "redis" });
-  });
-
-  test("does not promise exact replies: the client may retry", () => {
-    expect(of(requester).exactReplies ?? false).toBe(false);
-  });
-
-  test("works with a client whose requester is not known", async () => {
-    const { client: _, ...client } = clientWith(() => Promise.reject(new Error("down")));
-    const sending = upstashEndpoint(client).send(["EVAL", "s", 0], signal);
-    expect(await rejection(sending)).toMatchObject({ message: "@upstash/redis: the request failed (down)" });
-  });
-
-  test("refuses what is not a client of @upstash/redis", () => {
-    for (const wrong of [undefined, null, {}, { eval: () => 1, evalsha: () => 1 }]) {
-      expect(() => upstashEndpoint(wrong as unknown as UpstashClient)).toThrow(TypeError);
-    }
-    expect(() => of({}, { name: 1 as unknown as string })).toThrow(TypeError);
-    expect(() => of({}, { dialect: "valkey" as "redis" })).toThrow(TypeError);
   });
 });
 

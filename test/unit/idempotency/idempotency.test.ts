@@ -3,21 +3,18 @@ import { hashKey } from "../../../src/idempotency/digest.ts";
 import {
   Idempotency,
   type IdempotencyOptions,
-  optionNames,
   resolveIdempotency,
 } from "../../../src/idempotency/idempotency.ts";
 import { forgetKey, inspectKey } from "../../../src/idempotency/index.ts";
-import { clientStateOf, type LockOptions } from "../../../src/lock/options.ts";
+import type { LockOptions } from "../../../src/lock/options.ts";
 import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
-import { textsOf } from "../../support/virtual-runs.ts";
 
 // The options of runs: defaults, bounds, and what is refused before anything is sent.
 
 const never = () => expect.unreachable("nothing may run");
-const any = (value: unknown): never => value as never;
 
 function resolve(options: IdempotencyOptions, client: LockOptions = {}) {
   const parts = { settings: { endpoints: [], runtime: systemRuntime }, options: { timeout: 100, ...client } };
@@ -63,88 +60,10 @@ describe("the options of runs", () => {
       expect(resolved[name]).toBe(value);
     }
   });
-
-  test.each<[keyof IdempotencyOptions, new () => Error, RegExp, ...unknown[]]>([
-    ["lease", RangeError, /^lease \(ms\) must be/, 9, 10.5, maxTimerDelay + 1, NaN],
-    ["retention", RangeError, /^retention \(ms\) must be/, 29_999, 40_000.5, 2 ** 45 + 1, Infinity],
-    ["wait", RangeError, /^wait/, -1],
-    ["timeout", RangeError, /^timeout/, 0],
-    ["maxHold", RangeError, /^maxHold/, -1],
-    ["maxAttempts", RangeError, /^maxAttempts must be/, 0, 1.5, 2 ** 53, Infinity],
-    ["maxResult", RangeError, /^maxResult must be/, 999, 1_000.5, 4_000_001],
-    ["lease", TypeError, /^lease \(ms\) must be a number/, "30s"],
-    ["retention", TypeError, /^retention \(ms\) must be a number/, "1d"],
-    ["maxAttempts", TypeError, /^maxAttempts must be a number/, "3"],
-    ["maxResult", TypeError, /^maxResult must be a number/, true],
-    ["onEvent", TypeError, /^onEvent must be a function/, "log", {}],
-  ])("%s is refused with a %o that names it (%s): %s", (name, type, message, ...values) => {
-    for (const value of values) {
-      expect(() => resolve({ [name]: value })).toThrow(type);
-      expect(() => resolve({ [name]: value })).toThrow(message);
-    }
-  });
-
-  test("a lease may be longer than the client keeps fences", () => {
-    expect(resolve({ lease: 30_000 }, { fenceRetention: 15_000 }).lease).toBe(30_000);
-  });
-
-  test("of a call win, and undefined leaves those of the instance in place", () => {
-    const { redlock } = virtualWorld().client();
-    const layers = [
-      { lease: 20_000, wait: 5 },
-      { lease: undefined, wait: 7 },
-    ];
-    expect(resolveIdempotency(clientStateOf(redlock), ...layers).settings).toMatchObject({
-      ttl: 20_000,
-      wait: 7,
-    });
-  });
-
-  test("that are misspelt are refused, by every function that takes options", async () => {
-    const { redlock, links } = virtualWorld().client();
-    const idempotency = new Idempotency(redlock);
-    const unknown = (name: string, what: string) => new RegExp(`^TypeError: ${what} has no option "${name}"`);
-    expect(() => new Idempotency(redlock, any({ leese: 1 }))).toThrow(/^Idempotency has no option "leese"/);
-    for (const name of ["scope", "fingerprint", "codec", "signal", "deadline"]) {
-      expect(() => new Idempotency(redlock, { [name]: 1 })).toThrow(`no option "${name}"`);
-      expect(optionNames).not.toHaveProperty(name);
-    }
-    expect(String(await rejection(idempotency.run("k", any({ ttl: 1 }), never)))).toMatch(
-      unknown("ttl", "run"),
-    );
-    for (const name of ["lease", "wait", "fingerprint"]) {
-      const options = any({ [name]: 1 });
-      expect(String(await rejection(inspectKey(idempotency, "k", options)))).toMatch(
-        unknown(name, "inspectKey"),
-      );
-      expect(String(await rejection(forgetKey(idempotency, "k", options)))).toMatch(
-        unknown(name, "forgetKey"),
-      );
-    }
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
 });
 
 describe("an Idempotency", () => {
-  test("needs a client, and options that are right, at once", () => {
-    const { redlock } = virtualWorld().client();
-    for (const client of [undefined, null, {}, { lease: 1_000 }]) {
-      expect(() => new Idempotency(any(client))).toThrow(TypeError);
-    }
-    expect(() => new Idempotency(redlock, any(null))).toThrow(/^Idempotency needs an object/);
-    expect(() => new Idempotency(redlock, { maxResult: 1 })).toThrow(RangeError);
-    expect(() => new Idempotency(redlock, { lease: 1_000, retention: 1_000 })).not.toThrow();
-  });
-
   test.each<[what: string, message: RegExp, ...given: unknown[]]>([
-    ["no handler", /^TypeError: handler is missing: it must be a function/, "k", undefined],
-    [
-      "a handler that is none",
-      /^TypeError: handler must be a function, got Response/,
-      "k",
-      {},
-      new Response(),
-    ],
     ["options that are none", /^TypeError: run needs an object of options/, "k", "scope", never],
     [
       "a codec that only encodes",
@@ -161,36 +80,13 @@ describe("an Idempotency", () => {
       never,
     ],
     ["a codec of null", /^TypeError: codec\.encode is missing/, "k", { codec: null }, never],
-    ["an empty key", /^RangeError: key must not be empty/, "", never],
-    ["a number as key", /^TypeError: key must be a string, got number/, 7, never],
     ["another kind", /^RangeError: kind must be "run", "http" or "flight"/, "k", { kind: "idem" }, never],
-    ["a deadline that has passed", /^RangeError: .*deadline/, "k", { deadline: 1 }, never],
-    ["a signal that is none", /^TypeError: signal/, "k", { signal: {} }, never],
-    ["an empty scope", /^RangeError: scope must have no empty part/, "k", { scope: "" }, never],
   ])("refuses to run with %s, and sends nothing", async (_, message, ...given) => {
     const { redlock, links } = virtualWorld().client();
     const run = new Idempotency(redlock).run as (...args: unknown[]) => Promise<unknown>;
     const error = await rejection(run.apply(new Idempotency(redlock), given));
     expect(String(error)).toMatch(message);
     expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
-
-  test("keeps keys of different scopes and kinds apart", async () => {
-    const world = virtualWorld({ count: 1 });
-    const idempotency = new Idempotency(world.client().redlock);
-    const options = [{}, { scope: "a" }, { scope: ["a", "b"] }, any({ kind: "http" })];
-    for (const [index, each] of options.entries()) {
-      expect((await idempotency.run("k", each, () => index)).value).toBe(index);
-      const { scope, kind } = { kind: undefined, ...(each as { scope?: string[] }) };
-      expect((await inspectKey(idempotency, "k", { scope, kind })).state).toBe("complete");
-    }
-    expect(world.endpoints[0]!.engine.execute(["DBSIZE"])).toBe(4);
-    expect(await forgetKey(idempotency, "k")).toBe(true);
-    expect((await inspectKey(idempotency, "k")).state).toBe("none");
-    expect((await inspectKey(idempotency, "k", { kind: "http" })).state).toBe("complete");
-    expect(await forgetKey(idempotency, "k", { kind: "http" })).toBe(true);
-    expect(world.endpoints[0]!.engine.execute(["DBSIZE"])).toBe(2);
-    expect(await inspectKey(idempotency, "k", any({ kind: "x" })).catch(String)).toMatch(/^RangeError: kind/);
   });
 
   test("has the record and the count of a key under names that contain the key's hash", async () => {
@@ -213,19 +109,6 @@ describe("an Idempotency", () => {
         `shop:tries:{${hash}}`,
       ]);
     }
-  });
-
-  test("computes fingerprint and scope before the handler can change what they are made of", async () => {
-    const world = virtualWorld({ count: 1 });
-    const idempotency = new Idempotency(world.client().redlock);
-    const fingerprint = Uint8Array.of(1);
-    const handler = () => {
-      fingerprint[0] = 2;
-      return 1;
-    };
-    await idempotency.run("k", { fingerprint }, handler);
-    expect((await idempotency.run("k", { fingerprint: Uint8Array.of(1) }, never)).status).toBe("replayed");
-    expect(textsOf(world)).toHaveLength(1);
   });
 
   test.each([70, 250])("reads and removes keys with a timeout of its own: %i ms", async (timeout) => {

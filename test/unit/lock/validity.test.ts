@@ -50,14 +50,6 @@ describe("remaining", () => {
     runtime.wallOffset = 700;
     expect(validity.remaining()).toBe(budget - 700);
   });
-
-  test("is 0 once it is released", () => {
-    const { validity } = makeValidity();
-    validity.release();
-    expect(validity.remaining()).toBe(0);
-    expect(validity.released).toBe(true);
-    expect(validity.loss).toBe(undefined);
-  });
 });
 
 describe("signal", () => {

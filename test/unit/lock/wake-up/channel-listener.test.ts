@@ -135,18 +135,6 @@ describe("which endpoint streams", () => {
     }
     expect(endpoints.map(({ subscriptions }) => subscriptions.length)).toEqual([1, 0]);
   });
-
-  it("knows endpoints without a memory of latencies", async () => {
-    const runtime = steppingRuntime();
-    const endpoint = streamingEndpoint();
-    const listener = listenerOf(settingsOf(runtime, [endpoint], { latencies: undefined as never }), waiter, [
-      "c",
-    ]);
-    const over = pauseOf(runtime, listener, { longest: 50 });
-    await runtime.advance(50);
-    expect(await over).toBe(50);
-    expect(endpoint.subscriptions).toHaveLength(1);
-  });
 });
 
 describe("when a waiter asks", () => {
@@ -273,22 +261,6 @@ describe("when a waiter asks", () => {
     await the.runtime.advance(5_000);
     expect(await over).toBe(100);
   });
-
-  it("leaves no listener on its signal", async () => {
-    const the = stage();
-    const controller = new AbortController();
-    const held = new Set<unknown>();
-    const { signal } = controller;
-    vi.spyOn(signal, "addEventListener").mockImplementation((_, listener) => void held.add(listener));
-    vi.spyOn(signal, "removeEventListener").mockImplementation((type, listener) => {
-      if (type === "abort") held.delete(listener);
-    });
-    const over = pauseOf(the.runtime, the.listener, { longest: 100, signal });
-    await the.runtime.advance(100);
-    await over;
-    expect(signal.addEventListener).toHaveBeenCalled();
-    expect(held.size).toBe(0);
-  });
 });
 
 /** Signals of one request throw in another, as on Workers. Returns a function that runs something as a request. */
@@ -400,23 +372,6 @@ describe("who shares a stream", () => {
 });
 
 describe("a stream that ends", () => {
-  it("is followed by another a second later, if it stood, also where it ended between two pauses", async () => {
-    const the = stage();
-    const first = pauseOf(the.runtime, the.listener, { longest: 50 });
-    await stand(the);
-    await the.runtime.advance(40);
-    await first;
-    the.endpoint.subscriptions[0]!.end();
-    await the.runtime.advance(0);
-    void pauseOf(the.runtime, the.listener, { poll: 900 });
-    await the.runtime.advance(900);
-    expect(the.endpoint.subscriptions).toHaveLength(1);
-    await the.runtime.advance(100);
-    void pauseOf(the.runtime, the.listener);
-    await the.runtime.advance(0);
-    expect(the.endpoint.subscriptions).toHaveLength(2);
-  });
-
   it("is followed by another only after 30 s, if it never stood", async () => {
     const the = stage();
     const first = pauseOf(the.runtime, the.listener, { longest: 1_100 });
@@ -445,14 +400,5 @@ describe("a stream's body", () => {
     subscription!.send("data: message,c,1");
     await the.runtime.advance(1);
     expect(subscription!.isCancelled).toBe(true);
-  });
-
-  it("stays open for longer than the timeout once the subscription stands", async () => {
-    const the = stage();
-    void pauseOf(the.runtime, the.listener);
-    await stand(the);
-    await the.runtime.advance(2_000);
-    expect(the.endpoint.subscriptions[0]!.signal.aborted).toBe(false);
-    expect(the.endpoint.subscriptions).toHaveLength(1);
   });
 });
