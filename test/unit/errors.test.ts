@@ -77,44 +77,23 @@ const all: [name: string, code: string, make: () => errors.RedlockError, message
   ],
 ];
 
-describe.each(all)("%s", (name, code, make, message) => {
-  // Made in each test: what is made while the file is loaded belongs to no test, as a tool that mutates sees it.
-  test("has its name, code and message", () => {
+// Made in each test: what is made while the file is loaded belongs to no test, as a tool that mutates sees it.
+test.each(all)(
+  "%s has its name, code and message, and lists no name of its own",
+  (name, code, make, message) => {
     const error = make();
-    expect(error.name).toBe(name);
-    expect(error.code).toBe(code);
-    expect(error.message).toBe(message);
-    expect(String(error)).toBe(`${name}: ${message}`);
-    expect(error.stack?.split("\n")[0]).toContain(message);
-  });
-
-  test("is an Error, a RedlockError and of its own class", () => {
-    const error = make();
-    expect(error).toBeInstanceOf(Error);
     expect(error).toBeInstanceOf(RedlockError);
     expect(error.constructor.name).toBe(name);
     expect(isRedlockError(error)).toBe(true);
-  });
-
-  test("does not list its brand and name among its own fields", () => {
-    const error = make();
+    expect(error.code).toBe(code);
+    expect(String(error)).toBe(`${name}: ${message}`);
+    expect(error.stack?.split("\n")[0]).toContain(message);
     expect(Object.keys(error)).not.toContain("name");
     expect(JSON.stringify(error)).toContain(`"code":"${code}"`);
-    expect(Object.getOwnPropertyDescriptor(error, "name")).toEqual({
-      value: name,
-      configurable: true,
-      writable: true,
-      enumerable: false,
-    });
-  });
-});
+  },
+);
 
 describe("fields", () => {
-  test("LockHeldError", () => {
-    expect(new LockHeldError(["a"], 5, 70)).toMatchObject({ resources: ["a"], waited: 5, retryAfter: 70 });
-    expect(new LockHeldError(["a"], 5).retryAfter).toBe(undefined);
-  });
-
   test("QuorumError: votes, and the first failure as cause", () => {
     const votes = [
       { endpoint: "ap", outcome: "pending" },
@@ -128,19 +107,9 @@ describe("fields", () => {
     expect(new QuorumError("acquire", ["a"], votes, true).message).toContain("came too late");
   });
 
-  test("EndpointError", () => {
-    expect(refused).toMatchObject({ endpoint: "us", kind: "http", status: 429 });
-    expect(timeout.status).toBe(undefined);
-    const cause = new Error("ECONNREFUSED");
-    expect(new EndpointError("eu", "network", "m", { cause }).cause).toBe(cause);
-  });
-
-  test.each([401, 403, 404])("EndpointError: status %i is permanent", (status) => {
-    expect(new EndpointError("eu", "http", "HTTP", { status }).permanent).toBe(true);
-  });
-
-  test.each([0, 302, 400, 408, 429, 500, 503, undefined])("EndpointError: status %s is not", (status) => {
-    expect(new EndpointError("eu", "http", "HTTP", { ...(status && { status }) }).permanent).toBe(false);
+  test.each([0, 302, 400, 401, 403, 404, 408, 429, 500, 503])("EndpointError: status %i", (status) => {
+    const { permanent } = new EndpointError("eu", "http", "HTTP", { status });
+    expect(permanent).toBe([401, 403, 404].includes(status));
   });
 
   test("EndpointError: Redis' refusals of the token are permanent", () => {
@@ -154,29 +123,15 @@ describe("fields", () => {
       expect(says(message)).toBe(false);
     }
   });
-
-  test("the errors of idempotent runs", () => {
-    const cause = new SyntaxError("no JSON");
-    expect(new InProgressError("k", 29_999.6)).toMatchObject({ key: "k", retryAfter: 29_999.6 });
-    expect(new FingerprintMismatchError("k").key).toBe("k");
-    expect(new LeaseLostError("k", "it ended").key).toBe("k");
-    expect(new DeadKeyError("k", 3)).toMatchObject({ key: "k", attempts: 3 });
-    expect(new RecordCorruptError("k", { cause })).toMatchObject({ key: "k", cause });
-    expect(new ResultUnavailableError("k", "too-large")).toMatchObject({ key: "k", reason: "too-large" });
-  });
 });
 
 describe("isRedlockError", () => {
-  test.each([
-    ["undefined", undefined],
-    ["null", null],
-    ["a text", "LOCK_HELD"],
-    ["an Error", new Error("LOCK_HELD")],
-    ["an object with a code", { code: "LOCK_HELD" }],
-    ["a function", () => undefined],
-  ])("is false for %s", (_what, value) => {
-    expect(isRedlockError(value)).toBe(false);
-  });
+  test.each([undefined, null, "LOCK_HELD", new Error("LOCK_HELD"), { code: "LOCK_HELD" }, () => undefined])(
+    "is false for %o",
+    (value) => {
+      expect(isRedlockError(value)).toBe(false);
+    },
+  );
 
   test("recognizes errors of another realm", () => {
     // What a second realm's copy of the class does, with that realm's own Error and symbols.

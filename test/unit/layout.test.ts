@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { faultsOf, graphOf, houses, importsOf, layersOf } from "../../tools/imports.mjs";
+import { faultsOf, houses, importsOf } from "../../tools/imports.mjs";
 import { project } from "../../tools/load.mjs";
 
 // The layout of docs/internals/architecture.md, as far as a program can check it.
@@ -17,14 +17,4 @@ describe.each(Object.keys(houses))("%s", (house) => {
     const lines = (name: string) => readFileSync(join(project, house, name), "utf8").split("\n").length;
     expect(files.filter((name) => name.endsWith(".ts") && lines(name) > 401)).toEqual([]);
   });
-});
-
-test("layersOf() finds a circle", () => {
-  const edges = [
-    { from: "redlock", to: "lock" },
-    { from: "lock", to: "quorum" },
-    { from: "quorum", to: "lock" },
-  ];
-  expect(layersOf(graphOf(edges))).toEqual({ layers: [], circle: ["redlock", "lock", "quorum"] });
-  expect(layersOf(graphOf(edges.slice(0, 2))).layers).toEqual([["quorum"], ["lock"], ["redlock"]]);
 });

@@ -6,12 +6,6 @@ const never = () => expect.unreachable("nothing is decoded");
 const head = { token: "t1", completedAt: 2, fingerprint: "-" };
 
 describe("a result as it is stored", () => {
-  test("is the text that the codec returns", () => {
-    expect(encodeResult(json, { a: [1] })).toEqual({ result: '{"a":[1]}', value: { a: [1] } });
-    expect(encodeResult(json, undefined)).toEqual({ result: "", value: undefined });
-    expect(encodeResult({ encode: () => "💶", decode: () => 2 }, 1)).toEqual({ result: "💶", value: 2 });
-  });
-
   test.each<[what: string, encode: () => unknown, decode?: () => number]>([
     [
       "throws",
@@ -26,14 +20,6 @@ describe("a result as it is stored", () => {
   ])("is a reason, and the error, where the codec %s", (_what, encode, decode = never) => {
     const stored = encodeResult({ encode: encode as () => string, decode }, 1);
     expect(stored).toEqual({ unstored: "unserializable", value: 1, error: expect.any(Error) });
-  });
-
-  test("is decoded to what was encoded", () => {
-    for (const value of [undefined, null, "", "text", 0, { a: [1, "b"] }]) {
-      const { result } = encodeResult(json, value);
-      expect(json.decode(result!)).toEqual(value);
-    }
-    expect(() => json.decode("no JSON")).toThrow(SyntaxError);
   });
 
   test("is a reason where its own toJSON says that it has none", () => {

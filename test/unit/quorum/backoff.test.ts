@@ -98,11 +98,6 @@ describe("pauses", () => {
     };
     const jitter = (holders: (number | undefined)[]) => seeing(holders.map(() => undefined));
 
-    test("begin as those of one that does not", () => {
-      expect(seeing([1])).toEqual(jitter([1]));
-      expect(seeing([undefined, 1])).toEqual(jitter([undefined, 1]));
-    });
-
     test("grow by half while the holder stays the same, up to the longest", () => {
       expect(seeing([1, 1, 1, 1])).toEqual([25, 37.5, 56.25, 84.375]);
       expect(seeing(new Array(20).fill(1)).at(-1)).toBe(1_000);
@@ -148,17 +143,6 @@ describe("pauses", () => {
     test("leave a function as it is", () => {
       expect(seeing([1, 1, 2], { backoff: (attempt) => attempt })).toEqual([1, 2, 3]);
     });
-  });
-
-  test("each series is independent of the others", () => {
-    const [first, second] = [pauses({}, { random: () => 0.5 }), pauses({}, { random: () => 0.5 })];
-    first();
-    first();
-    expect(second()).toBe(25);
-  });
-
-  test("a function is called with the number of the attempt", () => {
-    expect(series((attempt) => attempt * 10, undefined, 4)).toEqual([10, 20, 30, 40]);
   });
 
   test.each([

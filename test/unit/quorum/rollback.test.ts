@@ -4,7 +4,7 @@ import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts
 import { EndpointError } from "../../../src/errors.ts";
 import { type LockOptions, resolveSettings } from "../../../src/lock/options.ts";
 import { rollback } from "../../../src/quorum/rollback.ts";
-import { runRound, unlessAborted } from "../../../src/quorum/round.ts";
+import { runRound } from "../../../src/quorum/round.ts";
 import type { Answer } from "../../../src/quorum/tally.ts";
 import { type Gate, gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -57,22 +57,6 @@ describe("rollback", () => {
     expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "lost", "lost"]);
     await runtime.advance(1_000);
     expect(released).toEqual(["a"]);
-  });
-
-  test("releases on every endpoint for a holder, which may hold the lock on any of them", async () => {
-    const { settings, acquiring, released, release, answer } = rig();
-    answer("a", "granted");
-    answer("b", "held");
-    answer("c", "held");
-    await acquiring.done;
-    await rollback(settings, acquiring, release, { includeRefused: true }).done;
-    expect(released.sort()).toEqual(["a", "b", "c"]);
-  });
-
-  test("releases on every endpoint without a round, as after a handoff", async () => {
-    const { settings, released, release } = rig();
-    await rollback(settings, undefined, release).done;
-    expect(released).toEqual(["a", "b", "c"]);
   });
 
   test("waits for an answer that arrives soon, so that the release does not overtake the request", async () => {
@@ -170,27 +154,6 @@ describe("rollback", () => {
     expect(started).toBe(2);
   });
 
-  test("waits for the answers after an abort, as after any round", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    const controller = new AbortController();
-    const result = unlessAborted(acquiring, controller.signal);
-    controller.abort();
-    expect(await result).toBe(undefined);
-    rollback(settings, acquiring, release);
-    await runtime.advance(20);
-    expect(released).toEqual([]);
-    answer("a", "granted");
-    await runtime.advance(0);
-    expect(released).toEqual(["a"]);
-    answer("b", "held");
-    await runtime.advance(5); // a quarter of the timeout
-    expect(released).toEqual(["a", "c"]);
-    answer("c", "granted");
-    await runtime.advance(0);
-    expect(released).toEqual(["a", "c", "c"]);
-    expect(runtime.pending).toBe(0);
-  });
-
   test("releases once more when an unanswered request ends with its timeout", async () => {
     const { runtime, settings, acquiring, released, release, answer } = rig(
       {},
@@ -211,26 +174,6 @@ describe("rollback", () => {
     expect(released).toEqual(["b", "c", "c"]);
     await runtime.advance(5_000);
     expect(released).toEqual(["b", "c", "c"]);
-  });
-
-  test("releases once, when the request ends, while its caller goes on", async () => {
-    const background: Promise<unknown>[] = [];
-    const { runtime, settings, acquiring, released, release, answer } = rig(
-      { waitUntil: (work) => background.push(work) },
-      { heedsSignal: true },
-    );
-    answer("a", "held");
-    answer("b", "held");
-    await acquiring.result;
-    const { done } = rollback({ ...settings, isCallerWaiting: () => true }, acquiring, release);
-    await runtime.advance(25);
-    await done;
-    await runtime.advance(74);
-    expect(released).toEqual([]);
-    expect(background).toHaveLength(1);
-    await runtime.advance(1);
-    await Promise.all(background);
-    expect(released).toEqual(["c"]);
   });
 
   test("releases once more where the endpoint ignores its timeout and answers later, while its caller goes on", async () => {
@@ -356,24 +299,6 @@ describe("rollback", () => {
     expect(asked).toBe(3);
   });
 
-  test("that fails fast follows once more when its timeout is over", async () => {
-    const { runtime, settings, acquiring, answer } = rig();
-    for (const name of ["a", "b", "c"]) answer(name, "granted");
-    await acquiring.done;
-    let asked = 0;
-    const refuse = async () => {
-      asked += 1;
-      throw network;
-    };
-    await rollback(settings, acquiring, refuse).done;
-    await runtime.advance(99);
-    expect(asked).toBe(3);
-    await runtime.advance(1);
-    expect(asked).toBe(6);
-    await runtime.advance(5_000);
-    expect(asked).toBe(6);
-  });
-
   test("is sent once more as a whole where a part of it had no room", async () => {
     const { runtime, settings, acquiring, answer } = rig();
     for (const name of ["a", "b", "c"]) answer(name, "granted");
@@ -393,20 +318,6 @@ describe("rollback", () => {
     room.open(undefined);
     await runtime.advance(0);
     expect(asked).toEqual(["a", "b", "c", "a"]);
-  });
-
-  test("passes the releases after late answers to waitUntil", async () => {
-    const background: Promise<unknown>[] = [];
-    const { runtime, settings, acquiring, released, release, answer } = rig({
-      waitUntil: (work) => background.push(work),
-    });
-    await runtime.advance(100);
-    rollback(settings, acquiring, release);
-    await runtime.advance(0);
-    expect(background).toHaveLength(3);
-    for (const name of ["a", "b", "c"]) answer(name, "granted");
-    await Promise.all(background);
-    expect(released).toHaveLength(6);
   });
 
   test("reports failed releases of a holder, but not failed rollbacks", async () => {

@@ -15,20 +15,6 @@ const odd = fc.oneof(
 const kinds = ["lock", "fence", "void", "idem"];
 const prefixes = fc.constantFrom("redlock", "redlock:lock:", "redlock:lock", "redlock:", "redlock:lock::x");
 
-describe("slotOf", () => {
-  // The specification's check value and examples.
-  test.each([
-    ["123456789", 0x31c3],
-    ["foo", 12_182],
-    ["{user1000}.following", slotOf("user1000")],
-    ["foo{}{bar}", 8_363],
-    ["foo{{bar}}zap", slotOf("{bar")],
-    ["foo{bar}{zap}", slotOf("bar")],
-  ])("of %s is %i", (key, slot) => {
-    expect(slotOf(key)).toBe(slot);
-  });
-});
-
 describe("keyOf", () => {
   test.each([
     ["invoice:42", "redlock:lock:{invoice:42}"],

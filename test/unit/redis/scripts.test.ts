@@ -2,15 +2,11 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
-import { type Script, shaOf, textOf, upstashFlag } from "../../../src/redis/script.ts";
+import { type Script, shaOf, textOf } from "../../../src/redis/script.ts";
 import { luaFiles, moduleOf, scriptOf } from "../../../tools/lua.mjs";
 
 const root = new URL("../../../", import.meta.url);
 const sha1 = (text: string) => createHash("sha1").update(text).digest("hex");
-
-test("upstashFlag is a line of its own", () => {
-  expect(upstashFlag).toBe("#!lua flags=allow-key-locking\n");
-});
 
 test("every generated module has its Lua file", () => {
   const names = readdirSync(new URL("src", root), { recursive: true }).map((name) => `src/${name}`);
@@ -41,13 +37,6 @@ describe.each(luaFiles())("%s", (file) => {
       expect(shaOf(script, dialect)).toBe(sha1(textOf(script.source, dialect)));
     }
   });
-});
-
-test("a comment ends with its line, and a string may contain two hyphens and a backslash", () => {
-  const read = () =>
-    '-- What it does.\n\nlocal a = "--" -- a "string"\n  local b = "\\\\"\n  --- more\nreturn a\n';
-  expect(scriptOf("src/x.lua", read)).toBe('local a = "--"\nlocal b = "\\\\"\nreturn a');
-  expect(moduleOf("src/x.lua", read)).toContain('local b = "\\\\\\\\"\n');
 });
 
 test("the script of cells uses only declared keys, and formats no number itself", () => {
