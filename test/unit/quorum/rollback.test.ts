@@ -44,84 +44,71 @@ function rig(options: LockOptions = {}, { heedsSignal = false, cutsShort = false
 }
 
 describe("rollback", () => {
-  test("releases at once where the request was granted, and sends nothing where it was refused", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    answer("a", "granted");
-    answer("b", "held");
-    answer("c", "lost");
-    await acquiring.done;
-    const round = rollback(settings, acquiring, release);
-    await runtime.advance(0);
-    expect(released).toEqual(["a"]);
-    await round.done;
-    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "lost", "lost"]);
-    await runtime.advance(1_000);
-    expect(released).toEqual(["a"]);
-  });
+  type Answers = Readonly<Record<string, readonly [ms: number, reply: Reply]>>;
 
-  test("waits for an answer that arrives soon, so that the release does not overtake the request", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    answer("a", "granted");
-    answer("b", "granted");
-    await acquiring.result;
-    rollback(settings, acquiring, release);
-    await runtime.advance(20);
-    expect(released).toEqual(["a", "b"]);
-    answer("c", "granted");
-    await runtime.advance(0);
-    expect(released).toEqual(["a", "b", "c"]);
-    await runtime.advance(1_000);
-    expect(released).toEqual(["a", "b", "c"]);
-  });
-
-  test("does not release where the answer that arrives soon is a refusal", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    answer("a", "granted");
-    answer("b", "granted");
-    await acquiring.result;
-    rollback(settings, acquiring, release);
-    answer("c", "held");
-    await runtime.advance(1_000);
-    expect(released).toEqual(["a", "b"]);
-  });
-
-  test("releases after a quarter of the timeout, and once more after a late grant", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    answer("a", "held");
-    answer("b", "held");
-    await acquiring.result;
-    rollback(settings, acquiring, release);
-    await runtime.advance(25); // a quarter of the timeout
-    expect(released).toEqual(["c"]);
-    await runtime.advance(500); // the request has timed out
-    expect(released).toEqual(["c"]);
-    answer("c", "granted"); // it was executed after its rollback
-    await runtime.advance(0);
-    expect(released).toEqual(["c", "c"]);
-    await runtime.advance(5_000);
-    expect(released).toEqual(["c", "c"]);
+  /** To whom releases are sent and when, after requests that are answered at these times; the result begins it. */
+  async function releasesOf(
+    answers: Answers,
+    options: Parameters<typeof rig>[1] & { goesOnUntil?: number } = {},
+  ) {
+    const { goesOnUntil = 0, ...link } = options;
+    const { runtime, settings, acquiring, released, release, answer } = rig({}, link);
+    const isCallerWaiting = () => runtime.elapsed < goesOnUntil;
+    void acquiring.result.then(() => rollback({ ...settings, isCallerWaiting }, acquiring, release));
+    const sent: Record<number, string> = {};
+    for (let ms = 0; ms <= 1_000; ms += 1) {
+      for (const [name, [at, reply]] of Object.entries(answers)) if (at === ms) answer(name, reply);
+      await runtime.advance(0);
+      if (released.length > 0) sent[ms] = released.splice(0).sort().join("");
+      await runtime.advance(1);
+    }
     expect(runtime.pending).toBe(0);
-  });
+    return sent;
+  }
+  const [granted, held] = ["granted", "held"] as const;
+  const refused: Answers = { a: [0, held], b: [0, held] };
+  const partial: Answers = { a: [0, granted], b: [0, granted] };
 
-  test.each([
-    ["a refusal", "held" as const, 1],
-    ["a loss", "lost" as const, 1],
+  test.each<[what: string, Answers, object, options?: Parameters<typeof releasesOf>[1]]>([
+    [
+      "at once where granted, not where refused",
+      { a: [0, granted], b: [0, held], c: [0, "lost"] },
+      { 0: "a" },
+    ],
+    // So that it does not overtake the request.
+    ["after an answer that comes soon", { ...partial, c: [20, granted] }, { 0: "ab", 20: "c" }],
+    ["not where that is a refusal", { ...partial, c: [20, held] }, { 0: "ab" }],
+    [
+      "at a quarter of the timeout, and after a late grant",
+      { ...refused, c: [525, granted] },
+      { 25: "c", 525: "c" },
+    ],
+    ["not again after a late refusal", { ...refused, c: [30, held] }, { 25: "c" }],
+    ["not again after a late loss", { ...refused, c: [30, "lost"] }, { 25: "c" }],
     // Unanswered when the first rollback was sent: it may have been executed after it.
-    ["a failure", network, 2],
-  ])(
-    "releases again after a late answer only if the request may have been executed: %s",
-    async (_what, reply, times) => {
-      const { runtime, settings, acquiring, released, release, answer } = rig();
-      answer("a", "held");
-      answer("b", "held");
-      await acquiring.result;
-      rollback(settings, acquiring, release);
-      await runtime.advance(30);
-      answer("c", reply);
-      await runtime.advance(1_000);
-      expect(released).toEqual(new Array(times).fill("c"));
-    },
-  );
+    ["again after a late failure", { ...refused, c: [30, network] }, { 25: "c", 30: "c" }],
+    [
+      "again when an unanswered request ends with its timeout",
+      { a: [0, held], b: [0, granted] },
+      { 50: "b", 75: "c", 100: "c" },
+      { heedsSignal: true, cutsShort: true },
+    ],
+    [
+      "later where the endpoint ignores its timeout while the caller goes on, and again after its answer",
+      { ...refused, c: [199, granted] },
+      { 125: "c", 199: "c" },
+      { goesOnUntil: 1_000 },
+    ],
+    ["at a quarter where its caller goes on no longer", refused, { 25: "c" }, { goesOnUntil: 24 }],
+    [
+      "at the timeout, and again where a request is granted later",
+      { a: [110, granted], b: [110, held], c: [110, network] },
+      { 100: "abc", 110: "a" },
+    ],
+    ["once where requests have failed", { a: [0, network], b: [0, network], c: [0, network] }, { 0: "abc" }],
+  ])("is sent %s", async (_, answers, expected, options) => {
+    expect(await releasesOf(answers, options)).toEqual(expected);
+  });
 
   test("releases again only after the first release has ended, whose answer counts", async () => {
     const { runtime, settings, acquiring, answer } = rig();
@@ -152,79 +139,6 @@ describe("rollback", () => {
     expect(round.votes().map(({ outcome }) => outcome)).toEqual(["lost", "lost", "granted"]);
     await runtime.advance(1_000);
     expect(started).toBe(2);
-  });
-
-  test("releases once more when an unanswered request ends with its timeout", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig(
-      {},
-      { heedsSignal: true, cutsShort: true },
-    );
-    answer("a", "held");
-    answer("b", "granted");
-    await runtime.advance(50);
-    expect(await acquiring.result).toBe("unavailable"); // cut short
-    rollback(settings, acquiring, release);
-    await runtime.advance(0);
-    expect(released).toEqual(["b"]);
-    await runtime.advance(25);
-    expect(released).toEqual(["b", "c"]);
-    await runtime.advance(24);
-    expect(released).toEqual(["b", "c"]);
-    await runtime.advance(1);
-    expect(released).toEqual(["b", "c", "c"]);
-    await runtime.advance(5_000);
-    expect(released).toEqual(["b", "c", "c"]);
-  });
-
-  test("releases once more where the endpoint ignores its timeout and answers later, while its caller goes on", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    answer("a", "held");
-    answer("b", "held");
-    await acquiring.result;
-    rollback({ ...settings, isCallerWaiting: () => true }, acquiring, release);
-    await runtime.advance(99);
-    expect(released).toEqual([]);
-    await runtime.advance(100);
-    expect(released).toEqual(["c"]);
-    answer("c", "granted");
-    await runtime.advance(0);
-    expect(released).toEqual(["c", "c"]);
-  });
-
-  test("does not wait for the request any longer once its caller has given up", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    answer("a", "held");
-    answer("b", "held");
-    await acquiring.result;
-    let isCallerWaiting = true;
-    rollback({ ...settings, isCallerWaiting: () => isCallerWaiting }, acquiring, release);
-    await runtime.advance(24);
-    isCallerWaiting = false;
-    await runtime.advance(1);
-    expect(released).toEqual(["c"]);
-  });
-
-  test("releases a timed-out request at once, and again if it is granted later", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    await runtime.advance(100);
-    await acquiring.done;
-    rollback(settings, acquiring, release);
-    await runtime.advance(0);
-    expect(released).toEqual(["a", "b", "c"]);
-    answer("a", "granted");
-    answer("b", "held");
-    answer("c", network);
-    await runtime.advance(1_000);
-    expect(released).toEqual(["a", "b", "c", "a"]);
-  });
-
-  test("releases a failed request once, because it may have been executed", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    for (const name of ["a", "b", "c"]) answer(name, network);
-    await acquiring.done;
-    rollback(settings, acquiring, release);
-    await runtime.advance(1_000);
-    expect(released).toEqual(["a", "b", "c"]);
   });
 
   test.each([false, true])(
