@@ -3,7 +3,7 @@ import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type Advice, diagnose, failureAdvice, reportLines } from "../../../src/cli/doctor-advice.ts";
 import { type Examination, examineAll, type Failure, works } from "../../../src/cli/doctor-probe.ts";
 import { answerReason } from "../../../src/endpoints/failure.ts";
-import { type Endpoint, EndpointError } from "../../../src/index.ts";
+import { type Dialect, type Endpoint, EndpointError } from "../../../src/index.ts";
 
 const well: Examination = {
   endpoint: "db.upstash.io",
@@ -177,13 +177,13 @@ describe("examineAll", () => {
   const settings = { prefix: "p", timeout: 1_000, id: "unguessable" };
   const url = new URL("https://db.example");
 
-  /** Examines endpoints; `refuse` says which commands are answered with an error. */
   /** Clocks go on only when the test advances them. */
   function holdClocks(): void {
     vi.useFakeTimers({ toFake: ["Date", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
   }
 
+  /** Examines endpoints; `refuse` says which commands are answered with an error. */
   function examine(
     endpoints: readonly Endpoint[],
     refuse: (command: string) => string | undefined = () => undefined,
@@ -204,33 +204,6 @@ describe("examineAll", () => {
     }));
     return examineAll(candidates, settings).then((examinations) => ({ examinations, sent }));
   }
-
-  test("finds an endpoint well, and deletes what it wrote", async () => {
-    const endpoint = memoryEndpoint({ name: "e1", dialect: "upstash" });
-    const { examinations } = await examine([endpoint]);
-    expect(examinations).toEqual([
-      {
-        endpoint: "e1",
-        number: 1,
-        dialect: "upstash",
-        isLoopback: false,
-        isEncrypted: true,
-        write: "yes",
-        native: "yes",
-        flag: "yes",
-        scripts: "yes",
-        roundTrip: expect.any(Number),
-        clock: { ahead: expect.any(Number), within: expect.any(Number) },
-      },
-    ]);
-    const { ahead, within } = examinations[0]!.clock!;
-    expect(Math.abs(ahead)).toBeLessThanOrEqual(within + 5);
-    const signal = AbortSignal.timeout(1_000);
-    // Only the fence counter is left, and it expires.
-    const left = (await endpoint.send(["KEYS", "*"], signal)) as string[];
-    expect(left).toEqual(["p:fence:{doctor:unguessable:1}"]);
-    expect(await endpoint.send(["PTTL", left[0]!], signal)).toBeLessThanOrEqual(30_000);
-  });
 
   /** An endpoint that answers a command in its own way. */
   const answering = (first: string, answer: () => Promise<unknown>): Endpoint => {
@@ -254,22 +227,6 @@ describe("examineAll", () => {
     const endpoint = answering("TIME", async () => null);
     const [examination] = await examineAll([{ endpoint, url: new URL(address) }], settings);
     expect(examination).toMatchObject({ isLoopback, isEncrypted });
-  });
-
-  test("tries scripts in the dialect that the server has, and deletes its key in any case", async () => {
-    const endpoint = memoryEndpoint({ name: "e", dialect: "upstash" });
-    const noFlag = await examine([endpoint], (line) => (line.includes("allow-key") ? "ERR flag" : undefined));
-    expect(noFlag.examinations[0]).toMatchObject({
-      native: "yes",
-      flag: { message: "ERR flag" },
-      scripts: "yes",
-    });
-    expect(noFlag.sent).toContain("SET p:doctor:{unguessable} 1 NX PX 60000");
-    const noNative = await examine([endpoint], (line) => (/IFEQ/.test(line) ? "ERR syntax" : undefined));
-    expect(noNative.examinations[0]).toMatchObject({ native: { message: "ERR syntax" }, scripts: "yes" });
-    expect(noNative.examinations[0]).not.toHaveProperty("flag");
-    const left = await endpoint.send(["KEYS", "*"], AbortSignal.timeout(1_000));
-    expect(left).toEqual(["p:fence:{doctor:unguessable:1}"]);
   });
 
   test("reads a clock that is ahead, and none from a reply that is no time", async () => {
@@ -324,32 +281,34 @@ describe("examineAll", () => {
     expect(examination).toMatchObject({ unreachable: { kind: "timeout", message: "no answer" } });
   });
 
-  test("reports each refusal by itself", async () => {
-    const endpoint = (dialect: "redis" | "upstash" = "redis") => memoryEndpoint({ name: "e", dialect });
-    const failure = (message: string) => ({ kind: "redis", status: undefined, message });
-    const noWrite = await examine([endpoint()], (line) => (line.startsWith("SET") ? "NOPERM" : undefined));
-    expect(noWrite.examinations[0]).toMatchObject({
-      write: failure("NOPERM"),
-      roundTrip: expect.any(Number),
-    });
-    expect(noWrite.examinations[0]).not.toHaveProperty("scripts");
-    const noScripts = await examine([endpoint("upstash")], (line) =>
-      line.startsWith("EVAL") ? "NOPERM" : undefined,
+  // What is refused, by a server of which dialect, and what is found of it; absent: it was not asked.
+  const failure = (message: string) => ({ kind: "redis", message });
+  test.each<[what: string, Dialect, refused: RegExp, found: object, absent?: string]>([
+    ["nothing", "upstash", /^$/, { write: "yes", native: "yes", flag: "yes", scripts: "yes" }],
+    ["the flag", "upstash", /allow-key/, { native: "yes", flag: failure("NO"), scripts: "yes" }],
+    ["native commands", "upstash", /IFEQ/, { native: failure("NO"), scripts: "yes" }, "flag"],
+    [
+      "what it does not know",
+      "redis",
+      /^$/,
+      { native: failure("Redis refused: ERR syntax error"), scripts: "yes" },
+    ],
+    ["scripts", "upstash", /^EVAL/, { native: "yes", scripts: failure("NO") }],
+    ["writes", "redis", /^SET/, { write: failure("NO"), roundTrip: expect.any(Number) }, "scripts"],
+    ["the time", "redis", /^TIME$/, { write: "yes" }, "clock"],
+    ["everything", "redis", /./, { unreachable: failure("NO") }, "write"],
+  ])("where %s is refused, dialect %s", async (what, dialect, refused, found, absent = "unreachable") => {
+    const endpoint = memoryEndpoint({ name: "e", dialect });
+    const { examinations, sent } = await examine([endpoint], (line) =>
+      refused.test(line) ? "NO" : undefined,
     );
-    expect(noScripts.examinations[0]).toMatchObject({ native: "yes", scripts: failure("NOPERM") });
-    const noNative = await examine([endpoint()]);
-    expect(noNative.examinations[0]).toMatchObject({
-      native: failure("Redis refused: ERR syntax error"),
-      scripts: "yes",
-    });
-    expect(noNative.sent).toContain("DEL p:doctor:{unguessable}");
-    const noClock = await examine([endpoint()], (line) => (line === "TIME" ? "ERR" : undefined));
-    expect(noClock.examinations[0]).not.toHaveProperty("clock");
-  });
-
-  test("asks an endpoint that does not answer only once", async () => {
-    const { examinations, sent } = await examine([memoryEndpoint({ name: "e" })], () => "WRONGPASS");
-    expect(sent).toEqual(["PING"]);
-    expect(examinations[0]).toMatchObject({ unreachable: { message: "WRONGPASS" } });
+    expect(examinations[0]).toMatchObject({ endpoint: "e", number: 1, ...found });
+    expect(examinations[0]).not.toHaveProperty(absent);
+    if (what === "everything") expect(sent).toEqual(["PING"]);
+    // Only the fence counter may be left, and it expires.
+    for (const key of endpoint.engine.execute(["KEYS", "*"]) as string[]) {
+      expect(key).toBe("p:fence:{doctor:unguessable:1}");
+      expect(endpoint.engine.execute(["PTTL", key])).toBeLessThanOrEqual(30_000);
+    }
   });
 });

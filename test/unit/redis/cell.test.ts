@@ -63,71 +63,36 @@ const byHash = (dialect: Dialect, keys: readonly string[], ...args: (string | nu
 
 describe("commands", () => {
   type Operation = (call: EndpointRequest) => Promise<CellAnswer>;
-  const compareAndSet = ["SET", "k", "tw", "IFEQ", "tv", "PX", 50];
-  const rows: [what: string, perform: Operation, command: Command, replies: [unknown, object][]][] = [
-    [
-      "acquire",
-      (call) => acquire(call, plain, 50),
-      ["SET", "k", "tv", "NX", "PX", 50],
-      [
-        ["OK", { outcome: "granted" }],
-        [null, { outcome: "held" }],
-      ],
-    ],
-    [
-      "acquire that looks",
-      (call) => acquire(call, plain, 50, { looks: true }),
-      ["SET", "k", "tv", "NX", "GET", "PX", 50],
-      [
-        ["tx", { outcome: "held", other: "tx" }],
-        ["tv", { outcome: "held", other: "tv" }],
-      ],
-    ],
-    [
-      "acquireOrRead",
-      (call) => acquireOrRead(call, plain, 50),
-      ["SET", "k", "tv", "NX", "GET", "PX", 50],
-      [
-        ["tv", { outcome: "granted" }],
-        ["tx", { outcome: "held", other: "tx" }],
-        ["", { outcome: "held", other: "" }],
-      ],
-    ],
-    [
-      "extend",
-      (call) => extend(call, plain, 50),
-      ["SET", "k", "tv", "IFEQ", "tv", "PX", 50],
-      [
-        ["OK", { outcome: "granted" }],
-        [null, { outcome: "lost" }],
-      ],
-    ],
-    [
-      "extend with a new value",
-      (call) => extend(call, plain, 50, "tw"),
-      compareAndSet,
-      [["OK", { outcome: "granted" }]],
-    ],
-    [
-      "release",
-      (call) => release(call, plain),
-      ["DELEX", "k", "IFEQ", "tv"],
-      [
-        [1, { outcome: "granted" }],
-        [0, { outcome: "lost" }],
-      ],
-    ],
-  ];
+  const sets: Operation = (call) => acquire(call, plain, 50);
+  const looks: Operation = (call) => acquire(call, plain, 50, { looks: true });
+  const reads: Operation = (call) => acquireOrRead(call, plain, 50);
+  const extends50: Operation = (call) => extend(call, plain, 50);
+  const [granted, lost] = [{ outcome: "granted" }, { outcome: "lost" }] as const;
+  const held = (other: string) => ({ outcome: "held", other });
 
-  describe.each(rows)("%s", (_what, perform, command, replies) => {
-    test.each(replies)("where the reply is %j", async (reply, expected) => {
-      for (const dialect of ["upstash", "redis-8.4"] as const) {
-        const { call, sent } = rig([reply], { dialect });
-        expect(await perform(call)).toEqual(expected);
-        expect(sent).toEqual([command]);
-        expect(call.cost).toEqual({ requests: 1, commands: 1 });
-      }
-    });
+  test.each<[Operation, command: string, reply: unknown, CellAnswer | object]>([
+    [sets, "SET k tv NX PX 50", "OK", granted],
+    [sets, "SET k tv NX PX 50", null, { outcome: "held" }],
+    [looks, "SET k tv NX GET PX 50", "tx", held("tx")],
+    [looks, "SET k tv NX GET PX 50", "tv", held("tv")],
+    [reads, "SET k tv NX GET PX 50", "tv", granted],
+    [reads, "SET k tv NX GET PX 50", "tx", held("tx")],
+    [reads, "SET k tv NX GET PX 50", "", held("")],
+    [extends50, "SET k tv IFEQ tv PX 50", "OK", granted],
+    [extends50, "SET k tv IFEQ tv PX 50", null, lost],
+    [(call) => extend(call, plain, 50, "tw"), "SET k tw IFEQ tv PX 50", "OK", granted],
+    [(call) => release(call, plain), "DELEX k IFEQ tv", 1, granted],
+    [(call) => release(call, plain), "DELEX k IFEQ tv", 0, lost],
+  ])("%o sends %s, and %j means %j", async (perform, command, reply, expected) => {
+    for (const dialect of ["upstash", "redis-8.4"] as const) {
+      const { call, sent } = rig([reply], { dialect });
+      expect(await perform(call)).toEqual(expected);
+      expect(sent.map((words) => words.join(" "))).toEqual([command]);
+      expect(call.cost).toEqual({ requests: 1, commands: 1 });
+    }
+    for (const other of [{}, [], true, 7, undefined]) {
+      await expect(perform(rig([other]).call)).rejects.toThrow(/unexpected reply/);
+    }
   });
 
   describe("where Redis does not know NX with GET", () => {

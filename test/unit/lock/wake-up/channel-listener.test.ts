@@ -138,70 +138,54 @@ describe("which endpoint streams", () => {
 });
 
 describe("when a waiter asks", () => {
-  it("after its turn, if that is one of the first four", async () => {
-    const the = stage();
-    const over = pauseOf(the.runtime, the.listener);
-    await stand(the);
+  it.each<[what: string, Waiter, messages: Record<number, string>, pauses: number[], longest?: number]>([
     // Its turn is half of 6 slots.
-    the.endpoint.subscriptions[0]!.send("data: message,c,6");
-    await the.runtime.advance(3_000);
-    expect(await over).toBe(10 + 3 * 150);
-  });
-
-  it("after a turn when its stream stands, although nobody published", async () => {
-    const the = stage({ kind: "lock" });
-    const over = pauseOf(the.runtime, the.listener);
-    await stand(the);
-    await the.runtime.advance(0);
-    expect(await over).toBe(10);
-  });
-
-  it("late, where the interval between messages is not known: its turn is a substitute's", async () => {
-    const the = stage({ kind: "lock", firstTurn: () => 5 });
-    const over = pauseOf(the.runtime, the.listener);
-    await stand(the);
-    await the.runtime.advance(5_000);
+    ["after its turn, if that is one of the first four", waiter, { 10: "6" }, [10 + 3 * 150]],
+    ["after a turn when its stream stands, although nobody published", { kind: "lock" }, {}, [10]],
     // As without messages, from when the stream stood.
-    expect(await over).toBe(10 + 2_500);
-  });
-
-  it("as a substitute, after two intervals without a message, and its turn", async () => {
-    const the = stage();
-    const over = pauseOf(the.runtime, the.listener);
-    await stand(the);
-    await the.runtime.advance(100);
-    the.endpoint.subscriptions[0]!.send("data: message,c,10");
-    await the.runtime.advance(950);
-    expect(await over).toBe(110 + 2 * 100 + 5 * 150);
-    // Once.
-    const next = pauseOf(the.runtime, the.listener);
-    await the.runtime.advance(5_000);
-    expect(await next).toBe(2_500);
-  });
-
-  it("by the longest interval, of which each shorter one takes a tenth", async () => {
-    const the = stage();
-    const over = pauseOf(the.runtime, the.listener);
-    await stand(the);
-    for (const ms of [100, 300, 50]) {
-      await the.runtime.advance(ms);
-      the.endpoint.subscriptions[0]!.send("data: message,c,10");
-      await the.runtime.advance(0);
+    [
+      "late, with a substitute's turn and no interval",
+      { kind: "lock", firstTurn: () => 5 },
+      {},
+      [10 + 2_500],
+    ],
+    [
+      "as a substitute, after two intervals without a message, and its turn, once",
+      waiter,
+      { 110: "10" },
+      [110 + 2 * 100 + 5 * 150, 2_500],
+    ],
+    [
+      "by the longest interval, of which each shorter one takes a tenth",
+      waiter,
+      { 110: "10", 410: "10", 460: "10" },
+      [10 + 450 + 2 * 270 + 5 * 150],
+    ],
+    [
+      "in a later pause, if its turn has not come before",
+      waiter,
+      { 10: "6" },
+      [300, 10 + 3 * 150 - 300],
+      300,
+    ],
+    [
+      "late after a message to others, if it has no turn",
+      { ...waiter, name: "b" },
+      { 2010: "1:a" },
+      [2_010 + 2_500],
+    ],
+  ])("%s", async (_, own, messages, pauses, longest = 20_000) => {
+    const the = stage(own);
+    for (const [index, expected] of pauses.entries()) {
+      const over = pauseOf(the.runtime, the.listener, index === 0 ? { longest } : {});
+      if (index === 0) await stand(the);
+      for (let ms = index === 0 ? 10 : 0; ms < expected; ms += 1) {
+        const message = index === 0 ? messages[ms] : undefined;
+        if (message) the.endpoint.subscriptions[0]!.send(`data: message,c,${message}`);
+        await the.runtime.advance(1);
+      }
+      expect(await over).toBe(expected);
     }
-    await the.runtime.advance(5_000);
-    expect(await over).toBe(10 + 450 + 2 * 270 + 5 * 150);
-  });
-
-  it("in a later pause, if its turn has not come before", async () => {
-    const the = stage();
-    const first = pauseOf(the.runtime, the.listener, { longest: 300 });
-    await stand(the);
-    the.endpoint.subscriptions[0]!.send("data: message,c,6");
-    await the.runtime.advance(290);
-    expect(await first).toBe(300);
-    const second = pauseOf(the.runtime, the.listener);
-    await the.runtime.advance(5_000);
-    expect(await second).toBe(10 + 3 * 150 - 300);
   });
 
   it("in a later pause, if its time as a substitute has passed", async () => {
@@ -217,16 +201,6 @@ describe("when a waiter asks", () => {
     const third = pauseOf(the.runtime, the.listener);
     await the.runtime.advance(5_000);
     expect(await third).toBe(2_500);
-  });
-
-  it("after the message to others came for the last time, if it has no turn", async () => {
-    const the = stage({ ...waiter, name: "b" });
-    const over = pauseOf(the.runtime, the.listener);
-    await stand(the);
-    await the.runtime.advance(2_000);
-    the.endpoint.subscriptions[0]!.send("data: message,c,1:a");
-    await the.runtime.advance(5_000);
-    expect(await over).toBe(2_010 + 2_500);
   });
 
   it("again after rounds of which it may have got a part: three times, later each time", async () => {
