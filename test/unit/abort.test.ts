@@ -1,7 +1,6 @@
 import { getEventListeners } from "node:events";
 import { expect, test, vi } from "vitest";
 import { onAbort } from "../../src/abort.ts";
-import { virtualWorld } from "../support/virtual-client.ts";
 
 test("callbacks of one signal share a listener, which ends with the last of them", () => {
   const { signal } = new AbortController();
@@ -29,21 +28,4 @@ test("each is called once when the signal aborts, unless it was cancelled before
   controller.abort();
   expect(callback).toHaveBeenCalledTimes(2);
   expect(cancelled).not.toHaveBeenCalled();
-});
-
-test("many calls with one signal add one listener, also while they wait, and none stays", async () => {
-  const world = virtualWorld();
-  world.put("a", [0, 1, 2]);
-  const { redlock } = world.client();
-  const { signal } = new AbortController();
-  const calls = Array.from({ length: 20 }, () => redlock.acquire("a", { signal, wait: 500 }));
-  const ended = Promise.allSettled(calls);
-  const most = [0];
-  for (let ms = 0; ms < 1_000; ms += 5) {
-    most.push(getEventListeners(signal, "abort").length);
-    await world.runtime.advance(5);
-  }
-  await ended;
-  expect(Math.max(...most)).toBe(1);
-  expect(getEventListeners(signal, "abort")).toEqual([]);
 });

@@ -147,8 +147,11 @@ describe("rollback", () => {
       const { settings, released, release, runtime } = rig();
       const acquiring = runRound(settings, queued());
       await runtime.advance(100);
-      await rollback(settings, acquiring, release, { includeRefused }).done;
+      const round = rollback(settings, acquiring, release, { includeRefused });
+      await round.done;
       expect(released).toEqual(includeRefused ? ["a", "b", "c"] : []);
+      const outcome = includeRefused ? "granted" : "lost";
+      expect(round.votes().map((vote) => vote.outcome)).toEqual([outcome, outcome, outcome]);
     },
   );
 
@@ -211,6 +214,24 @@ describe("rollback", () => {
     await rollback(settings, acquiring, offline).done;
     await runtime.advance(5_000);
     expect(asked).toBe(3);
+  });
+
+  test("that fails fast follows once more when its timeout is over", async () => {
+    const { runtime, settings, acquiring, answer } = rig();
+    for (const name of ["a", "b", "c"]) answer(name, "granted");
+    await acquiring.done;
+    let asked = 0;
+    const refuse = async () => {
+      asked += 1;
+      throw network;
+    };
+    await rollback(settings, acquiring, refuse).done;
+    await runtime.advance(99);
+    expect(asked).toBe(3);
+    await runtime.advance(1);
+    expect(asked).toBe(6);
+    await runtime.advance(5_000);
+    expect(asked).toBe(6);
   });
 
   test("is sent once more as a whole where a part of it had no room", async () => {

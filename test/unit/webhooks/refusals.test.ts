@@ -1,7 +1,6 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import {
-  discord,
   github,
   hmacProvider,
   shopify,
@@ -19,7 +18,6 @@ const hex = "0".repeat(64);
 const base64 = Buffer.alloc(32).toString("base64");
 const standard = { "webhook-id": "m1", "webhook-timestamp": String(seconds), "webhook-signature": "x" };
 const timed = { "x-slack-request-timestamp": String(seconds), "x-slack-signature": `v0=${hex}` };
-const ed25519 = { "x-signature-ed25519": hex + hex, "x-signature-timestamp": "1e9" };
 const order = { "x-shopify-hmac-sha256": base64, "x-shopify-topic": "orders/updated" };
 const hub = { "x-hub-signature-256": `sha256=${hex}` };
 const acme = hmacProvider({
@@ -33,7 +31,6 @@ const acme = hmacProvider({
 });
 const providers = {
   acme,
-  discord: discord({ publicKey: hex }),
   github: github({ secret: "s", id: "header" }),
   shopify: shopify({ secret: "s", topics: "orders/paid" }),
   slack: slack({ secret: "s", now }),
@@ -58,7 +55,6 @@ describe("the message of a refusal", () => {
       { "x-hub-signature-256": hex },
       "x-hub-signature-256 is not one signature of this sender's form",
     ],
-    ["github", hub, "no header x-github-delivery"],
     [
       "github",
       { ...hub, "x-github-delivery": "a b" },
@@ -69,8 +65,6 @@ describe("the message of a refusal", () => {
       { ...hub, "x-github-delivery": "d" },
       "none of the keys made this signature: either the secret or key",
     ],
-    ["discord", ed25519, "x-signature-timestamp is not a time of ten digits"],
-    ["slack", { ...timed, "x-slack-request-timestamp": "now" }, "x-slack-request-timestamp is not a time of"],
     [
       "slack",
       { ...timed, "x-slack-request-timestamp": String(seconds - 301) },
@@ -93,16 +87,10 @@ describe("the message of a refusal", () => {
       "webhook-id has a part that reads as a timestamp",
     ],
     [
-      "standard-webhooks",
-      { ...standard, "webhook-timestamp": "1" },
-      "webhook-timestamp is not a time of ten digits",
-    ],
-    [
       "stripe",
       { "stripe-signature": "x" },
       "stripe-signature is not one t= and 1 or more v1=, at most 16 entries",
     ],
-    ["stripe", { "stripe-signature": `t=1,v1=${hex}` }, "stripe-signature is not a time of ten digits"],
     ["acme", { "acme-signature": "v0=" }, "acme-signature is not 1 or more v1=, at most 16 entries"],
     ["acme", { "acme-signature": `v1=${hex}` }, "no header acme-id or acme-old-id"],
     ["acme", { "acme-signature": `v1=${hex}`, "acme-old-id": "a.b" }, 'acme-old-id contains "."'],
