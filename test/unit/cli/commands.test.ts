@@ -262,12 +262,6 @@ describe("inspect", () => {
     await rm(directory, { recursive: true });
   });
 
-  test("escapes what could control the terminal", async () => {
-    const { text } = await run("inspect a\u001b[2Jb");
-    expect(text).toMatch(/^a\\u\{1b\}\[2Jb is free/);
-    expect((await run("inspect a\u001b[2Jb --json")).text).not.toContain("\u001b");
-  });
-
   test("shows progress after a second, and ends at once when it is stopped", async () => {
     local.endpoints[0]!.faults.add({ fault: "delay", ms: 20_000, times: 1 });
     const stop = new AbortController();
