@@ -243,8 +243,6 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "pruning with a misspelt limit": () => prunePostgres(any(none), any({ olderThan: 5, limt: 5 })),
   },
   "local endpoints": {
-    "count: 0": () => start({ count: 0 }),
-    "an unknown engine": () => start(any({ engine: "valkey" })),
     "an unknown dialect": () => memoryEndpoint(any({ dialect: "x" })),
     "one rule of faults": () => new Faults(any({ fault: "down" })),
     "an unknown fault": () => memoryEndpoint().faults.add(any({ fault: "fire" })),

@@ -1,12 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  acquiredCell,
-  counterTtl,
-  heldCell,
-  holderOf,
-  rollbackCell,
-} from "../../../src/lock/lock-request.ts";
-import { randomToken, systemRuntime, tokenLength } from "../../../src/runtime.ts";
+import { acquiredCell, rollbackCell } from "../../../src/lock/lock-request.ts";
+import { randomToken, systemRuntime } from "../../../src/runtime.ts";
 
 describe("lock requests", () => {
   const fields = { resources: ["a", "b"], prefix: "p", owner: "", fenceRetention: 0 };
@@ -29,27 +23,5 @@ describe("lock requests", () => {
     expect(cell.counters).toEqual(request.resources.map((name) => `p:fence:{${name}}`));
     // Exactly what the round acquired, not what its owner holds through another handle.
     expect(rollbackCell(request)).toEqual({ ...cell, compareFrom: 1 });
-  });
-
-  test("an owner is compared without the nonce", () => {
-    const cell = heldCell({ ...fields, owner: "me", nonce });
-    expect(cell.value.slice(cell.compareFrom! - 1)).toBe("me");
-    expect(nonce).toHaveLength(tokenLength);
-  });
-
-  test.each([
-    [1_000, 500, 2_000],
-    [1_000, 5_000, 6_000],
-  ])(
-    "a counter with a retention of %i ms outlives a lock of %i ms by it, and is kept twice as long",
-    (retention, ttl, kept) => {
-      expect(counterTtl(retention, ttl)).toBe(kept);
-    },
-  );
-
-  test("holderOf is the owner, or the handle", () => {
-    expect(holderOf(`${nonce}me`)).toBe("me");
-    expect(holderOf(nonce)).toBe(nonce);
-    expect(holderOf("")).toBe("");
   });
 });
