@@ -37,6 +37,7 @@ export const faults: Readonly<
   "NX overwrites": [instead(set.nx, (words, execute) => execute(without(words, "NX", 1))), no("nx")],
   "NX says OK of a key that is there": [answering(set.nx, () => "OK"), no("nx")],
   "NX stores, and says that it was refused": [answering(set.nx, () => null), no("nx")],
+  "NX stores, and says 1": [answering(set.nx, (reply) => (reply === "OK" ? 1 : reply)), no("nx")],
   "NX stores nothing, and says OK": [undoing(set.nx), no("nx")],
   "a refused NX gives the key its own ttl": [
     instead(set.nx, (words, execute) => {
@@ -48,8 +49,12 @@ export const faults: Readonly<
   ],
   "NX forgets its ttl": [instead(set.nx, (words, execute) => execute(without(words, "PX", 2))), no("nx")],
   "a ttl is halved": [ttl(set.nx, (ms) => Math.ceil(ms / 2)), no("nx")],
+  "a ttl is a tenth": [ttl(set.nx, (ms) => Math.ceil(ms / 10)), no("nx")],
+  "a ttl is rounded down to seconds": [ttl(set.nx, (ms) => Math.floor(ms / 1_000) * 1_000 || ms), no("nx")],
   "a ttl is at most a second": [ttl(set.nx, (ms) => Math.min(ms, 1_000)), no("nx")],
   "a ttl is at least a minute": [ttl(set.nx, (ms) => Math.max(ms, 60_000)), no("nx")],
+  "a ttl is a thousand times as long": [ttl(set.nx, (ms) => 1_000 * ms), no("nx")],
+  "every ttl is halved": [ttl(set.any, (ms) => Math.ceil(ms / 2)), no("nx", "nx-get", "ifeq")],
   "a key loses its ttl later": [
     instead(set.nx, (words, execute, later) => {
       later(500, () => execute(["PERSIST", words[1]!]));
@@ -59,11 +64,13 @@ export const faults: Readonly<
   ],
   // … with NX and GET.
   "NX and GET together are not known": [refusing(/ NX GET /), no("nx-get")],
+  "NX and GET together fail": [refusing(/ NX GET /, "ERR odd"), no("nx-get")],
   "NX GET overwrites": [
     instead(set.nxGet, (words, execute) => execute(without(words, "NX", 1))),
     no("nx-get"),
   ],
   "NX GET returns nothing": [answering(set.nxGet, () => null), no("nx-get")],
+  "NX GET returns OK": [answering(set.nxGet, () => "OK"), no("nx-get")],
   "NX GET returns its own value": [answering(set.nxGet, (_, words) => words[2]!), no("nx-get")],
   "NX GET stores nothing": [undoing(set.nxGet), no("nx-get")],
   "NX GET halves the ttl": [ttl(set.nxGet, (ms) => Math.ceil(ms / 2)), no("nx-get")],
@@ -90,6 +97,7 @@ export const faults: Readonly<
     no("ifeq"),
   ],
   "IFEQ stores, and says that it was refused": [answering(set.ifeq, () => null), no("ifeq")],
+  "IFEQ says OK of another value": [answering(set.ifeq, () => "OK"), no("ifeq")],
   "DELEX is not known": [refusing(/^DELEX/, "ERR unknown command 'DELEX'"), no("delex")],
   "DELEX deletes nothing": [
     instead(/^DELEX/, (words, execute) => Number(execute(["GET", words[1]!]) === words[3])),
@@ -103,6 +111,7 @@ export const faults: Readonly<
     instead(/^DELEX/, (words, execute) => Number(execute(["DEL", words[1]!])) * 0),
     no("delex"),
   ],
+  "DELEX deletes, and says 0": [answering(/^DELEX/, () => 0), no("delex")],
   "DELEX says 1 where nothing was": [answering(/^DELEX/, () => 1), no("delex")],
   "it has DELIFEQ in place of DELEX": [
     {
@@ -116,15 +125,32 @@ export const faults: Readonly<
   ],
   // Keys and values.
   "keys are cut at 255 characters": [keys((key) => key.slice(0, 255)), no("keys")],
+  "keys are cut at 100 characters": [keys((key) => key.slice(0, 100)), no("keys")],
   "keys are in lower case": [keys((key) => key.toLowerCase()), no("keys")],
   "keys are trimmed": [keys((key) => key.trim()), no("keys")],
   "keys are decoded": [keys((key) => key.replace(/%41/g, "A")), no("keys")],
   "a + in a key is a space": [keys((key) => key.replaceAll("+", " ")), no("keys")],
   "keys lose their braces": [keys((key) => key.replace(/[{}]/g, "")), no("keys")],
   "keys are composed": [keys((key) => key.normalize("NFC")), no("keys")],
+  "keys lose characters beyond 16 bits": [
+    keys((key) => key.replace(/[\u{10000}-\u{10ffff}]/gu, "?")),
+    no("keys"),
+  ],
   "values are composed": [values((value) => value.normalize("NFC")), no("values")],
+  "values are trimmed": [values((value) => value.trim()), no("values")],
+  "values are in lower case": [values((value) => value.toLowerCase()), no("values")],
   "values are decoded": [values((value) => value.replace(/%41/g, "A")), no("values")],
   "escapes in values are read twice": [values((value) => value.replace("\\u0041", "A")), no("values")],
+  "values lose characters beyond 16 bits": [
+    values((value) => value.replace(/[\u{10000}-\u{10ffff}]/gu, "\ufffd")),
+    no("values"),
+  ],
+  "scripts have keys in lower case": [
+    instead(/^EVAL/, (words, execute) =>
+      execute(words.map((word) => (word.startsWith("p:") ? word.toLowerCase() : word))),
+    ),
+    no("keys"),
+  ],
   "scripts return composed values": [
     answering(/^EVAL/, (reply) =>
       deep(reply, (item) => (typeof item === "string" ? item.normalize("NFC") : item)),
@@ -136,6 +162,7 @@ export const faults: Readonly<
     no("values"),
   ],
   "values are cut at 500 kB": [values((value) => value.slice(0, 500_000)), no("request")],
+  "values are cut at 64 kB": [values((value) => value.slice(0, 65_536)), no("request")],
   "a large value stays away, with OK": [
     instead(set.any, (words, execute) => (words[2]!.length > 100_000 ? "OK" : execute(words))),
     no("request"),
@@ -153,6 +180,7 @@ export const faults: Readonly<
   ],
   "EVAL stores nothing": [undoing(/^EVAL\b/, (words) => words.includes("acquire")), noEval],
   "a script's SET forgets its ttl": [script(', "PX", ttl', ""), noEval],
+  "a script's ttls are halved": [script('"PX", ttl', '"PX", ttl / 2'), noEval],
   "a script does not see what is there": [script("found[n + 1] or other or (", "found[n + 1] or ("), noEval],
   "a script deletes nothing": [script('redis.call("DEL", KEYS[i])', ""), noEval],
   "a script deletes another value": [
@@ -161,6 +189,10 @@ export const faults: Readonly<
   ],
   "a script's PTTL is in seconds": [
     scripts((source) => source.replace(/(redis\.call\("PTTL", KEYS\[\w+\]\))/g, "math.floor($1 / 1000)")),
+    noEval,
+  ],
+  "a script's PTTL is a thousand times as long": [
+    scripts((source) => source.replace(/(redis\.call\("PTTL", KEYS\[\w+\]\))/g, "$1 * 1000")),
     noEval,
   ],
   "a script prints numbers with an exponent": [script('"%.0f", fence', '"%.7e", fence'), noEval],
@@ -197,6 +229,7 @@ export const faults: Readonly<
     script("now + math.max(ms, remaining)", "1000 * (now + math.max(ms, remaining))"),
     no("pexpireat"),
   ],
+  "PEXPIREAT does nothing": [script('redis.call("PEXPIREAT", key,', "string.len(key,"), no("pexpireat")],
   "every request is executed twice": [{ request: () => "twice" }, no("once")],
   "every script is executed twice": [
     instead(/^EVAL/, (words, execute) => {
@@ -212,6 +245,10 @@ export const faults: Readonly<
     no("replies"),
   ],
   "there is no pipeline": [{ pipeline: () => undefined }, no("pipeline")],
+  "a pipeline fails": [
+    { pipeline: (outcomes) => outcomes().map(() => ({ error: failure })) },
+    no("pipeline"),
+  ],
   "one error fails a whole pipeline": [
     {
       pipeline(outcomes) {
@@ -223,6 +260,15 @@ export const faults: Readonly<
   ],
   "a pipeline's replies are in another order": [
     { pipeline: (outcomes) => outcomes().reverse() },
+    no("pipeline"),
+  ],
+  "a pipeline's replies are shifted": [
+    {
+      pipeline(outcomes) {
+        const [first, ...others] = outcomes();
+        return [...others, first!];
+      },
+    },
     no("pipeline"),
   ],
   "a pipeline's errors are replies": [
@@ -244,6 +290,11 @@ export const faults: Readonly<
   "reads see what was there before": [stale(([name]) => name === "GET"), no("reads")],
   "scripts see what was there before": [stale((words) => words.at(-1) === "peek"), no("reads")],
   "reads are cached": [cache(), no("reads")],
+  "a write of three is lost": [undoing(set.any, (words) => /:reads:[14]$/.test(words[1]!)), no("kept")],
+  "a write to an odd key is lost": [
+    undoing(set.any, (words) => words[1]!.endsWith(":CASE")),
+    { ...no("kept"), ...unasked("keys") },
+  ],
   "all writes are lost": [
     undoing(set.any, (words) => words[1]!.includes(":reads:")),
     { ...no("kept"), ...unasked("reads") },
