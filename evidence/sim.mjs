@@ -1,45 +1,32 @@
 // Simulates the library in virtual time: `node evidence/sim.mjs --minutes 5`; `--seed 123 --trace` repeats one seed, and
 // `--seed 123 --html 123.html` draws it. Prints counts and violations, and fails if an invariant is violated that no
-// dropped assumption explains. Of the first violations it leaves pictures, and the smallest simulation that shows the
-// first.
+// dropped assumption explains.
 import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { readArguments, refuse } from "../tools/arguments.mjs";
+import { pictureScript } from "../tools/draw.mjs";
 import { load, project } from "../tools/load.mjs";
-import { cache, leaveSmallest, readFailing, writePicture } from "./sim/failures.mjs";
-import { listChecks } from "./sim/list.mjs";
 import { bundleSimulator, simulateAll } from "./sim/processes.mjs";
 
 const usage =
-  "node evidence/sim.mjs --seed s [--trace] [--shrink] | --replay file [--trace] | --seeds n [--from s] | --minutes m  " +
-  "[--html file.html|folder [--whole]] " +
-  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--mutant name] [--jobs n] [--write]\n' +
-  "  node evidence/sim.mjs --list";
+  "node evidence/sim.mjs --seed s [--trace] [--html file.html] | --seeds n [--from s] [--write] | --minutes m  " +
+  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--mutant name] [--jobs n]';
 
 process.exitCode = 1;
-const { allowed, missing, mustOccur } = await load("evidence/sim/occurrences.ts");
+const { allowed, missing } = await load("evidence/sim/occurrences.ts");
 const { assumptions } = await load("evidence/sim/assumptions.ts");
 const { themes } = await load("evidence/sim/scenario.ts");
-/** How many failing seeds leave a picture. */
-const mostPictures = 3;
-/** ms for which a smaller failing simulation is looked for: by itself, and where it was asked for. */
-const shrinkLimits = { itself: 20_000, asked: 600_000 };
-const { seed, seeds, minutes, from, without, work, lua, traced, jobs, write, list, ...showing } =
+const { seed, seeds, minutes, from, without, work, lua, traced, html, mutant, jobs, write } =
   readOptions();
-if (list) {
-  await listChecks();
-  process.exit(0);
-}
-const replayed = showing.replay && (await readFailing(showing.replay));
-const isOne = seed !== undefined || replayed !== undefined;
+const isOne = seed !== undefined;
 const sharesFile = join(project, "evidence/sim/shares.json");
 const shares = JSON.parse(await readFile(sharesFile, "utf8"));
 const flags =
   (work ? ` --work ${work}` : "") +
   (lua ? " --lua" : "") +
-  (showing.mutant ? ` --mutant "${showing.mutant}"` : "") +
+  (mutant ? ` --mutant "${mutant}"` : "") +
   (without ?? []).map((assumption) => ` --without "${assumption}"`).join("");
 
 const began = Date.now();
@@ -47,6 +34,7 @@ let progressAt = began;
 let done = 0;
 let virtual = 0;
 let cpu = 0;
+let drawn;
 /** By event: how often it occurred, and in how many seeds. */
 const counts = new Map();
 const seedsWith = new Map();
@@ -54,65 +42,30 @@ const violations = [];
 const excused = new Map();
 
 if (!isOne) console.log(`from seed ${from}\n`);
-const { file: bundle, remove } = await bundleSimulator({ mutant: await mutantOf(showing.mutant) });
-try {
-  await simulateAll(orders(), record, {
-    jobs: isOne ? 1 : jobs,
-    bundle: { file: bundle, remove: () => Promise.resolve() },
-  });
-  if (write) await writeShares();
-  report();
-  await show();
-} finally {
-  await remove();
-}
+const bundle = await bundleSimulator({ mutant: await mutantOf(mutant) });
+await simulateAll(orders(), record, { jobs: isOne ? 1 : jobs, bundle });
+await drawn;
+if (write) await writeShares();
+report();
 
 function* orders() {
-  if (isOne) {
-    yield { ...orderOf(seed), traced };
-    return;
-  }
   const end = minutes ? began + minutes * 60_000 : Number.POSITIVE_INFINITY;
-  for (let next = from; next < from + seeds && Date.now() < end; next += 1) yield orderOf(next);
+  const [first, count] = isOne ? [seed, 1] : [from, seeds];
+  for (let next = first; next < first + count && Date.now() < end; next += 1)
+    yield { seed: next, without, work, lua, traced, recorded: html !== undefined };
 }
 
 /** The defect that is put into the library, to see what it does. */
 async function mutantOf(name) {
   if (name === undefined) return undefined;
   const { mutants } = await load("evidence/sim/mutants.ts");
-  const mutant = mutants.find((one) => one.name === name);
-  return mutant ?? refuse(`There is no mutant "${name}".`, usage);
+  return mutants.find((one) => one.name === name) ?? refuse(`There is no mutant "${name}".`, usage);
 }
 
-/** What is simulated for a seed. */
-function orderOf(number) {
-  return replayed ?? { seed: number, without, work, lua };
-}
-
-/** Draws what was asked for, and the first violations. */
-async function show() {
-  const failing = violations.slice(0, mostPictures).map(({ seed: culprit }) => culprit);
-  const { html, whole, shrink } = showing;
-  if (html && isOne) {
-    const file = html.endsWith(".html") ? html : pictureIn(html, seed ?? replayed.seed);
-    await writePicture(bundle, orderOf(seed), { file, whole });
-  } else {
-    for (const culprit of failing)
-      await writePicture(bundle, orderOf(culprit), { file: pictureIn(html ?? cache, culprit), whole });
-  }
-  const [first] = failing;
-  const limit = shrink ? shrinkLimits.asked : shrinkLimits.itself;
-  const directory = html === undefined ? cache : html.endsWith(".html") ? dirname(html) : html;
-  if (first !== undefined && (!replayed || shrink))
-    await leaveSmallest(bundle, orderOf(first), {
-      limit,
-      directory,
-      flags: showing.mutant ? ` --mutant "${showing.mutant}"` : "",
-    });
-}
-
-function pictureIn(directory, number) {
-  return join(directory, `seed-${number}.html`);
+async function draw({ timeline }) {
+  const { pictureHtml } = await load("playground/picture/index.ts");
+  await writeFile(html, pictureHtml(timeline, await pictureScript()));
+  console.log(`picture: ${html}`);
 }
 
 function record(simulation) {
@@ -120,6 +73,7 @@ function record(simulation) {
   virtual += simulation.length;
   cpu += simulation.cpu;
   for (const line of simulation.lines) console.log(line);
+  if (simulation.timeline) drawn = draw(simulation);
   for (const [what, times] of Object.entries(simulation.counts)) {
     counts.set(what, (counts.get(what) ?? 0) + times);
     seedsWith.set(what, (seedsWith.get(what) ?? 0) + 1);
@@ -183,29 +137,29 @@ function neverOccurred() {
   }
   // With a choice of assumptions or work, not everything can occur.
   if (without || work) return [];
-  return write ? mustOccur.filter((what) => !counts.has(what)) : missing(done, counts, shares);
+  return write ? Object.keys(shares).filter((what) => !counts.has(what)) : missing(done, counts, shares);
 }
 
 /** Records in which share of the seeds each event occurs. */
 async function writeShares() {
   if (without || work || done < 1_000) refuse("--write needs 1 000 seeds, of every kind of work.", usage);
   const rounded = (what) => Number(((seedsWith.get(what) ?? 0) / done).toPrecision(2));
-  const rows = mustOccur.map((what) => [what, rounded(what)]);
+  const rows = Object.keys(shares).map((what) => [what, rounded(what)]);
   await writeFile(sharesFile, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);
 }
 
 function describe({ seed: culprit, more, at, invariant, detail }) {
   const rest = more > 0 ? ` (and ${more} more)` : "";
-  const replay = `node evidence/sim.mjs ${showing.replay ? `--replay ${showing.replay}` : `--seed ${culprit}`} --trace${flags}`;
-  return `VIOLATED ${invariant} at ${at.toFixed()}: ${detail}${rest}\n  ${replay}`;
+  const repeat = `node evidence/sim.mjs --seed ${culprit} --trace${flags}`;
+  return `VIOLATED ${invariant} at ${at.toFixed()}: ${detail}${rest}\n  ${repeat}`;
 }
 
 function readOptions() {
   const text = { type: "string" };
   const flag = { type: "boolean" };
   const numbers = { seed: text, seeds: text, minutes: text, from: text, jobs: text };
-  const texts = { ...numbers, work: text, html: text, replay: text, mutant: text };
-  const flags = { trace: flag, write: flag, lua: flag, shrink: flag, whole: flag, list: flag };
+  const texts = { ...numbers, work: text, html: text, mutant: text };
+  const flags = { trace: flag, write: flag, lua: flag };
   const values = readArguments({ ...texts, ...flags, without: { ...text, multiple: true } }, usage);
   const number = (given, otherwise) => (given === undefined ? otherwise : Number(given));
   const options = {
@@ -221,14 +175,9 @@ function readOptions() {
     traced: values.trace ?? false,
     write: values.write ?? false,
     html: values.html,
-    replay: values.replay,
     mutant: values.mutant,
-    shrink: values.shrink ?? false,
-    whole: values.whole ?? false,
-    list: values.list ?? false,
   };
-  if (options.shrink && options.seed === undefined && options.replay === undefined)
-    refuse("--shrink needs --seed or --replay.", usage);
+  if (options.html && options.seed === undefined) refuse("--html needs --seed.", usage);
   const { without, work } = options;
   const unknown = without?.find((assumption) => !assumptions.includes(assumption));
   if (unknown) refuse(`There is no assumption "${unknown}", but: ${assumptions.join(", ")}.`, usage);

@@ -24,12 +24,12 @@ export interface Announcement {
 
 /** Records the announcements of debounced calls. */
 export class Announcements {
-  readonly #world: { readonly servers: readonly object[]; moment(): number };
+  readonly #world: { readonly servers: readonly object[]; readonly now: number };
   readonly #byText = new Map<string, Announcement>();
   /** The last one, by client and key. */
   readonly #last = new Map<string, Announcement>();
 
-  constructor(world: { readonly servers: readonly object[]; moment(): number }) {
+  constructor(world: { readonly servers: readonly object[]; readonly now: number }) {
     this.#world = world;
   }
 
@@ -41,7 +41,7 @@ export class Announcements {
       this.#byText.set(text, announcement);
       this.#last.set(`${by} ${key}`, announcement);
     }
-    announcement.sent.push(this.#world.moment());
+    announcement.sent.push(this.#world.now);
   }
 
   executed(server: object, { value, ttl = 0 }: Request, granted: boolean): void {
@@ -50,25 +50,20 @@ export class Announcements {
     const { standing, stored, answers } = announcement;
     // One that its client does not know of, and that has expired since, counts from when it is made again: calls that
     // came and went in between were earlier ones. Clocks of servers may be fast by half a percent.
-    const isExpired = this.#world.moment() - stored.get(server)! > 0.99 * ttl;
+    const isExpired = this.#world.now - stored.get(server)! > 0.99 * ttl;
     const isKnown = new Set(answers.map((answer) => answer.server)).size >= this.#quorum;
-    if (!standing.has(server) || (isExpired && !isKnown)) standing.set(server, this.#world.moment());
-    stored.set(server, this.#world.moment());
+    if (!standing.has(server) || (isExpired && !isKnown)) standing.set(server, this.#world.now);
+    stored.set(server, this.#world.now);
   }
 
   answered(server: object, { value }: Request, granted: boolean): void {
-    this.#byText.get(value)!.answers.push({ server, at: this.#world.moment(), granted });
+    this.#byText.get(value)!.answers.push({ server, at: this.#world.now, granted });
   }
 
   /** A server removed an announcement, and with it all that the announcement had replaced. */
   removed(server: object, { keys, value }: Request): void {
     if (!this.#byText.has(value)) return;
     for (const { key, standing } of this.#byText.values()) if (key === keys[0]) standing.delete(server);
-  }
-
-  /** The announcements of a client for a key, in order. */
-  of({ name }: Client, key: string): Announcement[] {
-    return [...this.#byText.values()].filter((other) => other.by === name && other.key === key);
   }
 
   /** The last announcement of a client for a key. */
@@ -85,26 +80,9 @@ export class Announcements {
     );
   }
 
-  /** Those that a quorum has now, or later ones that replaced them there. */
-  complete(): Announcement[] {
-    return [...this.#byText.values()].filter((one) => this.quorumSince(one) <= this.#world.moment());
-  }
-
-  /** When a quorum's grants of an announcement had arrived; Infinity while they have not. */
-  grantedAt({ answers }: Announcement): number {
-    const first = new Map<object, number>();
-    for (const { server, at, granted } of answers) if (granted && !first.has(server)) first.set(server, at);
-    return this.#quorumth(first.values());
-  }
-
   /** Since when a quorum has an announcement; Infinity when none has. */
   quorumSince({ standing }: Announcement): number {
-    return this.#quorumth(standing.values());
-  }
-
-  /** The time at which a quorum was reached. */
-  #quorumth(times: Iterable<number>): number {
-    return [...times].sort((one, two) => one - two)[this.#quorum - 1] ?? Number.POSITIVE_INFINITY;
+    return [...standing.values()].sort((one, two) => one - two)[this.#quorum - 1] ?? Number.POSITIVE_INFINITY;
   }
 
   get #quorum(): number {

@@ -13,27 +13,18 @@ export interface DebounceCall {
   readonly due: number;
 }
 
-/** A call that has ended. */
-export interface EndedCall extends Pick<DebounceCall, "by" | "announcement"> {
-  /** When it was made, in virtual ms. */
-  readonly invoked: number;
-  /** Undefined: it rejected. */
-  readonly ran: boolean | undefined;
-}
-
 /** The checks of what debounced calls do. */
 export class DebounceHistories {
-  readonly announcements: Announcements;
+  readonly #announcements: Announcements;
   readonly #world: Pick<World, "check" | "now">;
   readonly #quorum: number;
   /** Refusals that make a quorum impossible. */
   readonly #veto: number;
-  readonly #ended: EndedCall[] = [];
 
   /** @param endpoints how many there are */
   constructor(world: Pick<World, "check" | "now">, announcements: Announcements, endpoints: number) {
     this.#world = world;
-    this.announcements = announcements;
+    this.#announcements = announcements;
     this.#quorum = quorumOf(endpoints);
     this.#veto = endpoints - this.#quorum + 1;
   }
@@ -53,8 +44,8 @@ export class DebounceHistories {
     );
     // A call that never sent its second round may run no later than now.
     const least = Math.min(asked, this.#world.now);
-    for (const later of this.announcements.after(announcement)) {
-      const since = this.announcements.quorumSince(later);
+    for (const later of this.#announcements.after(announcement)) {
+      const since = this.#announcements.quorumSince(later);
       this.#world.check(
         "a later call replaces it",
         since >= least,
@@ -70,24 +61,6 @@ export class DebounceHistories {
     const { refused } = secondRound(call);
     const what = () => `${call.by} does not run its routine with ${refused} refusals`;
     this.#world.check("refusals are true", refused >= this.#veto, what);
-  }
-
-  /** A call has ended. Only where announcements last until all later calls have ended: see {@link checkAtEnd}. */
-  ended(call: EndedCall): void {
-    this.#ended.push(call);
-  }
-
-  /** Where all calls have ended, and no process has died: a call runs unless a later one came, and one of all has run. */
-  checkAtEnd(): void {
-    const all = this.#ended;
-    for (const { by, invoked, ran } of all) {
-      const isLater = (other: EndedCall) =>
-        other.by !== by && this.announcements.quorumSince(other.announcement) >= invoked;
-      const what = () => `${by} called at ${invoked.toFixed()}, no later call came, and it did not run`;
-      this.#world.check("waiters are served", ran !== false || all.some(isLater), what);
-    }
-    const hasRun = all.length === 0 || all.some(({ ran }) => ran !== false);
-    this.#world.check("waiters are served", hasRun, () => "a burst had no run");
   }
 }
 

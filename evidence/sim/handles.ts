@@ -197,7 +197,7 @@ function checkFailedExtension(
   const lost = !(error instanceof QuorumError);
   world.count(lost ? "extend: lost" : "extend: unavailable");
   const gone = lost && String(error).includes("gone from a quorum");
-  // Another handle of the same owner may have released the hold.
+  // Another handle of the same owner may have released the hold, or an operator have freed it.
   const isAlone = !holds.isReleasedBeside(hold) && !noncesOf(hold).some((nonce) => world.freed.has(nonce));
   if (remainingBefore > 0 && isAlone) {
     world.check(

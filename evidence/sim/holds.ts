@@ -128,6 +128,7 @@ export class Holds {
   #checkOver(other: Hold, hold: Hold, resource: string): void {
     const { process } = hold;
     if (other.ended !== undefined || other.endUnknown) return;
+    // What an operator frees is not asked of its holder: only fences protect what that writes.
     if (this.#isFreed(other) || this.#isFreed(hold)) return;
     const remaining = other.remaining();
     if (remaining <= 0) return;
@@ -218,7 +219,7 @@ export class Holds {
       // Clocks show whole ms.
       world.check("validity is honest", end <= limit + 1.1, what, ["a clock that goes on"]);
     }
-    // What is being released falls, and a process that has died relies on nothing.
+    // What an operator has freed is gone, what is being released falls, and who has died relies on nothing.
     if (this.#isFreed(hold)) return;
     if (!standing || !process.alive || this.isReleasedBeside(hold)) return;
     const stands = standing().filter((ms) => world.now + ms > end);
@@ -239,6 +240,7 @@ export class Holds {
     const { pausedFor } = process;
     const allowed = (process.disturbances > 0 ? toleranceAfterDisturbance : tolerance) / process.rate;
     this.#world.scheduler.at(this.#world.now + allowed, () => {
+      // Timers of a paused process fire when it goes on, and a release does not abort the signal.
       const hasRun = process.running && process.pausedFor === pausedFor;
       if (!hasRun || hold.releaseInvoked !== undefined) return;
       const what = () => `${process.name} was not informed that ${hold.resources} is over`;

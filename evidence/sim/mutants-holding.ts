@@ -19,19 +19,6 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: twoAtOnce,
   },
   {
-    name: "monotonic clock only",
-    breaks: "a clock that stands still while the process is frozen lengthens the validity",
-    patches: [
-      patch(
-        "runtime.ts stopwatch",
-        "Math.max(runtime.now() - wall, steadyTime(runtime) - start)",
-        "runtime.monotonic() - monotonic",
-      ),
-      patch("runtime.ts stopwatch", "start = steadyTime(runtime)", "monotonic = runtime.monotonic()"),
-    ],
-    noticedBy: twoAtOnce,
-  },
-  {
     name: "larger total of two clocks",
     breaks:
       "one clock is set back, then the other stands still: both totals are too small, and so is the larger",
@@ -51,38 +38,9 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: ["validity is honest"],
   },
   {
-    name: "expiry timer without a check every second",
-    breaks: "a timer stands still while the process is frozen, and fires late by as much",
-    patches: [
-      patch("lock/validity.ts watch", "Math.min(Math.ceil(left), expiryCheckInterval)", "Math.ceil(left)"),
-    ],
-    noticedBy: ["validity is honest"],
-  },
-  {
-    name: "extension outlasts the validity",
-    breaks: "a request may take longer than the remaining validity, and still counts (redlock-universal)",
-    patches: [
-      patch("lock/extend.ts extendOnQuorum", "{ cost, timeout: validity.remaining() }", "{ cost }"),
-      patch(
-        "lock/extend.ts extendOnQuorum",
-        "await round.result;\n  if (validity.loss) throw validity.loss;",
-        "await round.result;",
-      ),
-    ],
-    noticedBy: ["validity is honest", ...twoAtOnce],
-  },
-  {
     name: "shorter extensions are forgotten",
     breaks: "a shorter extension that is executed late shortens a longer one that was granted",
     patches: [patch("lock/lock.ts #extendOne", "this.#openExtensions.lowest(name) < ttl", "ttl < 0")],
-    noticedBy: twoHolders,
-  },
-  {
-    name: "extensions overtake each other",
-    breaks: "two are sent at once, and the shorter one may be executed last",
-    patches: [
-      patch("lock/lock.ts extend", "this.#extension.then(() => this.#extend(ttl))", "this.#extend(ttl)"),
-    ],
     noticedBy: twoHolders,
   },
   {
@@ -129,19 +87,6 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: ["fences outlive memory"],
   },
   {
-    name: "counters in the future expire too early",
-    breaks:
-      "a client whose clock is ahead draws a fence, and after the retention the next client draws a smaller one",
-    patches: [patch("redis/cell.lua", "kept + math.max(", "kept + 0 * math.max(")],
-    noticedBy: ["fences increase"],
-  },
-  {
-    name: "handoff leaves the giver's handle alive",
-    breaks: "its automatic extension goes on, and shortens the receiver's longer one",
-    patches: [patch("lock/handoff.ts handoff", "lock.abandon();", "")],
-    noticedBy: twoHolders,
-  },
-  {
     name: "resume takes nothing over",
     breaks: "of two processes that have the same message, both resume the lock",
     patches: [
@@ -149,11 +94,5 @@ export const holdingMutants: readonly Mutant[] = [
       patch("lock/handoff.ts resumedParts", "nonce: randomToken(runtime)", "nonce"),
     ],
     noticedBy: twoHolders,
-  },
-  {
-    name: "restore requests are not remembered",
-    breaks: "the release leaves no tombstone, and a late restore request is executed after it",
-    patches: [patch("lock/lock.ts #restoreWhereLost", "this.#settle(endpoint.name, request!)", "request")],
-    noticedBy: ["rolled back stays rolled back"],
   },
 ];

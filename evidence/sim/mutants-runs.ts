@@ -1,6 +1,6 @@
 import { type Mutant, patch, twoAtOnce } from "./mutant.ts";
 
-/** Defects of idempotent runs, with and without locks, and of their records. */
+/** Defects of idempotent runs, of what operators do, and of reading HTTP answers. */
 export const runMutants: readonly Mutant[] = [
   {
     name: "completes without comparing",
@@ -33,30 +33,6 @@ export const runMutants: readonly Mutant[] = [
     noticedBy: ["replays agree", "a stored result stands"],
   },
   {
-    name: "refused completion counts as stored",
-    breaks: "the first handler's result counts as stored although the second one's is",
-    patches: [
-      patch(
-        "idempotency/complete.ts completeOne",
-        "return taken;",
-        'return { ...taken, outcome: "granted" };',
-      ),
-    ],
-    noticedBy: ["a stored result stands", "replays agree"],
-  },
-  {
-    name: "too large a result is sent again and again",
-    breaks: "it is never stored, and the effect is repeated after every lease",
-    patches: [
-      patch(
-        "idempotency/complete.ts #noteSizeRefusals",
-        "this.#sizeRefusals.set(endpoint, answer.cause);",
-        "",
-      ),
-    ],
-    noticedBy: ["requests are bounded", "waiters are served"],
-  },
-  {
     name: "single flights share keys with runs",
     breaks: "a flight that fails frees the record of a run, which then runs again",
     patches: [
@@ -64,16 +40,6 @@ export const runMutants: readonly Mutant[] = [
       patch("idempotency/single-flight.ts #forget", 'kind: "flight"', 'kind: "run"'),
     ],
     noticedBy: ["a stored result stands", "replays agree"],
-  },
-  {
-    name: "lock kept after complete",
-    breaks: "the result is stored, and the entity stays locked until the lease ends",
-    patches: [
-      patch("redis/claim.lua", 'ARGV[9] == "1"', "false"),
-      patch("redis/claim.lua", "found[i] == token", 'found[i] == token and ARGV[6] == ""'),
-    ],
-    noticedBy: ["each half by itself", "a run frees its lock"],
-    theme: "locked-runs",
   },
   {
     name: "key claimed while the lock is refused",
@@ -93,24 +59,45 @@ export const runMutants: readonly Mutant[] = [
     theme: "locked-runs",
   },
   {
-    name: "fence of a minority",
-    breaks: "the handler gets a fence that only a minority has seen, and the next holder a smaller one",
-    patches: [patch("idempotency/claim.ts ClaimFence", "if (isAtQuorum)", "if (isAtQuorum || fence > 0)")],
-    noticedBy: ["fences increase", "linearizable", "no lost update"],
-    theme: "locked-runs",
+    name: "verify ignores the end of the validity",
+    breaks: "the answers come when the validity is over, and verify returns true",
+    patches: [patch("lock/lock.ts verify", " && !this.#validity.loss", "")],
+    noticedBy: ["verify is true"],
   },
   {
-    name: "late extension revives either half",
-    breaks: "a renewal that is executed after the end leaves lock and record for nobody",
-    patches: [
-      patch("redis/claim.lua", "if found[i] ~= (", "if found[i] and found[i] ~= ("),
-      patch(
-        "redis/claim.lua",
-        'KEYS[i], found[i], "PX", ttl',
-        'KEYS[i], i == 1 and pending or token, "PX", ttl',
-      ),
-    ],
-    noticedBy: ["all or none", "rolled back stays rolled back", ...twoAtOnce],
-    theme: "locked-runs",
+    name: "inspection counts different holders together",
+    breaks: "two contenders with a part of the endpoints each look like one holder",
+    patches: [patch("lock/inspect.ts mostFrequentHolder", "snapshot.holder === holder", "snapshot.holder")],
+    noticedBy: ["inspections are true"],
+  },
+  {
+    name: "a minority frees a lock",
+    breaks: "one endpoint has freed it, and a quorum keeps it",
+    patches: [patch("lock/inspect.ts forceRelease", "quorumOf(endpoints.length)", "1")],
+    noticedBy: ["an operator frees it"],
+  },
+  {
+    name: "forget removes a run under way",
+    breaks: "its handler learns of it too late, and two handlers run",
+    patches: [patch("idempotency/forget.ts remove", "&& !stays(text)", "")],
+    noticedBy: ["a run is not forgotten"],
+  },
+  {
+    name: "forget ignores silent endpoints",
+    breaks: "an endpoint that did not answer keeps its copy, and the next run finds it",
+    patches: [patch("idempotency/forget.ts nextStep", "silent === 0 ?", "silent >= 0 ?")],
+    noticedBy: ["what is forgotten is gone"],
+  },
+  {
+    name: "attempts are not raised",
+    breaks: "a run reads the count of those before it, and does not write its own",
+    patches: [patch("idempotency/attempts.ts countAttempt", "count > 1 &&", "count < 0 &&")],
+    noticedBy: ["attempts are bounded"],
+  },
+  {
+    name: "status of an answer is ignored",
+    breaks: "a gateway's error with a plausible body counts as Redis's answer",
+    patches: [patch("endpoints/post.ts postTo", 'status === 200 && "result"', '"result"')],
+    noticedBy: ["a quorum decides", "refusals are true"],
   },
 ];

@@ -1,6 +1,6 @@
-import { type Mutant, patch } from "./mutant.ts";
+import { type Mutant, patch, twoHolders } from "./mutant.ts";
 
-/** Defects of the synchronizers. Only simulations of synchronizers can notice them. */
+/** Defects of the synchronizers, and of how waiters are woken up. */
 export const syncMutants: readonly Mutant[] = [
   {
     name: "permits are counted, not slots",
@@ -8,24 +8,6 @@ export const syncMutants: readonly Mutant[] = [
       "each endpoint grants any of its slots, so a quorum may consist of different ones (redis-semaphore)",
     patches: [patch("sync/internal/slots.ts slotStrategy", "if (count > 1) return [proposed];", "")],
     noticedBy: ["permits within the limit", "one holder per slot", "linearizable"],
-  },
-  {
-    name: "a run begins before its interval",
-    breaks: "the claim ends after its ttl, and the next replica runs in the same interval",
-    patches: [patch("sync/once.ts once", "await confirm(settings, outcome, strategy, every);", "")],
-    noticedBy: ["a quorum decides", "one run per interval"],
-  },
-  {
-    name: "a claim counts as an interval",
-    breaks: "replicas leave because of a claim that then fails, and none runs",
-    patches: [
-      patch(
-        "sync/internal/interval.ts intervalStrategy",
-        "&& runs > answers.length - quorumOf(answers.length)",
-        "",
-      ),
-    ],
-    noticedBy: ["refusals are true"],
   },
   {
     name: "a call runs the next interval",
@@ -40,12 +22,6 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["a writer is alone", "one owner at a time", "holds survive", "validity is honest"],
   },
   {
-    name: "waiting writers are not announced",
-    breaks: "readers that follow one another starve the writer",
-    patches: [patch("sync/internal/member.lua", "retryAfter = math.max(retryAfter, (last(waiting)))", "")],
-    noticedBy: ["waiters are served"],
-  },
-  {
     name: "an announcement stands for the ttl",
     breaks: "a writer that died waiting keeps readers out for its whole ttl, though nobody holds the lock",
     patches: [patch("sync/internal/member.lua", "tonumber(ARGV[8])", "math.max(ttl, 3000)")],
@@ -56,12 +32,6 @@ export const syncMutants: readonly Mutant[] = [
     breaks: "waiters queue, but any of them may acquire",
     patches: [patch("sync/internal/queue.lua", ' and queue == ""', "")],
     noticedBy: ["served in order"],
-  },
-  {
-    name: "dead tickets are not skipped",
-    breaks: "a waiter that died in the queue blocks it as long as others wait",
-    patches: [patch("sync/internal/queue.lua", "tonumber(expiries) > now", "true")],
-    noticedBy: ["waiters are served"],
   },
   {
     name: "the dead in a queue are not skipped together",
@@ -95,33 +65,6 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["an open latch stays open", "arrivals count"],
   },
   {
-    name: "a generation passes on a minority",
-    breaks:
-      "a party that sees all arrivals passes before a quorum has them; the next caller is a generation behind",
-    patches: [
-      patch(
-        "sync/cyclic-barrier.ts arriveAndWait",
-        'if (result !== "granted" || query.to !== to)',
-        'if (passed) return { value: levelOf(passed) };\nif (result !== "granted" || query.to !== to)',
-      ),
-    ],
-    noticedBy: ["a barrier waits for all", "generations follow"],
-  },
-  {
-    name: "endpoints go back to an earlier generation",
-    breaks: "a late request undoes what came after it",
-    patches: [
-      patch("sync/internal/arrival.lua", "if to > at then", "if to ~= at then"),
-      patch("sync/internal/arrival.lua", "and to >= at", ""),
-    ],
-    noticedBy: [
-      "an open latch stays open",
-      "a barrier waits for all",
-      "generations follow",
-      "waiters are served",
-    ],
-  },
-  {
     name: "no second round",
     breaks: "each call of a burst waits for its window and runs, also when later calls came",
     patches: [
@@ -131,20 +74,6 @@ export const syncMutants: readonly Mutant[] = [
         "{ isLast: true }",
       ),
     ],
-    noticedBy: ["a later call replaces it", "a quorum decides"],
-  },
-  {
-    name: "clocks decide which call is last",
-    breaks:
-      "a call keeps the sequence of its clock, so the one whose clock is ahead runs instead of later ones",
-    theme: "debounce",
-    patches: [patch("sync/internal/newest.ts announceNewest", "!announced.isLast", "false")],
-    noticedBy: ["waiters are served"],
-  },
-  {
-    name: "a replaced call runs its job",
-    breaks: "a call that waited runs after a newer one, with older arguments",
-    patches: [patch("sync/singleton.ts #isReplacedUnder", "await this.#look(remainingWait);", "")],
     noticedBy: ["a later call replaces it", "a quorum decides"],
   },
   {
@@ -160,12 +89,6 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["mutual exclusion"],
   },
   {
-    name: "a cancelled job counts as one that never began",
-    breaks: "the caller cannot know that a part of the job is done",
-    patches: [patch("sync/singleton.ts replace", "      began = true;\n", "")],
-    noticedBy: ["the routine's outcome wins", "calls end"],
-  },
-  {
     name: "what was read before the lock is refreshed",
     breaks: "a waiter exchanges the token that the call before it has exchanged",
     patches: [
@@ -178,15 +101,53 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["a token is used once"],
   },
   {
-    name: "kept tokens are not looked for",
-    breaks: "the next call exchanges the token once more whose successor the store has not taken",
+    name: "no second look after subscribing",
+    breaks: "a release between the refusal and the subscription tells nobody, and the waiter sleeps on",
     patches: [
       patch(
-        "sync/refresh-once.ts #current",
-        "!stored.isFresh && open && (await readKept(this.#settings, this.#key))",
-        "undefined as any",
+        "lock/wake-up/channel-stream.ts #note",
+        "listener.onSubscribed(listener.waiter.firstTurn?.() ?? position);",
+        "",
       ),
     ],
-    noticedBy: ["a token is used once"],
+    noticedBy: ["waiters ask"],
+  },
+  {
+    name: "a message is taken for a grant",
+    breaks: "who has waited for a message takes the lock, whatever the endpoints answer",
+    patches: [
+      patch(
+        "lock/acquire.ts #attempt",
+        'if (result !== "granted") return { request, result, round, last: round',
+        'if (result === "refused" && this.#listener) result = "granted";\nif (result !== "granted") return { request, result, round, last: round',
+      ),
+    ],
+    noticedBy: [...twoHolders, "a quorum decides"],
+    theme: "wake-ups",
+  },
+  {
+    name: "a stream stays open after a grant",
+    breaks: "each wait leaves a connection and a subscription behind",
+    patches: [
+      patch(
+        "lock/acquire.ts run",
+        "return outcome;",
+        "if (outcome instanceof Lock) this.#listener = undefined;\nreturn outcome;",
+      ),
+    ],
+    noticedBy: ["streams end"],
+    theme: "wake-ups",
+  },
+  {
+    name: "an old message wakes its waiter again and again",
+    breaks: "the turn that a message has given is never over: a waiter asks without a pause",
+    patches: [
+      patch(
+        "lock/wake-up/channel-listener.ts wait",
+        "if (this.#askAt <= this.#elapsed()) this.#askAt = Infinity;",
+        "",
+      ),
+    ],
+    noticedBy: ["requests are bounded", "calls end"],
   },
 ];

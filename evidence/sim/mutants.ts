@@ -1,17 +1,8 @@
 import type { Mutant } from "./mutant.ts";
 import { holdingMutants } from "./mutants-holding.ts";
-import { operatorMutants } from "./mutants-operators.ts";
 import { roundMutants } from "./mutants-rounds.ts";
 import { runMutants } from "./mutants-runs.ts";
 import { syncMutants } from "./mutants-sync.ts";
-import { wakeUpMutants } from "./mutants-wake-ups.ts";
 
 /** Defects that the simulator must notice: one or a few of each kind. `node evidence/mutation.mjs` tries the others. */
-export const mutants: readonly Mutant[] = [
-  ...roundMutants,
-  ...holdingMutants,
-  ...runMutants,
-  ...operatorMutants,
-  ...syncMutants,
-  ...wakeUpMutants,
-];
+export const mutants: readonly Mutant[] = [...roundMutants, ...holdingMutants, ...runMutants, ...syncMutants];

@@ -56,8 +56,6 @@ export interface SimulationOptions {
   readonly traced?: boolean;
   /** Whether to record what a picture is drawn from. Default false. */
   readonly recorded?: boolean;
-  /** What to simulate in place of the seed's own scenario: a smaller one. See shrink.ts. */
-  readonly scenario?: Scenario | undefined;
   /** Whether all scripts run as Lua, and none by its twin. Default: the seed decides. The simulation is the same. */
   readonly lua?: boolean;
 }
@@ -65,7 +63,6 @@ export interface SimulationOptions {
 /** The result of one simulation. */
 export interface Simulation {
   readonly seed: number;
-  readonly scenario: Scenario;
   readonly dropped: readonly Assumption[];
   readonly violations: readonly Violation[];
   /** Violations that are allowed because an assumption was dropped. */
@@ -94,8 +91,10 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
   const drawn = drawScenario(draw.fork());
   const dropped = without ?? drawDropped(draw.fork());
   const events = draw.fork();
-  const about = aboutOf(drawn, theme, () => draw.fork());
-  const scenario = options.scenario ?? withDuplicates(about, without);
+  const scenario = withDuplicates(
+    aboutOf(drawn, theme, () => draw.fork()),
+    without,
+  );
   const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
   const notes = { traced, recorded };
   const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, notes);
@@ -108,7 +107,6 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
     return {
       timeline: world.recorder?.timeline(titleOf(seed, world), lanes),
       seed,
-      scenario,
       dropped: world.dropped,
       violations: world.violations,
       excused: world.excused,

@@ -229,7 +229,8 @@ export class Wire {
     trail.acquireExecuted = true;
     trail.standing = true;
     trail.restored ||= request.operation === "restore";
-    // Also where nobody waits for the answer: the request ends by an answer or its timeout, and a release follows.
+    // Also where nobody waits for the answer: the request ends by an answer or its timeout, and a release follows. But
+    // nobody knows of a repetition: its ttl frees the key.
     const awaited = this.#world.now < (trail.answerAwaitedUntil ?? Number.NEGATIVE_INFINITY);
     if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
   }
@@ -308,13 +309,6 @@ export class Wire {
   /** Whether the holder of a nonce has put its value back on a server. */
   isRestored(nonce: string, server: Server): boolean {
     return this.#trails.find(nonce, server)?.restored ?? false;
-  }
-
-  /** Whether an endpoint has executed a release of a nonce. */
-  isReleased(nonce: string, name: string): boolean {
-    return this.#trails
-      .all(nonce)
-      .some(({ server, releaseExecuted }) => server.name === name && releaseExecuted);
   }
 
   /** On how many endpoints a release has removed the value, and on how many one did not find it: see {@link releaseVotes}. */
@@ -432,6 +426,7 @@ export class Wire {
 
   #checkRolledBack(nonce: string, trail: RequestTrail): void {
     const { process, server } = trail;
+    // Who has died rolls nothing back, and a completed record is the result.
     if (!process.alive || !trail.acquireExecuted || trail.completed) return;
     // An acquire that its rollback has overtaken is rolled back once more, when its answer or its timeout comes.
     this.#world.check(

@@ -292,6 +292,7 @@ export class Run {
     const { key, options } = this.#plan;
     const claimed = wire.longestClaim(nonce);
     if (this.#budget < Infinity) {
+      // A timeout longer, to store the result: docs/idempotency.md.
       const isBounded = claimed <= Math.max(0, this.#budget) + (options.timeout ?? 1_000) + 1;
       const detail = () =>
         `${process.name} claims ${key} for ${claimed} ms, ${this.#budget.toFixed()} before its end`;

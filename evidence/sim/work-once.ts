@@ -104,6 +104,7 @@ export class OnceWorkload implements Workload {
     }
     this.#checkOutcome(actor, outcome.value, ran, result);
     if (!outcome.value.ran) this.#histories.skipped(call, outcome.value.retryAfter);
+    // One that has waited to its end returns when to try again, whatever becomes of the claim that it met.
     if (!outcome.value.ran && waited() < 0.99 * waitable) this.#checkSkip(actor, call);
   }
 

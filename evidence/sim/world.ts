@@ -100,11 +100,6 @@ export class World {
     return this.scheduler.now;
   }
 
-  /** Virtual ms, for what must be told apart from what else happens then. */
-  moment(): number {
-    return this.now;
-  }
-
   /** How many ms a message from or to a server takes. */
   drawDelay({ slowness }: Server): number {
     const { draw, network } = this;
