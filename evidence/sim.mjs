@@ -18,8 +18,7 @@ process.exitCode = 1;
 const { allowed, missing } = await load("evidence/sim/occurrences.ts");
 const { assumptions } = await load("evidence/sim/assumptions.ts");
 const { themes } = await load("evidence/sim/scenario.ts");
-const { seed, seeds, minutes, from, without, work, lua, traced, html, mutant, jobs, write } =
-  readOptions();
+const { seed, seeds, minutes, from, without, work, lua, traced, html, mutant, jobs, write } = readOptions();
 const isOne = seed !== undefined;
 const sharesFile = join(project, "evidence/sim/shares.json");
 const shares = JSON.parse(await readFile(sharesFile, "utf8"));

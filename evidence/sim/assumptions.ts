@@ -168,10 +168,7 @@ const needs = {
   "a run is not forgotten": [],
   /** When `forget` returns, no endpoint has a result or a count, and the key runs again. */
   "what is forgotten is gone": [],
-  /**
-   * `inspect` returns what the endpoints have; what is held all the time is shown as held, under the assumptions of
-   * what is held stands.
-   */
+  /** What is held all the time is shown as held by `inspect`, under the assumptions of what is held stands. */
   "inspections are true": [],
   /**
    * `forceRelease` returns whether there was anything to free, and when it returns, a quorum has nothing. This needs

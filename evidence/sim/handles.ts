@@ -69,32 +69,40 @@ export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
 /**
  * Holds for a while: extends, verifies, or only waits.
  *
+ * @param update what the holder of a lock does besides. Such a holder often extends twice in a row
  * @returns how often the hold was extended by hand
  */
-export async function useHandle(actor: Actor, held: HeldHandle, timeout: number): Promise<number> {
+export async function useHandle(
+  actor: Actor,
+  held: HeldHandle,
+  timeout: number,
+  update?: () => Promise<void>,
+): Promise<number> {
   const { draw, scenario } = actor;
   const { handle } = held;
   if (scenario.lingering && draw.chance(0.5)) return shortenThenExtend(actor, held, timeout);
   let extensions = 0;
   let concurrent: Promise<unknown> | undefined;
-  if (draw.chance(0.2)) {
+  if (!update && draw.chance(0.2)) {
     // At once, so that a late execution of the acquire request comes after it.
     extensions += 1;
     await extend(actor, held, 2 * scenario.ttl, timeout);
   }
-  for (let steps = draw.integer(0, 3); steps > 0; steps -= 1) {
+  for (let steps = draw.integer(0, update ? 4 : 3); steps > 0; steps -= 1) {
     await actor.sleep(draw.between(0, draw.chance(0.2) ? 1.5 : 0.4) * handle.ttl);
     const step = draw.fraction();
-    if (step < 0.5) {
-      extensions += 1;
+    if (step < (update ? 0.45 : 0.5)) {
       const length = Math.floor(handle.ttl * draw.pick([1, 1, draw.between(0.1, 1), draw.between(1, 2)]));
-      const ttl = Math.min(Math.max(10, length), 2 * scenario.ttl);
-      const extension = extend(actor, held, ttl, timeout);
-      if (draw.chance(0.3)) concurrent = extension;
-      else await extension;
-    } else if (step < 0.7) {
-      await verify(actor, held, timeout);
-    }
+      // Sometimes a longer one right after a shorter one that may still be on its way.
+      const lengths = update && draw.chance(0.35) ? [length, 2 * scenario.ttl] : [length];
+      for (const each of lengths) {
+        extensions += 1;
+        const extension = extend(actor, held, Math.min(Math.max(10, each), 2 * scenario.ttl), timeout);
+        if (draw.chance(0.3)) concurrent = extension;
+        else await extension;
+      }
+    } else if (step < (update ? 0.6 : 0.7)) await verify(actor, held, timeout);
+    else if (update && step < 0.9) await update();
   }
   await concurrent;
   return extensions;
@@ -123,7 +131,7 @@ export async function verify(actor: Actor, { handle, hold }: HeldHandle, timeout
 }
 
 /** Shortens the hold, then lengthens it, and relies on the longer validity to the end. Two extensions. */
-export async function shortenThenExtend(actor: Actor, held: HeldHandle, timeout: number): Promise<number> {
+async function shortenThenExtend(actor: Actor, held: HeldHandle, timeout: number): Promise<number> {
   const { draw, scenario } = actor;
   const longest = 2 * scenario.ttl;
   const short = Math.max(10, Math.floor(draw.between(0.3, 0.6) * held.handle.ttl));

@@ -27,10 +27,6 @@ export interface Request {
   readonly isMember?: boolean;
   /** The key and name under which a waiting writer is announced, if this announces one. */
   readonly announces?: { readonly key: string; readonly id: string } | undefined;
-  /** The key at which writers are announced that a reader must not pass. */
-  readonly passes?: string;
-  /** The ticket with which it asks for a fair lock, its queue, and what refuses it for good. */
-  readonly ticket?: { readonly text: string; readonly queue: string; readonly tombstones: readonly string[] };
   /** The value is a count of runs. `written`: the one that replaces it. */
   readonly isCount?: boolean;
   readonly written?: string;
@@ -57,35 +53,31 @@ export function readRequest(command: Command): Request {
     // An acquire carries its value; an extension compares with the value that it replaces.
     const value = operation === "acquire" ? words[2]! : words[words.indexOf("IFEQ") + 1]!;
     const ttl = Number(words[words.indexOf("PX") + 1]);
-    const request = {
-      operation,
-      keys: [words[1]!],
-      value,
-      from: 1,
-      tombstone: undefined,
-      raises: false,
-      ttl,
-    };
-    return countOf(withSuccessor(request as Request, words[2]!), words[2]!);
+    const request = requestOf(operation, [words[1]!], value, { ttl });
+    return countOf(withSuccessor(request, words[2]!), words[2]!);
   }
   if (name === "DELEX") {
-    const value = words[words.indexOf("IFEQ") + 1]!;
-    const keys = [words[1]!];
-    return countOf({ operation: "release", keys, value, from: 1, tombstone: undefined, raises: false });
+    return countOf(requestOf("release", [words[1]!], words[words.indexOf("IFEQ") + 1]!));
   }
   if (name !== "EVALSHA" && name !== "EVAL") throw new Error(`the library sent an unknown command: ${name}`);
   const count = Number(words[2]);
   const names = words.slice(3, 3 + count);
   const args = words.slice(3 + count);
-  if (isScript(words[1]!, peekScript)) return readPeek(names);
-  if (isScript(words[1]!, freeScript)) return readFree(names, args);
-  if (isScript(words[1]!, claimScript)) return readClaim(names, args);
-  if (isScript(words[1]!, slotScript)) return readSlots(names, args);
-  if (isScript(words[1]!, memberScript)) return readMember(names, args);
-  if (isScript(words[1]!, arrivalScript)) return readArrival(names, args);
-  if (isScript(words[1]!, queueScript)) return readTicket(names, args);
-  if (isScript(words[1]!, intervalScript)) return readInterval(names, args);
-  if (isScript(words[1]!, debounceScript)) return readAnnouncement(names, args);
+  const read = readers.find(([script]) => isScript(words[1]!, script))?.[1] ?? readCell;
+  return read(names, args);
+}
+
+/** A request that compares whole values, and leaves no tombstone. */
+function requestOf(
+  operation: Request["operation"],
+  keys: readonly string[],
+  value: string,
+  more: Partial<Request> = {},
+): Request {
+  return { operation, keys, value, from: 1, tombstone: undefined, raises: false, ...more };
+}
+
+function readCell(names: string[], args: string[]): Request {
   const [operation, value = "", from, keyCount, ttl, next] = args;
   const request: Request = {
     operation: operation as Request["operation"],
@@ -93,7 +85,7 @@ export function readRequest(command: Command): Request {
     value,
     from: Number(from),
     tombstone: names[Number(keyCount)],
-    raises: operation === "extend" && ttl === "0" && count > Number(keyCount),
+    raises: operation === "extend" && ttl === "0" && names.length > Number(keyCount),
     ttl: Number(ttl),
   };
   return countOf(withSuccessor(request, next), next);
@@ -119,39 +111,17 @@ function isScript(text: string, { source, sha }: Script): boolean {
   return text === sha.redis || text === sha.upstash || text.endsWith(source);
 }
 
-function readPeek([key, counter]: string[]): Request {
-  return {
-    operation: "peek",
-    keys: [key!],
-    value: "",
-    from: 1,
-    tombstone: undefined,
-    raises: false,
-    counter: counter!,
-  };
-}
-
-function readFree(keys: string[], [, value = ""]: string[]): Request {
-  return { operation: "free", keys, value, from: 1, tombstone: undefined, raises: false };
-}
-
 /** The claim of a key and locks, in two: the record and the locks. */
 function readClaim([record = "", ...names]: string[], args: string[]): Request {
   const [op, value = "", token = "", count, ttl, next = ""] = args;
-  const both = { from: 1, tombstone: undefined, raises: op === "extend" && ttl === "0", ttl: Number(ttl) };
+  const both = { raises: op === "extend" && ttl === "0", ttl: Number(ttl) };
   const operation = op === "begin" ? "acquire" : op === "extend" ? "extend" : "release";
   const keys = names.slice(0, Number(count));
-  const locks: Request = { ...both, operation, keys, value: token, id: lockIdOf(token) };
+  const locks = requestOf(operation, keys, token, { ...both, id: lockIdOf(token) });
   // As where the key alone was claimed: its result extends the record.
   const replaces = op === "end" && next !== "";
-  return {
-    ...both,
-    operation: replaces ? "extend" : operation,
-    keys: [record],
-    value,
-    locks,
-    ...(op === "end" && { next }),
-  };
+  const end = op === "end" ? { next } : {};
+  return requestOf(replaces ? "extend" : operation, [record], value, { ...both, locks, ...end });
 }
 
 /** The name of the locks of a run. The record goes by the token alone. */
@@ -162,67 +132,45 @@ export function lockIdOf(token: string): string {
 function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]): Request {
   const operation = span === "0" ? "extend" : "acquire";
   const keys = span === "0" ? slots : slots.slice(0, Number(span));
-  return { operation, keys, value, from: 1, tombstone: undefined, raises: false, about: limit! };
+  return requestOf(operation, keys, value, { about: limit! });
 }
 
 function readMember(names: string[], args: string[]): Request {
   const [key, tombstone] = names;
   const [operation, value = "", , , tombstones, id] = args;
-  // The announcements come last.
-  const passes = operation === "acquire" && id === "" ? names[1 + Number(tombstones)] : undefined;
-  return {
-    ...(passes !== undefined && { passes }),
-    operation: operation as Request["operation"],
-    keys: [key!],
-    value,
-    // A member is compared as a whole, also where others of its group may stand beside it.
-    from: 1,
+  // A member is compared as a whole, also where others of its group may stand beside it.
+  return requestOf(operation as Request["operation"], [key!], value, {
     tombstone: tombstones === "0" ? undefined : tombstone,
-    raises: false,
     isMember: true,
+    // The announcements come last.
     announces: operation === "acquire" && id ? { key: names.at(-1)!, id } : undefined,
-  };
+  });
 }
 
 function readTicket(names: string[], [value = "", text = "", , ttl]: string[]): Request {
-  const [lock, queue, ...tombstones] = names;
+  const [lock, , ...tombstones] = names;
   const operation = ttl === "0" ? "release" : "acquire";
   // The release of a holder, which tells those that wait.
-  if (text === "") {
-    return { operation, keys: [lock!], value, from: 1, tombstone: tombstones[0], raises: false };
-  }
-  const ticket = { text, queue: queue!, tombstones };
-  return { operation, keys: [lock!], value, from: 1, tombstone: tombstones[1], raises: false, ticket };
+  if (text === "") return requestOf(operation, [lock!], value, { tombstone: tombstones[0] });
+  return requestOf(operation, [lock!], value, { tombstone: tombstones[1] });
 }
 
-function readInterval([key, , , tombstone]: string[], [value = "", operation]: string[]): Request {
-  return {
-    operation: operation as Request["operation"],
-    keys: [key!],
-    value,
-    from: 1,
-    tombstone,
-    raises: false,
-  };
-}
-
-/** Nothing is acquired: an arrival stays. */
-function readArrival(keys: string[], [value = ""]: string[]): Request {
-  return { operation: "peek", keys, value, from: 1, tombstone: undefined, raises: false };
-}
-
-/** Nothing is acquired: an announcement stands only until a later one replaces it. */
-function readAnnouncement(keys: string[], [value = "", ttl]: string[]): Request {
-  return {
-    operation: "announce",
-    keys,
-    value,
-    from: 1,
-    tombstone: undefined,
-    raises: false,
-    ttl: Number(ttl),
-  };
-}
+/** By script. Arrivals and announcements acquire nothing: they stay, or stand until a later one replaces them. */
+const readers: readonly (readonly [Script, (names: string[], args: string[]) => Request])[] = [
+  [peekScript, ([key, counter]) => requestOf("peek", [key!], "", { counter })],
+  [freeScript, (keys, [, value = ""]) => requestOf("free", keys, value)],
+  [claimScript, readClaim],
+  [slotScript, readSlots],
+  [memberScript, readMember],
+  [arrivalScript, (keys, [value = ""]) => requestOf("peek", keys, value)],
+  [queueScript, readTicket],
+  [
+    intervalScript,
+    ([key, , , tombstone], [value = "", operation]) =>
+      requestOf(operation as Request["operation"], [key!], value, { tombstone }),
+  ],
+  [debounceScript, (keys, [value = "", ttl]) => requestOf("announce", keys, value, { ttl: Number(ttl) })],
+];
 
 /** The name of what a request is about. */
 export function idOf({ id, value }: Request): string {

@@ -103,30 +103,14 @@ export type Work =
  * runs with locks, waiters that are woken up, single flights beside runs of the same keys, endpoints at addresses of all
  * kinds, many calls at once, servers that forget scripts or are broken, synchronizers, or one synchronizer only.
  */
-export type Theme =
-  | "locks"
-  | "operators"
-  | "locked-runs"
-  | "wake-ups"
-  | "flights"
-  | "addresses"
-  | "batches"
-  | "servers"
-  | "sync"
-  | Synchronizer;
+export type Theme = keyof typeof scenarios | "sync" | Synchronizer;
 
-export const themes: readonly Theme[] = [
-  "locks",
-  "operators",
-  "locked-runs",
-  "wake-ups",
-  "flights",
-  "addresses",
-  "batches",
-  "servers",
-  "sync",
-  ...synchronizers,
-];
+/** What a theme makes of the scenario that was drawn. `fork`: a source of its own. */
+export function aboutTheme(drawn: Scenario, theme: Theme, fork: () => Draw): Scenario {
+  if (theme === "locks") return drawn;
+  const about = theme in scenarios ? scenarios[theme as keyof typeof scenarios] : undefined;
+  return about ? about(drawn, fork()) : withSynchronizers(drawn, fork(), theme as "sync" | Synchronizer);
+}
 
 /** The default theme of a seed. */
 export function themeOf(seed: number): Theme {
@@ -193,8 +177,6 @@ function drawUsual(draw: Draw): Scenario {
   const dialect = draw.pick(["redis", "upstash", "mixed"] as const);
   const between = draw.chance(0.2);
   const ttl = draw.pick([40, 150, 150, 600, 600, 3_000, 30_000]);
-  const some = (probability: number, amounts: readonly number[]) =>
-    draw.chance(probability) ? draw.pick(amounts) : 0;
   const badNetwork: NetworkConditions = {
     latency: draw.pick([
       [0, 0],
@@ -203,13 +185,13 @@ function drawUsual(draw: Draw): Scenario {
       [1, 40],
       [1, ttl / 2],
     ] as const),
-    tail: late ? 0.3 : some(0.5, [0.01, 0.05, 0.2]),
+    tail: late ? 0.3 : some(draw, 0.5, [0.01, 0.05, 0.2]),
     tailLength: late ? 1.5 * ttl : draw.pick([ttl / 2, ttl, 3 * ttl, 5_000, 40_000]),
-    loseRequest: some(0.4, [0.01, 0.1, 0.3]),
-    loseReply: some(0.4, [0.01, 0.1, 0.3]),
-    duplicate: some(0.3, [0.02, 0.2]),
-    reset: some(0.3, [0.02, 0.1]),
-    httpError: some(0.3, [0.02, 0.1]),
+    loseRequest: some(draw, 0.4, [0.01, 0.1, 0.3]),
+    loseReply: some(draw, 0.4, [0.01, 0.1, 0.3]),
+    duplicate: some(draw, 0.3, [0.02, 0.2]),
+    reset: some(draw, 0.3, [0.02, 0.1]),
+    httpError: some(draw, 0.3, [0.02, 0.1]),
   };
   const silentMinority = endpoints > 2 && draw.chance(0.4);
   return {
@@ -246,8 +228,25 @@ function drawUsual(draw: Draw): Scenario {
   };
 }
 
+/** Without what only locks have. */
+const plainly = { owned: 0, retention: undefined, lingering: false };
+
+/** Whether clients use HTTP, and how often its answers are garbled. An HTTP endpoint is known not to repeat anything. */
+function drawLink({ badNetwork, exactReplies }: Scenario, draw: Draw, probability: number) {
+  const http = draw.chance(probability);
+  return {
+    http,
+    badNetwork: { ...badNetwork, garbled: http ? draw.pick([0, 0.02, 0.1]) : 0 },
+    exactReplies: exactReplies.map((exact) => exact || http),
+  };
+}
+
+/** With some probability one of these amounts, else none. */
+const some = (draw: Draw, probability: number, amounts: readonly number[]): number =>
+  draw.chance(probability) ? draw.pick(amounts) : 0;
+
 /** The same scenario with operators: they inspect and free what others hold, and forget what others have stored. */
-export function withOperators(scenario: Scenario, draw: Draw): Scenario {
+function withOperators(scenario: Scenario, draw: Draw): Scenario {
   const work = draw.pick([
     ["lock", "lock", "operate"],
     ["lock", "using", "operate"],
@@ -256,18 +255,13 @@ export function withOperators(scenario: Scenario, draw: Draw): Scenario {
     ["attempts"],
     ["lock", "idempotency"],
   ] as const);
-  const http = draw.chance(0.5);
-  const garbled = http ? draw.pick([0, 0.02, 0.1]) : 0;
-  const badNetwork = { ...scenario.badNetwork, garbled };
-  // An HTTP endpoint is known not to repeat anything.
-  const exactReplies = scenario.exactReplies.map((exact) => exact || http);
+  const link = drawLink(scenario, draw, 0.5);
   const handingOff = draw.chance(0.3);
-  const plainly = { owned: 0, retention: undefined, lingering: false };
-  return { ...scenario, ...plainly, work, http, badNetwork, exactReplies, handingOff, handingOn: handingOff };
+  return { ...scenario, ...plainly, ...link, work, handingOff, handingOn: handingOff };
 }
 
 /** The same scenario with runs that lock resources, beside plain locks of the same resources and runs of the same keys. */
-export function withLockedRuns(scenario: Scenario, draw: Draw): Scenario {
+function withLockedRuns(scenario: Scenario, draw: Draw): Scenario {
   const work = draw.pick([
     ["locked run"],
     ["locked run", "lock"],
@@ -276,20 +270,17 @@ export function withLockedRuns(scenario: Scenario, draw: Draw): Scenario {
     ["locked run", "lock", "idempotency"],
     ["locked run", "locked run", "lock", "operate"],
   ] as const);
-  const http = draw.chance(0.3);
-  const badNetwork = { ...scenario.badNetwork, garbled: http ? draw.pick([0, 0.02, 0.1]) : 0 };
-  const exactReplies = scenario.exactReplies.map((exact) => exact || http);
+  const link = drawLink(scenario, draw, 0.3);
   // Who inspects takes two values of one owner for two holders.
   const owned = work.some((kind) => kind === "operate") ? 0 : scenario.owned;
-  const plainly = { owned, retention: undefined, lingering: false };
-  return { ...scenario, ...plainly, work, http, badNetwork, exactReplies, handingOff: draw.chance(0.2) };
+  return { ...scenario, ...plainly, ...link, owned, work, handingOff: draw.chance(0.2) };
 }
 
 /**
  * The same scenario with waiters that are woken up by streams of messages, some of them lost, late, doubled, forged, cut
  * or silent. They wait for so long that each bound of their pauses is reached.
  */
-export function withWakeUps(scenario: Scenario, draw: Draw): Scenario {
+function withWakeUps(scenario: Scenario, draw: Draw): Scenario {
   const work = draw.pick([
     ["lock"],
     ["lock", "using"],
@@ -304,40 +295,35 @@ export function withWakeUps(scenario: Scenario, draw: Draw): Scenario {
     ["fair", "read-write"],
   ] as const);
   const ttl = draw.pick([600, 3_000, 10_000, 30_000]);
-  const some = (probability: number, amounts: readonly number[]) =>
-    draw.chance(probability) ? draw.pick(amounts) : 0;
   const streams: StreamConditions = {
-    cut: some(0.4, [0.2, 0.6, 1]),
-    silent: some(0.3, [0.1, 0.5]),
-    early: some(0.3, [0.1, 0.5]),
-    lose: some(0.4, [0.1, 0.5, 1]),
-    double: some(0.3, [0.2, 1]),
-    late: some(0.4, [0.1, 0.5]),
+    cut: some(draw, 0.4, [0.2, 0.6, 1]),
+    silent: some(draw, 0.3, [0.1, 0.5]),
+    early: some(draw, 0.3, [0.1, 0.5]),
+    lose: some(draw, 0.4, [0.1, 0.5, 1]),
+    double: some(draw, 0.3, [0.2, 1]),
+    late: some(draw, 0.4, [0.1, 0.5]),
   };
   const every = draw.pick([200, 1_000, 3_000]);
   const forging = draw.chance(0.5) ? { every, payloads: draw.pick(forgeries) } : undefined;
   const wakeUps = { share: draw.pick([1, 1, 0.7]), streams, isLasting: draw.chance(0.5), forging };
-  const http = draw.chance(0.4);
-  const badNetwork = { ...scenario.badNetwork, garbled: http ? draw.pick([0, 0.02, 0.1]) : 0 };
-  const exactReplies = scenario.exactReplies.map((exact) => exact || http);
-  const plainly = { owned: 0, retention: undefined, lingering: false, handingOff: false };
+  const link = drawLink(scenario, draw, 0.4);
   const size = { ttl, processes: draw.integer(2, 7), calls: draw.integer(3, 10) };
   const faultInterval = draw.pick([0.3, 1, 3]) * ttl;
-  return { ...scenario, ...plainly, ...size, faultInterval, work, http, badNetwork, exactReplies, wakeUps };
+  return { ...scenario, ...plainly, ...link, ...size, handingOff: false, faultInterval, work, wakeUps };
 }
 
 /** The same scenario with single flights, beside runs of the same keys. */
-export function withFlights(scenario: Scenario, draw: Draw): Scenario {
+function withFlights(scenario: Scenario, draw: Draw): Scenario {
   const work = draw.pick([
     ["flight"],
     ["flight", "idempotency"],
     ["flight", "flight", "idempotency"],
   ] as const);
-  return { ...scenario, work, owned: 0, retention: undefined, lingering: false };
+  return { ...scenario, ...plainly, work };
 }
 
 /** The same scenario with endpoints of every dialect, at addresses of all kinds: directly, behind gateways, or wrong. */
-export function withAddresses(scenario: Scenario, draw: Draw): Scenario {
+function withAddresses(scenario: Scenario, draw: Draw): Scenario {
   const work = draw.pick([["lock"], ["lock", "using"], ["lock", "idempotency"]] as const);
   const dialects = scenario.dialects.map(() => draw.pick(["redis", "redis-8.4", "upstash"] as const));
   // An HTTP endpoint is known not to repeat anything.
@@ -346,7 +332,7 @@ export function withAddresses(scenario: Scenario, draw: Draw): Scenario {
 }
 
 /** The same scenario with processes that acquire several locks at once, over HTTP, where commands share requests. */
-export function withBatches(scenario: Scenario, draw: Draw): Scenario {
+function withBatches(scenario: Scenario, draw: Draw): Scenario {
   const resources = ["a", "b", "c", "d", "e"].slice(0, draw.integer(2, 5));
   const exactReplies = scenario.exactReplies.map(() => true);
   const crowd = draw.chance(0.5) ? draw.pick([1, 4, 8]) : 0;
@@ -357,18 +343,17 @@ export function withBatches(scenario: Scenario, draw: Draw): Scenario {
  * The same scenario with servers that forget their scripts while they are slow, as in a failover; or with a perfect network
  * and three endpoints, of which one is silent or behind a gateway that answers null to everything.
  */
-export function withServers(scenario: Scenario, draw: Draw): Scenario {
-  const plainly = { owned: 0, retention: undefined, lingering: false, handingOff: false, processes: 4 };
+function withServers(scenario: Scenario, draw: Draw): Scenario {
+  const servers = { ...scenario, ...plainly, handingOff: false, processes: 4 };
   const oddEndpoint = draw.pick([undefined, "silent", "answers null"] as const);
   if (!oddEndpoint) {
     const faults = ["scripts forgotten", "scripts forgotten", "endpoint slow"] as const;
     const exactReplies = scenario.exactReplies.map(() => true);
     const dialects = scenario.dialects.map(() => "redis" as const);
-    return { ...scenario, ...plainly, dialects, exactReplies, faults, work: ["lock"], fencing: false };
+    return { ...servers, dialects, exactReplies, faults, work: ["lock"], fencing: false };
   }
   return {
-    ...scenario,
-    ...plainly,
+    ...servers,
     oddEndpoint,
     endpoints: 3,
     dialects: Array.from({ length: 3 }, () => draw.pick(["redis", "upstash"] as const)),
@@ -384,7 +369,20 @@ export function withServers(scenario: Scenario, draw: Draw): Scenario {
 }
 
 /** The same scenario, with one or two synchronizers in place of locks. */
-export function withSynchronizers(scenario: Scenario, draw: Draw, theme: "sync" | Synchronizer): Scenario {
+function withSynchronizers(scenario: Scenario, draw: Draw, theme: "sync" | Synchronizer): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
   return { ...scenario, work: [...new Set(chosen)], retention: undefined };
 }
+
+const scenarios = {
+  locks: (scenario: Scenario) => scenario,
+  operators: withOperators,
+  "locked-runs": withLockedRuns,
+  "wake-ups": withWakeUps,
+  flights: withFlights,
+  addresses: withAddresses,
+  batches: withBatches,
+  servers: withServers,
+};
+
+export const themes = [...Object.keys(scenarios), "sync", ...synchronizers] as readonly Theme[];

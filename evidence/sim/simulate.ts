@@ -11,6 +11,7 @@ import { startNemesis } from "./nemesis.ts";
 import { epoch, Process } from "./process.ts";
 import { RunHistories } from "./run-histories.ts";
 import {
+  aboutTheme,
   drawScenario,
   type Retention,
   runsLua,
@@ -18,18 +19,10 @@ import {
   type Theme,
   themeOf,
   type Work,
-  withAddresses,
-  withBatches,
-  withFlights,
-  withLockedRuns,
-  withOperators,
-  withServers,
-  withSynchronizers,
-  withWakeUps,
 } from "./scenario.ts";
 import { Server } from "./server.ts";
 import { sharedBy } from "./shared.ts";
-import { createWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
+import { createWorkloads, isSynchronizer, type Synchronizer, type Workload } from "./synchronizers.ts";
 import { meetCrowd } from "./work-crowd.ts";
 import { Flights, performFlight } from "./work-flight.ts";
 import { performForget, probeForget } from "./work-forget.ts";
@@ -92,7 +85,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
   const dropped = without ?? drawDropped(draw.fork());
   const events = draw.fork();
   const scenario = withDuplicates(
-    aboutOf(drawn, theme, () => draw.fork()),
+    aboutTheme(drawn, theme, () => draw.fork()),
     without,
   );
   const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
@@ -127,18 +120,6 @@ function titleOf(seed: number, { violations: [first], processes, servers }: Worl
   return first
     ? `“${first.invariant}” is violated: ${first.detail} (${cast})`
     : `Every invariant holds (${cast})`;
-}
-
-/** The scenario of a theme. */
-function aboutOf(drawn: Scenario, theme: Theme, fork: () => Draw): Scenario {
-  if (theme === "locks") return drawn;
-  if (theme === "locked-runs") return withLockedRuns(drawn, fork());
-  if (theme === "wake-ups") return withWakeUps(drawn, fork());
-  if (theme === "flights") return withFlights(drawn, fork());
-  if (theme === "addresses") return withAddresses(drawn, fork());
-  if (theme === "batches") return withBatches(drawn, fork());
-  if (theme === "servers") return withServers(drawn, fork());
-  return theme === "operators" ? withOperators(drawn, fork()) : withSynchronizers(drawn, fork(), theme);
 }
 
 /** Where `without` is given, it decides whether the network repeats requests; else the scenario does. */
@@ -241,25 +222,31 @@ function setClocksApart({ servers, processes, draw }: World, retention: Retentio
 }
 
 /** One process makes its calls. */
-async function work(actor: Actor, { histories, flights, workloads }: Cast): Promise<void> {
+async function work(actor: Actor, cast: Cast): Promise<void> {
   const { draw, scenario } = actor;
+  const { workloads } = cast;
   for (let calls = 0; calls < scenario.calls; calls += 1) {
     // Where fences are remembered for a short time, sometimes a pause is long enough to forget them.
     const longest = scenario.retention && draw.chance(0.4) ? 6 * scenario.retention.ms : scenario.ttl;
     await actor.sleep(draw.between(0, draw.chance(0.5) ? 5 : longest));
     const kind = draw.pick(scenario.work);
-    if (kind === "lock") await performLock(actor);
-    else if (kind === "using") await performUsing(actor);
-    else if (kind === "idempotency") await performIdempotency(actor, histories);
-    else if (kind === "locked run") await performLockedRun(actor, histories);
-    else if (kind === "attempts") await performAttempts(actor, histories);
-    else if (kind === "burst") await performBurst(actor);
-    else if (kind === "flight") await performFlight(actor, flights);
-    else if (kind === "forget") await performForget(actor);
-    else if (kind === "operate") await performOperation(actor);
-    else await workloads.get(kind)?.perform(actor);
+    await (isSynchronizer(kind) ? workloads.get(kind)?.perform(actor) : performers[kind](actor, cast));
   }
 }
+
+/** What does each kind of work that is no synchronizer. */
+const performers: Readonly<Record<Exclude<Work, Synchronizer>, (actor: Actor, cast: Cast) => Promise<void>>> =
+  {
+    lock: performLock,
+    using: performUsing,
+    burst: performBurst,
+    operate: performOperation,
+    forget: performForget,
+    idempotency: (actor, { histories }) => performIdempotency(actor, histories),
+    "locked run": (actor, { histories }) => performLockedRun(actor, histories),
+    attempts: (actor, { histories }) => performAttempts(actor, histories),
+    flight: (actor, { flights }) => performFlight(actor, flights),
+  };
 
 /** After the faults, with at most one silent endpoint, every living process must be served within a bound. */
 async function probeAll(cast: Cast): Promise<void> {

@@ -4,12 +4,10 @@ import type { Process } from "./process.ts";
 import { BarrierWorkload } from "./work-barrier.ts";
 import { DebounceWorkload } from "./work-debounce.ts";
 import { FairWorkload } from "./work-fair.ts";
+import { ReadWriteWorkload, ReentrantWorkload, SemaphoreWorkload } from "./work-holds.ts";
 import { LatchWorkload } from "./work-latch.ts";
 import { OnceWorkload } from "./work-once.ts";
-import { ReadWriteWorkload } from "./work-read-write.ts";
-import { ReentrantWorkload } from "./work-reentrant.ts";
 import { RefreshWorkload } from "./work-refresh.ts";
-import { SemaphoreWorkload } from "./work-semaphore.ts";
 import { SingletonWorkload } from "./work-singleton.ts";
 
 /** How the processes of a world use one synchronizer, and the checks of what they see. */

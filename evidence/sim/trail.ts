@@ -23,70 +23,47 @@ export interface Look extends Snapshot {
 }
 
 /** All requests of one nonce from one client to one endpoint. */
-export interface RequestTrail {
+export class RequestTrail {
   readonly process: Process;
   readonly server: Server;
   /** Requests sent. */
-  acquires: number;
-  fenceRaises: number;
-  extensions: number;
-  releases: number;
+  acquires = 0;
+  fenceRaises = 0;
+  extensions = 0;
+  releases = 0;
   /** A release was executed. Its order matters only in relation to acquires. */
-  releaseExecuted: boolean;
+  releaseExecuted = false;
   /** An acquire was executed and left the value there, and no later one was refused because it is lost. */
-  acquireExecuted: boolean;
+  acquireExecuted = false;
   /** The same, and no release was executed since. */
-  standing: boolean;
+  standing = false;
   /** The client knows that the value stands there, or will get the answer that says so, and has sent no release since. */
-  releaseDue: boolean;
+  releaseDue = false;
   /** Until when the client waits for the answer to its acquire; undefined: it has sent none. */
   answerAwaitedUntil: number | undefined;
   /** The last answer to an acquire, or to what puts it in the place of another nonce; undefined: the client got none. */
   acquireGranted: boolean | undefined;
   /** That answer was a refusal for a lock that the run needs. */
-  refusedByLock: boolean;
+  refusedByLock = false;
   /** A release was answered with "freed", and with "gone". */
-  answeredFreed: boolean;
-  answeredGone: boolean;
+  answeredFreed = false;
+  answeredGone = false;
   /** A release removed the value, and a release did not find it, whatever was replied. */
-  freed: boolean;
-  foundGone: boolean;
+  freed = false;
+  foundGone = false;
   /** When a request to extend or verify last found the value; undefined: never. */
   stoodAt: number | undefined;
   /** When the endpoint executed an extension for the first time. */
   firstExtended: number | undefined;
   /** The holder put the value back where it was lost. */
-  restored: boolean;
+  restored = false;
   /** It was put in the place of another nonce: the lock was handed over. */
-  succeeds: boolean;
+  succeeds = false;
   /** A completed record replaced the pending one, or was sent to do so. */
-  completed: boolean;
-}
+  completed = false;
 
-/** A trail without any request. */
-export function newTrail(process: Process, server: Server): RequestTrail {
-  return {
-    process,
-    server,
-    acquires: 0,
-    fenceRaises: 0,
-    extensions: 0,
-    releases: 0,
-    releaseExecuted: false,
-    acquireExecuted: false,
-    standing: false,
-    releaseDue: false,
-    answerAwaitedUntil: undefined,
-    acquireGranted: undefined,
-    refusedByLock: false,
-    answeredFreed: false,
-    answeredGone: false,
-    freed: false,
-    foundGone: false,
-    stoodAt: undefined,
-    firstExtended: undefined,
-    restored: false,
-    succeeds: false,
-    completed: false,
-  };
+  constructor(process: Process, server: Server) {
+    this.process = process;
+    this.server = server;
+  }
 }

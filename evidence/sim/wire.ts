@@ -6,7 +6,7 @@ import type { Process } from "./process.ts";
 import { idOf, isCompletion, nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, type Stored, standsFor } from "./standing.ts";
-import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
+import { type Execution, type Look, RequestTrail } from "./trail.ts";
 import type { WakeUps } from "./wake-ups.ts";
 import type { World } from "./world.ts";
 
@@ -439,7 +439,7 @@ export class Wire {
   }
 
   #trail(process: Process, server: Server, request: Request): RequestTrail {
-    return this.#trails.of(idOf(request), server, () => newTrail(process, server));
+    return this.#trails.of(idOf(request), server, () => new RequestTrail(process, server));
   }
 }
 

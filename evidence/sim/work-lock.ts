@@ -3,8 +3,8 @@ import type { Lock } from "../../src/lock/lock.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { type Actor, drawOptions, timeOf } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
-import { checkExtensionRate, checkRefusal, extend, release, shortenThenExtend, verify } from "./handles.ts";
-import { type HeldLock, recordLock, type Times } from "./held-lock.ts";
+import { checkExtensionRate, checkRefusal, release, useHandle } from "./handles.ts";
+import { recordLock, type Times } from "./held-lock.ts";
 import type { Hold } from "./holds.ts";
 import { handOff } from "./work-handoff.ts";
 
@@ -21,7 +21,8 @@ export async function performLock(actor: Actor): Promise<void> {
   if (forgets) kept.add(hold.nonce);
   const passesOn = scenario.handingOff && !forgets && draw.chance(0.7);
   // What has been held for long may have too little validity left for a handoff.
-  const extensions = passesOn && draw.chance(0.5) ? 0 : await useLock(actor, held);
+  const extensions =
+    passesOn && draw.chance(0.5) ? 0 : await useHandle(actor, held, timeout, () => update(actor, lock));
   if (passesOn) {
     await handOff(actor, held);
     return;
@@ -189,35 +190,6 @@ function checkFailure(actor: Actor, [resource]: readonly string[], error: unknow
   const held = error === null || error instanceof LockHeldError;
   actor.world.count(held ? "held" : error instanceof QuorumError ? "unavailable" : "aborted");
   checkRefusal(actor, keyOf("redlock", "lock", resource!), error);
-}
-
-/** @returns how often the lock was extended by hand */
-async function useLock(actor: Actor, held: HeldLock): Promise<number> {
-  const { draw, scenario } = actor;
-  const { lock, timeout } = held;
-  if (scenario.lingering && draw.chance(0.5)) return shortenThenExtend(actor, held, timeout);
-  let extensions = 0;
-  let concurrent: Promise<unknown> | undefined;
-  for (let steps = draw.integer(0, 4); steps > 0; steps -= 1) {
-    await actor.sleep(draw.between(0, draw.chance(0.2) ? 1.5 : 0.4) * lock.ttl);
-    const step = draw.fraction();
-    if (step < 0.45) {
-      const length = Math.floor(lock.ttl * draw.pick([1, 1, draw.between(0.1, 1), draw.between(1, 2)]));
-      // Sometimes a longer one right after a shorter one that may still be on its way.
-      const lengths = draw.chance(0.35) ? [length, 2 * scenario.ttl] : [length];
-      for (const each of lengths) {
-        extensions += 1;
-        const ttl = Math.min(Math.max(10, each), 2 * scenario.ttl);
-        const extension = extend(actor, held, ttl, timeout);
-        if (draw.chance(0.3)) concurrent = extension;
-        else await extension;
-      }
-    } else if (step < 0.6) {
-      await verify(actor, held, timeout);
-    } else if (step < 0.9) await update(actor, lock);
-  }
-  await concurrent;
-  return extensions;
 }
 
 /** The longest time, in ms, that {@link update} takes. */

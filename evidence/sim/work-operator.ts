@@ -5,7 +5,6 @@ import type { Actor } from "./actor.ts";
 import { type Invariant, invariants } from "./assumptions.ts";
 import { recordHold, release, verify } from "./handles.ts";
 import { type Hold, noncesOf } from "./holds.ts";
-import { checkInspection } from "./inspections.ts";
 import { nonceOf } from "./request.ts";
 
 // What operators do with the locks of others: inspect them, and free them.
@@ -62,12 +61,8 @@ export function targetOf(resource: string, timeout: number): Target {
 }
 
 /** Inspects a resource. Undefined: too few endpoints answered. */
-export async function look(
-  actor: Actor,
-  { resource, key, timeout }: Target,
-): Promise<Inspection | undefined> {
-  const { world, wire, calls, process, redlock } = actor;
-  const asked = world.now;
+export async function look(actor: Actor, { resource, timeout }: Target): Promise<Inspection | undefined> {
+  const { world, calls, process, redlock } = actor;
   const during = actor.locks.all.filter((hold) => hold.resources.includes(resource) && isHeld(actor, hold));
   const outcome = await calls.make(process, {
     what: `inspect ${resource}`,
@@ -80,9 +75,6 @@ export async function look(
   );
   if ("error" in outcome) return undefined;
   const inspection = outcome.value;
-  const looks = wire.looksSince(process, key, asked);
-  const of = `${process.name}: ${resource}`;
-  checkInspection(world, of, inspection, { looks, count: world.servers.length });
   // What was held all the time stood on a quorum all the time.
   for (const hold of during) {
     if (!isHeld(actor, hold)) continue;

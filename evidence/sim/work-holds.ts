@@ -1,0 +1,354 @@
+import { keyOf } from "../../src/redis/keys.ts";
+import {
+  type Hold as Handle,
+  LimitMismatchError,
+  type Permit,
+  ReadWriteLock,
+  ReentrantLock,
+  Semaphore,
+} from "../../src/sync/index.ts";
+import { lockModel, semaphoreModel } from "../linearizability/models.ts";
+import {
+  type AcquirePlan,
+  failureKind,
+  type Options,
+  runAcquirePlan,
+  useAndRelease,
+} from "./acquire-plan.ts";
+import type { Actor, SharedContext } from "./actor.ts";
+import { type Invariant, invariants } from "./assumptions.ts";
+import type { Draw } from "./draw.ts";
+import { checkRefusal, type HeldHandle, recordHold, release } from "./handles.ts";
+import { checkPermits } from "./histories.ts";
+import { type Hold, Holds } from "./holds.ts";
+import type { Process } from "./process.ts";
+import type { Workload } from "./synchronizers.ts";
+
+/** A handle that was acquired. */
+interface Acquired<H extends Handle> {
+  readonly handle: H;
+  readonly invoked: number;
+  /** Whether its holder watches the handle's signal. */
+  readonly listens: boolean;
+}
+
+/** What a handle is: the name under which it is counted, who may hold beside it, and the limit of its semaphore. */
+interface Kind {
+  readonly counted: string;
+  readonly group?: string;
+  readonly limit?: number;
+}
+
+/** How a process acquires a handle. */
+interface Way<H extends Handle> extends Kind {
+  /** The name under which failures are counted. */
+  readonly failures: string;
+  readonly plan: Omit<AcquirePlan<H>, "codes"> & Partial<Pick<AcquirePlan<H>, "codes">>;
+  /** Called when the plan has ended, before its end is judged. */
+  readonly ended?: () => void;
+  /** What happens while it is held, before it is used. */
+  readonly inside?: () => Promise<void>;
+}
+
+/** How a process probes: it holds what it gets for `length` ms. */
+interface Probe<H extends Handle> extends Kind {
+  readonly what: string;
+  readonly run: () => Promise<H>;
+  readonly length: () => number;
+  readonly served?: () => void;
+}
+
+/** What locks, readers, writers, owners and permits have in common: handles that are acquired, used and released. */
+export abstract class HoldWorkload<H extends Handle = Handle> implements Workload {
+  abstract readonly blockingKeys: readonly string[];
+  protected readonly shared: SharedContext;
+  protected readonly holds: Holds;
+  protected readonly name: string;
+  /** The key of its rounds. */
+  protected readonly key: string;
+
+  constructor(
+    shared: SharedContext,
+    invariant: Invariant,
+    [kind, name]: readonly [kind: string, name: string],
+  ) {
+    this.shared = shared;
+    this.name = name;
+    this.key = keyOf("redlock", kind, name);
+    this.holds = new Holds(shared.world, invariant);
+  }
+
+  abstract perform(actor: Actor): Promise<void>;
+  abstract probe(actor: Actor, bound: number): Promise<void>;
+
+  recheck(process: Process): void {
+    this.holds.recheck(process);
+  }
+
+  /** Acquires with random options, then uses and releases it. */
+  protected async use(actor: Actor, { failures, plan, ended, inside, ...kind }: Way<H>): Promise<void> {
+    const { handle, error, invoked, options } = await runAcquirePlan(actor, {
+      codes: ["LOCK_HELD", "NO_QUORUM"],
+      ...plan,
+    });
+    ended?.();
+    if (!handle) return this.failed(actor, error, failures);
+    const listens = actor.draw.chance(0.5) || options.autoExtend;
+    const held = this.record(actor, { handle, invoked, listens }, kind);
+    await inside?.();
+    await useAndRelease(actor, held, options);
+  }
+
+  /** After the faults: acquires, holds for a moment, and releases. @returns whether it was served */
+  protected async serve(
+    actor: Actor,
+    bound: number,
+    { what, run, length, served, ...kind }: Probe<H>,
+  ): Promise<boolean> {
+    const { process, calls } = actor;
+    const invoked = this.shared.world.now;
+    const outcome = await calls.make(process, { what: `probe: ${what}`, bound, codes: [], run });
+    if ("error" in outcome) return false;
+    const held = this.record(actor, { handle: outcome.value, invoked, listens: false }, kind);
+    served?.();
+    await actor.sleep(length());
+    await release(actor, held, 1_000);
+    return true;
+  }
+
+  /** Checks why an acquire failed. */
+  protected failed(actor: Actor, error: unknown, failures: string): void {
+    this.shared.world.count(`${failures}: ${failureKind(error)}`);
+    checkRefusal(actor, this.key, error);
+  }
+
+  protected record(actor: Actor, acquired: Acquired<H>, { counted, group }: Kind): HeldHandle {
+    const nonce = actor.wire.lastRound(actor.process, this.key)!;
+    this.shared.world.count(counted);
+    return recordHold(actor, { ...acquired, holds: this.holds, resources: [this.name], nonce, group });
+  }
+}
+
+const writersKey = keyOf("redlock", "writers", "catalogue");
+
+const reading = { counted: "reading", group: "readers" };
+const writing = { counted: "writing" };
+
+/** Readers and writers of one lock. */
+export class ReadWriteWorkload extends HoldWorkload {
+  readonly blockingKeys = ["redlock:read-write:*", "redlock:writers:*"];
+  /** The probes that have yet to write. */
+  readonly #writers = new Set<Process>();
+  /** The longest pause and timeout of any writer so far, in ms. */
+  #longestPause = 0;
+  #longestTimeout = 0;
+
+  constructor(shared: SharedContext) {
+    super(shared, "a writer is alone", ["read-write", "catalogue"]);
+  }
+
+  perform(actor: Actor): Promise<void> {
+    const reads = actor.draw.chance(0.6);
+    const what = reads ? "read" : "write";
+    const lock = new ReadWriteLock(actor.redlock, this.name);
+    return this.use(actor, {
+      failures: what,
+      ...(reads ? reading : writing),
+      plan: {
+        what,
+        rounds: 5,
+        // A writer must ask before its announcement expires.
+        longestPause: reads ? undefined : 4_000,
+        acquire: (given) => {
+          if (reads) return lock.acquireRead(given);
+          this.#writes(given.backoff.max, given.timeout);
+          return lock.acquireWrite(given);
+        },
+        tryAcquire: (given: Options) => (reads ? lock.tryAcquireRead(given) : lock.tryAcquireWrite(given)),
+      },
+      ended: () => this.#checkAnnouncements(),
+    });
+  }
+
+  /** Every second process writes once. The others read, again and again, until all writers have been served. */
+  async probe(actor: Actor, bound: number): Promise<void> {
+    const { process, draw, world } = actor;
+    const writes = world.processes.indexOf(process) % 2 === 0;
+    if (writes) this.#writers.add(process);
+    await actor.sleep(0);
+    const lock = new ReadWriteLock(actor.redlock, this.name, { ttl: 5_000, wait: 10 * bound });
+    do {
+      const isServed = await this.serve(actor, bound, {
+        what: writes ? "write" : "read",
+        run: () => {
+          this.#writes(1_000, 1_000);
+          return writes ? lock.acquireWrite() : lock.acquireRead();
+        },
+        ...(writes ? writing : reading),
+        length: () => (writes ? draw.between(1, 30) : draw.between(300, 600)),
+      });
+      if (!isServed) return;
+      if (writes) this.#writers.delete(process);
+    } while (!writes && [...this.#writers].some(({ alive }) => alive));
+  }
+
+  #writes(pause: number, timeout: number): void {
+    this.#longestPause = Math.max(this.#longestPause, pause);
+    this.#longestTimeout = Math.max(this.#longestTimeout, timeout);
+  }
+
+  /** A writer that no longer asks keeps readers out for a pause and its requests' timeouts, not for its ttl. */
+  #checkAnnouncements(): void {
+    const { world, wire, scenario } = this.shared;
+    // One that waits for messages pauses for 4 s.
+    const pause = Math.max(this.#longestPause, scenario.wakeUps ? 4_000 : 0);
+    const most = Math.max(500, 1.5 * pause + 2 * this.#longestTimeout);
+    for (const server of world.servers) {
+      const now = Math.floor(server.time());
+      const ids = server.execute(["ZRANGE", writersKey, `(${now}`, "+inf", "BYSCORE"]) as string[];
+      for (const id of ids) {
+        const { process, at } = wire.announcedWriter(server, writersKey, id)!;
+        const what = () =>
+          `${process.name} is announced at ${server.name} since ${at.toFixed()}, for more than ${most.toFixed()} ms`;
+        world.check("the dead do not keep others out", world.now - at <= 1.005 * most + 2, what);
+      }
+    }
+  }
+}
+
+/** Owners, some of them in several processes, that acquire one lock, and acquire it again while they hold it. */
+export class ReentrantWorkload extends HoldWorkload {
+  readonly blockingKeys = ["redlock:reentrant:*"];
+
+  constructor(shared: SharedContext) {
+    super(shared, "one owner at a time", ["reentrant", "account"]);
+  }
+
+  perform(actor: Actor): Promise<void> {
+    return this.#enter(actor, actor.draw.pick([actor.process.name, "owner-1", "owner-2"]), 0);
+  }
+
+  async probe(actor: Actor, bound: number): Promise<void> {
+    const owner = actor.process.name;
+    const lock = new ReentrantLock(actor.redlock, this.name, { owner, ttl: 5_000, wait: 10 * bound });
+    await this.serve(actor, bound, {
+      what: "enter",
+      run: () => lock.acquire(),
+      counted: "entered",
+      group: owner,
+      length: () => actor.draw.between(1, 30),
+    });
+  }
+
+  /** Acquires as an owner, and perhaps once more before the release. */
+  #enter(actor: Actor, owner: string, depth: number): Promise<void> {
+    const lock = new ReentrantLock(actor.redlock, this.name, { owner });
+    return this.use(actor, {
+      failures: "enter",
+      counted: "entered",
+      group: owner,
+      plan: {
+        what: `enter as ${owner}`,
+        rounds: 4,
+        acquire: (given) => lock.acquire(given),
+        tryAcquire: (given) => lock.tryAcquire(given),
+      },
+      inside: async () => {
+        if (depth === 2 || !actor.draw.chance(0.4)) return;
+        this.shared.world.count("entered again");
+        await this.#enter(actor, owner, depth + 1);
+      },
+    });
+  }
+}
+
+const permit = (limit: number) => ({ counted: "permit granted", limit });
+
+/** Permits of one semaphore. In some worlds a part of the processes have another limit configured. */
+export class SemaphoreWorkload extends HoldWorkload<Permit> {
+  readonly blockingKeys = ["redlock:slot:*", "redlock:limit:*"];
+  readonly #limit: number;
+  /** The share of acquires with a limit of one more. */
+  readonly #mismatches: number;
+  /** Holds of permits, and the limit that their semaphore was created with. */
+  readonly #issued: { readonly hold: Hold; readonly limit: number }[] = [];
+
+  constructor(shared: SharedContext, draw: Draw) {
+    super(shared, "one holder per slot", ["limit", "pool"]);
+    this.#limit = draw.integer(1, Math.min(3, Math.max(1, shared.scenario.processes - 1)));
+    this.#mismatches = draw.chance(0.5) ? 0.3 : 0;
+  }
+
+  perform(actor: Actor): Promise<void> {
+    const limit = actor.draw.chance(this.#mismatches) ? this.#limit + 1 : this.#limit;
+    const semaphore = new Semaphore(actor.redlock, this.name, { limit });
+    return this.use(actor, {
+      failures: "permit",
+      ...permit(limit),
+      plan: {
+        what: `acquire a permit of ${limit}`,
+        // Each slot may be tried once more when the waiting is over.
+        rounds: limit + 4,
+        codes: ["LOCK_HELD", "LIMIT_MISMATCH", "NO_QUORUM"],
+        acquire: (given) => semaphore.acquire(given),
+        tryAcquire: (given) => semaphore.tryAcquire(given),
+      },
+    });
+  }
+
+  async probe(actor: Actor, bound: number): Promise<void> {
+    const limit = this.#limit;
+    const semaphore = new Semaphore(actor.redlock, this.name, { limit });
+    await this.serve(actor, bound, {
+      what: "acquire a permit",
+      run: () => semaphore.acquire({ ttl: 5_000, wait: 10 * bound }),
+      ...permit(limit),
+      length: () => actor.draw.between(1, 30),
+    });
+  }
+
+  checkAtEnd(): void {
+    const { world } = this.shared;
+    checkPermits(world, this.holds.all, lockModel);
+    const usual = this.#issued.filter(({ limit }) => limit === this.#limit).map(({ hold }) => hold);
+    checkPermits(world, usual, semaphoreModel(this.#limit), this.name);
+  }
+
+  /** Records a permit, and checks its slot and the permits that are valid beside it. */
+  protected override record(
+    actor: Actor,
+    acquired: Acquired<Permit>,
+    { counted, limit = 0 }: Kind,
+  ): HeldHandle {
+    const { world } = this.shared;
+    const { slot } = acquired.handle;
+    const key = keyOf("redlock", `slot:${slot}`, this.name);
+    const nonce = actor.wire.lastRound(actor.process, key)!;
+    const resources = [`${this.name}#${slot}`];
+    const held = recordHold(actor, { ...acquired, keys: [key], resources, nonce, holds: this.holds });
+    world.count(counted);
+    const beside = this.#issued.filter(({ hold }) => hold.ended === undefined && hold.remaining() > 0);
+    this.#issued.push({ hold: held.hold, limit });
+    const least = Math.min(limit, ...beside.map((other) => other.limit));
+    const regrown = beside.some(({ hold }) => hold.extensions.regrown);
+    world.check(
+      "permits within the limit",
+      slot < limit && beside.length + 1 <= least && beside.every((other) => other.limit === limit),
+      () => `${actor.process.name} has slot ${slot} of ${limit} beside ${beside.length} of ${least}`,
+      regrown ? [...invariants["permits within the limit"], "single execution"] : undefined,
+    );
+    return held;
+  }
+
+  protected override failed(actor: Actor, error: unknown, failures: string): void {
+    if (!(error instanceof LimitMismatchError)) {
+      super.failed(actor, error, failures);
+      return;
+    }
+    const { world } = this.shared;
+    world.count("permit: another limit");
+    const isTrue = this.#mismatches > 0 && error.inUse !== error.limit;
+    world.check("refusals are true", isTrue, () => `${actor.process.name}: ${error.message}`);
+    checkRefusal(actor, this.key, null);
+  }
+}
