@@ -12,8 +12,6 @@ export interface Hold {
   fence?: number;
   /** Until when, at least, the holder could rely on it by its own `remaining()`, all logged extensions included. */
   until?: number;
-  /** Each time that the holder looked, and until when it could rely on the hold by that. */
-  readonly looks: { readonly at: number; readonly until: number }[];
   /** When the release was called. */
   releasing?: number;
   released?: { readonly at: number; readonly outcome: "freed" | "gone" | "unknown" };
@@ -53,7 +51,6 @@ export function holdsOf(records: readonly ClientRecord[]): Hold[] {
         invoked,
         renewed: 0,
         excess: -Infinity,
-        looks: [],
         ran: [],
         accesses: [],
       });
@@ -104,8 +101,7 @@ function add(hold: Hold, record: Exclude<ClientRecord, { type: "contended" | "ac
   }
 }
 
-function prolong(hold: Hold, renewed: number, { at, until }: Hold["looks"][number]): void {
-  hold.looks.push({ at, until });
+function prolong(hold: Hold, renewed: number, { at, until }: { at: number; until: number }): void {
   hold.until ??= until;
   // Over, or released: an extension may be answered after that. Nobody relies on it any more.
   if (until <= at) return;

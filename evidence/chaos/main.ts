@@ -9,7 +9,6 @@ import { seededRandom } from "../../local/src/memory/seeded-random.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { Redlock } from "../../src/index.ts";
 import { createEventSender, type EventSender } from "./event-sender.ts";
-import { type Execution, ExecutionLog } from "./executions.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { type Hold, holdsOf } from "./holds.ts";
 import { type Balance, type Ledger, openLedger } from "./ledger.ts";
@@ -46,8 +45,6 @@ export interface Run {
   readonly deliveries: number;
   /** HTTP requests that reached an endpoint. */
   readonly requests: number;
-  /** Those about locks, with what the servers answered. */
-  readonly executions: readonly Execution[];
   readonly holds: readonly Hold[];
   /** Rounds that found their resource held. */
   readonly contended: number;
@@ -76,7 +73,7 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
   const closers: (() => unknown)[] = [];
   try {
     const setup = await setUp(options, closers);
-    const { fleet, sender, ledger, endpoints, executions, writes } = setup;
+    const { fleet, sender, ledger, endpoints, writes } = setup;
     const { seconds, faults } = await runFaults(options, setup);
     options.signal.throwIfAborted();
     const progress = await recover(fleet, () => sender.done(), options.signal);
@@ -93,7 +90,6 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
       deliveries: sender.deliveries,
       events: sender.events.length,
       requests: endpoints.reduce((sum, { log }) => sum + log.requests, 0),
-      executions: executions.all(),
       ...recordsOf(fleet),
       balances: ledger.balances(),
       effects: ledger.effects(),
@@ -108,7 +104,6 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
 /** Everything that takes part in a run. */
 interface Setup {
   readonly endpoints: readonly LocalEndpoint[];
-  readonly executions: ExecutionLog;
   readonly ledger: Ledger;
   readonly writes: WriteDelays;
   readonly sender: EventSender;
@@ -124,7 +119,6 @@ async function setUp(options: ChaosOptions, closers: (() => unknown)[]): Promise
   closers.push(() => rm(program, { force: true }));
   const local = await start({ engine: "redis", count: options.endpoints });
   closers.push(() => local.close());
-  const executions = new ExecutionLog(local.endpoints);
   const ledger = openLedger(directory, accounts);
   closers.push(() => ledger.close());
   const writes = createWriteDelays(seededRandom(seed + 1));
@@ -148,7 +142,7 @@ async function setUp(options: ChaosOptions, closers: (() => unknown)[]): Promise
     },
   );
   closers.push(() => fleet.close());
-  return { endpoints: local.endpoints, executions, ledger, writes, sender, fleet };
+  return { endpoints: local.endpoints, ledger, writes, sender, fleet };
 }
 
 /** Injects faults for the run's time, while events are sent. */

@@ -8,12 +8,10 @@ import {
   overlaps,
   summarizeEvents,
 } from "./checks.ts";
-import { type DoubleGrant, doubleGrants } from "./executions.ts";
 import type { Hold } from "./holds.ts";
 import type { Run } from "./main.ts";
 import { faultKinds } from "./nemesis.ts";
 import { accounts, type Guard } from "./records.ts";
-import { type Span, trailOf } from "./trail.ts";
 
 /** In a run of at least so many seconds every kind of fault and outcome must occur. */
 const longEnough = 30;
@@ -31,10 +29,8 @@ export function evaluateRun(run: Run): {
   const events = summarizeEvents(runs, run.effects, run.last, losses);
   const overlapping = overlaps(run.holds, losses);
   const disordered = disorderedFences(locks, losses);
-  const twice = doubleGrants(run.executions, losses);
   const checks = [
     ...checkLocks(run, overlapping, disordered),
-    { title: "no endpoint gives a lock away that it still has", ...nothingFound(twice.map(describeGrants)) },
     ...checkHistories(locks, accounts, losses),
     ...checkEvents(events),
     checkProgress(run),
@@ -42,42 +38,7 @@ export function evaluateRun(run: Run): {
   ];
   const results = checks.map(({ title, holds, found }) => `  ${holds ? "PASS" : "FAIL"}  ${title}: ${found}`);
   const text = [...figures(run, { locks, overlapping, disordered, events }), "", ...results].join("\n");
-  const trails = contradictions(overlapping, disordered, twice).flatMap((span) => [
-    "",
-    `  What happened to ${span.resource}, in ms:`,
-    ...trailOf(run, span).map((line) => `  ${line}`),
-  ]);
-  return { text: [text, ...trails].join("\n"), checks, passed: checks.every(({ holds }) => holds) };
-}
-
-/** ms of the trail before and after a contradiction. */
-const around = 2_000;
-
-/** When the first contradiction of each kind was, and about what. */
-function contradictions(
-  overlapping: Breaches,
-  disordered: Breaches,
-  twice: readonly DoubleGrant[],
-): readonly Span[] {
-  const breaches = [overlapping.unexplained[0], disordered.unexplained[0]].flatMap((breach) => {
-    if (!breach) return [];
-    const [first, { resource, granted: at = first.invoked }] = breach;
-    return [{ resource, from: first.invoked, to: at }];
-  });
-  const grants = twice.slice(0, 1).map(([first, second]) => {
-    const resource = /\{(.*)\}/.exec(first.request.keys[0]!)?.[1] ?? "";
-    return { resource, from: first.from, to: second.to };
-  });
-  return [...breaches, ...grants].map(({ resource, from, to }) => {
-    return { resource, from: from - around, to: to + around };
-  });
-}
-
-function describeGrants([first, second]: DoubleGrant): string {
-  const { endpoint, request, from, to } = first;
-  const until = (from + request.ttl!).toFixed(1);
-  const others = `${second.request.value.slice(0, 8)} (${second.from.toFixed(1)} to ${second.to.toFixed(1)})`;
-  return `${endpoint} ${request.keys} to ${request.value.slice(0, 8)} until ${until} (since ${to.toFixed(1)}) and to ${others}`;
+  return { text, checks, passed: checks.every(({ holds }) => holds) };
 }
 
 function checkLocks(run: Run, overlapping: Breaches, disordered: Breaches): Check[] {
