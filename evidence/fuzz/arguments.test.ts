@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
+import { Idempotency, type Outcome, type RunOptions } from "../../src/idempotency/index.ts";
 import {
   forceRelease,
   handoff,
   inspect,
+  isRedlockError,
   type Lock,
   type LockJSON,
   Redlock,
@@ -165,31 +167,6 @@ describe("arguments of any type", () => {
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);
   });
 
-  test("are resource names that never collide", async () => {
-    const unit = fc.constantFrom(
-      "\ud800",
-      "\udc00",
-      "\ufffd",
-      "%",
-      "}",
-      "{",
-      ":",
-      "a",
-      "\u0000",
-      "\ud83d\ude00",
-    );
-    const name = fc.string({ unit, minLength: 1, maxLength: 6 });
-    await fc.assert(
-      fc.asyncProperty(name, name, async (first, second) => {
-        fc.pre(first !== second);
-        const { network, redlock } = open();
-        await expectRefusedOrRight(network, () => redlock.acquire(first), []);
-        await expectRefusedOrRight(network, () => redlock.acquire(second, { wait: 0 }), ["none"]);
-      }),
-      seeded(80, [["\ud800", "\udc00"]]),
-    );
-  });
-
   test("of a backoff cause no storm of requests", async () => {
     await fc.assert(
       fc.asyncProperty(backoff, async (given) => {
@@ -241,22 +218,6 @@ describe("arguments of any type", () => {
     );
   });
 
-  test("of extend are refused at once, or work", async () => {
-    await fc.assert(
-      fc.asyncProperty(anything, async (ttl) => {
-        const { network, redlock } = open();
-        const outcome = await network.runtime.outcomeOf(() => redlock.acquire("a"));
-        const { value: lock } = outcome as { value: Lock };
-        const left = (await expectRefusedOrRight(network, () => lock.extend(ttl as number), [
-          "none",
-        ])) as number;
-        if (left !== undefined) expect(left).toBeGreaterThan(0);
-        expect(lock.remaining()).toBeGreaterThan(0);
-      }),
-      seeded(60),
-    );
-  });
-
   test("of resume are refused at once, or affect only the lock's own keys", async () => {
     const field = fc.constantFrom("resources", "prefix", "nonce", "owner", "ttl", "validUntil", "fence");
     const changes = fc.oneof(
@@ -276,6 +237,90 @@ describe("arguments of any type", () => {
         [{ fence: "7" }, undefined],
         [{ ttl: 1e300 }, undefined],
       ]),
+    );
+  });
+});
+
+describe("arguments of runs of any type", () => {
+  forbidUnhandledRejections();
+
+  function openRuns() {
+    const { network, redlock } = open();
+    const records = () => network.engines.flatMap((engine) => engine.execute(["KEYS", "*"]) as string[]);
+    return { network, idempotency: new Idempotency(redlock), records };
+  }
+
+  const runOption = fc.constantFrom(
+    ...["lease", "retention", "wait", "maxHold", "timeout", "backoff", "waitUntil", "onEvent"],
+    ...["scope", "fingerprint", "codec", "signal", "deadline"],
+  );
+  const codec = fc.record({ encode: anything, decode: anything }, { requiredKeys: [] });
+  const runsWith = fc.oneof(
+    { weight: 6, arbitrary: fc.dictionary(runOption, anything, { maxKeys: 3, noNullPrototype: true }) },
+    { weight: 2, arbitrary: codec.map((given) => ({ codec: given })) },
+    { weight: 1, arbitrary: anything },
+  );
+
+  test("options of any type are refused before the handler runs, or work", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.constant("key"), anything), runsWith, async (key, given) => {
+        const { network, idempotency, records } = openRuns();
+        const { runtime, exchanges } = network;
+        let runs = 0;
+        const call = () => idempotency.run(key as string, given as RunOptions<unknown>, () => ++runs);
+        const outcome = await runtime.outcomeOf(call);
+        if ("value" in outcome) {
+          seen.worked += 1;
+          // A value that the codec cannot encode is not stored, but its effect has happened.
+          expect(outcome.value).toMatchObject({ status: "executed", value: 1 });
+          expect(records().length).toBeGreaterThan(0);
+          return;
+        }
+        const { error } = outcome;
+        expect(runs, String(error)).toBe(0);
+        expect(records()).toEqual([]);
+        if (isRedlockError(error)) expectTyped(error, "NO_QUORUM");
+        else {
+          expect(error instanceof TypeError || error instanceof RangeError, String(error)).toBe(true);
+          expect(exchanges).toEqual([]);
+          seen.refused += 1;
+        }
+        await runtime.advance(1_000);
+      }),
+      seeded<[unknown, unknown]>(200, [
+        ["key", { codec: 5 }],
+        ["key", { codec: null }],
+        ["key", { codec: {} }],
+        ["key", { codec: { encode: JSON.stringify } }],
+        ["key", { codec: { decode: JSON.parse } }],
+        ["key", { signal: { addEventListener: () => undefined } }],
+      ]),
+    );
+  });
+
+  test("a result is replayed as its JSON; one without JSON is unavailable, and never run again", async () => {
+    const cyclic: unknown[] = [];
+    cyclic.push(cyclic);
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anything, fc.jsonValue(), fc.string({ unit: codePoint })), async (given) => {
+        const { network, idempotency, records } = openRuns();
+        const { runtime } = network;
+        const first = await runtime.outcomeOf(() => idempotency.run("key", () => given));
+        const { status, value, unstored } = (first as { value: Outcome<unknown> }).value;
+        expect(status).toBe("executed");
+        expect(records()).toHaveLength(1);
+        const replayed = await runtime.outcomeOf(() => idempotency.run("key", () => "another"));
+        if (unstored) {
+          expect(value).toBe(given);
+          const error = { code: "RESULT_UNAVAILABLE", key: "key", reason: unstored };
+          expect(replayed).toMatchObject({ error });
+          return;
+        }
+        const expected = given === undefined ? undefined : JSON.parse(JSON.stringify(given));
+        expect(value).toEqual(expected);
+        expect(replayed).toEqual({ value: { status: "replayed", value: expected } });
+      }),
+      seeded<[unknown]>(100, [[cyclic], [undefined], ["\ud800"], [{ toJSON: () => undefined }], [10n]]),
     );
   });
 });

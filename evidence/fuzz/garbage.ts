@@ -7,7 +7,7 @@ import { parseCommand } from "./claims.ts";
 /** One lie, or the truth. `execute`: the command is executed before it is answered. */
 export interface Distortion {
   readonly execute: boolean;
-  readonly kind: "truth" | "body" | "cut" | "flip" | "stall" | "endless" | "break" | "hang" | "fail";
+  readonly kind: "truth" | "body" | "cut" | "flip" | "stall" | "break" | "hang" | "fail";
   /** For `body`: the text. `<value>`, `<key>` and `<secret>` are replaced by what the client has sent. */
   readonly body?: string;
   readonly status?: number;

@@ -4,10 +4,9 @@ import { afterAll, describe, expect, test } from "vitest";
 import { fingerprintOf, hashKey } from "../../src/idempotency/digest.ts";
 import { Idempotency, type IdempotencyEvent, type Outcome as Ran } from "../../src/idempotency/index.ts";
 import { completeText, noFingerprint, parseRecord, pendingText } from "../../src/idempotency/record.ts";
-import { Redlock, type RedlockError } from "../../src/index.ts";
+import { Redlock } from "../../src/index.ts";
 import { quorumOf } from "../../src/quorum/tally.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { codePoint } from "../../test/support/code-point.ts";
 import { seeded } from "../../test/support/seeded.ts";
 import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";
 import { answers } from "./garbage.ts";
@@ -261,43 +260,6 @@ describe("idempotency over endpoints that answer anything", () => {
         );
       }
     }
-  });
-
-  test("a corrupt record is neither overwritten nor copied to other endpoints", async () => {
-    const near = fc
-      .tuple(fc.constantFrom(...whole), fc.nat(120), fc.string({ unit: codePoint, maxLength: 3 }))
-      .map(([text, place, more]) => text.slice(0, place) + more + text.slice(place + 1));
-    await fc.assert(
-      fc.asyncProperty(
-        fc.oneof(near, fc.string({ unit: codePoint })),
-        fc.boolean(),
-        async (text, minority) => {
-          const where = minority ? [false, true, false] : [true, true, true];
-          const { outcome, runs, stands } = await runOver(text, where);
-          if (resultIn(text)) {
-            expect(outcome).toHaveProperty("value.status", "replayed");
-            return;
-          }
-          // A minority prevents no run, and is overwritten by its record.
-          if (minority && runs() === 1) {
-            expect(outcome).toEqual({ value: { status: "executed", value: 1 } });
-            return;
-          }
-          expect(runs()).toBe(0);
-          const { error } = outcome as { error: unknown };
-          expectTyped(error, "RECORD_CORRUPT", "IN_PROGRESS", "RESULT_UNAVAILABLE");
-          if ((error as RedlockError).code === "RESULT_UNAVAILABLE") {
-            expect(parseRecord(text)).toHaveProperty("unstored");
-            return;
-          }
-          expect(stands()).toEqual(where.map((there) => (there ? text : null)));
-        },
-      ),
-      seeded<[string, boolean]>(60, [
-        [`C1 ${token} ${at} - {"n"`, true],
-        [`C1 ${token} ${at} - {"n"`, false],
-      ]),
-    );
   });
 });
 

@@ -114,14 +114,14 @@ interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   /**
-   * How the body ends: completely (`whole`), never (`stall`; `endless`: with more and more bytes), with a broken
-   * connection (`break`); or there is no answer (`hang`), or no connection (`fail`).
+   * How the body ends: completely (`whole`), never (`stall`), with a broken connection (`break`); or there is no answer
+   * (`hang`), or no connection (`fail`).
    */
-  readonly end: "whole" | "stall" | "endless" | "break" | "hang" | "fail";
+  readonly end: "whole" | "stall" | "break" | "hang" | "fail";
 }
 
 /** Executes a command, and answers as a REST server would. */
-export function execute(engine: Engine, command: Command): { status: number; body: string } {
+function execute(engine: Engine, command: Command): { status: number; body: string } {
   try {
     return { status: 200, body: JSON.stringify({ result: engine.execute(command) }) };
   } catch (error) {
@@ -131,7 +131,7 @@ export function execute(engine: Engine, command: Command): { status: number; bod
 }
 
 /** The answer that a distortion makes of the true one. */
-export function distorted(
+function distorted(
   truth: { readonly status: number; readonly body: string },
   { kind, body = "", status = truth.status, headers = {}, at = 0, length }: Distortion,
   fill: (text: string) => string,
@@ -187,7 +187,6 @@ async function deliver({ status, headers, body, end }: Answer, signal: AbortSign
       if (end === "break") controller.error(new TypeError("terminated"));
     },
     async pull(controller) {
-      if (end === "endless") controller.enqueue(new Uint8Array(1 << 20));
       if (end === "stall") await aborted.catch((reason) => controller.error(reason));
     },
   });

@@ -78,7 +78,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (title, sender) => {
   const [secret] = sender.secrets;
   const provider = sender.make(secret, { now });
   const verify = (delivery: Delivery) => verified(provider, delivery, secret);
-  const { tolerance = 300_000, lifetime = 0, signatureHeader } = sender;
+  const { tolerance = 300_000, signatureHeader } = sender;
 
   test("is accepted as it was signed, and refused when any signed part differs", async () => {
     const change = fc.record({
@@ -125,37 +125,6 @@ describe.each(Object.entries(senders))("a webhook of %s", (title, sender) => {
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);
   });
 
-  test("is refused with any bit of its signature flipped", async () => {
-    await fc.assert(
-      fc.asyncProperty(body, fc.nat(), fc.nat(7), async (text, place, bit) => {
-        const delivery = signed(title, seconds, text);
-        const header = delivery.headers[signatureHeader]!;
-        const [value] = signature.exec(header)!;
-        const encoding = /^[0-9a-f]+$/.test(value) ? "hex" : title === "qstash" ? "base64url" : "base64";
-        const raw = Buffer.from(value, encoding);
-        raw[place % raw.length]! ^= 1 << bit;
-        const flipped = header.slice(0, -value.length) + raw.toString(encoding);
-        const headers = { ...delivery.headers, [signatureHeader]: flipped };
-        expect(await verify({ ...delivery, headers })).toBeUndefined();
-      }),
-      seeded(50),
-    );
-  });
-
-  test("is refused when it was signed too long ago, or in the future", async () => {
-    const least = (lifetime + tolerance) / 1_000 + 1;
-    const far = fc.oneof(fc.constantFrom(-least, least), fc.integer({ min: least, max: 5e8 }));
-    await fc.assert(
-      fc.asyncProperty(far, body, async (offset, text) => {
-        const outcome = await verify(signed(title, seconds + offset, text));
-        // GitHub and Shopify, for example, sign no time.
-        if (sender.tolerance === undefined) expect(outcome).toBeDefined();
-        else expect(outcome).toBeUndefined();
-      }),
-      seeded(30),
-    );
-  });
-
   test("with arbitrary headers is refused with a WebhookVerificationError", async () => {
     const names = Object.keys(signed(title, seconds, "").headers);
     await fc.assert(
@@ -163,21 +132,6 @@ describe.each(Object.entries(senders))("a webhook of %s", (title, sender) => {
         expect(await verify({ headers, body: new TextEncoder().encode(text) })).toBeUndefined();
       }),
       seeded(50),
-    );
-  });
-
-  test("whose body is not bytes is misuse", async () => {
-    await fc.assert(
-      fc.asyncProperty(anything, async (given) => {
-        fc.pre(!(given instanceof Uint8Array));
-        const { headers } = signed(title, seconds, "");
-        const outcome = await provider.verify(requestOf(headers)!, given as Uint8Array).then(
-          () => "accepted",
-          (error: unknown) => error,
-        );
-        expectMisuse(outcome);
-      }),
-      seeded(30),
     );
   });
 

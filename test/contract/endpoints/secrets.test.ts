@@ -89,6 +89,8 @@ const indiscretions: Record<string, (request: RawRequest) => RawReply> = {
     body,
     headers: { "content-length": String(body.length + 999) },
   }),
+  // Node's HTTP parser quotes unreadable bytes in its error.
+  "a length that is no number": ({ body }) => ({ body, headers: { "content-length": "1e9" } }),
   silence: () => "hang",
 };
 
