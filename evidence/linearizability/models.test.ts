@@ -5,84 +5,39 @@ import {
   type FencedOutput,
   fencedRegisterModel,
   type HoldInput,
-  lockModel,
   semaphoreModel,
 } from "./models.ts";
 import { span } from "./operations.ts";
 
 type Holding = Operation<HoldInput, boolean>;
 
-const acquire = (
-  holder: string,
-  invoked: number,
-  returned: number,
-  output: boolean | undefined = true,
-): Holding => span(invoked, returned, { input: { kind: "acquire", holder, until: 0 }, output });
-const unknownAcquire = (holder: string, invoked: number): Holding =>
-  span(invoked, Infinity, { input: { kind: "acquire", holder, until: 0 } });
+const held = (kind: "acquire" | "release", holder: string, invoked: number, returned: number): Holding =>
+  span(invoked, returned, { input: { kind, holder, until: 0 }, output: true });
+const acquire = (holder: string, invoked: number, returned: number) =>
+  held("acquire", holder, invoked, returned);
+const release = (holder: string, invoked: number, returned: number) =>
+  held("release", holder, invoked, returned);
 const end = (holder: string, from: number): Holding =>
   span(from, Infinity, { input: { kind: "end", holder, until: from } });
-const extend = (holder: string, invoked: number, returned: number, output: boolean): Holding =>
-  span(invoked, returned, { input: { kind: "extend", holder }, output });
-const release = (holder: string, invoked: number, returned: number, output?: boolean): Holding =>
-  span(invoked, returned, { input: { kind: "release", holder }, output });
 
 // history.test.ts has what calls of the library become.
-describe("lockModel", () => {
-  const good: Record<string, Holding[]> = {
-    "a refusal, which has no effect": [
-      acquire("b", 0, 1, false),
-      acquire("a", 0, 1),
-      acquire("b", 2, 3, false),
-    ],
-    "an acquire of unknown outcome that was seen": [unknownAcquire("a", 0), release("a", 5, 6, true)],
-    "an acquire of unknown outcome that ended": [
-      unknownAcquire("a", 0),
-      end("a", 0),
-      extend("a", 1, 2, true),
-      acquire("b", 3, 4),
-    ],
-  };
-  const bad: Record<string, Holding[]> = {
-    "a release that freed what another had taken over": [
-      acquire("a", 0, 1),
-      end("a", 5),
-      acquire("b", 6, 7),
-      release("a", 8, 9, true),
-    ],
-    "two releases that both freed it": [
-      acquire("a", 0, 1),
-      release("a", 2, 3, true),
-      release("a", 4, 5, true),
-    ],
-  };
-  table(lockModel, good, bad);
-});
-
 describe("semaphoreModel", () => {
+  const [a, b] = [acquire("a", 0, 1), acquire("b", 0, 1)];
   const good = {
-    "as many holders as permits": [
-      acquire("a", 0, 1),
-      acquire("b", 0, 1),
-      release("a", 2, 3, true),
-      acquire("c", 4, 5),
-    ],
-    "a holder after another's end": [acquire("a", 0, 1), acquire("b", 0, 1), end("b", 5), acquire("c", 4, 6)],
+    "as many holders as permits": [a, b, release("a", 2, 3), acquire("c", 4, 5)],
+    "a holder after another's end": [a, b, end("b", 5), acquire("c", 4, 6)],
   };
   const bad = {
-    "one holder more than permits": [
-      acquire("a", 0, 1),
-      acquire("b", 0, 1),
-      acquire("c", 2, 3),
-      release("a", 4, 5, true),
+    "one holder more than permits": [a, b, acquire("c", 2, 3), release("a", 4, 5)],
+    "two new holders for one release": [a, b, release("a", 2, 3), acquire("c", 4, 5), acquire("d", 4, 5)],
+    "a release that freed what another had taken over": [
+      a,
+      b,
+      end("a", 5),
+      acquire("c", 6, 7),
+      release("a", 8, 9),
     ],
-    "two new holders for one release": [
-      acquire("a", 0, 1),
-      acquire("b", 0, 1),
-      release("a", 2, 3, true),
-      acquire("c", 4, 5),
-      acquire("d", 4, 5),
-    ],
+    "two releases that both freed it": [a, release("a", 2, 3), release("a", 4, 5)],
   };
   table(semaphoreModel(2), good, bad);
 });
