@@ -1,24 +1,23 @@
-// Simulates the library in virtual time: `node evidence/sim.mjs --minutes 5`; `--seed 123 --trace` repeats one seed, and
-// `--seed 123 --html 123.html` draws it. Prints counts and violations, and fails if an invariant is violated that no
+// Simulates the library in virtual time: `node evidence/sim.mjs --minutes 5`; `--seed 123 --trace` repeats one
+// seed. Prints counts and violations, and fails if an invariant is violated that no
 // dropped assumption explains.
 import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { readArguments, refuse } from "../tools/arguments.mjs";
-import { pictureScript } from "../tools/draw.mjs";
 import { load, project } from "../tools/load.mjs";
 import { bundleSimulator, simulateAll } from "./sim/processes.mjs";
 
 const usage =
-  "node evidence/sim.mjs --seed s [--trace] [--html file.html] | --seeds n [--from s] [--write] | --minutes m  " +
+  "node evidence/sim.mjs --seed s [--trace] | --seeds n [--from s] [--write] | --minutes m  " +
   '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--mutant name] [--jobs n]';
 
 process.exitCode = 1;
 const { allowed, missing } = await load("evidence/sim/occurrences.ts");
 const { assumptions } = await load("evidence/sim/assumptions.ts");
 const { themes } = await load("evidence/sim/scenario.ts");
-const { seed, seeds, minutes, from, without, work, lua, traced, html, mutant, jobs, write } = readOptions();
+const { seed, seeds, minutes, from, without, work, lua, traced, mutant, jobs, write } = readOptions();
 const isOne = seed !== undefined;
 const sharesFile = join(project, "evidence/sim/shares.json");
 const shares = JSON.parse(await readFile(sharesFile, "utf8"));
@@ -33,7 +32,6 @@ let progressAt = began;
 let done = 0;
 let virtual = 0;
 let cpu = 0;
-let drawn;
 /** By event: how often it occurred, and in how many seeds. */
 const counts = new Map();
 const seedsWith = new Map();
@@ -43,7 +41,6 @@ const excused = new Map();
 if (!isOne) console.log(`from seed ${from}\n`);
 const bundle = await bundleSimulator({ mutant: await mutantOf(mutant) });
 await simulateAll(orders(), record, { jobs: isOne ? 1 : jobs, bundle });
-await drawn;
 if (write) await writeShares();
 report();
 
@@ -51,7 +48,7 @@ function* orders() {
   const end = minutes ? began + minutes * 60_000 : Number.POSITIVE_INFINITY;
   const [first, count] = isOne ? [seed, 1] : [from, seeds];
   for (let next = first; next < first + count && Date.now() < end; next += 1)
-    yield { seed: next, without, work, lua, traced, recorded: html !== undefined };
+    yield { seed: next, without, work, lua, traced };
 }
 
 /** The defect that is put into the library, to see what it does. */
@@ -61,18 +58,11 @@ async function mutantOf(name) {
   return mutants.find((one) => one.name === name) ?? refuse(`There is no mutant "${name}".`, usage);
 }
 
-async function draw({ timeline }) {
-  const { pictureHtml } = await load("playground/picture/index.ts");
-  await writeFile(html, pictureHtml(timeline, await pictureScript()));
-  console.log(`picture: ${html}`);
-}
-
 function record(simulation) {
   done += 1;
   virtual += simulation.length;
   cpu += simulation.cpu;
   for (const line of simulation.lines) console.log(line);
-  if (simulation.timeline) drawn = draw(simulation);
   for (const [what, times] of Object.entries(simulation.counts)) {
     counts.set(what, (counts.get(what) ?? 0) + times);
     seedsWith.set(what, (seedsWith.get(what) ?? 0) + 1);
@@ -157,7 +147,7 @@ function readOptions() {
   const text = { type: "string" };
   const flag = { type: "boolean" };
   const numbers = { seed: text, seeds: text, minutes: text, from: text, jobs: text };
-  const texts = { ...numbers, work: text, html: text, mutant: text };
+  const texts = { ...numbers, work: text, mutant: text };
   const flags = { trace: flag, write: flag, lua: flag };
   const values = readArguments({ ...texts, ...flags, without: { ...text, multiple: true } }, usage);
   const number = (given, otherwise) => (given === undefined ? otherwise : Number(given));
@@ -173,10 +163,8 @@ function readOptions() {
     lua: values.lua,
     traced: values.trace ?? false,
     write: values.write ?? false,
-    html: values.html,
     mutant: values.mutant,
   };
-  if (options.html && options.seed === undefined) refuse("--html needs --seed.", usage);
   const { without, work } = options;
   const unknown = without?.find((assumption) => !assumptions.includes(assumption));
   if (unknown) refuse(`There is no assumption "${unknown}", but: ${assumptions.join(", ")}.`, usage);

@@ -34,7 +34,7 @@ export class BundlingCarrier implements Carrier {
     return result;
   }
 
-  #bundled({ command, request, record }: Message, bundle: readonly Message[]): Message {
+  #bundled({ command, request }: Message, bundle: readonly Message[]): Message {
     const { world, server } = this.#options;
     // The answers to a bundle travel as the reply to its first message.
     const asReply = (answers: readonly Answer[]): Answer => ({ reply: answers as never });
@@ -44,7 +44,6 @@ export class BundlingCarrier implements Carrier {
       command,
       request,
       commands: bundle.length,
-      record,
       isOpen: () => bundle.some(({ isOpen }) => isOpen()),
       execute: (copy) => {
         // Not while a crowd comes: a rollback that is lost leaves its value.

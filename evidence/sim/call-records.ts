@@ -1,5 +1,5 @@
 import type { Outcome as Vote } from "../../playground/picture/timeline.ts";
-import type { Names } from "./names.ts";
+import { parseKey } from "../../src/stored/index.ts";
 import { nonceOf, type Request } from "./request.ts";
 
 /** A call, and how the endpoints voted in its last round. */
@@ -16,18 +16,12 @@ interface CallRecord {
 
 /** Finds the call that a request belongs to: the library's requests do not name it. */
 export class CallRecords {
-  readonly #names: Names;
   readonly #calls = new Map<string, CallRecord>();
   /** By nonce: the call whose round it is. */
   readonly #rounds = new Map<string, CallRecord>();
 
-  constructor(names: Names) {
-    this.#names = names;
-  }
-
   began(client: string, what: string): CallRecord {
     const { operation, key } = readWhat(what);
-    if (key !== undefined && isAboutRuns.test(operation)) this.#names.learn(key);
     const call = `c${this.#calls.size + 1}`;
     const record = { call, client, operation, key, nonce: "", votes: new Map(), isOpen: true };
     this.#calls.set(call, record);
@@ -51,7 +45,7 @@ export class CallRecords {
     record ??= this.#rounds.get(nonce) ?? open.find((one) => mainKind(one.operation) === "acquire");
     if (!record) return undefined;
     if (operation === "acquire") this.#rounds.set(nonce, record);
-    record.key ??= keys[0] === undefined ? undefined : this.#names.of(keys[0]);
+    record.key ??= keys[0] === undefined ? undefined : resourceOf(keys[0]);
     if (kind === mainKind(record.operation) && record.nonce !== nonce) {
       record.nonce = nonce;
       record.votes.clear();
@@ -84,13 +78,11 @@ function mainKind(operation: string): string {
   return operation === "extend" || operation === "verify" ? "extend" : "acquire";
 }
 
-/** Calls that name a key of runs, or a resource. */
-const isAboutRuns = /^(run|forget|inspect)$/;
-
-/** `acquire a,b {"ttl":…}` and `probe: acquire a`: the operation, and the first resource where it names one. */
+/** `acquire a`: the operation, and the resource where it names one. */
 function readWhat(what: string): { readonly operation: string; readonly key: string | undefined } {
-  const [first = what, resources = ""] = what.replace(/^probe: /, "").split(" ");
-  const operation = first === "tryAcquire" ? "acquire" : first;
-  const isNamed = /^(acquire|using)$/.test(operation) || isAboutRuns.test(operation);
-  return { operation, key: isNamed ? resources.split(",")[0] : undefined };
+  const [operation = what, key] = what.split(" ");
+  return { operation, key };
 }
+
+/** `redlock:lock:{a}` → `a`, as calls and holds name it; what no key looks like stays as it is. */
+export const resourceOf = (key: string): string => parseKey(key)?.resource ?? key;

@@ -71,8 +71,6 @@ export interface Message {
   readonly request: Request;
   /** How many commands it stands for. Default 1. */
   readonly commands?: number;
-  /** The number of its record, if recorded. */
-  readonly record: string | undefined;
   /** Whether the client still waits for the answer. */
   readonly isOpen: () => boolean;
   /** The server executes it, for the first time (`copy` 0) or again. */
@@ -158,7 +156,7 @@ class Link {
       signal.addEventListener("abort", abandon);
       let retries = this.#exactReplies ? 0 : 2;
       const isOpen = () => open;
-      const execute = (copy: number) => this.#execute(message, copy);
+      const execute = (copy: number) => this.#execute(message, copy, record);
       const attempt = () => this.#carrier.carry(message);
       const receive = (answer: Answer) => {
         if (record !== undefined) this.#world.recorder?.answered(record, outcomeOf(request, command, answer));
@@ -177,7 +175,7 @@ class Link {
           fail(answer.error);
         }
       };
-      const message: Message = { command, request, record, isOpen, execute, answer: receive };
+      const message: Message = { command, request, isOpen, execute, answer: receive };
       attempt();
     });
   }
@@ -204,23 +202,20 @@ class Link {
     );
   }
 
-  #execute(message: Message, copy: number): Answer {
+  /** @param record the number of its record, if recorded */
+  #execute(message: Message, copy: number, record: string | undefined): Answer {
     const { command, request } = message;
     const executed = this.#executeOn(this.#server, message, copy);
     this.#world.trace(
       () =>
         `${this.#process.name}>${this.#server.name} ${describe(request, command, copy)} = ${JSON.stringify(executed)}`,
     );
-    this.#record(message, executed);
-    return executed;
-  }
-
-  /** Writes down an execution, and what it has changed. */
-  #record({ record, request, command }: Message, executed: Answer): void {
     const { recorder } = this.#world;
-    if (!recorder || record === undefined) return;
-    recorder.executed(record, outcomeOf(request, command, executed));
-    recorder.changed(this.#process, this.#server, request);
+    if (recorder && record !== undefined) {
+      recorder.executed(record, outcomeOf(request, command, executed));
+      recorder.changed(this.#process, this.#server, request);
+    }
+    return executed;
   }
 
   #executeOn(server: Server, { command, request }: Message, copy: number): Answer {

@@ -1,5 +1,4 @@
 import process from "node:process";
-import type { Timeline } from "../../playground/picture/timeline.ts";
 import { type SimulationOptions, simulate } from "./simulate.ts";
 import type { Violation } from "./world.ts";
 
@@ -15,8 +14,6 @@ export interface Report {
   /** Virtual ms. */
   readonly length: number;
   readonly lines: readonly string[];
-  /** What a picture is drawn from, if it was asked for. */
-  readonly timeline?: Timeline | undefined;
   /** ms of CPU time that this process has used since its last report, or since it began. */
   readonly cpu: number;
 }

@@ -1,7 +1,6 @@
 import { stopwatch } from "../../src/runtime.ts";
 import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
-import type { FaultRecord } from "./recorder.ts";
 import type { FaultKind, Scenario } from "./scenario.ts";
 import type { Server } from "./server.ts";
 import { goodNetwork, goodStreams, type World } from "./world.ts";
@@ -22,8 +21,12 @@ export function startNemesis(
   return () => nemesis.stop();
 }
 
-/** A fault and what it concerns, for the trace and the picture. */
-interface Fault extends FaultRecord {
+/** A fault and what it concerns, for the trace. */
+interface Fault {
+  readonly name: string;
+  readonly client?: string | undefined;
+  readonly endpoint?: string | undefined;
+  readonly detail?: string | undefined;
   /** Whether it goes on when no further faults are injected. */
   readonly stays?: boolean | undefined;
 }
@@ -59,8 +62,6 @@ class Nemesis {
 
   start(): void {
     this.#world.network = this.#scenario.badNetwork;
-    const detail = hazardsOf(this.#scenario);
-    if (detail !== "") this.#began({ name: "bad network", detail });
     this.#world.streams = this.#scenario.wakeUps?.streams ?? goodStreams;
     if (this.#scenario.faults.length > 0) this.#schedule(this.#untilNext());
   }
@@ -111,9 +112,8 @@ class Nemesis {
   }
 
   #began(fault: Fault, until?: number): void {
-    const { name, client, endpoint, detail } = fault;
+    const { detail } = fault;
     this.#present.set(targetOf(fault), fault);
-    this.#world.recorder?.fault({ name, client, endpoint, detail });
     this.#world.trace(() => {
       const end = until === undefined ? "" : ` until ${until.toFixed(3)}`;
       return `fault: ${targetOf(fault)}${end}${detail === undefined ? "" : `: ${detail}`}`;
@@ -123,13 +123,11 @@ class Nemesis {
   /** The first end counts: it undoes the same fault of the same target that began later, too. */
   #ended(fault: Fault): void {
     if (!this.#present.delete(targetOf(fault))) return;
-    this.#world.recorder?.healed(fault);
     this.#world.trace(() => `fault ends: ${targetOf(fault)}`);
   }
 
   /** Notes what happens at one moment. */
   #noteMoment(fault: Fault): void {
-    this.#world.recorder?.moment(fault);
     this.#world.trace(() => `fault: ${targetOf(fault)}`);
   }
 
@@ -184,10 +182,7 @@ class Nemesis {
     const detail = forgets ? "it restarts without its memory" : "it restarts with its memory";
     const fault = { name: forgets ? "down, forgets" : "down", endpoint: server.name, detail, stays: true };
     const start = () => {
-      if (forgets) {
-        server.forget();
-        this.#world.recorder?.forgotten(server);
-      }
+      if (forgets) server.forget();
       server.up = true;
     };
     if (!forgets) this.#undoLater(fault, start);
@@ -272,19 +267,3 @@ function targetOf({ name, client, endpoint }: Fault): string {
 }
 
 const clockSet = (ms: number): string => `clock set by ${ms > 0 ? "+" : ""}${ms.toFixed()} ms`;
-
-/** What may happen to each message, in words. */
-function hazardsOf({ badNetwork }: Scenario): string {
-  const { loseRequest, loseReply, duplicate, reset, httpError, garbled = 0, tail, tailLength } = badNetwork;
-  const hazards: readonly (readonly [probability: number, what: string])[] = [
-    [loseRequest, "requests lost"],
-    [loseReply, "replies lost"],
-    [duplicate, "requests executed twice"],
-    [reset, "connections reset"],
-    [httpError, "HTTP errors"],
-    [garbled, "answers garbled"],
-    [tail, `messages late by up to ${tailLength} ms`],
-  ];
-  const present = hazards.filter(([probability]) => probability > 0);
-  return present.map(([probability, what]) => `${Math.round(100 * probability)} % of ${what}`).join(", ");
-}

@@ -29,21 +29,19 @@ export class Network implements Carrier {
   }
 
   /** Sends one message. It may get lost, or fail before it reaches the server. */
-  carry({ command, request, commands = 1, record, isOpen, execute, answer }: Message): void {
+  carry({ command, request, commands = 1, isOpen, execute, answer }: Message): void {
     const { network, draw } = this.#world;
     this.#sent += 1;
     // No spread: it alone took a fortieth of the time of a simulation.
     const serial = this.#sent;
-    const message: Sent = { command, request, commands, record, isOpen, execute, answer, serial, network };
+    const message: Sent = { command, request, commands, isOpen, execute, answer, serial, network };
     if (this.#isCut()) {
       this.#world.count("request into a cut link");
       if (this.#world.cuts.get(this.#way) === "refused") this.#fail(message, "connection refused");
-      else this.#lost(message, "request");
       return;
     }
     if (draw.chance(network.loseRequest)) {
       this.#world.count("request lost");
-      this.#lost(message, "request");
       return;
     }
     if (draw.chance(network.httpError)) {
@@ -64,7 +62,6 @@ export class Network implements Carrier {
     const { network, isOpen } = message;
     const { draw } = this.#world;
     if (this.#isCut()) {
-      this.#lost(message, "request");
       return;
     }
     if (!this.#server.up) {
@@ -73,7 +70,6 @@ export class Network implements Carrier {
     }
     if (this.#server.silent) {
       this.#world.count("request to a silent endpoint");
-      this.#lost(message, "request");
       return;
     }
     if (message.serial < this.#newest) this.#world.count("request overtaken");
@@ -86,7 +82,6 @@ export class Network implements Carrier {
     }
     if (draw.chance(network.loseReply)) {
       this.#world.count("reply lost");
-      this.#lost(message, "reply");
       return;
     }
     if (draw.chance(network.reset)) {
@@ -95,10 +90,6 @@ export class Network implements Carrier {
       return;
     }
     this.#reply(message, executed);
-  }
-
-  #lost({ record }: Sent, what: "request" | "reply"): void {
-    if (record !== undefined) this.#world.recorder?.lost(record, what);
   }
 
   #fail(message: Sent, reason: string): void {
@@ -111,7 +102,6 @@ export class Network implements Carrier {
     const { scheduler } = this.#world;
     scheduler.at(scheduler.now + this.#world.drawDelay(this.#server), () => {
       if (!this.#process.alive) {
-        this.#lost(message, "reply");
         return;
       }
       if (!isOpen()) this.#world.count("reply late");

@@ -1,16 +1,15 @@
 import type { Timeline, TimelineEvent, Outcome as Vote } from "../../playground/picture/timeline.ts";
 import { isRedlockError } from "../../src/errors.ts";
-import { CallRecords } from "./call-records.ts";
+import { keyOf } from "../../src/redis/keys.ts";
+import { CallRecords, resourceOf } from "./call-records.ts";
 import type { Outcome } from "./calls.ts";
 import type { Hold } from "./holds.ts";
-import { Names } from "./names.ts";
 import type { Process } from "./process.ts";
 import type { Request } from "./request.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Server } from "./server.ts";
-import { type StoredValue, storedValues } from "./stored-values.ts";
 
-// Records a simulation as the picture draws it. It only looks: it draws nothing, and sends nothing.
+// Records a play as the picture draws it. It only looks: it draws nothing, and sends nothing.
 
 /** A fault and what it concerns; without a client and an endpoint, everything. */
 export interface FaultRecord {
@@ -30,20 +29,26 @@ interface SentRecord {
   readonly detail?: string | undefined;
 }
 
-/** What is written down of one simulation. Its times are virtual ms. */
+/** A value at a key of a server. */
+interface StoredValue {
+  readonly text: string;
+  /** When it expires, in virtual ms. */
+  readonly until: number;
+  /** The fence that was drawn there with it. */
+  readonly fence: number | undefined;
+  readonly holder: string;
+}
+
+/** What is written down of one play. Its times are virtual ms. */
 export class Recorder {
   readonly #scheduler: Scheduler;
   readonly #events: TimelineEvent[] = [];
   readonly #requests = new Map<string, SentRecord>();
-  readonly #names = new Names();
-  readonly #calls = new CallRecords(this.#names);
-  /** By endpoint and key: what was last seen there, by its text. */
-  readonly #stored = new Map<string, ReadonlyMap<string, StoredValue & { readonly holder: string }>>();
+  readonly #calls = new CallRecords();
+  /** By endpoint and key: what was last seen there. */
+  readonly #stored = new Map<string, StoredValue>();
   /** By hold: when it was last known to end. */
   readonly #valid = new Map<Hold, number>();
-  readonly #faults = new Set<string>();
-  /** Until when the work went on: from then on a simulation only waits and probes. */
-  #workEnded: number | undefined;
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
@@ -81,7 +86,7 @@ export class Recorder {
     const { keys, raises, value } = request;
     const operation = raises ? "raise fence" : request.operation;
     const call = this.#calls.sent(process.name, request);
-    const all = keys.map((key) => this.#names.of(key));
+    const all = keys.map((key) => resourceOf(key));
     const detail = `${all.join(", ")} with value ${value.slice(0, 8)}…`;
     return this.request({
       client: process.name,
@@ -112,25 +117,25 @@ export class Recorder {
     this.#add({ phase: "answered", request, client, endpoint, outcome });
   }
 
-  lost(request: string, what: "request" | "reply"): void {
-    const { client, endpoint } = this.#requests.get(request)!;
-    this.#add({ phase: "lost", request, client, endpoint, what });
-  }
-
-  /** Writes down what an execution has changed at its keys. */
+  /** Writes down what an execution has changed at the keys of locks. */
   changed(process: Process, server: Server, request: Request): void {
-    if (request.operation === "announce") return;
-    for (const key of [...request.keys, ...(request.locks?.keys ?? [])]) {
-      const found = storedValues(server, key, this.#scheduler.now);
-      this.#compare({ endpoint: server.name, key }, found, process.name);
-    }
-  }
-
-  /** A server has lost its memory. */
-  forgotten(server: Server): void {
-    for (const place of this.#stored.keys()) {
-      const [endpoint, key] = place.split("\n") as [string, string];
-      if (endpoint === server.name) this.#compare({ endpoint, key }, new Map(), "");
+    const { now } = this.#scheduler;
+    for (const key of request.keys) {
+      const id = `${server.name}\n${key}`;
+      const place = { endpoint: server.name, key: resourceOf(key) };
+      const before = this.#stored.get(id);
+      const text = server.execute(["GET", key]) as string | null;
+      if (before && before.text !== text && before.until > now)
+        this.#add({ phase: "removed", ...place, holder: before.holder });
+      this.#stored.delete(id);
+      if (text === null) continue;
+      const until = now + Number(server.execute(["PTTL", key])) / server.rate;
+      const fence = Number(server.execute(["GET", keyOf("redlock", "fence", resourceOf(key))])) || undefined;
+      const known = before?.text === text ? before : undefined;
+      const holder = known?.holder ?? process.name;
+      this.#stored.set(id, { text, until, fence, holder });
+      const isNew = !known || known.fence !== fence || Math.abs(known.until - until) > 1.5;
+      if (isNew) this.#add({ phase: "stored", ...place, holder, until, fence });
     }
   }
 
@@ -138,31 +143,6 @@ export class Recorder {
   holds(endpoint: string, key: string, { holder, fence }: { holder: string; fence: number }): void {
     this.#add({ phase: "removed", endpoint, key });
     this.#add({ phase: "stored", endpoint, key, holder, fence });
-  }
-
-  #compare(
-    { endpoint, key }: { readonly endpoint: string; readonly key: string },
-    found: ReadonlyMap<string, StoredValue>,
-    writer: string,
-  ): void {
-    const { now } = this.#scheduler;
-    const place = { endpoint, key: this.#names.of(key) };
-    const id = `${endpoint}\n${key}`;
-    const before = this.#stored.get(id) ?? new Map();
-    for (const [text, { holder, until = Number.POSITIVE_INFINITY }] of before) {
-      if (!found.has(text) && until > now) this.#add({ phase: "removed", ...place, holder });
-    }
-    const after = new Map<string, StoredValue & { readonly holder: string }>();
-    for (const [text, value] of found) {
-      const known = before.get(text);
-      const holder = known?.holder ?? writer;
-      after.set(text, { ...value, holder });
-      const differs = (one: number | undefined, other: number | undefined) =>
-        Math.abs((one ?? 0) - (other ?? 0)) > 1.5;
-      const isNew = !known || known.fence !== value.fence || differs(known.until, value.until);
-      if (isNew) this.#add({ phase: "stored", ...place, holder, until: value.until, fence: value.fence });
-    }
-    this.#stored.set(id, after);
   }
 
   /** A hold may be relied on for so many ms more; `drift`: what was taken off, in ms. */
@@ -173,52 +153,28 @@ export class Recorder {
     this.#valid.set(hold, safe);
     const taken = drift === undefined ? { until: safe } : { safe, until: safe + drift / process.rate };
     for (const key of resources)
-      this.#add({ phase: "valid", client: process.name, key: this.#names.of(key), fence, ...taken });
+      this.#add({ phase: "valid", client: process.name, key: resourceOf(key), fence, ...taken });
   }
 
   /** A holder has given a hold up. What nobody gives up ends by itself. */
   ended(hold: Hold): void {
     if (!this.#valid.delete(hold)) return;
     for (const key of hold.resources)
-      this.#add({ phase: "ended", client: hold.process.name, key: this.#names.of(key) });
+      this.#add({ phase: "ended", client: hold.process.name, key: resourceOf(key) });
   }
 
   fault(fault: FaultRecord): void {
-    const id = idOf(fault);
-    if (this.#faults.has(id)) return;
-    this.#faults.add(id);
     this.#add({ phase: "fault", ...fault });
   }
 
   healed({ name, client, endpoint }: FaultRecord): void {
-    if (!this.#faults.delete(idOf({ name, client, endpoint }))) return;
     this.#add({ phase: "healed", name, client, endpoint });
-  }
-
-  /** What happens at one moment: it is healed at once. */
-  moment(fault: FaultRecord): void {
-    this.fault(fault);
-    this.healed(fault);
-  }
-
-  violated(invariant: string, detail: string, without: readonly string[]): void {
-    const name = without.length === 0 ? invariant : `${invariant} (without ${without.join(", ")})`;
-    // The detail names whom it is about: a process, else a server.
-    const client = /\bp\d+\b/.exec(detail)?.[0];
-    const endpoint = client === undefined ? /\br\d+\b/.exec(detail)?.[0] : undefined;
-    this.#add({ phase: "violated", client, endpoint, name, detail });
-  }
-
-  /** The work is over. */
-  workEnds(): void {
-    this.#workEnded ??= this.#scheduler.now;
   }
 
   /** What was recorded, in the order of time. */
   timeline(title: string, lanes: Pick<Timeline, "clients" | "endpoints">): Timeline {
     const events = this.#events.map((event) => this.#withKey(event));
-    const broken = events.flatMap(({ phase, time }) => (phase === "violated" ? [time] : []));
-    const to = Math.max(...broken, this.#workEnded ?? this.#scheduler.now);
+    const to = this.#scheduler.now;
     const others = new Set([...this.#requests.values()].map(({ endpoint }) => endpoint));
     const endpoints = [...new Set([...lanes.endpoints, ...others])];
     return { version: 1, title, clients: lanes.clients, endpoints, from: 0, to, events };
@@ -243,8 +199,6 @@ export class Recorder {
 type Unfinished = Pick<TimelineEvent, "phase"> & {
   readonly [Member in Exclude<keyof TimelineEvent, "phase" | "time">]?: TimelineEvent[Member] | undefined;
 };
-
-const idOf = ({ name, client, endpoint }: FaultRecord): string => `${name}\n${client}\n${endpoint}`;
 
 /** How a call failed. */
 function voteOf(error: unknown): Vote {

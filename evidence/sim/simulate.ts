@@ -1,4 +1,3 @@
-import type { Timeline } from "../../playground/picture/timeline.ts";
 import { type Actor, createActor, longestWait, type SharedContext } from "./actor.ts";
 import type { Assumption } from "./assumptions.ts";
 import { makeDigestSynchronous } from "./digest.ts";
@@ -47,8 +46,6 @@ export interface SimulationOptions {
   readonly without?: readonly Assumption[];
   /** Whether to record a line for every event. Default false. */
   readonly traced?: boolean;
-  /** Whether to record what a picture is drawn from. Default false. */
-  readonly recorded?: boolean;
   /** Whether all scripts run as Lua, and none by its twin. Default: the seed decides. The simulation is the same. */
   readonly lua?: boolean;
 }
@@ -66,8 +63,6 @@ export interface Simulation {
   readonly length: number;
   /** One line per event if `traced`, else none. */
   readonly lines: readonly string[];
-  /** What a picture is drawn from, if `recorded`. */
-  readonly timeline: Timeline | undefined;
 }
 
 /**
@@ -78,7 +73,7 @@ export interface Simulation {
  */
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
   const { seed, work: theme = themeOf(seed), without, lua = runsLua(seed) } = options;
-  const { traced = false, recorded = false } = options;
+  const { traced = false } = options;
   const undone = [makeDigestSynchronous(), interceptFetch()];
   const draw = new Draw(seed);
   const drawn = drawScenario(draw.fork());
@@ -89,16 +84,10 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
     without,
   );
   const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
-  const notes = { traced, recorded };
-  const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, notes);
+  const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, traced);
   try {
     await play(world, scenario, !lua);
-    const lanes = {
-      clients: world.processes.map(({ name }) => name),
-      endpoints: world.servers.map(({ name }) => name),
-    };
     return {
-      timeline: world.recorder?.timeline(titleOf(seed, world), lanes),
       seed,
       dropped: world.dropped,
       violations: world.violations,
@@ -111,15 +100,6 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
     for (const server of world.servers) server.close();
     for (const undo of undone) undo();
   }
-}
-
-/** What a picture of a simulation shows, in one sentence. */
-function titleOf(seed: number, { violations: [first], processes, servers }: World): string {
-  const many = (number: number, what: string) => `${number} ${what}${number === 1 ? "" : "s"}`;
-  const cast = `seed ${seed}, ${many(processes.length, "client")}, ${many(servers.length, "endpoint")}`;
-  return first
-    ? `“${first.invariant}” is violated: ${first.detail} (${cast})`
-    : `Every invariant holds (${cast})`;
 }
 
 /** Where `without` is given, it decides whether the network repeats requests; else the scenario does. */
@@ -160,7 +140,6 @@ async function play(world: World, scenario: Scenario, twins: boolean): Promise<v
   const longestCall = 12 * scenario.ttl + (scenario.wakeUps ? 1.25 * longestWait : 0);
   const rest = Math.max(600_000, scenario.calls * longestCall);
   await world.scheduler.run(world.now + rest, () => !isAtWork() && world.servers.every(({ up }) => up));
-  world.recorder?.workEnds();
   // Messages under way arrive: a late request may acquire something once more, until its ttl. And a forgotten lock
   // with automatic extension is held until its maxHold.
   await world.scheduler.run(world.now + Math.max(60_000, 7 * scenario.ttl));

@@ -4,7 +4,7 @@ import { type Actor, createActor, type SharedContext } from "./actor.ts";
 import { makeDigestSynchronous } from "./digest.ts";
 import { Draw } from "./draw.ts";
 import { Process } from "./process.ts";
-import type { Recorder } from "./recorder.ts";
+import { Recorder } from "./recorder.ts";
 import { drawScenario } from "./scenario.ts";
 import { Server } from "./server.ts";
 import { sharedBy } from "./shared.ts";
@@ -47,7 +47,9 @@ const clockAtStart = 33;
 /** Performs a play, and records it. @throws when an invariant does not hold */
 export async function perform(play: Play): Promise<Timeline> {
   const undo = makeDigestSynchronous();
-  const world = new World(new Draw(play.seed), [], { traced: false, recorded: true });
+  const world = new World(new Draw(play.seed), []);
+  const recorder = new Recorder(world.scheduler);
+  world.recorder = recorder;
   try {
     const shared = cast(world, play);
     for (const process of world.processes) shared.actors.push(createActor(shared, process));
@@ -57,7 +59,6 @@ export async function perform(play: Play): Promise<Timeline> {
       void redlock.acquire("rehearsal", { fencing: true, wait: rehearsal }).then((lock) => lock.release());
     }
     await world.scheduler.run(rehearsal);
-    const recorder = world.recorder!;
     const at = (time: number, run: () => void) => void world.scheduler.at(rehearsal + time, run);
     let end: unknown = "has not ended";
     play.act({ world, recorder, actors: shared.actors, at }).then(

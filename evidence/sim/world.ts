@@ -1,7 +1,7 @@
 import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
 import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
-import { Recorder } from "./recorder.ts";
+import type { Recorder } from "./recorder.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Server } from "./server.ts";
 
@@ -56,14 +56,6 @@ export const goodNetwork: NetworkConditions = {
   httpError: 0,
 };
 
-/** What is written down of a simulation. */
-export interface Notes {
-  /** A line for every event. */
-  readonly traced: boolean;
-  /** What a picture is drawn from. */
-  readonly recorded: boolean;
-}
-
 /** One simulated world: its time, processes, servers and present faults, and everything observed in it. */
 export class World {
   readonly scheduler: Scheduler = new Scheduler();
@@ -85,14 +77,13 @@ export class World {
   readonly excused: Violation[] = [];
   /** One line per event, if traced. */
   readonly lines: string[] | undefined;
-  /** For the picture, if recorded. */
-  readonly recorder: Recorder | undefined;
+  /** Set where a picture is drawn. */
+  recorder: Recorder | undefined;
 
-  constructor(draw: Draw, dropped: readonly Assumption[], notes: Notes) {
+  constructor(draw: Draw, dropped: readonly Assumption[], traced = false) {
     this.draw = draw;
     this.dropped = dropped;
-    this.lines = notes.traced ? [] : undefined;
-    this.recorder = notes.recorded ? new Recorder(this.scheduler) : undefined;
+    this.lines = traced ? [] : undefined;
   }
 
   /** Virtual ms. */
@@ -155,7 +146,6 @@ export class World {
     const excused = without.length > 0;
     (excused ? this.excused : this.violations).push(violation);
     this.trace(() => `${excused ? "excused" : "VIOLATED"} ${invariant}: ${detail}`);
-    this.recorder?.violated(invariant, detail, without);
   }
 }
 
