@@ -34,9 +34,6 @@ interface AcquiredHandle
 const longestOf = ({ world }: Actor, times: readonly number[][]): number[] =>
   world.servers.map((_, index) => Math.max(0, ...times.map((each) => each[index] ?? 0)));
 
-/** What the library takes off the validity, by default. */
-const driftOf = (ttl: number): number => ttl * 0.01 + 2;
-
 /** Records a hold from now on, and checks that a quorum granted it with validity left. */
 export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
   const { world, process, wire, scenario } = actor;
@@ -60,8 +57,7 @@ export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
       actor,
       [nonce, ...earlier].map((each) => wire.standing(each, keys)),
     );
-  const times = { acquired: world.now, drift: () => driftOf(handle.ttl) };
-  const hold = newHold({ ...grant, ...times, process, remaining, lossReported, standing });
+  const hold = newHold({ ...grant, acquired: world.now, process, remaining, lossReported, standing });
   holds.add(hold);
   return { handle, hold, holds };
 }
