@@ -28,8 +28,6 @@ const library = {
     "test/contract/locks/engines/{budget,fences,lifetime,names}.test.ts",
     "test/contract/sync/engines/*.test.ts",
     "test/http/{api,workerd}.test.ts",
-    // Thousands of random schedules each.
-    "test/contract/sync/**/{model,schedules,holds-model}.test.ts",
   ],
 };
 

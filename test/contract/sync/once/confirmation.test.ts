@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { memoryEndpoint } from "../../../../local/src/memory/index.ts";
+import { memoryEndpoint, VirtualTime } from "../../../../local/src/memory/index.ts";
 import { type Endpoint, LockLostError, QuorumError, Redlock, type Runtime } from "../../../../src/index.ts";
 import { type OnceOptions, once } from "../../../../src/sync/index.ts";
 import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
-import { schedule } from "../schedule.ts";
 
 // How a claim of `once` becomes a run in virtual time, what stays of one that does not, and what it costs.
 
@@ -85,7 +84,7 @@ describe("the last ms of a claim", () => {
 
 test("a coarse clock does not delay a claim", async () => {
   for (let every = 40; every < 100; every += 7) {
-    const { runtime: virtual, run } = schedule(every, 1);
+    const virtual = new VirtualTime({ seed: every });
     let timers = 0;
     // Of a time since 1970, a double has steps of a four-thousandth of a ms.
     const start = 1_763_714_567_890.1;
@@ -109,7 +108,7 @@ test("a coarse clock does not delay a claim", async () => {
           : endpoint.send(command, signal),
     };
     const redlock = new Redlock({ endpoints: [deaf], runtime, backoff: { min: 5 } });
-    const error = await run(rejection(once(redlock, "nightly", { every }, unreachable)));
+    const error = await virtual.settle(rejection(once(redlock, "nightly", { every }, unreachable)));
     expect((error as QuorumError).code).toMatch(/NO_QUORUM|LOCK_LOST/);
   }
 });
