@@ -1,6 +1,5 @@
 import { Redis, type RedisConfigNodejs } from "@upstash/redis";
 import { afterAll, beforeAll } from "vitest";
-import { startProxy } from "../../evidence/claims/proxy.mjs";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import {
   type Dialect,
@@ -17,10 +16,9 @@ import { textOf } from "../../src/redis/script.ts";
 import { patient } from "./beyond-tests.ts";
 import { isMissing } from "./each-engine.ts";
 import { eachInTurns } from "./in-turns.ts";
-import { gate } from "./link.ts";
 import { openLockServers } from "./lock-servers.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
-import { openSockets, type SocketClient, type Sockets, type TcpProxy } from "./sockets.ts";
+import { openSockets, type SocketClient, type Sockets } from "./sockets.ts";
 import { until } from "./until.ts";
 
 /** The endpoints of a test, and how the library reaches them. */
@@ -59,11 +57,6 @@ export interface Local {
    * is there: an acquisition needs only a quorum, and a slower request would store it again.
    */
   remove(resource: string, indices?: readonly number[]): Promise<void>;
-  /**
-   * Holds back replies until `letGo` is called. `everywhere` resolves when it has one of each endpoint; what comes after that
-   * on another connection passes.
-   */
-  holdReplies(): { everywhere(): Promise<void>; letGo(): void };
   /** HTTP requests that arrived since the last reset. */
   requests(): number;
   /** Names of the commands executed since the last reset. */
@@ -123,9 +116,7 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
   const { endpoints } = local;
   const sockets =
     set.via === "fetch" || set.via === "sdk" ? undefined : await openSockets(endpoints, set.via);
-  const proxies = sockets?.proxies ?? (set.via === "sdk" ? await proxiesOf(endpoints) : []);
   const reset = () => {
-    for (const proxy of proxies) proxy.replyDelay = 0;
     sockets?.reset();
     return resetAll(endpoints, dialect);
   };
@@ -134,27 +125,13 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
     set,
     endpoints,
     quorum: Math.floor(count / 2) + 1,
-    ...clientsOf(endpoints, set, { sockets, proxies }),
+    ...clientsOf(endpoints, set, sockets),
     ...keysOf(endpoints),
-    holdReplies() {
-      // For `fetch` a fault without an end: it cancels its requests.
-      const faults = set.via === "fetch" ? endpoints.map((one) => one.faults) : [];
-      for (const each of faults) each.add({ fault: "delay-reply", ms: 600_000, times: 1 });
-      const { passed, open } = gate();
-      for (const proxy of proxies) proxy.replyDelay = passed;
-      const everywhere = async () => {
-        await until(() => faults.every((each) => each.list().length === 0), "a request to each endpoint");
-        await until(() => proxies.every(({ late }) => late > 0), "a reply of each endpoint");
-        for (const proxy of proxies) proxy.replyDelay = 0;
-      };
-      return { everywhere, letGo: open };
-    },
     requests: () => endpoints.reduce((sum, { log }) => sum + log.requests, 0),
     commands: () => endpoints.flatMap(({ log }) => log.entries.map(({ command }) => command[0]!)),
     reset,
     async close() {
       sockets?.close();
-      for (const proxy of proxies) proxy.close();
       await local.close();
     },
   };
@@ -173,24 +150,16 @@ async function resetAll(endpoints: readonly LocalEndpoint[], dialect: Dialect): 
   );
 }
 
-/** A proxy in front of each endpoint, for what cannot cancel its requests. */
-function proxiesOf(endpoints: readonly LocalEndpoint[]): Promise<TcpProxy[]> {
-  return Promise.all(endpoints.map(({ url }) => startProxy(Number(new URL(url).port))));
-}
-
 function clientsOf(
   endpoints: readonly LocalEndpoint[],
   { via, dialect }: EndpointSet,
-  { sockets, proxies }: { sockets: Sockets | undefined; proxies: readonly TcpProxy[] },
+  sockets: Sockets | undefined,
 ): Pick<Local, "connect" | "redlock" | "observed"> {
   const connect = () =>
     sockets?.connect(dialect) ??
-    endpoints.map(({ url, token, name }, index) =>
+    endpoints.map(({ url, token, name }) =>
       via === "sdk"
-        ? upstashEndpoint(sdkClient({ url: `http://127.0.0.1:${proxies[index]!.port}`, token }), {
-            name,
-            dialect,
-          })
+        ? upstashEndpoint(sdkClient({ url, token }), { name, dialect })
         : httpEndpoint({ url, token, name, dialect }),
     );
   return {

@@ -1,19 +1,7 @@
-import { inspect as nodeInspect } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  forceRelease,
-  handoff,
-  inspect,
-  isRedlockError,
-  type Lock,
-  LockHeldError,
-  LockLostError,
-  resume,
-} from "../../src/index.ts";
-import { patient } from "./beyond-tests.ts";
+import { forceRelease, handoff, inspect, type Lock, LockLostError, resume } from "../../src/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
-import { isSettled, rejection } from "./outcomes.ts";
-import { ownTime } from "./own-time.ts";
+import { isSettled } from "./outcomes.ts";
 import { until } from "./until.ts";
 
 /** The contract of locks on any set of endpoints: acquire, release, several resources, tokens, resume, operators. */
@@ -72,54 +60,6 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await isSettled(second)).toBe(false);
       await first.release();
       expect((await second).remaining()).toBeGreaterThan(0);
-    });
-
-    test("a waiter sees when the holder changes, and tells nobody what it has seen", async () => {
-      const time = ownTime();
-      const resource = newResource();
-      const everywhere = [...local.endpoints.keys()];
-      const holders = ["d", "e"].map((digit) => "t".padEnd(33, digit));
-      const { redlock, events } = local.observed({ backoff: { min: 10 }, runtime: time });
-      const rounds = () => events.flatMap((event) => (event.type === "contended" ? [event] : []));
-      await local.put(resource, everywhere, holders[0]);
-      const call = rejection(redlock.acquire(resource, { wait: 60 }));
-      for (let round = 0, pause: number | undefined = 0; pause !== undefined; round += 1) {
-        pause = (await until(() => rounds()[round], "the next round")).retryIn;
-        if (round === 1) await local.put(resource, everywhere, holders[1]);
-        if (pause !== undefined) await time.advance(pause);
-      }
-      // 0.7 times as long as it has seen a holder. Plain commands show one from the second round on, at 10 ms, scripts from
-      // the first.
-      const { elapsed, retryIn } = rounds()[2]!;
-      expect([0.7 * elapsed, 0.7 * (elapsed - 10)]).toContainEqual(expect.closeTo(retryIn!));
-      const error = await call;
-      expect(error).toBeInstanceOf(LockHeldError);
-      const shown = nodeInspect([events, error], { depth: 20, showHidden: true });
-      for (const holder of holders) expect(shown).not.toContain(holder);
-    });
-
-    test("acquire waits until the holder's ttl ends", async () => {
-      const resource = newResource();
-      const redlock = local.redlock({ backoff: { min: 5, max: 20 } });
-      // Rounds that take longer than the ttl are repeated.
-      const first = await redlock.acquire(resource, { ttl: 400, wait: Infinity });
-      const second = await redlock.acquire(resource, { wait: Infinity });
-      expect(first.remaining()).toBeLessThanOrEqual(0);
-      expect(await second.verify()).toBe(true);
-    });
-
-    test("a held lock is a LockHeldError after `wait`", async () => {
-      const resource = newResource();
-      const redlock = local.redlock({ backoff: { min: 5, max: 10 } });
-      const lock = await redlock.acquire(resource);
-      for (const wait of [0, 40]) {
-        const error = await rejection(redlock.acquire(resource, { wait }));
-        expect(error).toBeInstanceOf(LockHeldError);
-        expect(isRedlockError(error) && error.code).toBe("LOCK_HELD");
-        expect((error as LockHeldError).resources).toEqual([resource]);
-        expect((error as LockHeldError).waited).toBeGreaterThanOrEqual(wait);
-      }
-      expect(await lock.verify()).toBe(true);
     });
 
     test("contenders exclude each other, and each gets the lock", async () => {
@@ -212,44 +152,6 @@ export function lockContract(open: () => Promise<Local>): void {
       await redlock.acquire(none);
       expect(await redlock.tryAcquire(none, { token })).toBeNull();
     });
-
-    test("a rollback does not release what another handle of the owner has refreshed since", async () => {
-      const resource = newResource();
-      const time = ownTime();
-      const redlock = local.redlock({ runtime: time });
-      // All its connections, which say hello, are open before replies are held back: a quorum grants without the others.
-      const before = newResource();
-      await redlock.tryAcquire(before);
-      await until(async () => (await local.holders(before)) === local.set.count);
-      const held = local.holdReplies();
-      const [caller, rollbacks] = [new AbortController(), [] as Promise<unknown>[]];
-      const waitUntil = (work: Promise<unknown>) => void rollbacks.push(work);
-      const first = rejection(redlock.acquire(resource, { token, waitUntil, signal: caller.signal }));
-      await held.everywhere();
-      await until(async () => (await local.holders(resource)) === local.set.count);
-      const second = await local.redlock().acquire(resource, { token, wait: 0 });
-      caller.abort(new Error("given up"));
-      // Some clients cannot cancel a request, which then ends only with its late reply.
-      held.letGo();
-      expect(await first).toBe(caller.signal.reason);
-      // A rollback waits for a quarter of the timeout for the answer to what it rolls back, and some for its end.
-      const isOver = () => isSettled(Promise.all(rollbacks));
-      await until(() => time.advance(patient.timeout / 50).then(isOver), "the rollbacks");
-      expect(rollbacks.length).toBeGreaterThan(0);
-      expect(await second.verify()).toBe(true);
-      expect(await local.holders(resource)).toBe(local.set.count);
-      expect(await second.release()).toBe(true);
-    });
-
-    test("acquires several resources, one of which it already holds", async () => {
-      const [a, b] = [newResource("a"), newResource("b")];
-      const redlock = local.redlock();
-      await redlock.acquire(a, { token });
-      const lock = await redlock.acquire([a, b], { token, wait: 0 });
-      expect(await lock.verify()).toBe(true);
-      expect(await lock.release()).toBe(true);
-      await Promise.all([local.gone(a), local.gone(b)]);
-    });
   });
 
   describe("another process", () => {
@@ -268,15 +170,6 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(resumed.remaining()).toBeGreaterThan(600_000);
       expect(await resumed.release()).toBe(true);
       await local.gone(resource);
-    });
-
-    test("resumes a lock with several resources, a token and another prefix", async () => {
-      const [a, b] = [newResource("a"), newResource("b")];
-      const lock = await local.redlock({ prefix: "other" }).acquire([a, b], { token: "me" });
-      const resumed = await resume(local.redlock(), await jsonOf(lock));
-      expect(await resumed.verify()).toBe(true);
-      expect(await resumed.release()).toBe(true);
-      expect(await lock.verify()).toBe(false);
     });
   });
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { LockHeldError, LockLostError, type RedlockEvent } from "../../src/index.ts";
+import { LockHeldError, LockLostError } from "../../src/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
 import { rejection } from "./outcomes.ts";
-import { ownTime } from "./own-time.ts";
 import { until } from "./until.ts";
 
 /** The contract of held locks on any set of endpoints: extend, validity, loss, `using`, `autoExtend`, events. */
@@ -14,7 +13,6 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
   beforeEach(() => local.reset());
   afterAll(() => local.close());
 
-  const typesOf = (events: readonly RedlockEvent[]) => events.map(({ type }) => type);
   const onQuorum = (values: readonly number[], test: (value: number) => boolean) =>
     values.filter(test).length >= local.quorum;
 
@@ -67,66 +65,6 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       await expect(lock.extend(900_000)).rejects.toBeInstanceOf(LockLostError);
       expect((await local.expiries(resource)).every((ms) => ms <= 600_000)).toBe(true);
       expect(new Set(await local.values(resource))).toEqual(new Set(["somebody-else"]));
-    });
-  });
-
-  describe("validity", () => {
-    test("ends before the keys expire, and aborts the signal", async () => {
-      const resource = newResource();
-      const time = ownTime();
-      const { redlock, events } = local.observed({ runtime: time });
-      const lock = await redlock.acquire(resource, { ttl: 600_000, driftFactor: 0.5 });
-      expect(lock.signal.aborted).toBe(false);
-      await time.advance(300_000);
-      expect(lock.signal.aborted).toBe(true);
-      // The endpoints' time has not passed.
-      expect(onQuorum(await local.expiries(resource), (ms) => ms > 300_000)).toBe(true);
-      expect(lock.remaining()).toBeLessThanOrEqual(0);
-      expect(lock.signal.reason).toBeInstanceOf(LockLostError);
-      // A quorum granted it: the others may not have answered before the time passed.
-      const types = typesOf(events).filter((type) => type !== "endpointError");
-      expect(types).toEqual(["acquiring", "acquired", "lost"]);
-    });
-  });
-
-  describe("using", () => {
-    test("extends for as long as the routine runs", async () => {
-      const resource = newResource();
-      const time = ownTime();
-      const { redlock, events } = local.observed({ ttl: 200_000, runtime: time });
-      await redlock.using(resource, async (lock) => {
-        for (const count of [1, 2]) {
-          await time.advance(100_000);
-          const extended = () => typesOf(events).filter((type) => type === "extended");
-          await until(() => extended().length === count, "the extension");
-        }
-        expect(lock.signal.aborted).toBe(false);
-        expect(await lock.verify()).toBe(true);
-        expect(await redlock.tryAcquire(resource)).toBeNull();
-      });
-      await local.gone(resource);
-    });
-  });
-
-  describe("autoExtend", () => {
-    test("ends at maxHold, and so does the lock", async () => {
-      const time = ownTime();
-      const resource = newResource();
-      const { redlock, events } = local.observed({
-        ttl: 400_000,
-        maxHold: 500_000,
-        autoExtend: true,
-        runtime: time,
-      });
-      const lock = await redlock.acquire(resource);
-      await time.advance(200_000);
-      await until(() => typesOf(events).includes("extended"), "the extension");
-      // As long as it may still be held; a timer may fire by a sixteenth early.
-      expect(onQuorum(await local.expiries(resource), (ms) => ms < 320_000)).toBe(true);
-      expect(lock.signal.aborted).toBe(false);
-      await time.advance(300_000);
-      expect(lock.signal.reason).toBeInstanceOf(LockLostError);
-      expect(typesOf(events).filter((type) => type === "extended")).toHaveLength(1);
     });
   });
 

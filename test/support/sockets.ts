@@ -13,7 +13,6 @@ export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
 
 /** Clients with sockets, each connection through a proxy in front of its server. */
 export interface Sockets {
-  readonly proxies: readonly TcpProxy[];
   /** Endpoints over new clients, which are connecting. */
   connect(dialect: Dialect): Endpoint[];
   /** Closes all clients. */
@@ -31,7 +30,6 @@ export async function openSockets(endpoints: readonly LocalEndpoint[], via: Sock
     for (const close of opened.splice(0)) close();
   };
   return {
-    proxies,
     connect: (dialect) =>
       proxies.map(({ port }, index) => {
         const { endpoint, close } = socketEndpoint(via, port, { name: endpoints[index]!.name, dialect });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { handoff, LockLostError, resume } from "../../../src/index.ts";
+import { LockLostError } from "../../../src/index.ts";
 import { virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Automatic extensions, in virtual time.
@@ -61,16 +61,6 @@ describe("a lock that is extended automatically", () => {
     await runtime.advance(1_600);
     expect(events.filter(({ type }) => type === "extended")).toHaveLength(4);
     expect([await lock.verify(), lock.ttl]).toEqual([true, 1_000]);
-  });
-
-  test("is also one that was resumed", async () => {
-    const { runtime, client } = virtualWorld();
-    const json = await handoff(await client({ ttl: 1_000 }).redlock.acquire("r"));
-    const { redlock, events } = client({ autoExtend: true });
-    const resumed = await resume(redlock, JSON.parse(JSON.stringify(json)));
-    await runtime.advance(3_000);
-    expect(events.filter(({ type }) => type === "extended").length).toBeGreaterThan(4);
-    expect(await resumed.release()).toBe(true);
   });
 
   test("is no longer extended once it is lost", async () => {

@@ -1,8 +1,6 @@
-import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
-import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
-import { handoff, type Lock, Redlock, type Runtime, resume } from "../../../src/index.ts";
+import { handoff, Redlock, type Runtime, resume } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { once } from "../../../src/sync/index.ts";
 import { rejection } from "../../support/outcomes.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { inspect, LockLostError } from "../../../src/index.ts";
-import { rejection } from "../../support/outcomes.ts";
+import { inspect } from "../../../src/index.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // An extension restores the lock where an endpoint has lost it, so that a long hold survives successive restarts: in
@@ -37,16 +36,6 @@ describe.each(["redis", "upstash"] as const)("an extension in the %s dialect", (
     }
     expect(await lock.release()).toBe(true);
     expect(values("r")).toEqual(free);
-  });
-
-  test("restores nothing that a quorum has lost", async () => {
-    const { runtime, client, values, restart } = newWorld();
-    const lock = await client().redlock.acquire("r", { ttl: 30_000 });
-    restart(0);
-    restart(1);
-    expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
-    await runtime.advance(100);
-    expect(values("r").slice(0, 2)).toEqual([null, null]);
   });
 
   test("of a lock with a late acquire: the release leaves a tombstone where it was restored, too", async () => {

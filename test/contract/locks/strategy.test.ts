@@ -175,26 +175,3 @@ describe("a synchronizer's own requests", () => {
     expect(endpoints[0]!.engine.execute(["GET", "redlock:lock:{r}"])).toBe(null);
   });
 });
-
-describe("a signal", () => {
-  test("that has aborted before the call: nothing is sent", async () => {
-    const { runtime, start, links } = acquiring(() => undefined);
-    const call = start({ signal: AbortSignal.abort(new Error("given up")) });
-    await runtime.advance(0);
-    expect(call.error).toMatchObject({ message: "given up" });
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
-
-  test("that aborts during a pause ends it: no further round", async () => {
-    const { runtime, put, start, rounds } = acquiring(() => ({ type: "pause", ms: 400 }));
-    put("r", [0, 1, 2]);
-    const caller = new AbortController();
-    const call = start({ signal: caller.signal });
-    await runtime.advance(100);
-    caller.abort(new Error("given up"));
-    await runtime.advance(0);
-    expect(call.error).toBe(caller.signal.reason);
-    await runtime.advance(1_000);
-    expect(rounds()).toBe(1);
-  });
-});

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Lock, LockHeldError, LockLostError, QuorumError, type Routine } from "../../../src/index.ts";
-import { clientStateOf } from "../../../src/lock/options.ts";
+import { type Lock, LockLostError, type Routine } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -143,86 +142,11 @@ describe("using", () => {
     expect(call.error).toBe(failure);
   });
 
-  test("has a fence where the options ask for it", async () => {
-    const { runtime, client } = virtualWorld();
-    const call = client().redlock.using("r", { fencing: true }, (lock) => lock.fence);
-    await runtime.advance(0);
-    expect(await call).toBe(runtime.now());
-  });
-
   test("takes no options from the routine, whatever fields that has", async () => {
     const { runtime, client } = virtualWorld();
     const routine: Routine<Lock, number> = Object.assign((lock: Lock) => lock.ttl, { ttl: 5_000, calls: 0 });
     const call = client({ ttl: 7_000 }).redlock.using("r", routine);
     await runtime.advance(0);
     expect(await call).toBe(7_000);
-  });
-
-  test("needs a routine as its last argument, before it acquires anything", async () => {
-    const { client } = virtualWorld();
-    const { redlock, links } = client();
-    const none = undefined as unknown as Routine<Lock, void>;
-    for (const call of [redlock.using("r", none), redlock.using("r", { ttl: 1_000 }, none)]) {
-      expect(await rejection(call)).toEqual(new TypeError("using needs a routine as its last argument"));
-    }
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
-});
-
-describe("tryAcquire", () => {
-  test("acquires in one round", async () => {
-    const { runtime, values, client } = virtualWorld();
-    const trying = client().redlock.tryAcquire("r", { ttl: 5_000 });
-    await runtime.advance(0);
-    expect((await trying)?.ttl).toBe(5_000);
-    expect(values("r")).not.toContain(null);
-  });
-
-  test("is null when someone else holds the lock, without waiting", async () => {
-    const { runtime, put, client } = virtualWorld();
-    put("r", [0, 1, 2]);
-    const call = watch(client({ wait: 5_000 }).redlock.tryAcquire("r"));
-    await runtime.advance(0);
-    expect(call).toEqual({ settled: true, value: null });
-  });
-
-  test("throws QuorumError when too few endpoints answered", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links } = client();
-    for (const each of links) each.fate = () => "refused";
-    const call = watch(redlock.tryAcquire("r"));
-    await runtime.advance(0);
-    expect(call.error).toBeInstanceOf(QuorumError);
-  });
-
-  test("differs from acquire, which throws", async () => {
-    const { runtime, put, client } = virtualWorld();
-    put("r", [0, 1, 2]);
-    const call = watch(client().redlock.acquire("r", { wait: 0 }));
-    await runtime.advance(0);
-    expect(call.error).toBeInstanceOf(LockHeldError);
-  });
-});
-
-describe("the options of a call", () => {
-  test.each([null, 5_000, "ttl"])("must be an object, not %s", async (options) => {
-    const { redlock, links } = virtualWorld().client();
-    expect(await rejection(redlock.acquire("r", options as unknown as object))).toBeInstanceOf(TypeError);
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
-
-  test("win over the client's, which count where the call has none", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock } = client({ ttl: 7_000 });
-    const ttls = [undefined, {}, { ttl: 3_000 }, { ttl: undefined }].map(async (options, index) => {
-      const lock = await redlock.acquire(`r${index}`, options);
-      return lock.ttl;
-    });
-    await runtime.advance(0);
-    expect(await Promise.all(ttls)).toEqual([7_000, 7_000, 3_000, 7_000]);
-    const defaults = clientStateOf(redlock).options;
-    expect(defaults).toMatchObject({ ttl: 7_000, timeout: 100 });
-    expect(defaults).not.toHaveProperty("endpoints");
-    expect(defaults).not.toHaveProperty("runtime");
   });
 });

@@ -428,8 +428,3 @@ test("a semaphore's waiter is told of a permit", async () => {
 test("a comma of a resource is no comma of its channel", () => {
   expect(channelOf("a,b", "lock", "c,d")).not.toContain(",");
 });
-
-test.each([[true], ["pubSub"], [{}]])("wakeUp: %j is refused", (wakeUp) => {
-  const make = () => clientOf(stage(), { wakeUp: wakeUp as unknown as typeof pubSub });
-  expect(make).toThrow(/^wakeUp must be pubSub/);
-});

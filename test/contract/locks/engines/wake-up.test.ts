@@ -3,7 +3,6 @@ import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
 import type { Runtime } from "../../../../src/runtime.ts";
 import { newResource, openLocal } from "../../../support/local-endpoints.ts";
 import { rejection } from "../../../support/outcomes.ts";
-import { ownTime } from "../../../support/own-time.ts";
 import { until } from "../../../support/until.ts";
 import { startWatchedEndpoint, type WatchedEndpoint } from "../../../support/watched-endpoint.ts";
 import { Contenders } from "./contenders.ts";
@@ -74,31 +73,6 @@ describe("a stream's connection", () => {
     expect(await Promise.all(calls.map(rejection))).toEqual(calls.map(() => new Error("enough")));
     await until(() => watched.openStreams() === 0, "the end of all connections");
     watched.local.faults.clear();
-    await held.release();
-  });
-
-  test("closes when the lock is granted", async () => {
-    const { resource, held, calls } = await threeWaiting();
-    await until(async () => (await subscribers(resource)) === 3, "the streams");
-    await held.release();
-    for (const call of calls) void call.then((lock) => lock.release());
-    await Promise.all(calls);
-    await expect.poll(() => watched.openStreams()).toBe(0);
-    await expect.poll(() => subscribers(resource)).toBe(0);
-  });
-
-  test("closes when the time is up", async () => {
-    const time = ownTime();
-    const { resource, held, calls } = await threeWaiting(60_000, time);
-    await until(async () => (await subscribers(resource)) === 3, "the streams");
-    let left = calls.length;
-    const errors = Promise.all(calls.map((call) => rejection(call).finally(() => left--)));
-    // In steps: the answers to each round come in real time.
-    await until(() => time.advance(1_000).then(() => left === 0), "the end of the waiting");
-    expect((await errors).map((error) => (error as { code?: string }).code)).toEqual(
-      calls.map(() => "LOCK_HELD"),
-    );
-    await until(() => watched.openStreams() === 0, "the end of all connections");
     await held.release();
   });
 });
