@@ -48,12 +48,6 @@ describe("the slowest endpoint is waited for where it may change the answer:", (
     expect((call.error as InProgressError).retryAfter).toBe(28_950);
   });
 
-  test("it shows the same beside a value that is not a record", async () => {
-    const { call, runtime } = await calling(["text", pending("ta"), pending("ta")]);
-    await runtime.advance(50);
-    expect(call.error).toBeInstanceOf(InProgressError);
-  });
-
   test("it shows that a quorum has the result", async () => {
     const { call, runtime, sent } = await calling([complete("ta"), pending("tb"), complete("ta")]);
     await runtime.advance(49);

@@ -92,15 +92,6 @@ describe("a call that is aborted", () => {
   });
 });
 
-test("a call whose deadline is over sends nothing", async () => {
-  const world = virtualWorld();
-  const { idempotency, sent } = runner(world, { wait: 60_000 });
-  const { error } = await outcomeOf(idempotency.run("key", { deadline: world.runtime.now() }, never));
-  expect(error).toBeInstanceOf(RangeError);
-  expect(String(error)).toContain("deadline was");
-  expect(sent()).toBe(0);
-});
-
 test.each([
   [-600_000, 600_000],
   [600_000, -600_000],
@@ -183,24 +174,6 @@ describe("waiting for another run", () => {
       );
       expect(textsOf(world)).toEqual([text, text, text]);
     }
-  });
-
-  test("the pause is that of the caller's function, which learns how long the round took", async () => {
-    const world = virtualWorld();
-    await beginElsewhere(world, [0, 1, 2]);
-    const { slow } = delays(world.runtime);
-    const given: unknown[][] = [];
-    const backoff = (...args: unknown[]) => {
-      given.push(args);
-      return 50;
-    };
-    const { idempotency, links, started } = runner(world, { wait: 120, backoff });
-    for (const each of links) each.fate = () => slow(20);
-    const call = watch(idempotency.run("key", never));
-    await started();
-    await world.runtime.advance(1_000);
-    expect(call.error).toBeInstanceOf(InProgressError);
-    expect(given.length).toBeGreaterThan(0);
   });
 
   test("runs the handler once the other run's lease is over", async () => {

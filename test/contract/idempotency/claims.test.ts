@@ -100,26 +100,6 @@ describe("a claim", () => {
     expect(records(world)).toEqual([null, null, null]);
   });
 
-  test("that another run has taken over is lost when the result is to be stored", async () => {
-    const world = virtualWorld();
-    const client = runner(world, { lease: 1_000 });
-    const { call, end } = await running(client);
-    await put(world, new Array(3).fill(pending("tother", world.runtime.now())));
-    end.open("mine");
-    await world.runtime.advance(0);
-    expect(call.error).toBeInstanceOf(LeaseLostError);
-    expect(client.events.map(({ type }) => type)).toEqual(["lost"]);
-    expect(textsOf(world)).toEqual(new Array(3).fill(expect.stringMatching(/^P1 tother /)));
-  });
-
-  test("is renewed up to one timeout after the deadline also where that is maxHold", async () => {
-    const world = virtualWorld();
-    const deadline = world.runtime.now() + 1_500;
-    await running(runner(world, { lease: 1_000, maxHold: 1_500 }), { deadline });
-    await world.runtime.advance(1_490);
-    expect(ttls(world)).toEqual([110, 110, 110]);
-  });
-
   test("is that of the run whose key and token the handler gets", async () => {
     const world = virtualWorld();
     const { context } = await running(runner(world), {});
@@ -138,17 +118,6 @@ describe("a claim", () => {
     expect([call.error, context().remaining(), world.runtime.pending]).toEqual([failure, 0, 0]);
     await world.runtime.advance(5_000);
     expect(signal.aborted).toBe(false);
-  });
-
-  test("costs what its renewals do", async () => {
-    const world = virtualWorld();
-    const client = runner(world, { lease: 1_000 });
-    const { end } = await running(client);
-    await world.runtime.advance(1_100);
-    end.open("done");
-    await world.runtime.advance(0);
-    // The begin, two renewals, and storing the result.
-    expect(client.events).toMatchObject([{ type: "executed", elapsed: 1_100, requests: 12 }]);
   });
 
   test.each([

@@ -1,10 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  FingerprintMismatchError,
-  Idempotency,
-  type IdempotencyEvent,
-  RecordCorruptError,
-} from "../../../src/idempotency/index.ts";
+import { FingerprintMismatchError, RecordCorruptError } from "../../../src/idempotency/index.ts";
 import type { RedlockEvent } from "../../../src/index.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -31,14 +26,6 @@ describe("the event of a call says what it took", () => {
       { ...cost, type: "executed", elapsed: 500, requests: 6, commands: 6 },
       { ...cost, type: "replayed" },
     ]);
-  });
-
-  test("failed, with the requests that freed the key", async () => {
-    const { idempotency, events } = runner(virtualWorld({ dialect: "upstash" }));
-    const error = new Error("declined");
-    await outcomeOf(idempotency.run("key", () => Promise.reject(error)));
-    expect(events).toMatchObject([{ type: "failed", key: "key", error }]);
-    expect(events[0]!.error).toBe(error);
   });
 
   test("unstored and omitted, with the reason, and the codec's error where it was its own", async () => {
@@ -77,33 +64,6 @@ describe("the event of a call says what it took", () => {
   });
 });
 
-test("every call reports its beginning and its end, with an id of its own", async () => {
-  const world = virtualWorld();
-  const events: IdempotencyEvent[] = [];
-  const { idempotency, links } = runner(world, { onEvent: (event) => events.push(event) });
-  await idempotency.run("key", async () => {
-    await outcomeOf(idempotency.run("key", never));
-  });
-  await idempotency.run("key", never);
-  await outcomeOf(idempotency.run("failing", () => Promise.reject(new Error("no"))));
-  silence(links);
-  await outcomeOf(idempotency.run("silent", never));
-  const begins = events.filter(({ type }) => type === "called");
-  const ends = events.filter(({ type }) => type !== "called");
-  expect(begins[0]).toMatchObject({ key: "key", requests: 0, commands: 0 });
-  const idOf = ({ id }: IdempotencyEvent) => id;
-  // The second call began and ended within the first.
-  expect(begins.map(idOf)).toEqual([ends[1]!, ends[0]!, ...ends.slice(2)].map(idOf));
-  expect(new Set(begins.map(idOf)).size).toBe(5);
-  expect(ends.map(({ type, key }) => [type, key])).toEqual([
-    ["busy", "key"],
-    ["executed", "key"],
-    ["replayed", "key"],
-    ["failed", "failing"],
-    ["unavailable", "silent"],
-  ]);
-});
-
 test("the client reports endpoints that failed", async () => {
   const world = virtualWorld();
   const events: RedlockEvent[] = [];
@@ -114,18 +74,4 @@ test("the client reports endpoints that failed", async () => {
   expect(call.value).toMatchObject({ status: "executed" });
   expect(events[0]).toMatchObject({ type: "endpointError", endpoint: "e1" });
   expect(new Set(events.map(({ type }) => type))).toEqual(new Set(["endpointError"]));
-});
-
-test.each<[string, () => unknown]>([
-  [
-    "throws",
-    () => {
-      throw new Error("the hook's own");
-    },
-  ],
-  ["rejects", () => Promise.reject(new Error("the hook's own"))],
-])("a hook that %s has no effect", async (_, onEvent) => {
-  const { redlock } = virtualWorld().client();
-  const idempotency = new Idempotency(redlock, { onEvent: onEvent as () => void });
-  expect((await idempotency.run("key", () => 1)).status).toBe("executed");
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { withIdempotency } from "../../../src/http/index.ts";
-import { type Codec, forgetKey, Idempotency, inspectKey } from "../../../src/idempotency/index.ts";
+import { forgetKey, Idempotency, inspectKey } from "../../../src/idempotency/index.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
 import { put, runner } from "../../support/virtual-runs.ts";
@@ -8,36 +8,6 @@ import { put, runner } from "../../support/virtual-runs.ts";
 // What a key, its scope, its kind and a fingerprint tell apart, and what is stored of them.
 
 const never = () => expect.unreachable("nothing may run");
-
-test("scopes keep keys apart, and no delimiter joins them", async () => {
-  const { idempotency } = runner(virtualWorld());
-  const key = "key";
-  const places: [scope: string | readonly string[] | undefined, key: string][] = [
-    [undefined, key],
-    ["a", key],
-    ["b", key],
-    [["a", "b"], key],
-    ["a:b", key],
-    [["ab"], key],
-    [["a,b"], key],
-    [["a", "b", " "], key],
-    [["a"], `"b",${key}`],
-    [["a"], `b:${key}`],
-    ['a","b', key],
-    ["a", `bc${key}`],
-    ["ab", `c${key}`],
-  ];
-  for (const [index, [scope, name]] of places.entries()) {
-    const outcome = await idempotency.run(name, { scope }, () => index);
-    expect(outcome).toEqual({ status: "executed", value: index });
-  }
-  for (const [index, [scope, name]] of places.entries()) {
-    expect(await idempotency.run(name, { scope }, () => -1)).toEqual({
-      status: "replayed",
-      value: index,
-    });
-  }
-});
 
 test("of runs and of requests never meet, in any scope", async () => {
   for (const scope of [undefined, "tenant", "http", ["http"], ["http", "tenant"]] as const) {
@@ -70,27 +40,6 @@ test("keys and fingerprints are stored as hashes only", async () => {
   expect(sent).not.toMatch(/customer@example\.com|tenant-47|the whole body/);
 });
 
-test("a fingerprint may be text or bytes; without one, a run fits every fingerprint", async () => {
-  const { idempotency } = runner(virtualWorld());
-  const bytes = new TextEncoder().encode("amount=10");
-  await idempotency.run("key", { fingerprint: "amount=10" }, () => 1);
-  for (const fingerprint of ["amount=10", bytes, undefined]) {
-    const outcome = await idempotency.run("key", { fingerprint }, never);
-    expect(outcome).toEqual({ status: "replayed", value: 1 });
-  }
-  await idempotency.run("other", () => 7);
-  expect(await idempotency.run("other", { fingerprint: "anything" }, never)).toMatchObject({ value: 7 });
-});
-
-test("a fingerprint is computed before the handler can change what it is of", async () => {
-  const { idempotency } = runner(virtualWorld());
-  const body = new TextEncoder().encode("original");
-  await idempotency.run("key", { fingerprint: body }, () => {
-    body.fill(0);
-  });
-  expect((await idempotency.run("key", { fingerprint: "original" }, never)).status).toBe("replayed");
-});
-
 test("a call rejects with anything that the handler throws", async () => {
   const { idempotency } = runner(virtualWorld());
   for (const thrown of [undefined, null, 0, "text", Object.freeze({ frozen: true })]) {
@@ -101,18 +50,6 @@ test("a call rejects with anything that the handler throws", async () => {
     throw failure;
   };
   expect((await outcomeOf(idempotency.run("key", handler))).error).toBe(failure);
-});
-
-test("a codec decides how the result is stored", async () => {
-  const codec: Codec<Date> = {
-    encode: (date) => `at ${date.getTime()}\n{not JSON`,
-    decode: (text) => new Date(Number(/^at (\d+)\n/.exec(text)?.[1])),
-  };
-  const { idempotency } = runner(virtualWorld());
-  const value = new Date(1_700_000_000_123);
-  for (const status of ["executed", "replayed"]) {
-    expect(await idempotency.run("key", { codec }, () => value)).toEqual({ status, value });
-  }
 });
 
 test("a key runs where a minority has a list in its place, and is forgotten everywhere", async () => {

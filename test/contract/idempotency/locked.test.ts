@@ -5,7 +5,7 @@ import {
   type LockedRunOptions,
   type Outcome,
 } from "../../../src/idempotency/index.ts";
-import { type EndpointError, forceRelease, LockHeldError, QuorumError } from "../../../src/index.ts";
+import { forceRelease, LockHeldError, QuorumError } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { gate } from "../../support/link.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -344,20 +344,6 @@ describe("requests of a run with a lock", () => {
     expect(records(world)).toEqual(["C1 1", "C1 1", "C1 1"]);
     expect(ttls(world)[0]).toBeGreaterThan(50_000);
   });
-
-  test("garbage is an error of the endpoint", async () => {
-    const replies = [null, "OK", [0], ["other", 1], [0, 1, "x", 5], [0, "1", "l", 5], [0, 1, "r", 5]];
-    for (const reply of replies) {
-      const world = virtualWorld({ count: 1 });
-      const client = runner(world);
-      client.links[0]!.send = () => Promise.resolve(reply);
-      const error = await client.idempotency
-        .run("key", { lock: "a" }, never)
-        .catch((thrown: unknown) => thrown);
-      const [{ cause } = {}] = (error as QuorumError).votes;
-      expect([reply, (cause as EndpointError).kind]).toEqual([reply, "malformed"]);
-    }
-  });
 });
 
 describe("the option lock", () => {
@@ -376,15 +362,4 @@ describe("the option lock", () => {
     await world.runtime.advance(0);
     expect(world.values("a").concat(world.values("c"))).toEqual([...free, ...free]);
   });
-
-  test.each([[""], [[]], [["a", ""]], [5], [null]])(
-    "is refused before anything is sent: %j",
-    async (lock) => {
-      const world = virtualWorld();
-      const { idempotency, sent } = runner(world);
-      const options = { lock } as unknown as LockedRunOptions<unknown>;
-      await expect(idempotency.run("key", options, never)).rejects.toThrow(/\block/);
-      expect(sent()).toBe(0);
-    },
-  );
 });

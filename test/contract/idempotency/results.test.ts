@@ -224,21 +224,6 @@ describe("a result that is refused for its size", () => {
 });
 
 describe("storing that fails", () => {
-  test("does not keep the caller waiting where the platform keeps it alive", async () => {
-    const world = virtualWorld();
-    const { idempotency, links, started } = runner(world, { waitUntil: () => undefined });
-    const call = watch(
-      idempotency.run("key", () => {
-        silence(links.slice(0, 2));
-        links[2]!.fate = () => delays(world.runtime).slow(50);
-        return "done";
-      }),
-    );
-    await started();
-    await world.runtime.advance(0);
-    expect(call.value).toEqual({ status: "executed", value: "done", unstored: "no-quorum" });
-  });
-
   test("for its size at a minority does not keep the caller waiting for the slowest", async () => {
     const world = virtualWorld({ count: 5 });
     const { idempotency, links, started } = runner(world, { waitUntil: () => undefined });
@@ -311,18 +296,4 @@ describe("a begin that arrives late", () => {
     expect(call.value).toEqual({ status: "executed", value: "done" });
     expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
   });
-});
-
-test("a result is stored also where its claim has expired, as long as nobody else has begun", async () => {
-  const world = virtualWorld();
-  const { idempotency, started } = runner(world, { lease: 1_000, maxHold: 1_000 });
-  const end = gate<string>();
-  const call = watch(idempotency.run("key", () => end.passed));
-  await started();
-  await world.runtime.advance(1_500);
-  expect(records(world)).toEqual([null, null, null]);
-  end.open("late");
-  await world.runtime.advance(0);
-  expect(call.value).toEqual({ status: "executed", value: "late" });
-  expect(records(world)).toEqual(new Array(3).fill('C1 "late"'));
 });

@@ -12,7 +12,6 @@ import {
 } from "../../../src/idempotency/index.ts";
 import { QuorumError, Redlock } from "../../../src/index.ts";
 import { type Gate, gate } from "../../support/link.ts";
-import { outcomeOf } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
 import {
   delays,
@@ -474,14 +473,6 @@ describe("a single flight", () => {
     await computed(2);
   });
 
-  test("gives every caller what is stored", async () => {
-    const { redlock } = virtualWorld().client();
-    const at = new Date(0);
-    const read = () => singleFlight(redlock, "key", { ttl: 1_000 }, () => ({ at, of: undefined }) as object);
-    expect(await read()).toStrictEqual({ at: at.toISOString() });
-    expect(await read()).toStrictEqual({ at: at.toISOString() });
-  });
-
   test("whose value cannot be stored is returned, and computed again by the next caller", async () => {
     const world = virtualWorld();
     const { redlock, links } = world.client();
@@ -499,24 +490,6 @@ describe("a single flight", () => {
       expect(value.value).toHaveProperty("self");
     }
     expect(count).toBe(2);
-  });
-
-  test.each([
-    [{}, TypeError, /^ttl /],
-    [{ ttl: -1 }, RangeError, /^ttl /],
-    [{ ttl: 1, staleFor: -1 }, RangeError, /^staleFor /],
-    [{ ttl: 1, wait: Number.NaN }, RangeError, /^wait /],
-    [{ ttl: 1, onOutage: "maybe" }, RangeError, /^onOutage /],
-    [{ ttl: 1, onFailure: true }, RangeError, /^onFailure /],
-    [{ ttl: Infinity }, RangeError, /^ttl /],
-    [{ ttl: 1, onEvent: "log" }, TypeError, /^onEvent /],
-    [{ ttl: 1, retention: 5 }, TypeError, /^singleFlight .* "retention"/],
-  ])("refuses %j", async (options, error, message) => {
-    const { redlock } = virtualWorld().client();
-    const given = options as unknown as SingleFlightOptions<number>;
-    const refused = await outcomeOf(singleFlight(redlock, "key", given, () => 1));
-    expect(refused.error).toBeInstanceOf(error);
-    expect(refused.error).toHaveProperty("message", expect.stringMatching(message));
   });
 
   describe("a value that may be returned after its ttl", () => {
@@ -618,11 +591,5 @@ describe("a single flight", () => {
       await settled(world, done);
       expect(await returned(await call())).toBe("new");
     });
-  });
-
-  test("refuses a computation that is none", async () => {
-    const { redlock } = virtualWorld().client();
-    const compute = "value" as unknown as () => string;
-    await expect(singleFlight(redlock, "key", { ttl: 1 }, compute)).rejects.toThrow(/^compute must/);
   });
 });

@@ -55,13 +55,6 @@ describe("a result that an endpoint does not have", () => {
     expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
   });
 
-  test("is kept for a second at least", async () => {
-    const world = await completeOnTwo(() => "done");
-    await world.runtime.advance(59_500);
-    await runner(world).idempotency.run("key", never);
-    expect(ttls(world)).toEqual([500, 500, 1_000]);
-  });
-
   test("is written there also where it is only the reason why there is none", async () => {
     const world = await completeOnTwo(() => 1n);
     await world.runtime.advance(20_000);

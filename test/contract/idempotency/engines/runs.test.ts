@@ -22,11 +22,9 @@ import {
   storesOf,
   ttlsOf,
 } from "../../../support/stores.ts";
-import { until } from "../../../support/until.ts";
 
 // Runs on every set of endpoints: what can differ by engine, number of endpoints and dialect.
 
-const backoff = { min: 5, max: 60 };
 const never = () => expect.unreachable("nothing may run");
 
 eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine, count, dialect }) => {
@@ -210,38 +208,6 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine
     expect((await idempotency.run(key, () => "second")).value).toBe("second");
   });
 
-  test("of 50 that wait one runs, and the others get its result", async () => {
-    const key = freshKey();
-    const clients = Array.from({ length: 5 }, () => clientOf(store, { wait: Infinity, backoff }));
-    let runs = 0;
-    const outcomes = await Promise.all(
-      Array.from({ length: 50 }, (_, index) => clients[index % 5]!.idempotency.run(key, () => ++runs)),
-    );
-    expect(runs).toBe(1);
-    expect(outcomes.filter(({ status }) => status === "executed")).toHaveLength(1);
-    for (const { value } of outcomes) expect(value).toBe(1);
-  });
-
-  test("the next one runs when the first fails; nobody who waits is left out", async () => {
-    const key = freshKey();
-    const { idempotency } = clientOf(store, { wait: Infinity, backoff });
-    let runs = 0;
-    const calls = Array.from({ length: 8 }, () =>
-      outcomeOf(
-        idempotency.run(key, () => {
-          runs += 1;
-          if (runs < 3) throw new Error(`failure ${runs}`);
-          return runs;
-        }),
-      ),
-    );
-    const outcomes = await Promise.all(calls);
-    expect(runs).toBe(3);
-    const failures = outcomes.flatMap(({ error }) => error ?? []).map(String);
-    expect(failures.sort()).toEqual(["Error: failure 1", "Error: failure 2"]);
-    expect(outcomes.flatMap(({ value }) => value ?? []).map(({ value }) => value)).toEqual(Array(6).fill(3));
-  });
-
   // A lock server bills no commands.
   if (engine === "durable") return;
   describe("costs what the budget says:", () => {
@@ -322,63 +288,5 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine
         ["locked", count, 5 * count],
       ]);
     });
-  });
-});
-
-eachEngine(storesOf([2, 3]))("two runs of one key on $title", ({ open }) => {
-  let store: OpenStore;
-  beforeAll(async () => {
-    store = await open();
-  });
-  afterAll(() => store.close());
-
-  /** Clients each of which is first at one endpoint, and comes to the other ones only after that. */
-  function parted(wait: number): Client[] {
-    const clients = [0, 1].map(() => clientOf(store, { wait, backoff }));
-    const arrived = clients.map(() => gate());
-    for (const [index, { links }] of clients.entries()) {
-      for (const [at, link] of links.entries()) {
-        link.fate = () => {
-          link.fate = () => "delivered";
-          if (at === index) return { after: () => arrived[index]!.open() };
-          return { before: () => Promise.all(arrived.map(({ passed }) => passed)) };
-        };
-      }
-    }
-    return clients;
-  }
-
-  test("that each got a part of the first round come to one run", async () => {
-    const key = freshKey();
-    let runs = 0;
-    const outcomes = await Promise.all(
-      parted(Infinity).map(({ idempotency }) => idempotency.run(key, () => ++runs)),
-    );
-    expect(outcomes.map(({ status }) => status).sort()).toEqual(["executed", "replayed"]);
-    expect(runs).toBe(1);
-    await until(async () => new Set(await recordsOf(store, key)).size === 1);
-  });
-
-  test("come to one run also where neither waits and no endpoint may fail any more", async () => {
-    const key = freshKey();
-    const clients = parted(0);
-    for (const { links } of clients) for (const link of links.slice(2)) link.fate = () => "refused";
-    const other = gate();
-    let runs = 0;
-    const outcomes = await Promise.all(
-      clients.map(async ({ idempotency }) => {
-        const outcome = await outcomeOf(
-          idempotency.run(key, async () => {
-            runs += 1;
-            await other.passed;
-          }),
-        );
-        other.open();
-        return outcome;
-      }),
-    );
-    expect(runs).toBe(1);
-    expect(outcomes.filter(({ value }) => value?.status === "executed")).toHaveLength(1);
-    expect(outcomes.flatMap(({ error }) => error ?? [])).toEqual([expect.any(InProgressError)]);
   });
 });
