@@ -116,18 +116,6 @@ describe("an arrival", () => {
     for (const link of own.links) link.fate = () => "delivered";
     expect(await latchOf(own).arrive("a")).toEqual({ open: false, arrived: 1, remaining: 2 });
   });
-
-  test("is tried no more where the endpoints refuse for good", async () => {
-    const world = newWorld();
-    const { runtime, client } = world;
-    const own = client();
-    for (const [index, { faults }] of world.endpoints.entries()) {
-      if (index > 0) faults.add({ fault: "status", status: 401 });
-    }
-    const call = watch(latchOf(own).arrive("a"));
-    await runtime.advance(0);
-    expect([call.error instanceof QuorumError, sentBy(own)]).toEqual([true, [1, 1, 1]]);
-  });
 });
 
 describe("an open latch", () => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError } from "../../../../src/index.ts";
 import {
   type ArrivalOptions,
   ArrivalsMissingError,
@@ -163,21 +162,6 @@ describe("a party", () => {
     expect([again.value, second.value]).toEqual([firstLevel, firstLevel]);
   });
 
-  test("goes on after an outage, with the arrival that it has made", async () => {
-    const world = newWorld();
-    const [a, b] = [party(world, "a", { parties: 2 }), party(world, "b", { parties: 2 })];
-    for (const link of a.links.slice(1)) link.fate = () => "reply lost";
-    const cut = a.meet({ wait: 20 });
-    await world.runtime.advance(20);
-    const { votes } = cut.error as QuorumError;
-    expect(cut.error).toBeInstanceOf(QuorumError);
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
-    for (const link of a.links) link.fate = () => "delivered";
-    const passed = [a.meet(), b.meet()];
-    await world.runtime.advance(30);
-    expect(passed.map(({ value }) => value)).toEqual([firstLevel, firstLevel]);
-  });
-
   test("repeats its arrival for endpoints that have lost it", async () => {
     const world = newWorld();
     const early = [party(world, "a").meet(), party(world, "b").meet()];
@@ -305,13 +289,6 @@ describe("a party", () => {
     expect(await requests("a")).toBe(1);
     world.each("HDEL", "barrier", "b", "ia");
     expect(await requests("x")).toBe(2);
-  });
-
-  test("ends with the deadline", async () => {
-    const world = newWorld();
-    const call = party(world, "a").meet({ wait: 60_000, deadline: world.runtime.now() + 15 });
-    await world.runtime.advance(15);
-    expect(call.error).toBeInstanceOf(ArrivalsMissingError);
   });
 });
 

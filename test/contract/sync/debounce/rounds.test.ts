@@ -83,14 +83,6 @@ describe("of a burst", () => {
     expect(calls).toEqual([superseded, superseded, superseded, ran]);
   });
 
-  test("one of several simultaneous calls runs", async () => {
-    const world = newWorld();
-    const calls = [1, 2, 3, 4].map(() => call(world.client()));
-    await world.runtime.advance(110);
-    expect(calls.filter(({ value }) => value!.ran)).toHaveLength(1);
-    expect(calls.filter(({ value }) => !value!.ran)).toHaveLength(3);
-  });
-
   test("clocks do not decide which is the last: it takes the greatest number that it meets, plus 1", async () => {
     const world = newWorld();
     world.at([0], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
@@ -216,21 +208,6 @@ describe("an abort", () => {
     await world.runtime.advance(0);
     expect(last.error).toBe(caller.signal.reason);
   });
-
-  test("is not followed by waiting for the rollback", async () => {
-    const world = newWorld();
-    const { late } = delays(world.runtime);
-    const caller = new AbortController();
-    const own = world.client();
-    own.links[2]!.fate = () => (own.links[2]!.sent.length === 2 ? late(70) : "delivered");
-    const last = call(own, { signal: caller.signal }, unreachable);
-    await world.runtime.advance(10);
-    caller.abort(new Error("enough"));
-    await world.runtime.advance(0);
-    expect([last.settled, sequencesIn(world)]).toEqual([true, [null, null, sequence(start)]]);
-    await world.runtime.advance(70);
-    expect(sequencesIn(world)).toEqual(nowhere);
-  });
 });
 
 describe("an outage", () => {
@@ -271,17 +248,6 @@ describe("an outage", () => {
     expect(alone).toEqual(ran);
   });
 
-  test("beside a later call elsewhere is an outage, and shows both", async () => {
-    const world = newWorld();
-    world.at([0], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
-    const own = world.client({ wait: 0 });
-    own.links[1]!.fate = () => "refused";
-    const failed = call(own, {}, unreachable);
-    await world.runtime.advance(0);
-    const { votes } = failed.error as QuorumError;
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["held", "error", "granted"]);
-  });
-
   test.each<[string, number, () => number, number, number]>([
     ["to the last ms", 11, () => 10, 11, 3],
     ["but not for a part of a ms", 10.5, () => 10, 10, 2],
@@ -297,15 +263,6 @@ describe("an outage", () => {
     expect(failed.error).toBeInstanceOf(QuorumError);
     const announcements = own.links[0]!.sent.filter((command) => command.length === 6);
     expect(announcements).toHaveLength(rounds);
-  });
-
-  test("for good is not waited for", async () => {
-    const world = newWorld();
-    for (const { faults } of world.endpoints) faults.add({ fault: "status", status: 403 });
-    const own = world.client();
-    const failed = call(own, {}, unreachable);
-    await world.runtime.advance(0);
-    expect(failed.error).toBeInstanceOf(QuorumError);
   });
 
   test("after the window is waited out for as long as the announcement is valid", async () => {

@@ -7,7 +7,6 @@ import {
   debounce,
   forceRelease,
   once,
-  Semaphore,
   type SynchronizerKind,
 } from "../../../../src/sync/index.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
@@ -70,16 +69,6 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open }) => {
     expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
     expect([await hold.verify(), await hold.release(), await next.verify()]).toEqual([false, false, true]);
     expect(await next.release()).toBe(true);
-  });
-
-  test("a semaphore loses all permits, and its limit", async () => {
-    const name = newResource("free");
-    const wrong = new Semaphore(first.redlock, name, { limit: 3 });
-    const permits = [await wrong.acquire(), await wrong.acquire(), await wrong.acquire()];
-    await allArrived(first.links);
-    expect(await forceRelease(second.redlock, "Semaphore", name)).toBe(true);
-    expect(await new Semaphore(second.redlock, name, { limit: 1 }).tryAcquire()).not.toBeNull();
-    for (const old of permits) expect(await rejection(old.extend())).toBeInstanceOf(LockLostError);
   });
 
   test.each(uses)("%s: is free, also after late requests, and can be used again", async (kind, use, late) => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { LockLostError } from "../../../../src/index.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import {
   CountDownLatch,
@@ -16,7 +15,6 @@ import {
 import { eachInTurns } from "../../../support/in-turns.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../../support/outcomes.ts";
-import { ownTime } from "../../../support/own-time.ts";
 import { allArrived, type OpenStore } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 import { costOf, onEach, standing, stores, type Visitor, visitor } from "../stand.ts";
@@ -141,24 +139,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
     });
   });
 
-  test("the next interval has one run again, with a larger fence", async () => {
-    const name = newResource("nightly");
-    // The ttl of the claim is at most half of it. On a busy machine a round may take longer, and is repeated; and the claim
-    // may be lost before the run has ended, which then counts as none.
-    const options = { every: 2_000, wait: Infinity };
-    const lost = (error: unknown) => void expect(error).toBeInstanceOf(LockLostError);
-    const nextRun = ({ redlock }: Visitor) =>
-      until(async () => {
-        const outcome = await once(redlock, name, options, ({ fence }) => fence).catch(lost);
-        return outcome?.ran ? outcome.value : undefined;
-      }, "a run");
-    const begun = Date.now();
-    const fence = await nextRun(first);
-    const next = await nextRun(second);
-    expect(Date.now() - begun).toBeGreaterThanOrEqual(options.every - 2);
-    expect(next).toBeGreaterThan(fence);
-  });
-
   billed("a run costs two requests and ten commands, a refusal one and three", async () => {
     const names = [newResource("nightly"), newResource("nightly")];
     const run = (name?: string) => (redlock: Visitor["redlock"]) =>
@@ -247,34 +227,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
       const waiting = () => rejection(refreshOnce(first.redlock, key, { ...parts, wait: 0 }));
       expect(await costOf(store, first, waiting)).toEqual([1, 3]);
     });
-  });
-
-  test("of calls with coalesce and cancel the first and the last run, one at a time", async () => {
-    for (const mode of ["coalesce", "cancel"] as const) {
-      const name = newResource("job");
-      const trail: string[] = [];
-      const time = ownTime();
-      const running = visitor(store, { ttl: 200_000, runtime: time });
-      const waiting = visitor(store, { ttl: 200_000 });
-      const job =
-        (id: string, isLong: boolean) =>
-        ({ signal }: { signal: AbortSignal }) => {
-          trail.push(`${id} begins`);
-          return until(() => !isLong || signal.aborted || trail.includes("free")).then(() => {
-            trail.push(`${id} ends`);
-            signal.throwIfAborted();
-          });
-        };
-      const first = singleton(running.redlock, name, { mode, wait: Infinity }, job("a", true));
-      await until(() => trail.length === 1, "the first job");
-      const last = singleton(waiting.redlock, name, { mode, wait: Infinity }, job("b", false));
-      await until(() => waiting.events.some(({ type }) => type === "contended"), "the second call");
-      if (mode === "coalesce") trail.push("free");
-      // Half of the ttl: its lock would be extended now.
-      else await time.advance(100_000);
-      expect([(await first).ran, (await last).ran]).toEqual([mode === "coalesce", true]);
-      expect(trail.filter((each) => each !== "free")).toEqual(["a begins", "a ends", "b begins", "b ends"]);
-    }
   });
 
   billed("a job costs two requests, and with coalesce and cancel four", async () => {

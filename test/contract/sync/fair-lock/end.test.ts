@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../../../src/index.ts";
-import { rejection } from "../../../support/outcomes.ts";
 import { delays, watch } from "../../../support/virtual-client.ts";
 import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./world.ts";
 
@@ -9,25 +8,6 @@ import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./world.t
 const acquires = (command: readonly unknown[]) => command[2] === 4;
 
 describe("a failed round", () => {
-  test("shows who refused, and what failed", async () => {
-    const world = newWorld();
-    world.at([0], "SET", "fair", "f", "somebody", "PX", 5_000);
-    const own = world.client();
-    own.links[1]!.fate = () => "refused";
-    const { votes } = (await rejection(lockOf(own).tryAcquire())) as QuorumError;
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["held", "error", "granted"]);
-  });
-
-  test("leaves nothing where its replies were lost", async () => {
-    const world = newWorld();
-    const own = world.client();
-    for (const link of own.links) link.fate = (command) => (acquires(command) ? "reply lost" : "delivered");
-    expect(await rejection(lockOf(own).acquire({ wait: 0 }))).toBeInstanceOf(QuorumError);
-    expect([locksIn(world), queuesIn(world)]).toEqual([nowhere, nowhere]);
-    // Of the round, not of the ticket: without waiting it was in no queue.
-    expect(Object.values(world.ttls())).toEqual([60_000]);
-  });
-
   test("acquires nothing when it is executed after its rollback", async () => {
     const world = newWorld();
     const { late } = delays(world.runtime);
@@ -82,16 +62,6 @@ describe("a release", () => {
     expect([queuesIn(world), locksIn(world)]).toEqual([nowhere, [0, 0, 1]]);
     expect(Object.values(world.ttls(2)).at(-1)).toBe(60_000);
     expect(await held.verify()).toBe(false);
-  });
-
-  test("without a quorum of answers shows which endpoint never had it", async () => {
-    const { runtime, waiters, at } = await queueOf(1);
-    const [{ turn, links }] = waiters as [(typeof waiters)[0]];
-    at([0, 1], "DEL", "fair", "f");
-    await runtime.advance(10);
-    links[0]!.fate = () => "refused";
-    const { votes } = (await rejection(turn.value!.release())) as QuorumError;
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["error", "granted", "lost"]);
   });
 
   test("while an endpoint has still not answered removes the ticket there, too", async () => {

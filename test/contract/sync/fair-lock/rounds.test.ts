@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError } from "../../../../src/index.ts";
-import { delays, watch } from "../../../support/virtual-client.ts";
+import { watch } from "../../../support/virtual-client.ts";
 import { sentBy, timesOf } from "../../../support/virtual-sync.ts";
 import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./world.ts";
 
@@ -38,17 +38,6 @@ describe("waiters", () => {
       await turn.value!.release();
     }
     expect([locksIn(world), queuesIn(world)]).toEqual([nowhere, nowhere]);
-  });
-
-  test("keep their order with an endpoint down", async () => {
-    const { runtime, held, waiters } = await queueOf(3, {}, [0]);
-    await held.release();
-    for (const { turn } of waiters) {
-      const order = waiters.map((waiter) => waiter.turn.settled);
-      expect(order.lastIndexOf(true)).toBeLessThan(waiters.findIndex((waiter) => waiter.turn === turn));
-      for (let ms = 0; ms < 60 && !turn.settled; ms += 1) await runtime.advance(1);
-      await turn.value!.release();
-    }
   });
 
   /** A waiter with 5, no and 2 earlier tickets before it at the three endpoints, some of which fail. */
@@ -138,33 +127,6 @@ describe("a waiter that gives up", () => {
     expect([locksIn(world), queuesIn(world)]).toEqual([nowhere, nowhere]);
   });
 
-  test("waits for that, because nothing else keeps the requests alive", async () => {
-    const { runtime, waiters } = await queueOf(1, { wait: 5 });
-    const { slow } = delays(runtime);
-    const [{ turn, links }] = waiters as [(typeof waiters)[0]];
-    links[2]!.fate = (command) => (acquires(command) ? "delivered" : slow(70));
-    await runtime.advance(74);
-    expect(turn.settled).toBe(false);
-    await runtime.advance(1);
-    expect(turn.error).toBeInstanceOf(LockHeldError);
-  });
-
-  test("does not wait for that after an abort", async () => {
-    const world = await queueOf(0);
-    const { late } = delays(world.runtime);
-    const caller = new AbortController();
-    const own = world.client();
-    const turn = watch(lockOf(own).acquire({ signal: caller.signal }));
-    await world.runtime.advance(5);
-    own.links[2]!.fate = () => late(70);
-    caller.abort(new Error("enough"));
-    await world.runtime.advance(0);
-    expect(turn.error).toBe(caller.signal.reason);
-    expect(queuesIn(world)).toEqual([0, 0, 1]);
-    await world.runtime.advance(70);
-    expect(queuesIn(world)).toEqual(nowhere);
-  });
-
   test("reports no failure of the requests that only leave", async () => {
     const { runtime, waiters } = await queueOf(1, { wait: 5 });
     const [{ turn, links, events }] = waiters as [(typeof waiters)[0]];
@@ -173,52 +135,4 @@ describe("a waiter that gives up", () => {
     expect(turn.error).toBeInstanceOf(LockHeldError);
     expect(events.filter(({ type }) => type === "endpointError")).toEqual([]);
   });
-});
-
-test("a repeated request does no more than the first", async () => {
-  const world = newWorld();
-  const twice = world.client();
-  for (const link of twice.links) link.fate = () => "twice";
-  const hold = await lockOf(twice).acquire();
-  expect(world.each("PTTL", "fair", "f")).toEqual([20_000, 20_000, 20_000]);
-  const waiting = world.client();
-  for (const link of waiting.links) link.fate = () => "twice";
-  const turn = watch(lockOf(waiting).acquire());
-  await world.runtime.advance(0);
-  expect(queuesIn(world)).toEqual([1, 1, 1]);
-  for (const link of twice.links) link.fate = () => "delivered";
-  expect(await hold.release()).toBe(true);
-  await world.runtime.advance(10);
-  expect(await turn.value!.verify()).toBe(true);
-});
-
-test("requests cost what the endpoint bills, and what is documented", async () => {
-  const { runtime, client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
-  const own = client();
-  const lock = lockOf(own);
-  const hold = await lock.acquire();
-  await hold.extend();
-  await lock.tryAcquire();
-  watch(lock.acquire({ wait: 5 }));
-  await runtime.advance(5);
-  const turn = watch(lock.acquire({ backoff: () => 10 }));
-  await runtime.advance(5);
-  await hold.release();
-  await runtime.advance(5);
-  await turn.value!.release();
-  const costs = own.events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
-  expect(costs).toEqual([
-    ["acquired", 3],
-    ["extended", 1],
-    ["contended", 3],
-    ["notAcquired", 3],
-    ["contended", 4],
-    ["contended", 4 + 4],
-    ["notAcquired", 4 + 4],
-    ["contended", 4],
-    ["released", 1],
-    ["acquired", 4 + 5],
-    ["released", 1],
-  ]);
-  expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([3, 1, 3, 4, 4, 5, 4, 1, 5, 1]);
 });

@@ -48,15 +48,6 @@ describe("a run", () => {
     expect(next.value!.ran).toBe(true);
   });
 
-  test("is the only one of replicas that call at the same moment", async () => {
-    const { runtime, client } = newWorld();
-    const calls = [1, 2, 3, 4].map((index) => call(client(), {}, () => index));
-    await runtime.advance(200);
-    const ran = calls.filter(({ value }) => value!.ran);
-    expect(ran).toHaveLength(1);
-    for (const { value } of calls) if (!value!.ran) expect(value!.retryAfter).toBeGreaterThan(59_000);
-  });
-
   test("has what remains of the interval as its validity", async () => {
     const { runtime, client } = newWorld();
     let context: OnceContext | undefined;
@@ -239,14 +230,6 @@ describe("a claim", () => {
     caller.abort(new Error("enough"));
     await world.runtime.advance(0);
     expect(next.error).toBe(caller.signal.reason);
-  });
-
-  test("is waited for until the deadline", async () => {
-    const world = newWorld();
-    claim(world, 10_000);
-    const next = call(world.client(), { deadline: world.runtime.now() + 15 }, unreachable);
-    await world.runtime.advance(15);
-    expect(next).toEqual(refused(10_000 - 15));
   });
 });
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { LockHeldError, LockLostError, QuorumError } from "../../../../src/index.ts";
+import { LockLostError, QuorumError } from "../../../../src/index.ts";
 import { ReentrantLock, type ReentrantLockOptions } from "../../../../src/sync/index.ts";
 import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+import { syncWorld } from "../../../support/virtual-sync.ts";
 
 // The holds of a reentrant lock in virtual time, and what requests that are late or repeated do to them.
 
@@ -60,31 +60,6 @@ describe("the holds of one owner", () => {
     expect(await lockOf(world.client()).tryAcquire()).toBe(null);
     await runtime.advance(29_000);
     expect(await lockOf(world.client()).tryAcquire()).not.toBe(null);
-  });
-});
-
-describe("waiting for another owner", () => {
-  test("ends after `wait`, with the time until it may be free", async () => {
-    const { runtime, client } = newWorld();
-    await lockOf(client()).acquire();
-    const call = watch(lockOf(client()).acquire({ wait: 25 }));
-    await runtime.advance(24);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
-    expect(call.error).toBeInstanceOf(LockHeldError);
-    expect(call.error).toMatchObject({ resources: ["r"], waited: 25, retryAfter: 20_000 - 25 });
-  });
-
-  test("ends with its last hold, to the millisecond", async () => {
-    const { runtime, client } = newWorld();
-    const mine = lockOf(client());
-    await mine.acquire({ ttl: 103 });
-    await mine.acquire({ ttl: 57 });
-    const call = watch(lockOf(client()).acquire());
-    await runtime.advance(102);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
-    expect(call.value!.remaining()).toBeGreaterThan(0);
   });
 });
 
@@ -178,56 +153,7 @@ describe("an acquire that is repeated", () => {
   });
 });
 
-test("requests cost what the endpoint bills, and what is documented", async () => {
-  const { client, endpoints, atOnce } = newWorld({ count: 1, dialect: "upstash" });
-  const own = client({ wait: 0 });
-  const lock = lockOf(own);
-  const hold = await lock.acquire();
-  await hold.extend();
-  await lockOf(own).tryAcquire();
-  await hold.release();
-  await rejection(hold.extend());
-  const lost = await lock.acquire();
-  endpoints[0]!.engine.execute(["DEL", "redlock:reentrant:{r}"]);
-  expect(await atOnce(lost.release())).toBe(false);
-  const costs = own.events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
-  expect(costs).toEqual([
-    ["acquired", 7],
-    ["extended", 7],
-    ["contended", 4],
-    ["notAcquired", 4],
-    ["released", 5],
-    ["acquired", 7],
-    ["released", 6],
-  ]);
-  expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([7, 7, 4, 5, 7, 6]);
-});
-
 describe("the options", () => {
-  test("of the client apply, those of the lock before them, those of the call before these", async () => {
-    const { client } = newWorld();
-    const { redlock } = client({ ttl: 3_000 });
-    expect((await new ReentrantLock(redlock, "a").acquire()).ttl).toBe(3_000);
-    const lock = new ReentrantLock(redlock, "b", { ttl: 4_000 });
-    expect((await lock.acquire()).ttl).toBe(4_000);
-    expect((await lock.acquire({ ttl: 5_000 })).ttl).toBe(5_000);
-    expect((await lock.acquire({ ttl: undefined })).ttl).toBe(4_000);
-  });
-
-  test.each([
-    ["fencing", false],
-    ["fenceRetention", 86_400_000],
-    ["token", "t"],
-  ])("%s is none of a synchronizer", async (name, value) => {
-    const own = newWorld().client();
-    const given = { [name]: value };
-    expect(() => new ReentrantLock(own.redlock, "r", given)).toThrow(TypeError);
-    const error = await rejection(lockOf(own).acquire(given));
-    expect(error).toBeInstanceOf(TypeError);
-    expect((error as Error).message).toContain(name);
-    expect(sentBy(own)).toEqual([0, 0, 0]);
-  });
-
   test("the client's fences concern its locks only", async () => {
     const { client, ttls } = newWorld();
     const own = client({ fencing: true, fenceRetention: 15_000 });

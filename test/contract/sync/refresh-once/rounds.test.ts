@@ -96,21 +96,6 @@ describe("one that is not", () => {
     expect(runtime.pending).toBe(0);
   });
 
-  test("costs two requests; with open, one more", async () => {
-    const { client, call, sealed, runtime } = newWorld();
-    const costs = [];
-    for (const more of [{}, sealed]) {
-      const own = client();
-      call(own, more);
-      await runtime.advance(life + 1_000);
-      costs.push(sentBy(own));
-    }
-    expect(costs).toEqual([
-      [2, 2, 2],
-      [3, 3, 3],
-    ]);
-  });
-
   test("is returned to those that wait as soon as they find it, without the lock", async () => {
     const { client, call, store, runtime, values, put } = newWorld();
     put("n", [0, 1, 2]);

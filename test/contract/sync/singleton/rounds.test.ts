@@ -424,15 +424,3 @@ describe("cancel", () => {
     expect([early.error, waiting.error, values("n")]).toEqual([reason, reason, nowhere]);
   });
 });
-
-test("a call of each mode costs what the page says", async () => {
-  const { client, call, runtime } = newWorld();
-  const costs = [];
-  for (const mode of ["skip", "coalesce", "cancel"] as const) {
-    const own = client();
-    call(mode, () => "", own);
-    await runtime.advance(100);
-    costs.push(sentBy(own)[0]);
-  }
-  expect(costs).toEqual([2, 4, 4]);
-});
