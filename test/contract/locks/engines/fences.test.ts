@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { inspect, type QuorumError } from "../../../../src/index.ts";
+import { inspect } from "../../../../src/index.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import { eachEngine } from "../../../support/each-engine.ts";
 import { type Local, newResource, openLocal } from "../../../support/local-endpoints.ts";
-import { rejection } from "../../../support/outcomes.ts";
 import { engines } from "../../../support/redis-servers.ts";
 
 // The counters of fences as each engine keeps them.
@@ -58,15 +57,5 @@ eachEngine(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
       expect(lock.fence).toBe(large + count);
       await lock.release();
     }
-  });
-
-  test("are not drawn from a counter at the largest safe integer", async () => {
-    const resource = newResource();
-    await setCounters(resource, Number.MAX_SAFE_INTEGER);
-    const error = (await rejection(
-      local.redlock({ fencing: true }).acquire(resource, { wait: 0 }),
-    )) as QuorumError;
-    expect(error.votes.map(({ cause }) => cause?.kind)).toEqual(["malformed", "malformed", "malformed"]);
-    await local.gone(resource);
   });
 });
