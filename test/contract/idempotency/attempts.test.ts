@@ -93,39 +93,6 @@ describe("the count of a key", () => {
     expect(sent()).toBe(9);
   });
 
-  test.each([
-    ["first", 0, 9],
-    ["second", 1, 12],
-  ])(
-    "costs one request per endpoint, and one more where others have begun: the %s",
-    async (_, crashes, most) => {
-      const world = virtualWorld();
-      for (let time = 0; time < crashes; time += 1) await crash(world);
-      const { idempotency, events, sent } = runner(world, { maxAttempts });
-      await idempotency.run("key", () => 1);
-      expect(events).toMatchObject([{ type: "executed", requests: most }]);
-      expect(sent()).toBe(most);
-    },
-  );
-
-  test("is taken back also by the last run that is allowed, where that cannot begin", async () => {
-    const world = virtualWorld();
-    await crash(world);
-    const { idempotency } = spoiling(world, isRaise, ["reply lost", "reply lost", "delivered"], {
-      maxAttempts: 2,
-    });
-    expect((await outcomeOf(idempotency.run("key", never))).error).toBeInstanceOf(QuorumError);
-    expect(counts(world)).toEqual([1, 1, 1]);
-  });
-
-  test("lets the last of them run that is allowed", async () => {
-    const world = virtualWorld();
-    for (let time = 1; time < maxAttempts; time += 1) await crash(world);
-    const { idempotency } = runner(world, { maxAttempts });
-    expect((await idempotency.run("key", () => 1)).status).toBe("executed");
-    expect(counts(world)).toEqual([3, 3, 3]);
-  });
-
   test.each([0, 1])("goes when a run fails, after %i others", async (crashes) => {
     const world = virtualWorld();
     for (let time = 0; time < crashes; time += 1) await crash(world);

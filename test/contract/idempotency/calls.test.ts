@@ -210,16 +210,6 @@ describe("a split vote", () => {
     expect(textsOf(world)[2]).toBe(null);
   });
 
-  test("runs once the others have rolled back", async () => {
-    const world = virtualWorld();
-    await put(world, [pending("ta", start), pending("tb", start)], 50);
-    const { idempotency, started } = runner(world);
-    const call = watch(idempotency.run("key", () => "mine"));
-    await started();
-    await world.runtime.advance(60);
-    expect(call.value).toEqual({ status: "executed", value: "mine" });
-  });
-
   test("is an outage where endpoints failed", async () => {
     const world = virtualWorld();
     await put(world, [pending("ta", start)]);
@@ -302,27 +292,6 @@ describe("waitUntil", () => {
     if (kept) expect(work.settled).toBe(false);
     await world.runtime.advance(1);
     expect([call.error, work.settled]).toEqual([failure, true]);
-  });
-
-  test.each([true, false])("%s: what a run that is complete waits for", async (kept) => {
-    const world = virtualWorld();
-    const background: Promise<unknown>[] = [];
-    const { idempotency, links, started } = runner(
-      world,
-      kept ? { waitUntil: (work) => background.push(work) } : {},
-    );
-    const call = watch(
-      idempotency.run("key", () => {
-        isSlow(links.slice(2), 50, world);
-        return "done";
-      }),
-    );
-    await started();
-    // A quorum has the result.
-    expect(call.settled).toBe(kept);
-    await world.runtime.advance(50);
-    expect(call.value).toEqual({ status: "executed", value: "done" });
-    await Promise.all(background);
   });
 
   test.each([true, false])("%s: what a refused call waits for", async (kept) => {

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { withIdempotency } from "../../../src/http/index.ts";
-import { forgetKey, Idempotency, inspectKey } from "../../../src/idempotency/index.ts";
+import { forgetKey } from "../../../src/idempotency/index.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
 import { put, runner } from "../../support/virtual-runs.ts";
@@ -8,29 +7,6 @@ import { put, runner } from "../../support/virtual-runs.ts";
 // What a key, its scope, its kind and a fingerprint tell apart, and what is stored of them.
 
 const never = () => expect.unreachable("nothing may run");
-
-test("of runs and of requests never meet, in any scope", async () => {
-  for (const scope of [undefined, "tenant", "http", ["http"], ["http", "tenant"]] as const) {
-    const { redlock } = virtualWorld().client();
-    const idempotency = new Idempotency(redlock);
-    const key = "key";
-    const request = () =>
-      new Request("https://a.example/", { method: "POST", headers: { "idempotency-key": key } });
-    expect((await idempotency.run(key, { scope }, () => "run")).value).toBe("run");
-    const answer = () => withIdempotency(request(), () => new Response("request"), { redlock, scope });
-    for (const replayed of [null, "true"]) {
-      const response = await answer();
-      expect([response.status, await response.text()]).toEqual([200, "request"]);
-      expect(response.headers.get("idempotent-replayed")).toBe(replayed);
-    }
-    expect(await idempotency.run(key, { scope }, never)).toEqual({ status: "replayed", value: "run" });
-    // Operators select one by its kind.
-    expect((await inspectKey(idempotency, key, { scope, kind: "http" })).state).toBe("complete");
-    expect(await forgetKey(idempotency, key, { scope, kind: "http" })).toBe(true);
-    expect(await (await answer()).text()).toBe("request");
-    expect((await inspectKey(idempotency, key, { scope })).state).toBe("complete");
-  }
-});
 
 test("keys and fingerprints are stored as hashes only", async () => {
   const { idempotency, links } = runner(virtualWorld());

@@ -59,18 +59,6 @@ describe("a begin", () => {
     expect(records(world)).toEqual(free);
   });
 
-  test("runs as soon as endpoints come back, where the call may wait", async () => {
-    const world = virtualWorld();
-    const { idempotency, links, started } = runner(world, { wait: 1_000 });
-    silence(links);
-    const call = watch(idempotency.run("key", () => "at last"));
-    await started();
-    await world.runtime.advance(25);
-    for (const link of links) link.fate = () => "delivered";
-    await world.runtime.advance(10);
-    expect(call.value).toEqual({ status: "executed", value: "at last" });
-  });
-
   test("that is executed after its rollback leaves nothing beyond its lease", async () => {
     const world = virtualWorld();
     const { late } = delays(world.runtime);

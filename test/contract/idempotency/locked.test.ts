@@ -270,17 +270,6 @@ describe("waiting for the lock", () => {
       "error",
     ]);
   });
-
-  test("a held lock on a minority stops nothing", async () => {
-    const world = virtualWorld();
-    world.put("a", [0]);
-    const client = runner(world);
-    const call = watch(client.idempotency.run("key", { lock: "a" }, () => 1));
-    await client.started();
-    await world.runtime.advance(0);
-    expect(call.value).toEqual({ status: "executed", value: 1 });
-    expect(world.values("a")).toEqual(["somebody-else", null, null]);
-  });
 });
 
 describe("requests of a run with a lock", () => {

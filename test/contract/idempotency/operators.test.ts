@@ -78,11 +78,6 @@ describe("inspect", () => {
     expect(seen).not.toHaveProperty("unstored");
   });
 
-  test("a run under way on four endpoints: a quorum is three", async () => {
-    const world = having([9_000, 8_000, 7_000, 6_000].map((ttl) => [pending, ttl]));
-    expect(await of(world)).toMatchObject({ state: "pending", remaining: 7_000 });
-  });
-
   test("a run under way beside a result: what remains is that of the run", async () => {
     const world = having([
       [pending, 9_000],
@@ -166,14 +161,6 @@ describe("inspect", () => {
     expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
     expect(String(error)).toContain('no quorum to inspect "key"');
   });
-
-  test("changes nothing", async () => {
-    const world = having([[complete, 9_000], [pending, 9_000], undefined], ["A1 ta 1"]);
-    await of(world);
-    expect(textsOf(world)).toEqual([complete, pending, null]);
-    expect(textsOf(world, "tries")).toEqual(["A1 ta 1", null, null]);
-    expect(world.endpoints[0]!.engine.execute(["PTTL", name])).toBe(9_000);
-  });
 });
 
 describe("forget", () => {
@@ -213,16 +200,6 @@ describe("forget", () => {
     expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);
     expect(textsOf(world)).toEqual(nothing);
     expect(textsOf(world, "tries")).toEqual(nothing);
-  });
-
-  test.each([
-    ["LPUSH", "x"],
-    ["HSET", "f", "x"],
-  ])("removes what is not a text: %s", async (command, ...args) => {
-    const world = having([undefined, undefined, undefined]);
-    world.endpoints[1]!.engine.execute([command, name, ...args]);
-    expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);
-    expect(world.endpoints[1]!.engine.execute(["EXISTS", name])).toBe(0);
   });
 
   test.each([

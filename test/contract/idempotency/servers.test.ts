@@ -26,31 +26,6 @@ describe.concurrent("a server that is killed while the handler runs", () => {
     return { local, client: () => new Idempotency(new Redlock({ endpoints }), options) };
   }
 
-  test.each(["kept", "lost"] as const)(
-    "is one of three: the result stands, its memory %s",
-    async (memory) => {
-      const { local, client } = await servers(3);
-      await using _ = local;
-      const key = freshKey();
-      const killed = local.endpoints[1]!;
-      const outcome = await client().run(key, async () => {
-        await killed.stop();
-        return "done";
-      });
-      expect(outcome).toEqual({ status: "executed", value: "done" });
-      const replayed = { status: "replayed", value: "done" };
-      const never = () => expect.unreachable("it has been run");
-      expect(await client().run(key, never)).toEqual(replayed);
-      await killed.start({ memory });
-      expect(await client().run(key, never)).toEqual(replayed);
-      // Where it knows nothing of the run, the call that replays the result also writes it there.
-      const name = await recordName(key);
-      const states = async () =>
-        parseRecord(await killed.execute(["GET", name]))?.state ?? (await client().run(key, never)).status;
-      if (memory === "lost") await until(async () => (await states()) === "complete");
-    },
-  );
-
   test("is the only one: the value is returned, and stored when it comes back", async () => {
     const { local, client } = await servers(1);
     await using _ = local;

@@ -288,25 +288,6 @@ describe("a single flight", () => {
     await computed(3);
   });
 
-  test("is waited for no longer than told, also by those that have asked to forget an old one", async () => {
-    const world = virtualWorld();
-    const { call, gates, computed } = callers(world);
-    await call();
-    gates[0]!.open("one");
-    await world.runtime.advance(1_500);
-    const slow = world.client();
-    for (const each of slow.links) each.fate = () => delays(world.runtime).slow(30);
-    const late = await call({ wait: 300 }, slow);
-    await call();
-    await computed(2);
-    for (const requests of [6, 9]) {
-      await world.runtime.advance(30);
-      await until(() => sent(slow) === requests, "its next requests");
-    }
-    await world.runtime.advance(300);
-    expect(late.error).toMatchObject({ code: "IN_PROGRESS" });
-  });
-
   test("that has replaced an old one stays, also for those that have read the old one", async () => {
     const world = virtualWorld();
     const { call, gates, computed, returned } = callers(world);
