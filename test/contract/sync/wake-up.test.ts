@@ -161,13 +161,6 @@ describe("FairLock", () => {
     await world.runtime.advance(5);
     expect([called!.settled, others[1]!.settled]).toEqual([true, false]);
   });
-
-  test("those that got a part each ask again at once", async () => {
-    const world = virtualWorld();
-    const calls = Array.from({ length: 3 }, () => watch(enter(world)()));
-    await world.runtime.advance(300);
-    expect(settled(calls)).toHaveLength(1);
-  });
 });
 
 type Acquire = (redlock: Redlock) => Promise<{ release(): Promise<boolean> }>;
@@ -234,27 +227,6 @@ describe("ReadWriteLock", () => {
     await writer!.release();
     await world.runtime.advance(20);
     expect(waiter!.settled).toBe(true);
-  });
-
-  test.each([2, 5, 10])("10 writers follow one another at once, %i of them in each process", async (each) => {
-    const world = virtualWorld();
-    const clients = Array.from({ length: 10 / each }, () => clientOf(world));
-    const held = await write(world)();
-    const calls = await inTurn(
-      world,
-      Array.from(
-        { length: 10 },
-        (_, index) => () => new ReadWriteLock(clients[index % clients.length]!, "a").acquireWrite(),
-      ),
-    );
-    await held.release();
-    for (let served = 1; served <= 10; served += 1) {
-      await world.runtime.advance(30);
-      expect(settled(calls)).toHaveLength(served);
-      await settled(calls)
-        .find(({ value }) => value!.remaining() > 0)!
-        .value!.release();
-    }
   });
 
   test("waiting writers go before waiting readers", async () => {

@@ -77,15 +77,6 @@ describe("three parties", () => {
     await world.runtime.advance(30);
     expect(passed.map(({ value }) => value)).toEqual([firstLevel, firstLevel]);
   });
-
-  test("pass although each is cut off from another endpoint", async () => {
-    const world = newWorld();
-    const parties = ["a", "b", "c"].map((id) => party(world, id));
-    for (const [index, { links }] of parties.entries()) links[index]!.fate = () => "reply lost";
-    const passed = parties.map(({ meet }) => meet());
-    await world.runtime.advance(60);
-    expect(passed.map(({ value }) => value)).toEqual([firstLevel, firstLevel, firstLevel]);
-  });
 });
 
 describe("the number of a generation", () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Command, LockLostError, type Redlock } from "../../../../src/index.ts";
+import { type Command, type Redlock } from "../../../../src/index.ts";
 import {
   type ArrivalsMissingError,
   CountDownLatch,
@@ -12,7 +12,6 @@ import {
 import { newResource } from "../../../support/local-endpoints.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../../support/stores.ts";
-import { holders } from "../holders.ts";
 import { stores, type Visitor, visitor } from "../stand.ts";
 
 type Use = (redlock: Redlock, name: string) => Promise<unknown>;
@@ -54,22 +53,6 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open }) => {
       }
     }
   }
-
-  test.each(holders)("$title: another can acquire it, and its holder learns of the loss", async (holder) => {
-    const { kind, acquire, tryAnother } = holder;
-    const name = newResource("free{1}");
-    expect(await forceRelease(second.redlock, kind, name)).toBe(false);
-    const hold = await acquire(first.redlock, name);
-    await allArrived(first.links);
-    expect(await tryAnother(second.redlock, name)).toBeNull();
-    expect(await forceRelease(second.redlock, kind, name)).toBe(true);
-    await allArrived(second.links);
-    const next = (await tryAnother(second.redlock, name))!;
-    await allArrived(second.links);
-    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
-    expect([await hold.verify(), await hold.release(), await next.verify()]).toEqual([false, false, true]);
-    expect(await next.release()).toBe(true);
-  });
 
   test.each(uses)("%s: is free, also after late requests, and can be used again", async (kind, use, late) => {
     const name = newResource("free");

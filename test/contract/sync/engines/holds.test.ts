@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LockLostError } from "../../../../src/index.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
-import { FairLock, LimitMismatchError, ReentrantLock, Semaphore } from "../../../../src/sync/index.ts";
+import { LimitMismatchError, ReentrantLock, Semaphore } from "../../../../src/sync/index.ts";
 import { eachInTurns } from "../../../support/in-turns.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../../support/outcomes.ts";
@@ -115,19 +115,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
     });
   });
 
-  test("what a dead one holds is free after its ttl, for the one who waits", async () => {
-    const free = async ({ acquire, another, title }: Holder) => {
-      const name = newResource("dead");
-      // Rounds that take longer than the ttl are repeated.
-      const dead = await acquire(first.redlock, name, { ttl: 1_000, wait: Infinity });
-      const next = await another(second.redlock, name, { wait: Infinity });
-      expect(dead.remaining(), title).toBeLessThanOrEqual(0);
-      await until(() => dead.signal.reason instanceof LockLostError, `the loss of ${title}`);
-      expect([await dead.release(), await next.verify()], title).toEqual([false, true]);
-    };
-    await Promise.all(holders.map(free));
-  });
-
   test("a semaphore has as many permits as its limit, and no other limit meanwhile", async () => {
     const name = newResource("semaphore");
     const semaphore = new Semaphore(first.redlock, name, { limit: 3 });
@@ -141,31 +128,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
     expect(await permits[1]!.release()).toBe(true);
     await allArrived(first.links);
     expect((await semaphore.tryAcquire())!.slot).toBe(permits[1]!.slot);
-  });
-
-  test("a fair lock is granted to the waiters in the order in which they came", async () => {
-    const name = newResource("fair");
-    const hold = await new FairLock(first.redlock, name).acquire();
-    const order: number[] = [];
-    const turns: Promise<unknown>[] = [];
-    for (let index = 0; index < 4; index += 1) {
-      const came = Date.now();
-      const waiting = visitor(store, { wait: Infinity });
-      const turn = new FairLock(waiting.redlock, name).acquire();
-      turns.push(
-        turn.then((held) => {
-          order.push(index);
-          return held.release();
-        }),
-      );
-      await contended(waiting);
-      // Ties within a millisecond are arbitrary.
-      await until(() => Date.now() > came);
-    }
-    expect(order).toEqual([]);
-    await hold.release();
-    expect(await Promise.all(turns)).toEqual([true, true, true, true]);
-    expect(order).toEqual([0, 1, 2, 3]);
   });
 
   if (count > 1) return;

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import {
   CountDownLatch,
-  CyclicBarrier,
   debounce,
   LimitMismatchError,
   type OnceContext,
@@ -88,27 +87,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
       [2, 11],
       [1, 2],
     ]);
-  });
-
-  test("parties pass a barrier three times, each time together", async () => {
-    const name = newResource("barrier");
-    const parties = ["a", "b", "c"].map((id) => {
-      const own = visitor(store, { backoff: { min: 10, max: 40 } });
-      const barrier = new CyclicBarrier(own.redlock, name, { parties: 3 });
-      return { ...own, meet: () => barrier.arriveAndWait(id, { wait: Infinity }) };
-    });
-    const numbers: number[] = [];
-    for (const last of parties) {
-      const early = parties.filter((other) => other !== last);
-      const passing = early.map((other) => other.meet());
-      const before = early[0]!.links[0]!.sent.length;
-      await until(() => early[0]!.links[0]!.sent.length > before + 2, "a party that waits");
-      for (const waiting of passing) expect(await isSettled(waiting)).toBe(false);
-      const passed = await Promise.all([...passing, last.meet()]);
-      expect(new Set(passed).size).toBe(1);
-      numbers.push(passed[0]!);
-    }
-    expect(numbers).toEqual([numbers[0]!, numbers[0]! + 1, numbers[0]! + 2]);
   });
 
   test("of replicas that call at the same moment one runs, for an interval that the endpoints keep", async () => {

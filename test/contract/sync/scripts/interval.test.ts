@@ -75,15 +75,6 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("an interval 
     expect(await ttl()).toBeLessThanOrEqual(60_000);
   });
 
-  test("a call that was made during the interval is refused after it", async () => {
-    const { acquire, confirm, ttl } = newInterval();
-    await acquire(n1);
-    await confirm(n1, 50);
-    await until(async () => (await ttl()) < 0, "the end of the interval");
-    expect(await acquire(n2, 20_000, 600_000)).toEqual([0, 0, "r"]);
-    expect((await acquire(n2))[0]).toBe(n2);
-  });
-
   test("a run that is released has not begun, and the one before it was the last", async () => {
     const { acquire, confirm, release, end, ttl } = newInterval();
     await acquire(n1);

@@ -10,7 +10,6 @@ import {
 } from "../../../../src/sync/internal/members.ts";
 import { describeOnce } from "../../../support/sets.ts";
 import type { OpenStore } from "../../../support/stores.ts";
-import { until } from "../../../support/until.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
 import { stores } from "../stand.ts";
 
@@ -110,25 +109,6 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     expect((await acquire(`${n2}ab`)).outcome).toBe("granted");
   });
 
-  test("each member expires by itself, and the others go on", async () => {
-    const { acquire, extend, release } = newMembers();
-    await acquire(`${n1}a`, 50);
-    await acquire(`${n2}a`, 20_000);
-    await until(async () => (await extend(`${n1}a`, 0)).outcome === "lost", "its expiry");
-    // No request has removed it yet.
-    expect((await extend(`${n1}a`, 20_000)).outcome).toBe("lost");
-    expect((await release(`${n1}a`)).outcome).toBe("lost");
-    expect((await extend(`${n2}a`, 0)).outcome).toBe("granted");
-  });
-
-  test("an expired member is removed by the next acquire, and refuses nobody", async () => {
-    const { acquire, extend, members } = newMembers();
-    await acquire(`${n1}a`, 50);
-    await until(async () => (await extend(`${n1}a`, 0)).outcome === "lost", "its expiry");
-    expect((await acquire(`${n2}b`)).outcome).toBe("granted");
-    expect(await members()).toEqual([`${n2}b`]);
-  });
-
   test("a repeated acquire changes nothing and shortens nothing", async () => {
     const { acquire, extend, members, deadline, ttl, key } = newMembers();
     await acquire(`${n1}a`, 20_000);
@@ -153,25 +133,6 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     expect((await extend(`${n1}a`, 90_000)).outcome).toBe("granted");
     expect(await deadline(`${n1}a`)).toBeGreaterThan(first + 60_000);
     expect(await ttl(key)).toBeGreaterThan(80_000);
-  });
-
-  test("the key lives as long as its last member, in any order of acquiring", async () => {
-    const { acquire, extend, ttl, key } = newMembers();
-    await acquire(`${n1}a`, 60_000);
-    await acquire(`${n2}a`, 5_000);
-    expect(await ttl(key)).toBeGreaterThan(50_000);
-    await extend(`${n2}a`, 10_000);
-    const remaining = await ttl(key);
-    expect(remaining).toBeGreaterThan(50_000);
-    expect(remaining).toBeLessThanOrEqual(60_000);
-  });
-
-  test("a late request is refused after its rollback, and no other is", async () => {
-    const { acquire, release, members } = newMembers();
-    expect((await release(`${n1}a`, 60_000)).outcome).toBe("lost");
-    expect(await acquire(`${n1}a`)).toEqual({ outcome: "held", retryAfter: 0 });
-    expect(await members()).toEqual([]);
-    expect((await acquire(`${n2}a`)).outcome).toBe("granted");
   });
 
   test("a repeated release returns what the first one did", async () => {
@@ -210,33 +171,6 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     await release(`${n3}r`);
     expect((await acquire(`${n1}w1`, 20_000, alwaysAnnounced)).outcome).toBe("granted");
     expect(await announcements()).toEqual(["w1"]);
-  });
-
-  test("a removed announcement is not made again by a late request", async () => {
-    const { acquire, release, announced, alwaysAnnounced, announcements } = newMembers();
-    await acquire(`${n1}r`);
-    await release("w1", 60_000, announced);
-    expect(await acquire(`${n2}w1`, 20_000, alwaysAnnounced)).toEqual({ outcome: "held", retryAfter: 0 });
-    expect(await announcements()).toEqual([]);
-  });
-
-  test("each announcement expires by itself", async () => {
-    const { acquire, announcements, waiting } = newMembers();
-    await acquire(`${n1}r`, 20_000);
-    // Independent of the ttl of the hold.
-    const announce = (id: string, expiry: number) =>
-      acquire(`${n2}${id}`, 600_000, { key: waiting, own: { id, tombstone: `${waiting}:${id}`, expiry } });
-    await announce("long", 60_000);
-    await announce("short", 1_000);
-    expect(await announcements()).toEqual(["short", "long"]);
-    const [short, long] = await Promise.all(
-      ["short", "long"].map(async (id) => Number(await store.execute(0, ["ZSCORE", waiting, id]))),
-    );
-    expect(long! - short!).toBeGreaterThan(9_000);
-    await until(async () => {
-      await announce("other", 50_000);
-      return ((await announcements()) as string[]).join() === "other,long";
-    }, "expiry of the short one");
   });
 });
 

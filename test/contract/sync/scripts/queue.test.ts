@@ -3,16 +3,13 @@ import { type Command, pubSub, QuorumError, Redlock } from "../../../../src/inde
 import type { Settings } from "../../../../src/lock/options.ts";
 import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
-import type { Runtime } from "../../../../src/runtime.ts";
 import { FairLock } from "../../../../src/sync/index.ts";
 import { queueScript } from "../../../../src/sync/internal/queue.lua.ts";
-import { queuePacer } from "../../../../src/sync/internal/queue-pacer.ts";
 import { QueueRequests } from "../../../../src/sync/internal/queue-requests.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { describeOnce } from "../../../support/sets.ts";
 import type { OpenStore } from "../../../support/stores.ts";
-import { until } from "../../../support/until.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
 import { stores } from "../stand.ts";
 
@@ -90,15 +87,6 @@ describe.each(stores([1], [1]))("queueScript on $title", ({ open }) => {
     expect(await rollBack(name, "v1", "t1", 60_000)).toEqual(["v1", 0, 3]);
     expect(await rollBack(name, "v1", "t1", 60_000)).toEqual([0, 0, 2]);
     expect(await queueOf(name)).toBeNull();
-  });
-
-  test("forgets an expired ticket", async () => {
-    const name = newResource("fair");
-    await request(name, "v0", "t0", 5_000, 60_000);
-    await request(name, "v1", "t1", 1, 60_000);
-    await request(name, "v2", "t2", 60_000, 60_000);
-    await until(async () => (await request(name, "v2", "t2", 60_000, 60_000))[1] === 0, "t1 to expire");
-    expect(await queueOf(name)).toMatch(/^t2:\d{13}$/);
   });
 });
 
@@ -222,59 +210,6 @@ describeOnce("a queue in virtual time", () => {
   test("a release that found nothing replies so again", async () => {
     const { release } = await newQueue();
     for (let copy = 0; copy < 2; copy += 1) expect((await release("a", "void")).outcome).toBe("lost");
-  });
-});
-
-describeOnce("queuePacer", () => {
-  /** How many requests a waiter sends with so many ahead that each hold it for `each` ms, and how late the last one is. */
-  function simulate(
-    ahead: number,
-    each: number,
-    backoff: { min?: number; max?: number } = {},
-    atFirst = ahead,
-  ) {
-    let time = 0;
-    const runtime = { now: () => time, monotonic: () => time } as Runtime;
-    const pacer = queuePacer(runtime, backoff);
-    const { max = 1_000, min = 25 } = backoff;
-    let requests = 1;
-    for (; time < (ahead + 1) * each; requests += 1) {
-      const stillAhead = time === 0 ? atFirst : Math.max(0, ahead - Math.floor(time / each));
-      const longest = pacer.longest();
-      const pause = Number(pacer.pause(stillAhead));
-      expect(pause).toBeGreaterThanOrEqual(min);
-      expect(pause).toBeLessThanOrEqual(Math.min(longest, max * Math.max(stillAhead, 1)));
-      time += pause;
-    }
-    return { requests, late: time - (ahead + 1) * each };
-  }
-
-  test.each([25, 50, 200, 1_000, 5_000])(
-    "sends hardly more requests in a longer queue, served for %i ms each",
-    (each) => {
-      const [none, few, many] = [0, 10, 50].map((ahead) => simulate(ahead, each));
-      expect(few!.requests).toBeLessThanOrEqual(none!.requests + 12);
-      expect(many!.requests).toBeLessThanOrEqual(few!.requests + 8);
-      for (const { late } of [none!, few!, many!]) expect(late).toBeLessThanOrEqual(Math.max(25, each / 3));
-    },
-  );
-
-  test.each([1, 3, 10])(
-    "does not oversleep when the first answer was %i, and earlier tickets arrived later",
-    (atFirst) => {
-      const { late, requests } = simulate(40, 50, {}, atFirst);
-      expect(late).toBeLessThanOrEqual(25);
-      expect(requests).toBeLessThanOrEqual(20);
-    },
-  );
-
-  test("keeps the backoff's bounds, and waits like a plain lock where nothing is known", () => {
-    expect(simulate(0, 1_000, { min: 1_000 }).requests).toBe(2);
-    expect(simulate(0, 1_000, { min: 10, max: 10 }).requests).toBe(101);
-    simulate(20, 100, { max: Infinity });
-    const runtime = { now: () => 0, monotonic: () => 0 } as Runtime;
-    expect(queuePacer(runtime, {}).pause(undefined)).toBeUndefined();
-    expect(queuePacer(runtime, { max: Infinity }).longest()).toBe(1_000);
   });
 });
 

@@ -74,28 +74,6 @@ describe("skip", () => {
     expect([third, runtime.pending]).toEqual([ran("b"), 0]);
   });
 
-  test("runs one of those that get a part each", async () => {
-    const { job, runtime, client, call } = newWorld();
-    const calls = [0, 1, 2].map((index) => {
-      const own = client({ backoff: () => 10 * (index + 1) });
-      // Each reaches another endpoint first.
-      own.links.forEach((link, at) => {
-        let isFirst = true;
-        link.fate = () => {
-          const late = isFirst && at !== index;
-          isFirst = false;
-          return late
-            ? { before: () => new Promise<void>((done) => void runtime.timer(5, done)) }
-            : "delivered";
-        };
-      });
-      return call("skip", job(`${index}`, 500), own);
-    });
-    await runtime.advance(1_000);
-    expect(calls.map(({ settled }) => settled)).toEqual([true, true, true]);
-    expect(calls.filter(({ value }) => value?.ran)).toHaveLength(1);
-  });
-
   test("fails where no quorum answers, or the lock is lost meanwhile", async () => {
     const { job, runtime, client, call, each } = newWorld();
     const cut = client();
