@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Command, type Redlock } from "../../../../src/index.ts";
+import type { Command, Redlock } from "../../../../src/index.ts";
 import {
   type ArrivalsMissingError,
   CountDownLatch,
