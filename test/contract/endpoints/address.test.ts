@@ -54,6 +54,19 @@ const ways: Record<string, (given: Given) => HttpEndpointOptions | Endpoint> = {
 describe.each(Object.entries(ways))("%s", (_, reach) => {
   const client = (given: Given) => new Redlock({ ...settings, endpoints: [reach(given)] });
 
+  test.each(["/set/foo", "/set/foo/", "/set/foo?px=5000", "/echo", "//", "?_token=x", "/#x"])(
+    "that ends with %s is refused, before a request is sent",
+    async (end) => {
+      const acquire = async () => client({ url: endpoint.url + end }).tryAcquire("one");
+      const outcomes = await Promise.allSettled([acquire(), acquire()]);
+      expect(outcomes).toMatchObject([
+        { status: "rejected", reason: expect.any(TypeError) },
+        { status: "rejected", reason: expect.any(TypeError) },
+      ]);
+      expect(endpoint.log.requests).toBe(0);
+    },
+  );
+
   test.each(["/set/foo", "/echo", "/getset/foo", "/append/bar"])(
     "with the base path %s, which no gateway takes off, makes nobody a holder",
     async (basePath) => {

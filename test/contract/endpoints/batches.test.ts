@@ -3,14 +3,16 @@ import { type LocalEndpoints, start } from "../../../local/src/index.ts";
 import {
   EndpointError,
   httpEndpoint,
+  type QuorumError,
   Redlock,
   type RedlockEvent,
   upstashEndpoint,
 } from "../../../src/index.ts";
-import { type Gateway, startGateway } from "../../support/gateway.ts";
+import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawReply, type RawRequest, type RawServer, startRawServer } from "../../support/raw-server.ts";
+import { until } from "../../support/until.ts";
 
 // Many calls at once share requests. The endpoints are local ones, behind gateways that see every request.
 
@@ -240,6 +242,36 @@ describe("an answer to several commands that proves nothing", () => {
       expect(error).toBeInstanceOf(EndpointError);
       for (const secret of [...secrets, "a-secret-token"]) expect(String(error)).not.toContain(secret);
     }
+  });
+});
+
+describe("what waits for a free request", () => {
+  test("until its timeout was never sent, so it costs nothing and owes no rollback", async () => {
+    const [gateway] = gateways;
+    const { opened, open } = latch();
+    const { url, token } = { url: gateway!.url, token: local.endpoints[0]!.token };
+    const endpoint = httpEndpoint({ url, token, maxRequests: 1 });
+    const events: RedlockEvent[] = [];
+    const redlock = new Redlock({
+      endpoints: [endpoint],
+      ttl,
+      wait: 0,
+      timeout,
+      onEvent: (e) => events.push(e),
+    });
+    const [slow = "", late = ""] = names(2);
+    const before = gateway!.requests.length;
+    gateway!.before = () => opened;
+    const first = redlock.acquire(slow);
+    await until(() => gateway!.requests.length > before);
+    const error = (await rejection(redlock.acquire(late, { timeout: 100 }))) as QuorumError;
+    expect(error.message).toContain("not sent in time");
+    expect(events.at(-1)).toMatchObject({ type: "notAcquired", requests: 0, commands: 0 });
+    gateway!.before = () => undefined;
+    open();
+    await (await first).release();
+    const sent = gateway!.requests.slice(before);
+    expect(sent.filter(({ body }) => body.includes(late))).toEqual([]);
   });
 });
 

@@ -150,6 +150,15 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
     expectKind(await rejection(lock.release()), "malformed");
   });
 
+  test("the error has the HTTP status, if there is one", async () => {
+    server.answer = () => json({ error: "ERR max requests limit exceeded" }, 429);
+    const { votes } = (await rejection(client().acquire("resource"))) as QuorumError;
+    expect(votes[0]!.cause).toMatchObject({ status: 429, message: expect.stringContaining("max requests") });
+    server.answer = () => "reset";
+    const other = (await rejection(client().acquire("resource"))) as QuorumError;
+    expect(other.votes[0]!.cause!.status).toBeUndefined();
+  });
+
   test.each([301, 302, 303, 307, 308])(
     "%i is not followed, so that the token is sent nowhere else",
     async (status) => {
@@ -176,6 +185,45 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
     const before = server.written;
     expectKind(await rejection(client().acquire("resource")), "malformed");
     expect(server.written - before).toBeLessThan(200 * 1024 * 1024);
+  });
+
+  test("a fence that is not a positive safe integer is an error", async () => {
+    for (const fence of ["0", "-1", "1.5", "9007199254740993", "1e400", "", "x", null, [], 2 ** 53]) {
+      server.answer = ({ command }) => result([command[4 + Number(command[2])], fence]);
+      const error = await rejection(client().acquire("resource", { fencing: true }));
+      expectKind(error, "malformed");
+    }
+  });
+
+  test("an echo of another value acquires nothing", async () => {
+    for (const reply of [["t0", "1"], [0], [0, -3, ""], ["", "1"], [null, "1"], ["OK", "1"], [1]]) {
+      server.answer = () => result(reply);
+      const outcome = await client()
+        .tryAcquire("resource", { fencing: true })
+        .catch((error: unknown) => error);
+      if (outcome !== null) expectKind(outcome, "malformed");
+    }
+  });
+
+  test("every request is a POST of one JSON array with the token, and is not retried", async () => {
+    server.answer = () => "reset";
+    await rejection(client().acquire("the only one"));
+    // Late requests of earlier tests may arrive meanwhile.
+    const sent = server.requests.filter(({ body }) => body.includes("{the only one}"));
+    expect(sent).toHaveLength(2); // the acquire and its rollback
+    for (const { method, path, headers, body } of sent) {
+      expect([method, path, headers.authorization]).toEqual(["POST", "/", "Bearer token"]);
+      expect(headers["content-type"]).toBe("application/json");
+      expect(Array.isArray(JSON.parse(body))).toBe(true);
+    }
+    expect(sent[0]!.command).toEqual([
+      "SET",
+      "redlock:lock:{the only one}",
+      expect.any(String),
+      "NX",
+      "PX",
+      "30000",
+    ]);
   });
 });
 

@@ -10,12 +10,14 @@ import {
 import type { Runtime } from "../../../src/runtime.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { eachEngine } from "../../support/each-engine.ts";
-import { type Gateway, startGateway } from "../../support/gateway.ts";
+import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { ownTime } from "../../support/own-time.ts";
 import { startRawServer } from "../../support/raw-server.ts";
 import { bestEngine } from "../../support/redis-servers.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+import { until } from "../../support/until.ts";
 
 type SdkOptions = Parameters<typeof sdkClient>[1];
 
@@ -68,6 +70,16 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
       await local.gone(resource);
     });
 
+    test("a retry that is executed late has no effect", async () => {
+      const resource = newResource();
+      const lock = await clientOf(retrying).acquire(resource, options);
+      const [acquire] = gateway.executed;
+      expect(await lock.extend(60_000)).toBeGreaterThan(50_000);
+      await local.endpoints[0]!.execute(acquire!);
+      expect((await local.expiries(resource))[0]).toBeGreaterThan(50_000);
+      expect(await lock.verify()).toBe(true);
+    });
+
     test.each<[string, unknown]>([
       ["OK", "OK"],
       ["1", 1],
@@ -111,6 +123,25 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
         expect(error).toBeInstanceOf(QuorumError);
       }
       expect(gateway.requests).toEqual([]);
+    });
+
+    test("a request that is executed after the timeout is rolled back", async () => {
+      const resource = newResource();
+      const [arrived, late, time] = [latch(), latch(), ownTime()];
+      gateway.before = () => {
+        gateway.before = () => undefined;
+        arrived.open();
+        return late.opened;
+      };
+      const call = rejection(clientOf({}, time).acquire(resource, options));
+      await arrived.opened;
+      await time.advance(patient.timeout);
+      const error = await call;
+      expect(error).toBeInstanceOf(QuorumError);
+      expect((error as QuorumError).votes[0]!.cause!.kind).toBe("timeout");
+      late.open();
+      await until(() => gateway.executed.length >= 2, "the acquire");
+      await until(async () => (await local.holders(resource)) === 0, "an empty database");
     });
   });
 
@@ -162,6 +193,29 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
     // The first may fail or not (MGET reads a list as nil, and SET replaces it); it must not affect the second.
     expect(outcomes[1]!.status).toBe("fulfilled");
     expect(await local.holders(even)).toBe(1);
+  });
+
+  test("is named by its host, refused as a duplicate, and refused without upstashEndpoint", async () => {
+    const { url, token } = local.endpoints[0]!;
+    const redis = sdkClient({ url, token });
+    const endpoint = upstashEndpoint(redis);
+    expect(endpoint).toMatchObject({ name: new URL(url).host, dialect: "redis" });
+    const again = upstashEndpoint(sdkClient({ url, token }));
+    expect(() => new Redlock({ endpoints: [endpoint, again] })).toThrow(RangeError);
+    // @ts-expect-error A client is no endpoint.
+    expect(() => new Redlock({ endpoints: [redis] })).toThrow(/wrap .*: upstashEndpoint\(client\)/);
+    // @ts-expect-error Other SDKs' clients have no createScript.
+    expect(() => upstashEndpoint({ eval: async () => null, evalsha: async () => null })).toThrow(TypeError);
+    const upstash = sdkClient({ url: "https://eu1-some-name.upstash.io", token });
+    expect(upstashEndpoint(upstash)).toMatchObject({ name: "eu1-some-name.upstash.io", dialect: "upstash" });
+    expect(upstashEndpoint(upstash, { name: "eu", dialect: "redis" })).toMatchObject({
+      name: "eu",
+      dialect: "redis",
+    });
+    expect(upstashEndpoint(sdkClient({ url, token }, { enableAutoPipelining: true })).name).toBe(
+      new URL(url).host,
+    );
+    expect(() => upstashEndpoint(upstash, { dialect: "valkey" as "redis" })).toThrow(TypeError);
   });
 
   test("forms one quorum with endpoints of the library", async () => {

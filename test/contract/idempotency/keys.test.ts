@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { forgetKey } from "../../../src/idempotency/index.ts";
+import { withIdempotency } from "../../../src/http/index.ts";
+import { type Codec, forgetKey, Idempotency, inspectKey } from "../../../src/idempotency/index.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
 import { put, runner } from "../../support/virtual-runs.ts";
@@ -8,12 +9,86 @@ import { put, runner } from "../../support/virtual-runs.ts";
 
 const never = () => expect.unreachable("nothing may run");
 
+test("scopes keep keys apart, and no delimiter joins them", async () => {
+  const { idempotency } = runner(virtualWorld());
+  const key = "key";
+  const places: [scope: string | readonly string[] | undefined, key: string][] = [
+    [undefined, key],
+    ["a", key],
+    ["b", key],
+    [["a", "b"], key],
+    ["a:b", key],
+    [["ab"], key],
+    [["a,b"], key],
+    [["a", "b", " "], key],
+    [["a"], `"b",${key}`],
+    [["a"], `b:${key}`],
+    ['a","b', key],
+    ["a", `bc${key}`],
+    ["ab", `c${key}`],
+  ];
+  for (const [index, [scope, name]] of places.entries()) {
+    const outcome = await idempotency.run(name, { scope }, () => index);
+    expect(outcome).toEqual({ status: "executed", value: index });
+  }
+  for (const [index, [scope, name]] of places.entries()) {
+    expect(await idempotency.run(name, { scope }, () => -1)).toEqual({
+      status: "replayed",
+      value: index,
+    });
+  }
+});
+
+test("of runs and of requests never meet, in any scope", async () => {
+  for (const scope of [undefined, "tenant", "http", ["http"], ["http", "tenant"]] as const) {
+    const { redlock } = virtualWorld().client();
+    const idempotency = new Idempotency(redlock);
+    const key = "key";
+    const request = () =>
+      new Request("https://a.example/", { method: "POST", headers: { "idempotency-key": key } });
+    expect((await idempotency.run(key, { scope }, () => "run")).value).toBe("run");
+    const answer = () => withIdempotency(request(), () => new Response("request"), { redlock, scope });
+    for (const replayed of [null, "true"]) {
+      const response = await answer();
+      expect([response.status, await response.text()]).toEqual([200, "request"]);
+      expect(response.headers.get("idempotent-replayed")).toBe(replayed);
+    }
+    expect(await idempotency.run(key, { scope }, never)).toEqual({ status: "replayed", value: "run" });
+    // Operators select one by its kind.
+    expect((await inspectKey(idempotency, key, { scope, kind: "http" })).state).toBe("complete");
+    expect(await forgetKey(idempotency, key, { scope, kind: "http" })).toBe(true);
+    expect(await (await answer()).text()).toBe("request");
+    expect((await inspectKey(idempotency, key, { scope })).state).toBe("complete");
+  }
+});
+
 test("keys and fingerprints are stored as hashes only", async () => {
   const { idempotency, links } = runner(virtualWorld());
   const given = { scope: "tenant-47", fingerprint: "the whole body" };
   await idempotency.run("customer@example.com", given, () => 1);
   const sent = JSON.stringify(links.map((link) => link.sent));
   expect(sent).not.toMatch(/customer@example\.com|tenant-47|the whole body/);
+});
+
+test("a fingerprint may be text or bytes; without one, a run fits every fingerprint", async () => {
+  const { idempotency } = runner(virtualWorld());
+  const bytes = new TextEncoder().encode("amount=10");
+  await idempotency.run("key", { fingerprint: "amount=10" }, () => 1);
+  for (const fingerprint of ["amount=10", bytes, undefined]) {
+    const outcome = await idempotency.run("key", { fingerprint }, never);
+    expect(outcome).toEqual({ status: "replayed", value: 1 });
+  }
+  await idempotency.run("other", () => 7);
+  expect(await idempotency.run("other", { fingerprint: "anything" }, never)).toMatchObject({ value: 7 });
+});
+
+test("a fingerprint is computed before the handler can change what it is of", async () => {
+  const { idempotency } = runner(virtualWorld());
+  const body = new TextEncoder().encode("original");
+  await idempotency.run("key", { fingerprint: body }, () => {
+    body.fill(0);
+  });
+  expect((await idempotency.run("key", { fingerprint: "original" }, never)).status).toBe("replayed");
 });
 
 test("a call rejects with anything that the handler throws", async () => {
@@ -26,6 +101,18 @@ test("a call rejects with anything that the handler throws", async () => {
     throw failure;
   };
   expect((await outcomeOf(idempotency.run("key", handler))).error).toBe(failure);
+});
+
+test("a codec decides how the result is stored", async () => {
+  const codec: Codec<Date> = {
+    encode: (date) => `at ${date.getTime()}\n{not JSON`,
+    decode: (text) => new Date(Number(/^at (\d+)\n/.exec(text)?.[1])),
+  };
+  const { idempotency } = runner(virtualWorld());
+  const value = new Date(1_700_000_000_123);
+  for (const status of ["executed", "replayed"]) {
+    expect(await idempotency.run("key", { codec }, () => value)).toEqual({ status, value });
+  }
 });
 
 test("a key runs where a minority has a list in its place, and is forgotten everywhere", async () => {

@@ -198,6 +198,18 @@ describe("the rollback of an unanswered request", () => {
     expect(world.values("r")).toEqual([null, null, null]);
     expect(links[0]!.sent.map(([name]) => name).slice(2)).toEqual(["SET", "EVALSHA", "EVAL"]);
   });
+
+  test("an abort in the last round is no outage: the call ends with its reason", async () => {
+    const world = virtualWorld();
+    const { redlock, links } = world.client({ wait: 0 });
+    for (const each of links) each.fate = () => "lost";
+    const caller = new AbortController();
+    const call = watch(redlock.acquire("r", { signal: caller.signal }));
+    await world.runtime.advance(10);
+    caller.abort(new Error("given up"));
+    await world.runtime.advance(0);
+    expect(call.error).toBe(caller.signal.reason);
+  });
 });
 
 describe("a waiting that a clock ends after a round that was cut short", () => {

@@ -21,6 +21,19 @@ describe("an extension", () => {
     expect(lock.ttl).toBe(2_000);
   });
 
+  test("that no quorum grants in time leaves the earlier validity", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    for (const each of links.slice(1)) each.fate = () => "lost";
+    const call = watch(lock.extend(5_000));
+    await runtime.advance(99);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 100);
+  });
+
   test("is lost where the lock is released while it asks", async () => {
     const { runtime, client } = virtualWorld();
     const { slow } = delays(runtime);
@@ -105,6 +118,23 @@ describe("an extension", () => {
     const cost = { requests: 3, commands: 3 + 2 * 2, elapsed: 7 };
     const { id } = events[0] as { id: number };
     expect(events.at(-1)).toEqual({ type: "extended", id, resources: ["r"], ttl: 20_000, ...cost });
+  });
+
+  test("of a plain lock is one native command where the endpoint has it", async () => {
+    const { client } = virtualWorld({ dialect: "upstash" });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r");
+    await lock.extend();
+    for (const { sent } of links) expect(sent.map(([name]) => name)).toEqual(["SET", "SET"]);
+  });
+
+  test.each([9, 10.5, 2_147_483_648])("by a wrong ttl is refused at once: %d", async (ttl) => {
+    const { redlock, links } = virtualWorld().client();
+    const lock = await redlock.acquire("r");
+    const error = await rejection(lock.extend(ttl));
+    expect(error).toBeInstanceOf(RangeError);
+    expect((error as Error).message).toMatch(/^ttl /);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
   });
 
   test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
@@ -268,6 +298,26 @@ describe("verify", () => {
     expect(call.value).toBe(true);
     expect(lock.remaining()).toBe(validityOf(1_000) - 90);
     expect(expiries("r")).toEqual([910, 910, 910]);
+  });
+
+  test("loses the lock where a quorum no longer has it", async () => {
+    const { runtime, lock, put, events } = await slowVerify(1_000);
+    put("r", [0, 2]);
+    const { signal } = lock;
+    const call = watch(lock.verify());
+    await runtime.advance(90);
+    expect(call.value).toBe(false);
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect(events.filter(({ type }) => type === "lost")).toHaveLength(1);
+  });
+
+  test("rejects without a quorum, and keeps the lock", async () => {
+    const { runtime, lock, links } = await slowVerify(1_000);
+    for (const each of links.slice(1)) each.fate = () => "lost";
+    const call = watch(lock.verify());
+    await runtime.advance(100);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 100);
   });
 
   test("is false where the lock is released while it asks", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { handoff, LockHeldError, QuorumError, resume } from "../../../src/index.ts";
+import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -137,41 +137,6 @@ describe("a fence", () => {
       runtime.wallOffset = now - runtime.now();
       expect((await client({ fencing: true }).redlock.acquire("r")).fence).toBe(now);
     }
-  });
-});
-
-describe("fences of one resource after the other increase", () => {
-  test("with every resource of those that share one", async () => {
-    const world = virtualWorld();
-    const ahead = world.runtime.now() + hour;
-    for (const { engine } of world.endpoints) engine.execute(["SET", "redlock:fence:{b}", ahead, "PX", hour]);
-    const { redlock } = world.client({ fencing: true });
-    const fences: number[] = [];
-    for (const resources of [["b"], ["a", "b", "c"], ["a"], ["b", "a"], ["c"]]) {
-      const lock = await redlock.acquire(resources);
-      fences.push(lock.fence!);
-      await lock.release();
-    }
-    const [first, ...others] = fences.map((fence) => fence - ahead);
-    expect([first, ...others]).toEqual([1, 2, 3, 4, 3]);
-  });
-
-  test("with each refresh, not with an extension, a verification or a handoff", async () => {
-    const { redlock } = virtualWorld().client({ fencing: true });
-    const lock = await redlock.acquire("r");
-    const { fence } = lock;
-    await lock.extend();
-    await lock.verify();
-    expect([lock.fence, (await resume(redlock, await handoff(lock))).fence]).toEqual([fence, fence]);
-    const refreshed = await redlock.acquire("s", { token: "me" });
-    expect((await redlock.acquire("s", { token: "me" })).fence).toBeGreaterThan(refreshed.fence!);
-  });
-
-  test("until they are used up, which the error says", async () => {
-    const world = virtualWorld();
-    for (const index of [0, 1, 2]) setCounter(world, index, 2 ** 53 - 1);
-    const error = await rejection(world.client({ fencing: true }).redlock.tryAcquire("r"));
-    expect(String(error)).toMatch(/docs\/fencing\.md/);
   });
 });
 

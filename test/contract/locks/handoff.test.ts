@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { handoff, type LockJSON, LockLostError, QuorumError, resume } from "../../../src/index.ts";
+import {
+  forceRelease,
+  handoff,
+  type Lock,
+  type LockJSON,
+  LockLostError,
+  QuorumError,
+  resume,
+} from "../../../src/index.ts";
 import type { Link } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -125,6 +133,19 @@ describe.each(["redis", "upstash"] as const)("a handoff, in the %s dialect", (di
     expect(values("r")).toEqual(free);
   });
 
+  test("waits for an extension under way", async () => {
+    const { runtime, client } = virtualWorld({ dialect });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    for (const link of links) link.fate = () => delays(runtime).slow(50);
+    void lock.extend(40_000);
+    const handingOff = watch(handoff(lock));
+    await runtime.advance(49);
+    expect(handingOff.settled).toBe(false);
+    await runtime.advance(1);
+    expect(handingOff.value).toMatchObject({ ttl: 40_000, validUntil: runtime.now() + 40_000 - 402 - 50 });
+  });
+
   test("leaves a shorter extension that is unanswered without effect", async () => {
     const { runtime, client, expiries } = virtualWorld({ count: 1, dialect });
     const { redlock, links } = client();
@@ -185,5 +206,20 @@ describe.each(["redis", "upstash"] as const)("a handoff, in the %s dialect", (di
     expect([resumed.remaining(), resumed.signal.reason]).toEqual([0, expect.any(LockLostError)]);
     expect(await rejection(resumed.extend())).toBeInstanceOf(LockLostError);
     expect(countOf(links)).toBe(0);
+  });
+
+  test("rejects a lost or released lock, and a client with other endpoints", async () => {
+    const { client, json } = await givenAway();
+    const { redlock } = client();
+    const elsewhere = await rejection(resume(virtualWorld({ count: 1 }).client().redlock, json));
+    expect(elsewhere).toBeInstanceOf(RangeError);
+    expect(String(elsewhere)).toMatch(/the endpoints that acquired the lock/);
+    const released: Lock = await resume(redlock, json);
+    await released.release();
+    expect(await rejection(handoff(released))).toBeInstanceOf(LockLostError);
+    const lost = await redlock.acquire("r");
+    await forceRelease(redlock, "r");
+    await rejection(lost.extend());
+    expect(await rejection(handoff(lost))).toBeInstanceOf(LockLostError);
   });
 });

@@ -126,6 +126,23 @@ describe("on random schedules", () => {
     expect([...ends].sort()).toEqual(all);
   });
 
+  test("a hook changes nothing, whether it throws, rejects, or is none", async () => {
+    const { seed, numRuns } = seeded(4);
+    for (let run = seed; run < seed + numRuns; run += 1) {
+      const observed = await play(run, { onEvent: () => undefined });
+      const hooks = [
+        () => {
+          throw new Error("the hook's own");
+        },
+        () => Promise.reject(new Error("the hook's own")),
+      ];
+      for (const onEvent of hooks) expect(await play(run, { onEvent }), `SEED=${run}`).toEqual(observed);
+      // Without a hook, nobody notices the end of a lock that is released after it: its signal does not abort.
+      const rest = (seen: string[]) => seen.filter((line) => !/^\S+ signal:/.test(line));
+      expect(rest(await play(run, { onEvent: undefined })), `SEED=${run}`).toEqual(rest(observed));
+    }
+  });
+
   test("every run that begins has exactly one end", async () => {
     const all = ["executed", "failed", "replayed", "busy", "aborted", "unavailable", "mismatch", "lost"];
     const ends = new Set<string>();

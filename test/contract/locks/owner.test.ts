@@ -67,6 +67,16 @@ describe("an owner's lock", () => {
     }
   });
 
+  test("costs what the endpoint bills", async () => {
+    const { client, endpoints } = virtualWorld({ count: 1 });
+    const { redlock, events } = client();
+    const lock = await redlock.acquire("r", own);
+    await lock.extend();
+    await lock.release();
+    const costs = events.flatMap((event) => ("commands" in event ? [event.commands] : []));
+    expect(costs).toEqual(endpoints[0]!.log.map(({ billed }) => billed));
+  });
+
   test("needs one request where the handle has learnt the mark: from its acquire or its extension", async () => {
     const { client } = virtualWorld();
     const { redlock, links } = client();

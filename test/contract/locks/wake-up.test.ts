@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
-import { type LockOptions, pubSub, Redlock, type RedlockEvent } from "../../../src/index.ts";
+import { type Endpoint, type LockOptions, pubSub, Redlock, type RedlockEvent } from "../../../src/index.ts";
 import { channelOf } from "../../../src/lock/wake-up/channel.ts";
 import type { Runtime } from "../../../src/runtime.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Waiters that are told by pub/sub, exact to the millisecond. The fallback poll is after 2 500 ms: random() is 0.5.
@@ -182,6 +183,25 @@ describe("a stream that ends", () => {
     expect(call.value).toBeDefined();
   });
 
+  test.each<[string, Partial<Endpoint>]>([
+    ["refuses it", { subscribe: () => Promise.reject(new Error("HTTP 404")) }],
+    ["never answers", { subscribe: () => new Promise(() => undefined) }],
+    ["answers with garbage without end", { subscribe: async () => endless("x".repeat(5_000)) }],
+    ["answers with another page", { subscribe: async () => ended("<html>busy</html>\n") }],
+  ])("an endpoint that %s is left for the next one", async (_, change) => {
+    const world = stage(3);
+    const { held, call } = await waiting(
+      world,
+      {},
+      reached(world, (_endpoint, index) => (index === 0 ? change : {})),
+    );
+    await world.runtime.advance(200);
+    expect(subscribers(world.endpoints[1]!)).toBe(1);
+    await held.release();
+    await world.runtime.advance(20);
+    expect(call.value).toBeDefined();
+  });
+
   test("endpoints without streams are polled as before", async () => {
     const world = stage();
     const plain = reached(world).map(({ subscribe: _, ...endpoint }) => endpoint);
@@ -193,6 +213,15 @@ describe("a stream that ends", () => {
     expect(call.value).toBeDefined();
   });
 });
+
+/** A stream of one text, again and again. */
+function endless(text: string): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: (controller) => controller.enqueue(new TextEncoder().encode(text)) });
+}
+
+function ended(text: string): ReadableStream<Uint8Array> {
+  return new Response(text).body!;
+}
 
 describe("a stream is closed", () => {
   test.each<[string, (given: Awaited<ReturnType<typeof waiting>>, world: VirtualWorld) => unknown]>([
@@ -208,6 +237,43 @@ describe("a stream is closed", () => {
     expect(given.call.settled).toBe(true);
     expect(subscribers(world.endpoints[0]!)).toBe(0);
     expect(commandsOf(world.endpoints[0]!)).toContain("UNSUBSCRIBE");
+  });
+
+  test("also while it is being opened: no request stays, and the call ends with the signal's reason", async () => {
+    const world = stage();
+    await clientOf(world).acquire("a");
+    const signals: AbortSignal[] = [];
+    const silent = reached(world, () => ({
+      subscribe: (_to, signal) => {
+        signals.push(signal);
+        return new Promise(() => undefined);
+      },
+    }));
+    const controller = new AbortController();
+    const call = rejection(clientOf(world, {}, silent).acquire("a", { signal: controller.signal }));
+    await world.runtime.advance(50);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    controller.abort(new Error("enough"));
+    expect(await call).toMatchObject({ message: "enough" });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  test("with the last of several waiters of a process, which share it", async () => {
+    const world = stage();
+    const held = await clientOf(world).acquire("a");
+    const client = clientOf(world);
+    const calls = [1, 2, 3].map(() => watch(client.acquire("a")));
+    await world.runtime.advance(20);
+    expect(subscribers(world.endpoints[0]!)).toBe(1);
+    await held.release();
+    for (const count of [1, 2, 3]) {
+      await world.runtime.advance(20);
+      const granted = calls.filter(({ value }) => value);
+      expect(granted).toHaveLength(count);
+      expect(subscribers(world.endpoints[0]!)).toBe(count === 3 ? 0 : 1);
+      await granted.find(({ value }) => value!.remaining() > 0)?.value?.release();
+    }
+    expect(commandsOf(world.endpoints[0]!).filter((name) => name === "SUBSCRIBE")).toHaveLength(1);
   });
 });
 
@@ -314,6 +380,21 @@ test("a runtime may be an object whose methods need it", async () => {
   expect(call.value).toBeDefined();
 });
 
+test("nobody listens at an endpoint that has failed in the last round", async () => {
+  const world = stage(3);
+  const held = await clientOf(world).acquire("a");
+  const failing = reached(world, (endpoint, index) => ({
+    send: (command, signal) =>
+      index === 0 ? Promise.reject(new Error("refused")) : endpoint.send(command, signal),
+  }));
+  const call = watch(clientOf(world, {}, failing).acquire("a"));
+  await world.runtime.advance(20);
+  expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([0, 1, 0]);
+  await held.release();
+  await world.runtime.advance(20);
+  expect(call.value).toBeDefined();
+});
+
 test.each([
   ["nothing", null],
   ["no commands", [["n"]]],
@@ -346,4 +427,9 @@ test("a semaphore's waiter is told of a permit", async () => {
 
 test("a comma of a resource is no comma of its channel", () => {
   expect(channelOf("a,b", "lock", "c,d")).not.toContain(",");
+});
+
+test.each([[true], ["pubSub"], [{}]])("wakeUp: %j is refused", (wakeUp) => {
+  const make = () => clientOf(stage(), { wakeUp: wakeUp as unknown as typeof pubSub });
+  expect(make).toThrow(/^wakeUp must be pubSub/);
 });
