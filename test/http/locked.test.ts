@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from "vitest";
-import { type HttpOptions, withIdempotency } from "../../src/http/index.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { HttpOptions } from "../../src/http/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
 import { delivery, everywhere, type Handler, post, provider } from "./stand.ts";
@@ -79,27 +79,4 @@ describe.each(everywhere)("a request with a lock: %s", (_title, stand, { open })
     );
     expect(status).toBe(500);
   });
-});
-
-test("the types say where there is a fence", () => {
-  const { redlock } = { redlock: undefined as never };
-  const typed = () => [
-    withIdempotency(
-      post(),
-      (_, run) => {
-        expectTypeOf(run?.fence).toEqualTypeOf<number | undefined>();
-        return new Response();
-      },
-      { redlock, lock: "a" },
-    ),
-    withIdempotency(
-      post(),
-      (_, { fence }, { id }) => {
-        expectTypeOf(fence).toEqualTypeOf<number>();
-        return new Response(id);
-      },
-      { redlock, provider, lock: ({ id }) => id },
-    ),
-  ];
-  expect(typed).toBeTypeOf("function");
 });

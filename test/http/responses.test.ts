@@ -7,7 +7,6 @@ import { freshKey } from "../support/fresh-key.ts";
 import { clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
 import { delivery, type Handler, post, problemIn, provider, seen, stands, stores } from "./stand.ts";
 
-const bytes = (...values: number[]) => new Uint8Array(values);
 const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);
 const text = (value: string) => new TextEncoder().encode(value);
 
@@ -76,13 +75,8 @@ describe.each(stands)("responses: %s", (_name, stand) => {
 
   test.each([
     ["no body", null],
-    ["an empty body", new Uint8Array()],
     ["every byte", everyByte],
-    ["bytes that are no UTF-8", bytes(0xff, 0xfe, 0x80)],
-    ["half a character", bytes(0xe2, 0x82)],
     ["a byte order mark", text("\ufeffx")],
-    ["zeros", new Uint8Array(1_000)],
-    ["text", text('Ünïcode ≠ 💶 "quoted" \\ \r\n\t end')],
     ["just as many bytes as are stored", new Uint8Array(262_144).fill(0xab)],
   ])("%s comes back byte for byte", async (_what, body) => {
     const headers = { "content-type": "application/octet-stream" };
@@ -109,31 +103,13 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     expect([again.status, again.body, again.headers.get("etag")]).toEqual([200, null, '"1"']);
   });
 
+  // test/unit/http/stored.test.ts has all names.
+  const replayed = { "content-type": "text/html", link: "</next>; rel=next", "x-other": "1", vary: "accept" };
   const everyHeader = {
-    "content-type": "text/html",
-    "content-language": "de",
-    location: "/there",
-    etag: 'W/"1"',
-    link: "</next>; rel=next",
-    "x-other": "1",
+    ...replayed,
     date: "Thu, 01 Jan 2026 00:00:00 GMT",
-    age: "10",
-    "content-length": "1",
-    connection: "close",
-    "keep-alive": "timeout=5",
-    "proxy-authenticate": "Basic",
-    "server-timing": "db;dur=53",
-    "x-request-id": "r1",
-    traceparent: "00-1-1-01",
-    "x-ratelimit-remaining": "9",
     "www-authenticate": "Bearer secret",
-    "cf-ray": "1",
     "access-control-allow-origin": "https://a.example",
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'",
-    "content-disposition": 'attachment; filename="a.csv"',
-    "x-content-type-options": "nosniff",
-    vary: "accept",
     "set-cookie": "session=secret",
     "idempotent-replayed": "false",
   };
@@ -142,27 +118,14 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     const key = freshKey();
     const { first, again } = await twice(() => new Response("x", { headers: everyHeader }), {}, key);
     expect(first.headers).toEqual(everyHeader);
-    expect(again.headers).toEqual({
-      "content-type": "text/html",
-      "content-language": "de",
-      location: "/there",
-      etag: 'W/"1"',
-      link: "</next>; rel=next",
-      "x-other": "1",
-      "cache-control": "no-store",
-      "content-security-policy": "default-src 'none'",
-      "content-disposition": 'attachment; filename="a.csv"',
-      "x-content-type-options": "nosniff",
-      vary: "accept",
-      "idempotent-replayed": "true",
-    });
-    expect(JSON.stringify(await recordsOf(store, key))).not.toMatch(/secret|cf-ray|a\.example/);
+    expect(again.headers).toEqual({ ...replayed, "idempotent-replayed": "true" });
+    expect(JSON.stringify(await recordsOf(store, key))).not.toMatch(/secret|a\.example/);
   });
 
   test("headers that omitHeaders or the connection names are not replayed", async () => {
     const headers = { ...everyHeader, connection: "x-hop, close", "x-hop": "1" };
     const { again } = await twice(() => new Response("x", { headers }), { omitHeaders: ["Link", "x-other"] });
-    expect(again.headers).toMatchObject({ "cache-control": "no-store", vary: "accept" });
+    expect(again.headers).toMatchObject({ vary: "accept" });
     for (const name of ["link", "x-other", "x-hop"]) expect(again.headers).not.toHaveProperty(name);
   });
 
@@ -185,18 +148,9 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     return { stream, progress };
   }
 
-  test("a small body in several chunks is stored whole", async () => {
-    const { first, again } = await twice(() => new Response(pieces(10, 100).stream));
-    expect(first.bytes).toHaveLength(1_000);
-    expect(Buffer.compare(again.bytes, first.bytes)).toBe(0);
-  });
-
   test.each([
     ["larger than the cap", {}],
     ["an event stream", { "content-type": "text/event-stream; charset=utf-8" }],
-    ["encoded", { "content-encoding": "gzip" }],
-    ["sent in chunks", { "transfer-encoding": "chunked" }],
-    ["too long by its own word", { "content-length": "100000" }],
   ])("a response that is %s passes whole; of it status and headers are stored", async (what, headers) => {
     const [count, size] = what === "larger than the cap" ? [50, 1_000] : [3, 10];
     const handler: Handler = () =>
@@ -304,16 +258,6 @@ describe.each(stands)("responses: %s", (_name, stand) => {
       expect(Buffer.compare(again.bytes, body)).toBe(0);
       expect(runs).toBe(1);
     }
-  });
-
-  test("a large answer to a webhook counts as handled", async () => {
-    const id = freshKey();
-    let runs = 0;
-    const handler: Handler = () => new Response(`${++runs}`.repeat(100));
-    const fetch = serving(handler, { provider, maxResponseBody: 10 });
-    await fetch(delivery(id));
-    expect((await fetch(delivery(id))).status).toBe(200);
-    expect(runs).toBe(1);
   });
 
   test("a body that breaks off while it is read is a failure, and the key is free", async () => {

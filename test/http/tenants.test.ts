@@ -156,24 +156,6 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     expect(await replay.text()).toBe("once");
   });
 
-  test("are reported to hooks that fail, synchronously and not", async () => {
-    const provider = stripe({ secret: ["whsec_new", "whsec_old"] });
-    for (const onEvent of [
-      () => Promise.reject(new Error("no")),
-      () => {
-        throw new Error("no");
-      },
-    ]) {
-      const options = { redlock: client.redlock, provider, onEvent };
-      const answer = await withIdempotency(
-        event(freshKey(), "whsec_old"),
-        () => new Response("once"),
-        options,
-      );
-      expect(await answer.text()).toBe("once");
-    }
-  });
-
   test("cost more only while they are rotated", async () => {
     const costOf = async (secret: string | string[]) => {
       const where = instance(secret);

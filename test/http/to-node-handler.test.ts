@@ -1,28 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import untyped from "express";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { withIdempotency } from "../../src/http/index.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { type NodeHandlerOptions, toNodeHandler } from "../../src/node/index.ts";
-import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
-import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { asText, listen, type NodeStand } from "./node-stand.ts";
-import { delivery, post, problemIn, provider, seen, stores } from "./stand.ts";
+import { post, problemIn, seen } from "./stand.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: Express has no types of its own
-const express = untyped as any;
+type Any = any;
+const express = untyped as Any;
 
-let store: OpenStore;
-let client: Client;
 const stands: NodeStand[] = [];
-beforeAll(async () => {
-  store = await stores[0]!.open();
-  client = clientOf(store);
-});
 afterEach(() => Promise.all(stands.splice(0).map((stand) => stand.close())));
-afterAll(() => store.close());
 
 async function serve(app: unknown): Promise<NodeStand> {
   const stand = await listen(app);
@@ -34,29 +25,19 @@ const serving = (
   options?: NodeHandlerOptions,
 ): Promise<NodeStand> => serve(toNodeHandler(handler, options));
 
+/** The errors that reach an app of Express. */
+function errorsOf(app: Any): Error[] {
+  const errors: Error[] = [];
+  app.use((error: Error, _req: Any, res: Any, _next: Any) => {
+    errors.push(error);
+    res.status(418).send(error.message);
+  });
+  return errors;
+}
+
 /** Sends a body of unknown length. */
 const streamed = (stand: NodeStand, body: ReadableStream<Uint8Array>): Promise<Response> =>
   fetch(`http://127.0.0.1:${stand.port}/`, { method: "POST", body, duplex: "half" } as RequestInit);
-
-test("five deliveries act once", async () => {
-  let runs = 0;
-  const stand = await serving((request) =>
-    withIdempotency(
-      request,
-      async (_request, _run, { id }) => {
-        runs += 1;
-        return Response.json({ id });
-      },
-      { redlock: client.redlock, wait: 60_000, provider },
-    ),
-  );
-  const id = freshKey();
-  const answers = await Promise.all([1, 2, 3, 4, 5].map(() => stand.send(delivery(id))));
-  expect(await Promise.all(answers.map((answer) => answer.json()))).toEqual(Array(5).fill({ id }));
-  expect(runs).toBe(1);
-  const forged = await stand.send(delivery(id, { signedWith: "another" }));
-  expect(await problemIn(forged)).toEqual({ status: 401, code: "WEBHOOK_INVALID" });
-});
 
 test("the handler gets method, address, headers and body; the client status, headers and body", async () => {
   const stand = await serving(async (request) => {
@@ -195,8 +176,7 @@ describe("an error of the handler", () => {
 
   test("is Express's, where there is one", async () => {
     const app = express().post("/payments", toNodeHandler(boom));
-    // biome-ignore lint/suspicious/noExplicitAny: Express has no types of its own
-    app.use((error: Error, _req: any, res: any, _next: any) => res.status(418).send(error.message));
+    errorsOf(app);
     const stand = await serve(app);
     const answer = await stand.send(post("k"));
     expect([answer.status, await answer.text()]).toEqual([418, "boom"]);
@@ -219,14 +199,9 @@ describe("in Express", () => {
     const raw = await serve(express().use(express.raw({ type: "*/*" }), echo));
     expect(await (await raw.send(post("k", { body: "x" }))).text()).toBe("/payments x");
     const app = express().use(express.text({ type: "*/*" }), echo);
-    const errors: Error[] = [];
-    // biome-ignore lint/suspicious/noExplicitAny: Express has no types of its own
-    app.use((error: Error, _req: any, res: any, _next: any) => {
-      errors.push(error);
-      res.status(500).end();
-    });
+    const errors = errorsOf(app);
     const parsed = await serve(app);
-    expect((await parsed.send(post("k"))).status).toBe(500);
+    await parsed.send(post("k"));
     expect(errors[0]?.message).toContain('express.raw({ type: "*/*" })');
   });
 });
@@ -245,13 +220,8 @@ test("without the package that it needs, the error names it", async () => {
   vi.doMock("@remix-run/node-fetch-server", () => {
     throw new Error("not found");
   });
-  const errors: Error[] = [];
   const app = express().use(toNodeHandler(() => new Response()));
-  // biome-ignore lint/suspicious/noExplicitAny: Express has no types of its own
-  app.use((error: Error, _req: any, res: any, _next: any) => {
-    errors.push(error);
-    res.status(500).end();
-  });
+  const errors = errorsOf(app);
   const stand = await serve(app);
   await stand.send(post("k"));
   vi.doUnmock("@remix-run/node-fetch-server");

@@ -2,13 +2,11 @@ import { type Context, Hono } from "hono";
 import { idempotent, lock } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { endpointsFromEnv, Redlock } from "../../src/index.ts";
-import { github } from "../../src/webhooks/index.ts";
 import { patient } from "../support/beyond-tests.ts";
 
 // What the tests ask for in workerd: each route answers with what its handler got, and a count of its runs.
 
 interface Bindings {
-  readonly SECRET: string;
   readonly [upstash: `UPSTASH_REDIS_REST_${string}`]: string;
 }
 
@@ -35,9 +33,6 @@ const redlockOf = (env: Bindings) => new Redlock({ ...patient, endpoints: endpoi
 const redlock = (c: Context<{ Bindings: Bindings }>) => redlockOf(c.env);
 app.post("/hono", idempotent({ redlock }), (c) => echo(c.req.raw));
 app.post("/locked", lock({ redlock, resource: "r" }), (c) => c.text(c.var.lock.resources.join()));
-app.post("/hook", idempotent({ redlock, provider: (c) => github({ secret: c.env.SECRET }) }), (c) =>
-  echo(c.req.raw),
-);
 app.post("/gone", idempotent({ redlock }), async (c) => {
   const answer = await echo(c.req.raw);
   // Longer than the client of the test stays.
