@@ -1,0 +1,180 @@
+import { context, type Span, trace } from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
+import { withIdempotency } from "../../src/http/index.ts";
+import { Idempotency } from "../../src/idempotency/index.ts";
+import { Redlock } from "../../src/index.ts";
+import { type OtelOptions, otel } from "../../src/otel/index.ts";
+import { Semaphore } from "../../src/sync/index.ts";
+import { link } from "../support/link.ts";
+
+// What OpenTelemetry's SDK exports of locks, runs and requests. ends.test.ts and spans.test.ts have every event.
+
+beforeAll(() => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+});
+afterAll(() => context.disable());
+
+/** Clients whose spans and metrics stay in memory. */
+function open(options: Omit<OtelOptions, "tracer" | "meter"> = {}) {
+  const exporter = new InMemorySpanExporter();
+  const tracers = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const measured = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter: measured, exportIntervalMillis: 3_600_000 });
+  const meters = new MeterProvider({ readers: [reader] });
+  onTestFinished(async () => {
+    await Promise.all([tracers.shutdown(), meters.shutdown()]);
+  });
+  const tracer = tracers.getTracer("test");
+  const onEvent = otel({ ...options, tracer, meter: meters.getMeter("test") });
+  const links = ["e1", "e2", "e3"].map((name) => link(memoryEndpoint({ name })));
+  const redlock = new Redlock({ endpoints: links, onEvent, wait: 0 });
+  const spans = () =>
+    exporter.getFinishedSpans().map(({ name, attributes, status, parentSpanContext }) => ({
+      name,
+      outcome: attributes["redlock.outcome"],
+      error: status.message,
+      attributes,
+      parent: parentSpanContext?.spanId,
+    }));
+  async function metrics() {
+    measured.reset();
+    await meters.forceFlush();
+    return measured.getMetrics().flatMap((all) => all.scopeMetrics.flatMap((scope) => scope.metrics));
+  }
+  return {
+    tracer,
+    onEvent,
+    links,
+    redlock,
+    idempotency: new Idempotency(redlock, { onEvent }),
+    spans,
+    /** The series of a counter: their attributes and sums. */
+    async series(name: string) {
+      const { dataPoints = [] } = (await metrics()).find(({ descriptor }) => descriptor.name === name) ?? {};
+      return dataPoints.map(({ attributes, value }) => [attributes, value]);
+    },
+    /** Everything that was exported, as text. */
+    exported: async () => JSON.stringify([spans(), await metrics()]),
+  };
+}
+
+test("a lock has two spans, in the context of the caller", async () => {
+  const { redlock, tracer, spans, series } = open();
+  let parent: Span | undefined;
+  await tracer.startActiveSpan("request", async (span) => {
+    parent = span;
+    const lock = await redlock.acquire(["a", "b"], { fencing: true });
+    expect(spans().map(({ name }) => name)).toEqual(["redlock.acquire"]);
+    await lock.extend();
+    // The hold's parent is the caller's span, too, whatever is active when it ends.
+    await context.with(trace.deleteSpan(context.active()), () => lock.release());
+    span.end();
+  });
+  const { spanId } = parent!.spanContext();
+  expect(spans()).toMatchObject([
+    { name: "redlock.acquire", outcome: "acquired", error: undefined, parent: spanId },
+    { name: "redlock.hold", outcome: "released", error: undefined, parent: spanId },
+    { name: "request", parent: undefined },
+  ]);
+  expect(await series("redlock.requests")).toEqual(
+    ["acquire", "extend", "release"].map((operation) => [{ "redlock.operation": operation }, 3]),
+  );
+});
+
+test("a run and a request have one span, whatever becomes of them", async () => {
+  const { redlock, idempotency, links, onEvent, spans, series, exported } = open();
+  await idempotency.run("k", () => 1);
+  await idempotency.run("k", () => 2);
+  const failure = Object.assign(new Error("about a customer"), { code: "CARD_DECLINED" });
+  await expect(idempotency.run("f", () => Promise.reject(failure))).rejects.toBe(failure);
+  const answer = async (key: string | undefined, failOpen = false) => {
+    const headers = key === undefined ? {} : { "idempotency-key": key };
+    const request = new Request("https://shop.example/pay", { method: "POST", headers });
+    return (await withIdempotency(request, () => new Response("paid"), { redlock, onEvent, failOpen }))
+      .status;
+  };
+  expect([await answer("k"), await answer(undefined)]).toEqual([200, 400]);
+  for (const each of links) each.fate = () => "refused";
+  expect([await answer("k"), await answer("k", true)]).toEqual([503, 200]);
+  expect(spans().map(({ name, outcome, error }) => [name, outcome, error])).toEqual(
+    [
+      ["executed", undefined],
+      ["replayed", undefined],
+      ["failed", "CARD_DECLINED"],
+      ["executed", undefined],
+      ["unavailable", "NO_QUORUM"],
+      ["unavailable", "NO_QUORUM"],
+    ].map((end) => ["idempotency.run", ...end]),
+  );
+  expect(await series("idempotency.http.answers")).toEqual([
+    [{ "redlock.outcome": "refused", "error.type": "KEY_MISSING" }, 1],
+    [{ "redlock.outcome": "refused", "error.type": "NO_QUORUM" }, 1],
+    [{ "redlock.outcome": "unguarded" }, 1],
+  ]);
+  const errors = await series("redlock.endpoint.errors");
+  expect(errors.map(([attributes]) => attributes)).toEqual(
+    ["e1", "e2", "e3"].map((name) => ({ "redlock.endpoint": name, "error.type": "network" })),
+  );
+  expect(await exported()).not.toContain("about a customer");
+});
+
+test("resources and keys are named only where it is asked for, and never a token or a result", async () => {
+  for (const names of [false, true]) {
+    const { redlock, idempotency, exported } = open({ names });
+    const lock = await redlock.acquire("invoice:42", { token: "the-owner's-secret", fencing: true });
+    await lock.extend();
+    await lock.release();
+    await redlock.acquire("invoice:42", { ttl: 9 }).catch(() => undefined);
+    await idempotency.run("order-of-jane", () => "a result");
+    const text = await exported();
+    for (const name of ["invoice:42", "order-of-jane"]) expect(text.includes(name)).toBe(names);
+    for (const secret of [lock.token, lock.value, "a result"]) expect(text).not.toContain(secret);
+  }
+});
+
+test("a synchronizer has the spans of its locks, with the attributes of the options", async () => {
+  const { redlock, spans } = open({ attributes: { use: "imports" } });
+  await (await new Semaphore(redlock, "s", { limit: 2 }).acquire()).release();
+  expect(spans().map(({ name, attributes }) => [name, attributes.use])).toEqual([
+    ["redlock.acquire", "imports"],
+    ["redlock.hold", "imports"],
+  ]);
+});
+
+test("a tracer that throws changes nothing, nor does a process without an SDK", async () => {
+  const startSpan = () => {
+    throw new Error("the tracer's own");
+  };
+  for (const onEvent of [otel({ tracer: { ...open().tracer, startSpan } as never }), otel()]) {
+    const redlock = new Redlock({ endpoints: [memoryEndpoint()], onEvent });
+    const idempotency = new Idempotency(redlock, { onEvent });
+    const outcome = await redlock.using("r", () => idempotency.run("k", () => 1));
+    expect(outcome).toEqual({ status: "executed", value: 1 });
+  }
+});
+
+const wrong = (options: unknown) => options as OtelOptions;
+test.each([
+  [wrong({ name: true }), 'otel has no option "name"; did you mean names?'],
+  [wrong({ names: "yes" }), "names must be a boolean"],
+  [wrong({ tracer: {} }), "tracer.startSpan is missing"],
+  [wrong({ meter: "m" }), "meter.createCounter is missing"],
+  [wrong({ attributes: null }), "attributes must be"],
+  [wrong("names"), "options must be"],
+])("%j is refused", (options, message) => {
+  expect(() => otel(options)).toThrow(TypeError);
+  expect(() => otel(options)).toThrow(message);
+});
