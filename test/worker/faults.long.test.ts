@@ -38,9 +38,6 @@ async function sendUntil(outcome: string, delivery: Parameters<LocalStand["send"
   }, `the outcome ${outcome}`);
 }
 
-const untilReplayed = (delivery: Parameters<LocalStand["send"]>[0]) =>
-  until(async () => (await stand.send(delivery)).headers.get("idempotent-replayed") === "true", "a replay");
-
 describe("a handler that fails", () => {
   it("is never answered with success, and the next attempt succeeds", async () => {
     await stand.query(
@@ -52,6 +49,12 @@ describe("a handler that fails", () => {
     expect(statuses.filter((status) => status !== 500 && status !== 503)).toEqual([]);
     expect(statuses).toContain(500);
     expect(await stand.effects(delivery)).toEqual([]);
+    const failed = await until(async () => {
+      const answer = await stand.send(stand.standard("inv_broken"));
+      return answer.status === 500 ? answer : undefined;
+    }, "the handler's failure");
+    expect(failed.headers.get("content-type")).toBe("application/problem+json");
+    expect(await failed.text()).not.toContain("is broken");
 
     await stand.query("DROP TRIGGER broken");
     const tries = await sendUntilSuccess(delivery);
@@ -62,20 +65,6 @@ describe("a handler that fails", () => {
     const reasons = await stand.query("SELECT reason FROM delivery_problems");
     expect(reasons).toContainEqual({ reason: "The handler failed: the Worker's log has the cause." });
     expect(JSON.stringify(reasons)).not.toContain("database is broken");
-  });
-
-  it("does not reveal the reason", async () => {
-    await stand.query(
-      "CREATE TRIGGER broken BEFORE INSERT ON effects BEGIN SELECT RAISE(ABORT, 'secret reason'); END",
-    );
-    const delivery = stand.standard("inv_1");
-    const response = await until(async () => {
-      const answer = await stand.send(delivery);
-      return answer.status === 500 ? answer : undefined;
-    }, "the handler's failure");
-    await stand.query("DROP TRIGGER broken");
-    expect(response.headers.get("content-type")).toBe("application/problem+json");
-    expect(await response.text()).not.toContain("secret reason");
   });
 });
 
@@ -144,14 +133,6 @@ describe("an entity that another holder has locked", () => {
 });
 
 describe("with a faulty endpoint", () => {
-  it("that is down, deliveries take effect", async () => {
-    await stand.endpoints[0]!.stop();
-    const delivery = await stand.github("issue_comment");
-    await sendUntilSuccess(delivery);
-    await untilReplayed(delivery);
-    expect(await stand.effects(delivery)).toHaveLength(1);
-  });
-
   it("that executes requests and drops the replies, concurrent duplicates have one effect", async () => {
     stand.endpoints[1]!.faults.add({ fault: "drop-reply" });
     const delivery = await stand.github("check_run");
@@ -159,16 +140,6 @@ describe("with a faulty endpoint", () => {
     expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(1);
     expect(statuses.filter((status) => ![200, "replayed", 503].includes(status))).toEqual([]);
     await sendUntilSuccess(delivery);
-    expect(await stand.effects(delivery)).toHaveLength(1);
-  });
-
-  it("that restarts without its data, a duplicate is still recognised", async () => {
-    await stand.endpoints[2]!.stop();
-    const delivery = await stand.github("create");
-    await sendUntilSuccess(delivery);
-    await stand.endpoints[2]!.start({ memory: "lost" });
-    await stand.endpoints[0]!.stop();
-    await untilReplayed(delivery);
     expect(await stand.effects(delivery)).toHaveLength(1);
   });
 });

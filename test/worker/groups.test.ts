@@ -64,7 +64,6 @@ describe("summaryOf", () => {
   const summary = (...rows: DeliveryRow[]) => summaryOf(groupsOf([...rows].reverse(), [rows[0]!])[0]!);
 
   it.each<[string, DeliveryRow[], Outcome, string, string]>([
-    ["one that took effect", [row(1, "executed")], "executed", "Took effect once, under fence 7.", ""],
     [
       "its copies",
       [row(1, "executed"), row(2, "replayed"), row(3, "replayed"), row(4, "busy")],
@@ -77,13 +76,6 @@ describe("summaryOf", () => {
       [row(1, "failed", "a", "No quorum."), row(2, "executed")],
       "executed",
       "Took effect once, under fence 7.",
-      "1 copy failed, and was told to try again.",
-    ],
-    [
-      "one that failed twice",
-      [row(1, "failed", "a", "No quorum."), row(2, "failed", "a", "Late.")],
-      "failed",
-      "Failed, without effect; the sender was told to try again. Late.",
       "1 copy failed, and was told to try again.",
     ],
     [

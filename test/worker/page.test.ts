@@ -65,18 +65,8 @@ const unescaped = (html: string) =>
 /** What a reader sees, on one line. */
 const words = (html: string) => unescaped(html.replace(/<[^>]*>/g, " ")).replace(/\s+/g, " ");
 
-const tile = (label: string, count: string) => `<dt>${label}</dt><dd>${count}</dd>`;
-
+// live-page.long.test.ts has what a browser shows of the journal.
 describe("page", () => {
-  it("counts every outcome, including those that never happened", () => {
-    const html = page(data);
-    expect(html).toContain(tile("executed", "12,345"));
-    expect(html).toContain(tile("replayed", "0"));
-    expect(html).toContain(tile("busy", "2"));
-    expect(html).toContain(tile("effects", "12,345"));
-    expect(html).toContain(tile("repeated effects", "0"));
-  });
-
   it("shows a repeated effect as a failure", () => {
     const colour = (repeated: number) =>
       /<div class="count (\w*)"><dt>repeated effects/.exec(
@@ -109,42 +99,6 @@ describe("page", () => {
     expect(words(html)).toContain("A delivery in the name of github");
     expect(words(html)).toContain("Refused, without effect. The signature does not fit.");
     expect(html).not.toContain("null");
-  });
-
-  it("says that there is nothing yet", () => {
-    const html = page({ ...data, deliveries: [], firsts: [], entities: [] });
-    expect(html.match(/None yet/g)).toHaveLength(2);
-    expect(words(html)).toContain("Nothing yet. The next webhook appears here.");
-    expect(html).not.toContain("<table>");
-  });
-
-  it("names the endpoints that do not answer, and says why", () => {
-    const text = words(page(data));
-    expect(text).toContain("✓ a.upstash.io answers");
-    expect(text).toContain("✕ c.upstash.io does not answer: HTTP 401: token refused");
-    expect(text).toContain("2 of 3 Redis endpoints answer; 2 are needed. Webhooks are handled.");
-    expect(words(page({ ...data, health: undefined }))).toContain("being asked");
-    expect(words(page({ ...data, health: "the binding X is missing" }))).toContain(
-      "the binding X is missing",
-    );
-  });
-
-  it("shows the votes of the newest failure", () => {
-    const failed: DeliveryRow = {
-      ...delivery,
-      outcome: "failed",
-      status: 503,
-      fence: null,
-      reason: "No quorum: 2 of 3 endpoints failed.",
-      votes: [
-        { endpoint: "a.upstash.io", outcome: "granted" },
-        { endpoint: "b.upstash.io", outcome: "error", failure: { kind: "timeout" } },
-        { endpoint: "c.upstash.io", outcome: "error", failure: { kind: "http", status: 500 } },
-      ],
-    };
-    const text = words(page({ ...data, deliveries: [failed], firsts: [failed] }));
-    expect(text).toContain("told to try again. No quorum: 2 of 3 endpoints failed.");
-    expect(text).toContain("a.upstash.io : granted b.upstash.io : no answer in time c.upstash.io : HTTP 500");
   });
 
   it("escapes all data", () => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { StaleFenceError } from "../../src/inbox/index.ts";
-import { EndpointError, LockHeldError, QuorumError, type Vote } from "../../src/index.ts";
+import { EndpointError, QuorumError, type Vote } from "../../src/index.ts";
 import { WebhookVerificationError } from "../../src/webhooks/index.ts";
 
 // Imported by variables, so that the compiler does not follow: they need workerd's types, which conflict with Node's.
@@ -25,13 +25,6 @@ it.each<[string, object, string | undefined]>([
     refused("WEBHOOK_INVALID", new WebhookVerificationError("stripe", "bad-signature", "no v1 holds")),
     "The signature does not fit: someone else sent it, or it was changed on the way.",
   ],
-  [
-    "a locked entity",
-    refused("LOCK_HELD", new LockHeldError(["secret name"], 5)),
-    "Another delivery about the same entity held the lock.",
-  ],
-  ["a copy that runs", refused("IN_PROGRESS"), "A copy of it was still being handled."],
-  ["a code without a sentence", refused("KEY_INVALID"), "Refused: KEY_INVALID."],
   [
     "late answers",
     { error: new QuorumError("acquire", ["r"], votes("granted", "granted", "pending"), true) },

@@ -142,20 +142,6 @@ describe("a sender that is not set up", () => {
   });
 });
 
-describe("the deployed Worker", () => {
-  it("has none of the buttons of `npm run dev`", async () => {
-    const url = await start({ ...secrets, ...(await answering()) });
-    const page = await get(url);
-    expect(await page.text()).not.toMatch(/<form|samples/);
-    const post = {
-      method: "POST",
-      body: new URLSearchParams({ send: "signed" }),
-      headers: { ...headers, "sec-fetch-site": "same-origin" },
-    };
-    expect(await problem(await fetch(`${url}/samples`, post))).toMatchObject({ status: 404 });
-  });
-});
-
 describe("the Worker of `npm run dev`", () => {
   it("sends no sample for another site's page", async () => {
     running = await startWorker({ bindings: { ...secrets, ...(await answering()) }, samples: true });
@@ -174,13 +160,5 @@ describe("the Worker of `npm run dev`", () => {
     expect([sent.status, sent.headers.get("location")]).toEqual([303, "/"]);
     const { results } = await running.database.prepare("SELECT outcome, status FROM deliveries").all();
     expect(results).toEqual([{ outcome: "executed", status: 200 }]);
-  });
-});
-
-describe("a Worker that is set up", () => {
-  it("answers unknown paths with a problem", async () => {
-    const url = await start({ ...secrets, ...endpoint });
-    expect(await problem(await get(`${url}/nothing`))).toMatchObject({ status: 404 });
-    expect(await problem(await get(`${url}/webhooks/github`))).toMatchObject({ status: 404 });
   });
 });
