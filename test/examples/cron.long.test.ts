@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { keyOf } from "../../src/redis/keys.ts";
-import { latch, startGateway } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
-import { bundleForNode, importInNode } from "./bundle.ts";
+import { bundleForNode } from "./bundle.ts";
 import { startNode } from "./node-process.ts";
 import { openService, openStage, type Stage } from "./stage.ts";
 
@@ -28,35 +27,6 @@ describe("examples/cron/interval", () => {
     expect(lines.filter((line) => line.includes("on another replica"))).toHaveLength(3);
     expect(service.calls).toHaveLength(1);
     expect(service.calls[0]!.path).toMatch(/^\/daily\?fence=\d+$/);
-  });
-
-  it("runs on one of three replicas that acquired one endpoint each", async () => {
-    const printed = vi.spyOn(console, "log").mockReturnValue();
-    onTestFinished(() => printed.mockRestore());
-    const service = await openService();
-    onTestFinished(() => service.close());
-    const split = latch();
-    const replicas: Promise<unknown>[] = [];
-    for (const near of [0, 1, 2]) {
-      const gateways = await Promise.all(stage.local.endpoints.map(startGateway));
-      onTestFinished(async () => void (await Promise.all(gateways.map((gateway) => gateway.close()))));
-      // Requests to the other two endpoints arrive only after each replica has acquired the one near it.
-      for (const far of gateways.filter((_, index) => index !== near)) far.before = () => split.opened;
-      const env = gateways.flatMap(({ url }, index) => [
-        [`UPSTASH_REDIS_REST_URL_${index + 1}`, url],
-        [`UPSTASH_REDIS_REST_TOKEN_${index + 1}`, stage.local.endpoints[index]!.token],
-      ]);
-      replicas.push(
-        importInNode("cron/interval.mjs", { ...Object.fromEntries(env), REPORTS_URL: service.url }),
-      );
-      await until(() => gateways[near]!.executed.length > 0, "the first part");
-    }
-    split.open();
-    await Promise.all(replicas);
-    const lines = printed.mock.calls.map(([line]) => String(line));
-    expect(lines).toHaveLength(3);
-    expect(lines.filter((line) => line.includes("the job ran here"))).toHaveLength(1);
-    expect(service.calls).toHaveLength(1);
   });
 
   it("fails when it cannot know whether another replica runs it", async () => {
@@ -113,25 +83,5 @@ describe("examples/cron/long-job", () => {
     expect(replica.output()).toContain("LockLostError");
     await until(() => second.aborted, "the request to be aborted");
     expect(service.calls).toHaveLength(2);
-  });
-
-  it("is free a ttl after a crash, and the next fence is larger", async () => {
-    const { service, start } = await open();
-    const crashed = start();
-    const first = await service.next();
-    crashed.kill("SIGKILL");
-    expect(await crashed.ended).toBe("SIGKILL");
-    const ttls = (await stage.each("PTTL", name)) as number[];
-    expect(Math.max(...ttls)).toBeLessThanOrEqual(10_000);
-    // The others may start slowly.
-    await stage.each("PEXPIRE", name, 600_000);
-    const early = start();
-    await early.ended;
-    expect(early.output()).toContain("leaves it to another");
-    expect(await stage.each("PEXPIRE", name, 1)).toContain(1);
-    const next = start();
-    const again = await service.next();
-    expect(Number(again.headers["x-fence"])).toBeGreaterThan(Number(first.headers["x-fence"]));
-    next.kill("SIGKILL");
   });
 });

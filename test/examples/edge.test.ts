@@ -20,54 +20,29 @@ describe("examples/vercel-edge", () => {
     });
 
   /** A delivery as Stripe sends it; each attempt is signed anew. */
-  function delivery(on: OnTheEdge, id: string, signedWith = secret): Request {
+  function delivery(on: OnTheEdge, id: string): Request {
     const body = JSON.stringify({
       id,
       type: "checkout.session.completed",
       data: { object: { id: `cs_${id}` } },
     });
     const time = Math.floor(Date.now() / 1_000);
-    const signature = createHmac("sha256", signedWith).update(`${time}.${body}`).digest("hex");
+    const signature = createHmac("sha256", secret).update(`${time}.${body}`).digest("hex");
     const headers = { "stripe-signature": `t=${time},v1=${signature}` };
     return request(on, "https://shop.example/api/stripe", { method: "POST", headers, body });
   }
 
-  it("runs on the Edge runtime", async () => {
-    const { vm } = await load();
-    expect(vm.evaluate("[globalThis.EdgeRuntime, typeof require, typeof Buffer].join()")).toBe(
-      "edge-runtime,undefined,undefined",
-    );
-    // The bundle runs there, with that runtime's own classes.
-    expect(vm.evaluate("example.POST instanceof Function")).toBe(true);
-    expect(vm.evaluate("example.POST") instanceof Function).toBe(false);
-  });
-
   it("fulfils an event once, and replays the answer", async () => {
     const on = await load();
+    expect(on.vm.evaluate("[globalThis.EdgeRuntime, typeof require, typeof Buffer].join()")).toBe(
+      "edge-runtime,undefined,undefined",
+    );
     const id = `evt_${randomUUID()}`;
     const first = await on.POST(delivery(on, id));
     expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([204, null]);
     const second = await on.POST(delivery(on, id));
     expect([second.status, second.headers.get("idempotent-replayed")]).toEqual([204, "true"]);
     expect(at.service.calls).toMatchObject([{ method: "PUT", path: `/cs_${id}` }]);
-  });
-
-  it("rejects a delivery that Stripe did not sign, without a request to Redis", async () => {
-    const on = await load();
-    const before = at.stage.local.endpoints.map(({ log }) => log.requests);
-    expect((await on.POST(delivery(on, `evt_${randomUUID()}`, "whsec_other"))).status).toBe(401);
-    expect(at.stage.local.endpoints.map(({ log }) => log.requests)).toEqual(before);
-    expect(at.service.calls).toHaveLength(0);
-  });
-
-  it("runs a failed delivery again when Stripe retries it", async () => {
-    const on = await load();
-    const id = `evt_${randomUUID()}`;
-    at.service.rule = () => 500;
-    expect((await on.POST(delivery(on, id))).status).toBe(502);
-    at.service.rule = () => 204;
-    expect((await on.POST(delivery(on, id))).status).toBe(204);
-    expect(at.service.calls).toHaveLength(2);
   });
 
   it("passes the whole run to waitUntil, so that it completes after the client has disconnected", async () => {
@@ -104,12 +79,6 @@ describe("examples/next", () => {
     });
   }
 
-  it("runs on the Edge runtime", async () => {
-    const { vm } = await load();
-    expect(vm.evaluate("globalThis.EdgeRuntime")).toBe("edge-runtime");
-    expect(vm.evaluate("typeof example.POST")).toBe("function");
-  });
-
   it("can be loaded without any variable, as `next build` does", async () => {
     const { vm } = await loadOnTheEdge("next/app/api/payments/route.ts", "next/server", {});
     expect(vm.evaluate("example.maxDuration")).toBe(20);
@@ -127,20 +96,5 @@ describe("examples/next", () => {
     expect([other.status, await other.json()]).toEqual([201, { call: 2 }]);
     expect((await on.POST(payment(on, key, "constructor"))).status).toBe(401);
     expect(at.service.calls).toHaveLength(2);
-  });
-
-  it("answers 409 to a concurrent duplicate, and passes its work to after()", async () => {
-    const on = await load();
-    const key = randomUUID();
-    at.service.rule = () => undefined;
-    const first = on.POST(payment(on, key));
-    const call = await at.service.next();
-    expect((await on.POST(payment(on, key))).status).toBe(409);
-    const background = Promise.all(on.work);
-    call.answer(201);
-    await background;
-    expect(Math.max(...(await at.stage.recordTtls(key, "acme")))).toBeGreaterThan(60_000);
-    expect((await first).status).toBe(201);
-    expect(at.service.calls).toHaveLength(1);
   });
 });

@@ -21,11 +21,11 @@ const start = () =>
   });
 
 /** A delivery as the sender signs it, each time with a new id. */
-function delivery(name: string, part: number, signedWith = key): Request {
+function delivery(name: string, part: number): Request {
   const body = JSON.stringify({ import: name, part, rows: [part] });
   const id = `msg_${randomUUID()}`;
   const time = Math.floor(Date.now() / 1_000);
-  const signature = createHmac("sha256", signedWith).update(`${id}.${time}.${body}`).digest("base64");
+  const signature = createHmac("sha256", key).update(`${id}.${time}.${body}`).digest("base64");
   return new Request("https://shop.example/imports", {
     method: "POST",
     headers: { "webhook-id": id, "webhook-timestamp": `${time}`, "webhook-signature": `v1,${signature}` },
@@ -38,21 +38,6 @@ const storedOnce = (name: string) => parts.map((part) => `/imports/${name}/parts
 const all = (name: string) => [`/imports/${name}/finished`, ...storedOnce(name)];
 
 describe("examples/fan-in", () => {
-  it("finishes an import with its last part, in any order, and stores each part once", async () => {
-    const instance = await start();
-    const name = randomUUID();
-    const results = [];
-    for (const part of [3, 1, 3, 5, 2]) {
-      const answer = await instance.POST(delivery(name, part));
-      results.push(await answer.json());
-    }
-    expect(results).toEqual(results.map(() => ({ finished: false })));
-    expect(paths()).not.toContain(`/imports/${name}/finished`);
-    expect(await (await instance.POST(delivery(name, 4))).json()).toEqual({ finished: true });
-    expect(await (await instance.POST(delivery(name, 1))).json()).toEqual({ finished: true });
-    expect(paths()).toEqual(all(name));
-  });
-
   it("finishes once when all parts arrive twice and concurrently at three instances", async () => {
     const instances = await Promise.all([start(), start(), start()]);
     const name = randomUUID();
@@ -71,21 +56,6 @@ describe("examples/fan-in", () => {
     expect(paths()).toEqual(all(name));
   });
 
-  it("works with any two of three databases", async () => {
-    const instance = await start();
-    const name = randomUUID();
-    let finished = false;
-    for (const part of parts) {
-      const { faults } = at.stage.local.endpoints[part % 3]!;
-      faults.add({ fault: "status", status: 502 });
-      finished = ((await (await instance.POST(delivery(name, part))).json()) as { finished: boolean })
-        .finished;
-      faults.clear();
-    }
-    expect(finished).toBe(true);
-    expect(paths()).toEqual(all(name));
-  });
-
   it("lets the sender retry after a failure or an outage", async () => {
     const instance = await start();
     const name = randomUUID();
@@ -99,14 +69,5 @@ describe("examples/fan-in", () => {
     end();
     expect(await (await instance.POST(delivery(name, 2))).json()).toEqual({ finished: true });
     expect(paths()).toEqual([`/imports/${name}/finished`, ...all(name)]);
-  });
-
-  it("rejects a delivery that the sender did not sign, without a request to Redis", async () => {
-    const instance = await start();
-    const before = at.stage.local.endpoints.map(({ log }) => log.requests);
-    const forged = delivery(randomUUID(), 1, Buffer.from("another key of 24 bytes or more"));
-    expect((await instance.POST(forged)).status).toBe(401);
-    expect(at.stage.local.endpoints.map(({ log }) => log.requests)).toEqual(before);
-    expect(at.service.calls).toEqual([]);
   });
 });

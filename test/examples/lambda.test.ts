@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { describe, expect, it } from "vitest";
-import { bundleForNode } from "./bundle.ts";
 import {
   batch,
   contextOf,
@@ -11,9 +10,7 @@ import {
   message,
   orders,
   payment,
-  queue,
 } from "./lambda-events.ts";
-import { startNode } from "./node-process.ts";
 import { staged } from "./stage.ts";
 
 // lambda-deadline.full.test.ts has what happens shortly before Lambda's timeout.
@@ -36,26 +33,6 @@ describe("examples/lambda/payments", () => {
     expect(at.service.calls).toMatchObject([{ body: '{"amount":10}', headers: { "idempotency-key": key } }]);
     await handler(payment(key, undefined, "user-2"), contextOf());
     expect(at.service.calls).toHaveLength(2);
-  });
-
-  it("stores the result before it answers, because Lambda may freeze after that", async () => {
-    const handler = await load();
-    const key = randomUUID();
-    await handler(payment(key), contextOf());
-    expect(Math.min(...(await at.stage.recordTtls(key, "user-1")))).toBeGreaterThan(60_000);
-  });
-
-  it("answers 409 while the first is under way, also from another instance", async () => {
-    const key = randomUUID();
-    at.service.rule = () => undefined;
-    const first = (await load())(payment(key), contextOf());
-    const call = await at.service.next();
-    const second = await (await load())(payment(key), contextOf());
-    expect(second.statusCode).toBe(409);
-    expect(Number(second.headers?.["retry-after"])).toBeGreaterThan(0);
-    call.answer(201);
-    expect((await first).statusCode).toBe(201);
-    expect(at.service.calls).toHaveLength(1);
   });
 });
 
@@ -81,68 +58,5 @@ describe("examples/lambda/queue", () => {
     const answer = await handler(batch("no JSON", ...orders("good").map(message)), contextOf());
     expect(failures(answer)).toEqual(["message-1"]);
     expect(at.service.calls).toHaveLength(1);
-  });
-
-  it("returns a message that another instance is processing, so that it is delivered again", async () => {
-    const [busy, free] = orders("busy", "free") as [string, string];
-    at.service.rule = ({ path }) => (path.endsWith(busy) ? undefined : 204);
-    const first = (await load())(batch(message(busy)), contextOf());
-    const call = await at.service.next();
-    const second = await load();
-    expect(failures(await second(batch(message(busy), message(free)), contextOf()))).toEqual(["message-1"]);
-    call.answer(204, "");
-    expect(failures(await first)).toEqual([]);
-    expect(failures(await second(batch(message(busy)), contextOf()))).toEqual([]);
-    expect(at.service.calls.filter(({ path }) => path.endsWith(busy))).toHaveLength(1);
-  });
-
-  it("ships an order of two messages once", async () => {
-    const handler = await load();
-    const [order] = orders("twice") as [string];
-    at.service.rule = () => 204;
-    // In one batch the second may find the first in progress. Then it is delivered again.
-    const twice = batch(message(order), message(order));
-    expect(failures(await handler(twice, contextOf())).length).toBeLessThanOrEqual(1);
-    expect(failures(await handler(twice, contextOf()))).toEqual([]);
-    expect(at.service.calls).toHaveLength(1);
-  });
-
-  it("does not ship a crashed invocation's order during the lease, and ships it afterwards", async () => {
-    const [order] = orders("crashed") as [string];
-    const handler = await load();
-    at.service.rule = () => undefined;
-    const invoke = `
-      const { handler } = await import(process.argv[1]);
-      await handler(JSON.parse(process.argv[2]), { getRemainingTimeInMillis: () => 600_000 });`;
-    const instance = startNode(
-      [
-        "--input-type=module",
-        "-e",
-        invoke,
-        await bundleForNode("lambda/queue.ts"),
-        JSON.stringify(batch(message(order))),
-      ],
-      { ...at.stage.local.env(), WAREHOUSE_URL: at.service.url },
-    );
-    await at.service.next();
-    instance.kill("SIGKILL");
-    expect(await instance.ended).toBe("SIGKILL");
-    const remaining = Math.max(...(await at.stage.recordTtls(order, queue, "run")));
-    expect(remaining).toBeGreaterThan(0);
-    expect(remaining).toBeLessThanOrEqual(30_000);
-    at.service.rule = () => 204;
-    expect(failures(await handler(batch(message(order)), contextOf()))).toEqual(["message-1"]);
-    await at.stage.endLease(order, queue, "run");
-    expect(failures(await handler(batch(message(order)), contextOf()))).toEqual([]);
-    expect(at.service.calls).toHaveLength(2);
-  });
-
-  it("returns everything and ships nothing while the store is down", async () => {
-    const handler = await load();
-    const end = at.stage.outage();
-    const answer = await handler(batch(...orders("a", "b").map(message)), contextOf());
-    end();
-    expect(failures(answer)).toEqual(["message-1", "message-2"]);
-    expect(at.service.calls).toHaveLength(0);
   });
 });

@@ -52,20 +52,6 @@ describe("examples/partner-calls", () => {
     await until(async () => (await slotsInUse()) === 0, "all permits free");
   });
 
-  it("answers 503 with Retry-After if no permit becomes free, and does not call the partner", async () => {
-    partner.rule = () => undefined;
-    const before = partner.calls.length;
-    const answers = Array.from({ length: 4 }, () => ask(0, "/long"));
-    await until(() => partner.calls.length === before + 4, "four calls");
-    const refused = await ask(2, "/one-more");
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
-    expect(await refused.text()).toContain("four calls are under way");
-    expect(partner.calls.length).toBe(before + 4);
-    for (const call of partner.calls.slice(before)) call.answer(404);
-    // Every answer of the partner is passed on, also an error.
-    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 404, 404, 404]);
-  });
-
   it("does not call the partner while the permits cannot be counted", async () => {
     partner.rule = () => 200;
     const before = partner.calls.length;

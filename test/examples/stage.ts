@@ -79,8 +79,6 @@ export interface Stage {
   each(...command: readonly (string | number)[]): Promise<unknown[]>;
   /** Remaining ttl (ms) of the record of an idempotency key, by endpoint; −2 where there is none. */
   recordTtls(key: string, scope: string, kind?: KeyKind): Promise<number[]>;
-  /** Expires the record of a crashed run, as the end of its lease would. */
-  endLease(key: string, scope: string, kind?: KeyKind): Promise<void>;
   /** Makes all endpoints answer 502 until the returned function is called. */
   outage(): () => void;
 }
@@ -96,12 +94,6 @@ export async function openStage(): Promise<Stage> {
     local,
     each,
     recordTtls,
-    async endLease(key, scope, kind = "http") {
-      const ended = await each("PEXPIRE", await recordName(key, scope, kind), 1);
-      if (!ended.includes(1)) throw new Error(`nothing is stored for ${key}`);
-      const gone = async () => (await recordTtls(key, scope, kind)).every((ttl) => ttl === -2);
-      await until(gone, "the lease's end");
-    },
     outage() {
       for (const { faults } of local.endpoints) faults.add({ fault: "status", status: 502 });
       return () => {

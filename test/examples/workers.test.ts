@@ -74,25 +74,20 @@ async function post(name: string, body: string, headers: Record<string, string> 
 
 describe("examples/stripe-worker", () => {
   /** A delivery as Stripe sends it; each attempt is signed anew. */
-  function deliver(id: string, secret = stripeSecret) {
+  function deliver(id: string) {
     const object = { id: `cs_${id}` };
     const body = JSON.stringify({ id, type: "checkout.session.completed", data: { object } });
     const time = Math.floor(Date.now() / 1_000);
-    const signature = createHmac("sha256", secret).update(`${time}.${body}`).digest("hex");
+    const signature = createHmac("sha256", stripeSecret).update(`${time}.${body}`).digest("hex");
     return post("stripe", body, { "stripe-signature": `t=${time},v1=${signature}` });
   }
 
-  function openOrders(status: () => number) {
+  it("fulfils an event once that is delivered five times at once, and later again", async () => {
     const paths: string[] = [];
     services["orders.example"] = ({ url }) => {
       paths.push(url.pathname);
-      return new Response(null, { status: status() });
+      return new Response(null, { status: 204 });
     };
-    return paths;
-  }
-
-  it("fulfils an event once that is delivered five times at once, and later again", async () => {
-    const paths = openOrders(() => 204);
     const id = `evt_${randomUUID()}`;
     const statuses = await Promise.all([1, 2, 3, 4, 5].map(async () => (await deliver(id)).status));
     // A delivery that arrives during the first may be told to come again.
@@ -100,17 +95,6 @@ describe("examples/stripe-worker", () => {
     const again = await deliver(id);
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([204, "true"]);
     expect(paths).toEqual([`/cs_${id}`]);
-  });
-
-  it("has a failed event delivered again, and refuses one that Stripe has not signed", async () => {
-    let status = 500;
-    const paths = openOrders(() => status);
-    const id = `evt_${randomUUID()}`;
-    expect((await deliver(id)).status).toBe(502);
-    status = 204;
-    expect((await deliver(id)).status).toBe(204);
-    expect((await deliver(id, "whsec_other")).status).toBe(401);
-    expect(paths).toHaveLength(2);
   });
 });
 
