@@ -285,14 +285,6 @@ describe("lanes and keys", () => {
       ["A", "B"],
     ],
     [
-      ["process-1", "process-2"],
-      ["1", "2"],
-    ],
-    [
-      ["p1", "p2"],
-      ["p1", "p2"],
-    ],
-    [
       ["worker", "runner"],
       ["A", "B"],
     ],
@@ -302,18 +294,5 @@ describe("lanes and keys", () => {
     ],
   ])("%j have the letters %j", (names, letters) => {
     expect(lettersOf(names)).toEqual(letters);
-  });
-
-  it("the sample has all that there is to draw", () => {
-    const { flights, bars, calls, faults } = shapesOf(sampleTimeline);
-    expect(flights.filter(({ fate }) => fate === "lost")).toHaveLength(3);
-    expect(flights.filter(({ forkOf }) => forkOf)).toHaveLength(1);
-    expect(flights.filter(({ late }) => late)).toHaveLength(1);
-    expect(bars.filter(({ end }) => end === "expired")).toHaveLength(4);
-    expect(calls).toHaveLength(7);
-    expect(faults.map(({ name, hatched }) => [name, hatched])).toEqual([
-      ["paused", true],
-      ["killed", false],
-    ]);
   });
 });

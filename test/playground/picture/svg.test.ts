@@ -1,9 +1,8 @@
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it } from "vitest";
 import { frameOf } from "../../../playground/picture/frame.ts";
 import { itemAt, itemsOf } from "../../../playground/picture/hit.ts";
 import { pictureHtml } from "../../../playground/picture/html.ts";
 import { shapesOf } from "../../../playground/picture/layout.ts";
-import { Labels } from "../../../playground/picture/pen.ts";
 import { toSvg } from "../../../playground/picture/svg.ts";
 import type { Timeline, TimelineEvent } from "../../../playground/picture/timeline.ts";
 import { Narrator } from "../../../playground/picture/words.ts";
@@ -38,12 +37,6 @@ describe("toSvg", () => {
     expect(svg).toContain("votes: redis-1: granted, redis-2: granted, redis-3: unavailable");
     expect(svg).toContain('fill="url(#picture-hatch)"');
     expect(svg).not.toMatch(/NaN|undefined|Infinity/);
-  });
-
-  it("its legend has only what there is", () => {
-    const svg = toSvg(timeline([{ time: 1, phase: "fault", endpoint: "x", name: "slow" }]));
-    expect(svg).toContain(">fault</text>");
-    expect(svg).not.toContain("paused or frozen");
   });
 
   it("names broken invariants", () => {
@@ -93,14 +86,6 @@ describe("toSvg", () => {
     expect(html.match(/<\/script/g)).toHaveLength(2);
     expect(JSON.parse(/id="timeline">(.*?)<\/script>/s.exec(html)![1]!)).toEqual(hostile);
   });
-});
-
-test("labels are not written over each other", () => {
-  const labels = new Labels();
-  expect(labels.take(10, 20, "word")).toBe(true);
-  expect(labels.take(30, 22, "other")).toBe(false);
-  expect(labels.take(60, 20, "right")).toBe(true);
-  expect(labels.take(10, 40, "below")).toBe(true);
 });
 
 describe("what the pointer is on", () => {
