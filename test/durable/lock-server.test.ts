@@ -26,9 +26,6 @@ async function post(path: string, body: BodyInit, headers: Record<string, string
   return { status: response.status, body: (await response.json()) as unknown };
 }
 
-const pipeline = (length: number, command: (string | number)[]) =>
-  JSON.stringify(Array.from({ length }, () => command));
-
 const ask = async (...command: (string | number)[]) => post("/", JSON.stringify(command));
 
 test.each(Object.keys(cases))("through the binding: %s", async (title) => {
@@ -62,13 +59,6 @@ describe("a request", () => {
     ["with a query", "/?x=1", '["PING"]', 400, /no query/],
     ["to another path", "/set/a/b", '["PING"]', 404, /has only/],
     ["of 10 MB and more", "/", `["SET","a","${"x".repeat(10 * 1024 * 1024)}"]`, 413, /size/],
-    [
-      "of more than 10 000 commands",
-      "/pipeline",
-      pipeline(10_001, ["SET", "a", 1]),
-      413,
-      /nothing was executed/,
-    ],
     ["of a value of 2 MB", "/", `["SET","a","${"x".repeat(2_000_000)}"]`, 400, /max value size/],
     ["of an unknown command", "/", '["FLUSHALL"]', 400, /lock server of redlock-edge, and no Redis/],
     ["of a name that every object has", "/", '["constructor"]', 400, /unknown command/],
@@ -96,26 +86,6 @@ describe("a request", () => {
       expect(JSON.stringify(body)).not.toContain("at ");
     }
     expect(await ask("GET", key)).toEqual({ status: 200, body: { result: null } });
-  });
-
-  test("of 10 000 commands answers each, in their order", async () => {
-    const commands = Array.from({ length: 10_000 }, (_, index) =>
-      index % 2 ? ["GET", `deep-${index - 1}`] : ["SET", `deep-${index}`, String(index)],
-    );
-    const { status, body } = await post("/pipeline", JSON.stringify(commands));
-    const results = (body as { result: unknown }[]).map(({ result }) => result);
-    expect(status).toBe(200);
-    expect(results).toEqual(commands.map((_, index) => (index % 2 ? String(index - 1) : "OK")));
-  });
-
-  test("of a reply of 190 MB is refused, alone and in a pipeline", async () => {
-    await ask("SET", "large", "x".repeat(1_899_000));
-    const large = ["MGET", ...Array.from({ length: 100 }, () => "large")];
-    const refused = { error: expect.stringMatching(/^ERR max reply size/) };
-    expect(await ask(...large)).toEqual({ status: 400, body: refused });
-    const { body } = await post("/pipeline", JSON.stringify([["SET", "b", 1], large, ["SET", "a", 1]]));
-    expect(body).toEqual([{ result: "OK" }, refused, refused]);
-    expect(await ask("MGET", "b", "a")).toEqual({ status: 200, body: { result: ["1", null] } });
   });
 
   test.each(["HEAD", "GET", "PUT", "DELETE", "PATCH", "OPTIONS"])(
@@ -193,23 +163,4 @@ test("streams of clients that go away are forgotten, and those of others get mes
   }, "the end of the streams");
   expect(await readers[0]!.next()).toBe("data: message,left,3:w");
   controllers[0]!.abort();
-});
-
-test("5 000 locks that three want at once have one holder each", async () => {
-  const names = Array.from({ length: 5_000 }, (_, index) => `many-${index}`);
-  const acquire = async (holder: string) => {
-    // As the library sends them: up to 1 000 in a request.
-    const parts = [0, 1, 2, 3, 4].map((part) => names.slice(1_000 * part, 1_000 * (part + 1)));
-    const answers = await Promise.all(
-      parts.map((part) => post("/pipeline", JSON.stringify(part.map((name) => ["SET", name, holder, "NX"])))),
-    );
-    return answers.flatMap(({ body }) => (body as { result: unknown }[]).map(({ result }) => result));
-  };
-  const holders = ["one", "two", "three"];
-  const granted = await Promise.all(holders.map(acquire));
-  const { body } = await ask("MGET", ...names);
-  expect(body).toEqual({
-    result: names.map((_, index) => holders.find((_, holder) => granted[holder]![index] === "OK")),
-  });
-  expect(granted.flat().filter((answer) => answer === "OK")).toHaveLength(5_000);
 });
