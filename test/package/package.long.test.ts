@@ -116,48 +116,20 @@ describe("the packed packages", () => {
   });
 
   it("can be imported, export by export, and works", () => {
+    const names = Object.keys(JSON.parse(readFileSync("package.json", "utf8")).exports)
+      .filter((name) => !/otel|package\.json/.test(name))
+      .map((name) => `redlock-edge${name.slice(1)}`);
     const program = `
-      import { endpointsFromEnv, Redlock, isRedlockError } from "redlock-edge";
-      import { onceInD1, onceInPostgres, onceInTransaction } from "redlock-edge/inbox";
-      import { durableEndpoint, LockServer, lockServerApp } from "redlock-edge/durable";
-      import { ioredisEndpoint, nodeRedisEndpoint } from "redlock-edge/sockets";
-      import { Idempotency } from "redlock-edge/idempotency";
-      import { withIdempotency } from "redlock-edge/http";
-      import { idempotent, lock as lockRoute } from "redlock-edge/hono";
-      import { idempotentExpress, idempotentFastify, toNodeHandler } from "redlock-edge/node";
-      import { github, standardWebhooks } from "redlock-edge/webhooks";
-      import { CountDownLatch, CyclicBarrier, FairLock, ReadWriteLock, ReentrantLock } from "redlock-edge/sync";
-      import { debounce, once, Semaphore } from "redlock-edge/sync";
-      import { parseKey } from "redlock-edge/stored";
+      import { endpointsFromEnv, Redlock } from "redlock-edge";
+      import { Semaphore } from "redlock-edge/sync";
       import { memoryEndpoint } from "redis-rest-local/memory";
       import { start } from "redis-rest-local";
+      const empty = [];
+      for (const name of ${JSON.stringify(names)})
+        if (Object.keys(await import(name)).length === 0) empty.push(name);
       const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
-      const lock = await redlock.acquire("a", { fencing: true });
-      const held = await redlock.tryAcquire("a");
-      const refused = await redlock.acquire("a", { wait: 0 }).catch(isRedlockError);
-      const { value } = await new Idempotency(redlock).run("k", () => [typeof github, typeof standardWebhooks]);
-      const post = () => new Request("https://a.example", { method: "POST", headers: { "idempotency-key": "h" } });
-      const answer = () => withIdempotency(post(), () => new Response("once"), { redlock });
-      const answers = [await answer(), await answer()].map(({ headers }) => headers.get("idempotent-replayed"));
-      const middleware = [typeof idempotent({ redlock }), typeof lockRoute({ redlock, resource: "a" })];
-      const ofNode = [idempotentExpress, idempotentFastify, toNodeHandler].map((it) => typeof it);
-      if (ofNode.join() !== "function,function,function") throw new Error("redlock-edge/node");
-      const inbox = [onceInD1, onceInPostgres, onceInTransaction].map((it) => typeof it);
-      if (inbox.join() !== "function,function,function") throw new Error("redlock-edge/inbox");
-      const durable = [durableEndpoint, LockServer, lockServerApp].map((it) => typeof it);
-      if (durable.join() !== "function,function,function") throw new Error("redlock-edge/durable");
-      const sockets = [ioredisEndpoint, nodeRedisEndpoint].map((it) => typeof it);
-      if (sockets.join() !== "function,function") throw new Error("redlock-edge/sockets");
-      if (parseKey("redlock:lock:{a}").resource !== "a") throw new Error("redlock-edge/stored");
+      const { fence } = await redlock.acquire("a", { fencing: true });
       const { slot } = await new Semaphore(redlock, "s", { limit: 1 }).acquire();
-      const nightly = await once(redlock, "nightly", { every: 60_000 }, () => "ran");
-      const last = await debounce(redlock, "d", { window: 5 }, () => "last");
-      const reading = await new ReadWriteLock(redlock, "w").acquireRead();
-      const again = await new ReentrantLock(redlock, "r").acquire();
-      const turn = await new FairLock(redlock, "f").acquire();
-      const freed = await Promise.all([reading, again, turn].map((hold) => hold.release()));
-      const { open } = await new CountDownLatch(redlock, "l", { count: 1 }).arrive("it");
-      const passed = await new CyclicBarrier(redlock, "c", { parties: 1 }).arriveAndWait("it");
       // Lua's remainder as in Redis: a patch of the Lua machine that a bundler must not drop.
       const remainder = () => ["EVAL", 'return string.format("%.0f", -4 % 2)', 0];
       const lua = await memoryEndpoint().send(remainder(), AbortSignal.timeout(5_000));
@@ -165,26 +137,10 @@ describe("the packed packages", () => {
       const real = await new Redlock({ endpoints: endpointsFromEnv(local.env()) }).using("b", () => "used");
       const devLua = await local.endpoints[0].execute(remainder());
       await local.close();
-      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua, answers, middleware, slot, nightly, last, freed, open, passed > 0]));`;
+      console.log(JSON.stringify([empty, fence > 0, slot, real, lua, devLua]));`;
     writeFileSync(join(folder, "program.mjs"), program);
-    expect(JSON.parse(run(process.execPath, "program.mjs"))).toEqual([
-      true,
-      null,
-      true,
-      true,
-      ["function", "function"],
-      "used",
-      "0",
-      "0",
-      [null, "true"],
-      ["function", "function"],
-      0,
-      { ran: true, value: "ran" },
-      { ran: true, value: "last" },
-      [true, true, true],
-      true,
-      true,
-    ]);
+    expect(names.length).toBeGreaterThan(10);
+    expect(JSON.parse(run(process.execPath, "program.mjs"))).toEqual([[], true, 0, "used", "0", "0"]);
   });
 
   it("runs the examples that need no build", async () => {
@@ -196,43 +152,6 @@ describe("the packed packages", () => {
         ({ stdout }) => stdout,
       );
     expect(await runExample("lambda/invoice.mjs")).toBe("paid, was paid, was paid\n");
-  });
-
-  it("has types under both module resolutions", () => {
-    const program = `
-      import { type Lock, Redlock } from "redlock-edge";
-      import { Idempotency, type Outcome } from "redlock-edge/idempotency";
-      import { type Delivery, type HttpEvent, type HttpOptions, withIdempotency } from "redlock-edge/http";
-      import { github, type WebhookProvider } from "redlock-edge/webhooks";
-      import { once, type OnceOutcome, type Permit, Semaphore } from "redlock-edge/sync";
-      import { memoryEndpoint } from "redis-rest-local/memory";
-      const redlock = new Redlock({ endpoints: [memoryEndpoint(), { url: "https://a.upstash.io", token: "t" }] });
-      export const left: Promise<number> = redlock.using("a", { ttl: 10 }, (lock: Lock) => lock.remaining());
-      export const outcome: Promise<Outcome<string>> = new Idempotency(redlock).run("k", async () => "v");
-      export const provider: WebhookProvider = github({ secret: "s" });
-      export const permit: Promise<Permit> = new Semaphore(redlock, "s", { limit: 2 }).acquire({ wait: 10 });
-      export const run: Promise<OnceOutcome<number>> = once(redlock, "n", { every: 60_000 }, ({ fence }) => fence);
-      // @ts-expect-error permits have no fence
-      new Semaphore(redlock, "s", { limit: 2, fencing: true });
-      export const verified: Promise<Response> = withIdempotency(
-        new Request("https://a.example"),
-        (_request, run, delivery: Delivery) => new Response(run.key + delivery.id),
-        { redlock, provider, scope: ({ provider, id }) => [provider, id] },
-      );
-      const options: HttpOptions = { redlock, provider, onEvent: (event: HttpEvent) => console.log(event.type) };
-      export const answer: Promise<Response> = withIdempotency(
-        new Request("https://a.example"),
-        (request, run) => new Response(run?.key ?? request.url),
-        options,
-      );
-      // @ts-expect-error a handler returns a response
-      withIdempotency(new Request("https://a.example"), () => "text", options);
-      // @ts-expect-error a ttl is a number
-      redlock.acquire("a", { ttl: "10" });
-      // @ts-expect-error a quorum is not configurable
-      redlock.acquire("a", { quorum: 1 });`;
-    writeFileSync(join(folder, "program.ts"), program);
-    checkTypes("program.ts");
   });
 
   it("has types that are whole in every export, without Node's", () => {
@@ -255,30 +174,6 @@ describe("the packed packages", () => {
       redlock.options;`;
     writeFileSync(join(folder, "entries.ts"), lines.join("\n") + program);
     checkTypes("entries.ts");
-  });
-
-  it("has spans and metrics, with types for every onEvent", async () => {
-    const program = `
-      import { Redlock } from "redlock-edge";
-      import { withIdempotency } from "redlock-edge/http";
-      import { Idempotency } from "redlock-edge/idempotency";
-      import { otel, type OtelOptions } from "redlock-edge/otel";
-      import { Semaphore } from "redlock-edge/sync";
-      import { memoryEndpoint } from "redis-rest-local/memory";
-      const options: OtelOptions = { names: true, attributes: { use: "jobs" } };
-      const onEvent = otel(options);
-      const redlock = new Redlock({ endpoints: [memoryEndpoint()], onEvent });
-      new Idempotency(redlock, { onEvent });
-      new Semaphore(redlock, "s", { limit: 2, onEvent });
-      withIdempotency(new Request("https://a.example"), () => new Response(), { redlock, onEvent });`;
-    writeFileSync(join(folder, "otel.ts"), program);
-    checkTypes("otel.ts");
-    await using local = await start({ count: 3 });
-    cpSync("examples", join(folder, "examples"), { recursive: true });
-    const env = { ...process.env, ...local.env() };
-    const example = join(folder, "examples", "otel", "console.mjs");
-    const { stdout } = await promisify(execFile)(process.execPath, [example], { env });
-    expect(stdout).toContain("name: 'redlock.hold'");
   });
 
   it("have commands that print their version and their usage", () => {

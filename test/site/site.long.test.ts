@@ -1,13 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import type { Server } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { deadLinks } from "../../docs/site/links.mjs";
 import { chromiumPath, openBrowser, openPage, overflows } from "../support/browser.ts";
 import { paleTexts } from "./contrast.ts";
 import { serveFolder } from "./served.ts";
@@ -57,25 +55,6 @@ it("has every page as Markdown, and an index of the docs for language models", a
     if (!path.startsWith("worker/")) expect(index).toContain(`](${path})`);
   }
   expect(await textOf("examples/cron/index.md")).toContain("](interval.mjs.md)");
-});
-
-it("finds links that lead nowhere", async () => {
-  const small = await mkdtemp(join(tmpdir(), "redlock-edge-links-"));
-  const links = ["b.html", "c.html", "#a", "b.html#x", "/elsewhere/", "https://other.example/"];
-  await writeFile(
-    join(small, "a.html"),
-    `<p id="a">${links.map((link) => `<a href="${link}">`)}<img src="i.png">`,
-  );
-  await writeFile(join(small, "b.html"), "");
-  await writeFile(join(small, "b.md"), "[a](a.html#a), [x](a.html#x), `[c](c.md)`");
-  expect((await deadLinks(small, base)).sort()).toEqual([
-    "a.html: /elsewhere/",
-    "a.html: b.html#x",
-    "a.html: c.html",
-    "a.html: i.png",
-    "b.md: a.html#x",
-  ]);
-  await rm(small, { recursive: true });
 });
 
 describe.skipIf(chromiumPath === undefined)("in a browser", () => {
