@@ -230,16 +230,6 @@ describe("HTTP/2", () => {
     return { send, answer, close };
   }
 
-  test("a duplicate gets the stored response", async () => {
-    const { answer, close } = await open((reply) => reply.code(201).send({ body: reply.request.body }));
-    const answers = [await answer(), await answer()];
-    await close();
-    expect(answers).toEqual([
-      [201, undefined, '{"body":{"amount":10}}'],
-      [201, "true", '{"body":{"amount":10}}'],
-    ]);
-  });
-
   test.each<[string, (reply: FastifyReply, go: (reply: FastifyReply) => Promise<void>) => unknown]>([
     ["before the first byte", (reply, go) => go(reply).then(() => "ab")],
     [
