@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
-import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
 import { combinationsOf, frameworks, observe, seen } from "./adapters-run.ts";
-import { stores } from "./stand.ts";
+import { opened } from "./stand.ts";
 
 /** Of one connection or message, or added for a replay. docs/frameworks.md says what is not replayed. */
 const notReplayed = /^(connection|content-length|transfer-encoding|set-cookie|idempotent-.*)$/;
@@ -11,20 +10,14 @@ const replayed = (headers: Readonly<Record<string, string>>) =>
 
 /** Runs the combinations whose number is among those to run. */
 export function testAdapters(isRun: (index: number) => boolean): void {
-  let store: OpenStore;
-  let client: Client;
+  const at = opened();
   beforeAll(forgetUndefinedModules);
-  beforeAll(async () => {
-    store = await stores[0]!.open();
-    client = clientOf(store);
-  });
-  afterAll(() => store.close());
 
   describe.each(Object.entries(frameworks))("%s", (_, framework) => {
     const combinations = combinationsOf(framework).filter((_, index) => isRun(index));
     test.each(combinations)("%s; %s; the client leaves: %s", async (...combination) => {
       const { outcome, differs, plain, guarded, retried, runs } = await observe(
-        client,
+        at.client,
         framework,
         combination,
       );

@@ -1,33 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
 import { parseRecord, pendingText } from "../../src/idempotency/record.ts";
 import { QuorumError } from "../../src/index.ts";
 import type { Runtime } from "../../src/runtime.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
-import {
-  allArrived,
-  type Client,
-  clientOf,
-  type OpenStore,
-  recordName,
-  recordsOf,
-} from "../support/stores.ts";
+import { allArrived, type Client, clientOf, recordName, recordsOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
-import { everywhere, type Handler, post, problemIn, seen, slowHandler } from "./stand.ts";
+import { everywhere, type Handler, opened, post, problemIn, seen, slowHandler } from "./stand.ts";
 
 describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand, { open, count }) => {
-  let store: OpenStore;
+  const at = opened({ open });
   let client: Client;
   let events: HttpEvent[];
-  beforeAll(async () => {
-    store = await open();
-  });
-  afterAll(() => store.close());
 
   /** A server with a client of its own, so that what goes wrong there concerns nobody else. */
   function serving(handler: Handler, options: Partial<HttpOptions> = {}, runtime?: Runtime) {
-    client = clientOf(store, {}, { runtime });
+    client = clientOf(at.store, {}, { runtime });
     events = [];
     const onEvent = (event: HttpEvent) => event.type !== "called" && events.push(event);
     return stand(handler, { redlock: client.redlock, onEvent, ...options });
@@ -35,7 +24,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
   const never: Handler = () => expect.unreachable("the handler must not run");
   const paid: Handler = () => new Response("paid", { status: 201, headers: { location: "/payments/7" } });
   const _states = async (key: string) =>
-    (await recordsOf(store, key, [], "http")).map((text) => parseRecord(text)?.state);
+    (await recordsOf(at.store, key, [], "http")).map((text) => parseRecord(text)?.state);
   const free = () => new Array(count).fill(null);
 
   test("runs once and replays status, headers and bytes", async () => {
@@ -154,7 +143,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       const first = await seen(await fetch(post(key)));
       expect(first).toMatchObject({ status, headers: { "x-why": "because", "set-cookie": "a=1" } });
       expect(new TextDecoder().decode(first.bytes)).toBe("no");
-      expect(await recordsOf(store, key, [], "http")).toEqual(free());
+      expect(await recordsOf(at.store, key, [], "http")).toEqual(free());
       expect(await (await fetch(post(key))).text()).toBe("yes");
       expect(events.map(({ type }) => type)).toEqual(["failed", "executed"]);
     },
@@ -203,7 +192,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
         await allArrived(client.links);
         const name = await recordName(key, [], "http");
         const record = text();
-        for (let index = 0; index < count; index += 1) await store.execute(index, ["SET", name, record]);
+        for (let index = 0; index < count; index += 1) await at.store.execute(index, ["SET", name, record]);
         return new Response("mine", { headers: { "x-mine": "1", "access-control-allow-origin": "*" } });
       };
 
@@ -229,13 +218,13 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
         for (const [index, link] of client.links.entries()) {
           // The last of the commands that complete is the one that shows the other's record.
           link.fate = (command) =>
-            command.includes("GET") ? { after: () => store.execute(index, ["DEL", name]) } : "delivered";
+            command.includes("GET") ? { after: () => at.store.execute(index, ["DEL", name]) } : "delivered";
         }
         return answer;
       });
       expect(await problemIn(await fetch(post(key)))).toEqual({ status: 409, code: "LEASE_LOST" });
       expect(runs).toBe(1);
-      await until(async () => (await recordsOf(store, key, [], "http")).every((text) => text === null));
+      await until(async () => (await recordsOf(at.store, key, [], "http")).every((text) => text === null));
     });
   });
 
@@ -254,7 +243,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       if (value) expect([value.status, await value.text()]).toEqual([500, "Internal Server Error"]);
       else expect(error).toBe(failure);
       expect(runs).toBe(1);
-      expect(await recordsOf(store, key, [], "http")).toEqual(free());
+      expect(await recordsOf(at.store, key, [], "http")).toEqual(free());
     },
   );
 });

@@ -1,12 +1,12 @@
 import { Hono } from "hono";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type IdempotencyVariables, idempotent } from "../../src/hono/index.ts";
 import type { Delivery, HttpOptions } from "../../src/http/index.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
-import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
-import { delivery, everywhere, type Handler, post, provider, slowHandler, stores } from "./stand.ts";
+import { clientOf, recordsOf } from "../support/stores.ts";
+import { delivery, everywhere, type Handler, opened, post, provider, slowHandler } from "./stand.ts";
 
 // The verified delivery, on its way to the handler and to the options that are computed from it.
 
@@ -19,18 +19,12 @@ const accepting = (verified: Partial<VerifiedWebhook> & object): WebhookProvider
 });
 
 describe.each(everywhere)("the delivery: %s", (_title, stand, { open }) => {
-  let store: OpenStore;
-  let client: Client;
-  beforeAll(async () => {
-    store = await open();
-    client = clientOf(store);
-  });
-  afterAll(() => store.close());
+  const at = opened({ open });
 
   const serving = (handler: Handler, options: Partial<HttpOptions>) =>
-    stand(handler, { redlock: client.redlock, ...options });
+    stand(handler, { redlock: at.client.redlock, ...options });
   const never: Handler = () => expect.unreachable("the handler must not run");
-  const sent = () => client.links.flatMap((link) => link.sent).length;
+  const sent = () => at.client.links.flatMap((link) => link.sent).length;
 
   const id = freshKey();
   // What verify() makes up of provider and body.
@@ -80,7 +74,7 @@ describe.each(everywhere)("the delivery: %s", (_title, stand, { open }) => {
       expect(await response.text()).toBe(`${run}`);
     }
     expect(calls).toBe(3);
-    expect((await recordsOf(store, id, ["github", tenant], "http"))[0]).toMatch(/^C1 /);
+    expect((await recordsOf(at.store, id, ["github", tenant], "http"))[0]).toMatch(/^C1 /);
     const before = sent();
     expect((await fetch(delivery(id, { signedWith: "another secret" }))).status).toBe(401);
     expect([calls, runs, sent()]).toEqual([3, 2, before]);
@@ -113,7 +107,7 @@ describe.each(everywhere)("the delivery: %s", (_title, stand, { open }) => {
     };
     await serving(handler, { scope })(post());
     await serving(handler, { scope, required: false })(post(null));
-    const cut = clientOf(store);
+    const cut = clientOf(at.store);
     for (const link of cut.links) link.fate = () => "refused";
     await stand(handler, { redlock: cut.redlock, scope, failOpen: true })(post());
     expect(given).toEqual(["scope", undefined, undefined, "scope", undefined]);
@@ -121,13 +115,7 @@ describe.each(everywhere)("the delivery: %s", (_title, stand, { open }) => {
 });
 
 describe("in Hono", () => {
-  let store: OpenStore;
-  let client: Client;
-  beforeAll(async () => {
-    store = await stores[0]!.open();
-    client = clientOf(store);
-  });
-  afterAll(() => store.close());
+  const at = opened();
 
   test("middleware further out knows the delivery of a duplicate, of a busy one, and of none that is forged", async () => {
     const id = freshKey();
@@ -138,7 +126,7 @@ describe("in Hono", () => {
       seen.push([c.res.status, c.var.webhook?.id]);
     });
     const slow = slowHandler();
-    const { redlock } = client;
+    const { redlock } = at.client;
     app.post("/hook", idempotent({ redlock, provider, wait: 0 }), (c) =>
       slow.handler(c.req.raw, c.var.idempotency),
     );
@@ -158,7 +146,7 @@ describe("in Hono", () => {
   });
 
   test("a provider that is missing for one request lets nothing in, not even with a key", async () => {
-    const { redlock } = client;
+    const { redlock } = at.client;
     const options = { redlock, provider: () => undefined as unknown as WebhookProvider };
     const app = new Hono().post("*", idempotent(options), () => expect.unreachable("it is not verified"));
     app.onError((error, c) => c.text(error.message, 500));
@@ -167,7 +155,7 @@ describe("in Hono", () => {
   });
 
   test("without a provider a scope may read the body before the handler does", async () => {
-    const { redlock } = client;
+    const { redlock } = at.client;
     const app = new Hono().post(
       "*",
       idempotent({ redlock, scope: async (c) => (await c.req.json()).tenant }),

@@ -3,7 +3,7 @@ import compression from "compression";
 import cors from "cors";
 import express5 from "express";
 import express4 from "express4";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { pendingText } from "../../src/idempotency/record.ts";
 import {
   idempotentExpress,
@@ -13,36 +13,23 @@ import {
 } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
-import {
-  allArrived,
-  type Client,
-  clientOf,
-  type OpenStore,
-  recordName,
-  recordsOf,
-} from "../support/stores.ts";
+import { allArrived, clientOf, recordName, recordsOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { asText, listen, type NodeStand } from "./node-stand.ts";
-import { delivery, post, problemIn, provider, seen, stores } from "./stand.ts";
+import { delivery, opened, post, problemIn, provider, seen } from "./stand.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: Express has no types of its own
 type Any = any;
 type Route = (req: Any, res: Any, next: Any) => unknown;
 
-let store: OpenStore;
-let client: Client;
+const at = opened();
 const stands: NodeStand[] = [];
-beforeAll(async () => {
-  store = await stores[0]!.open();
-  client = clientOf(store);
-});
 afterEach(() => Promise.all(stands.splice(0).map((stand) => stand.close())));
-afterAll(() => store.close());
 
 const guard = (options: Partial<NodeOptions<NodeRequest>> = {}) =>
-  idempotentExpress({ redlock: client.redlock, onEvent: () => undefined, ...options });
+  idempotentExpress({ redlock: at.client.redlock, onEvent: () => undefined, ...options });
 const free = async (key: string) =>
-  (await recordsOf(store, key, [], "http")).every((record) => record === null);
+  (await recordsOf(at.store, key, [], "http")).every((record) => record === null);
 
 /** The errors that reach an app, whose clients get 500. */
 function errorsOf(app: Any): Error[] {
@@ -147,7 +134,7 @@ describe.each([
       redlock: async (req) => {
         here.open(req);
         await go.passed;
-        return client.redlock;
+        return at.client.redlock;
       },
     });
     const errors = errorsOf(app);
@@ -348,7 +335,7 @@ describe.each([
 
   test("options may be functions of the request; with a lock there is a fence", async () => {
     const app = appWith((req, res) => res.json({ fence: req.idempotency.fence }), {
-      redlock: () => client.redlock,
+      redlock: () => at.client.redlock,
       scope: (req) => String(req.headers["x-tenant"]),
       lock: (req) => `account:${req.headers["x-tenant"]}`,
     });
@@ -371,10 +358,10 @@ describe.each([
     };
     const app = appWith(
       async (_req, res) => {
-        await allArrived(client.links);
+        await allArrived(at.client.links);
         const name = await recordName(key, [], "http");
         const text = pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() });
-        for (const index of store.endpoints.keys()) await store.execute(index, ["SET", name, text]);
+        for (const index of at.store.endpoints.keys()) await at.store.execute(index, ["SET", name, text]);
         res.statusMessage = "Fine";
         res.set({ "x-mine": "1", "x-outer": "2", "access-control-allow-origin": "*" }).json({ mine: true });
       },
@@ -392,7 +379,7 @@ describe.each([
   });
 
   test("with failOpen and without a store, the handler answers by itself", async () => {
-    const down = clientOf(store);
+    const down = clientOf(at.store);
     for (const link of down.links) link.fate = () => "refused";
     const app = appWith((req, res) => res.json({ run: req.idempotency ?? null }), {
       redlock: down.redlock,
@@ -424,7 +411,7 @@ test.each<[string, (options: Any) => unknown]>([
   ["Express", idempotentExpress],
   ["Fastify", idempotentFastify],
 ])("wrong options are refused at once: %s", (_name, idempotent) => {
-  const { redlock } = client;
+  const { redlock } = at.client;
   expect(() => idempotent({})).toThrow("redlock is missing");
   expect(() => idempotent({ redlock, leese: 1 })).toThrow("did you mean lease?");
   expect(() => idempotent({ redlock, provider: {} })).toThrow("a sender of webhooks");

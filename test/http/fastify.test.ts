@@ -1,23 +1,16 @@
 import Fastify, { type FastifyInstance } from "fastify";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import { idempotentFastify } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
-import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
-import { stores } from "./stand.ts";
+import { opened } from "./stand.ts";
 
 // What only Fastify has: hooks and contexts. frameworks.test.ts and adapters.test.ts have the rest.
 
-let store: OpenStore;
-let client: Client;
+const at = opened();
 let app: FastifyInstance;
 beforeAll(forgetUndefinedModules);
-beforeAll(async () => {
-  store = await stores[0]!.open();
-  client = clientOf(store);
-});
 afterEach(() => app?.close());
-afterAll(() => store.close());
 
 const post = (url: string, key?: string) =>
   app.inject({ method: "POST", url, headers: key === undefined ? {} : { "idempotency-key": key } });
@@ -29,7 +22,7 @@ test("headers of hooks further out are on every answer, and only their own", asy
     requests += 1;
     reply.header("x-request", `${requests}`);
   });
-  await app.register(idempotentFastify({ redlock: client.redlock }));
+  await app.register(idempotentFastify({ redlock: at.client.redlock }));
   app.post("/", async (_, reply) => reply.header("x-of", "handler").send("ok"));
   const key = freshKey();
   const answers = [await post("/", key), await post("/", key), await post("/")];
@@ -43,7 +36,7 @@ test("the plugin is for the routes of its context only, and may be registered in
   for (const name of ["a", "b"]) {
     app.register(async (guarded) => {
       await guarded.register(
-        idempotentFastify({ redlock: client.redlock, scope: ({ raw }) => [name, raw.url!] }),
+        idempotentFastify({ redlock: at.client.redlock, scope: ({ raw }) => [name, raw.url!] }),
       );
       guarded.post(`/${name}`, async () => name);
     });

@@ -4,7 +4,7 @@ import { NestFactory } from "@nestjs/core";
 import express5 from "express";
 import express4 from "express4";
 import Fastify, { type FastifyRequest } from "fastify";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { HttpRules } from "../../src/http/index.ts";
 import {
   type IdempotentRequest,
@@ -17,18 +17,18 @@ import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
-import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
+import { recordsOf } from "../support/stores.ts";
 import { listen, clientOf as senderTo } from "./node-stand.ts";
 import {
   delivery,
   honoStand,
+  opened,
   plainStand,
   post,
   problemIn,
   provider,
   type Stand,
   seen,
-  stores,
 } from "./stand.ts";
 
 // What every framework does: how often a handler acts, and what its clients get.
@@ -44,16 +44,10 @@ type Options = HttpRules & { readonly provider?: WebhookProvider };
 type Route = (given: IdempotentRequest & { readonly body: string }) => Promise<object>;
 type Send = (request: Request) => Promise<Response>;
 
-let store: OpenStore;
-let client: Client;
+const at = opened();
 const closing: (() => unknown)[] = [];
 beforeAll(forgetUndefinedModules);
-beforeAll(async () => {
-  store = await stores[0]!.open();
-  client = clientOf(store);
-});
 afterEach(() => Promise.all(closing.splice(0).map((close) => close())));
-afterAll(() => store.close());
 
 const overFetch = (stand: Stand, route: Route, options: Options): Send =>
   stand(
@@ -61,7 +55,7 @@ const overFetch = (stand: Stand, route: Route, options: Options): Send =>
       const body = await request.text();
       return Response.json(await route({ idempotency, webhook, body }), { status: 201 });
     },
-    { redlock: client.redlock, ...options },
+    { redlock: at.client.redlock, ...options },
   );
 
 async function served(listener: unknown): Promise<Send> {
@@ -72,7 +66,7 @@ async function served(listener: unknown): Promise<Send> {
 
 const onExpress = (express: Any) => (route: Route, options: Options) => {
   const app = express().set("env", "test");
-  app.use(idempotentExpress({ redlock: client.redlock, ...options }), express.text({ type: () => true }));
+  app.use(idempotentExpress({ redlock: at.client.redlock, ...options }), express.text({ type: () => true }));
   app.post("/:path", async ({ idempotency, webhook, body }: Any, res: Any) => {
     res.status(201).json(await route({ idempotency, webhook, body }));
   });
@@ -85,7 +79,7 @@ async function onFastify(route: Route, options: Options): Promise<Send> {
   app.addContentTypeParser(["application/json", "*"], { parseAs: "string" }, (_, body, done) =>
     done(null, body),
   );
-  await app.register(idempotentFastify({ redlock: client.redlock, ...options }));
+  await app.register(idempotentFastify({ redlock: at.client.redlock, ...options }));
   app.post("/:path", async ({ idempotency, webhook, body }: FastifyRequest, reply) =>
     reply.code(201).send(await route({ idempotency, webhook, body: body as string })),
   );
@@ -108,7 +102,7 @@ async function onNest(route: Route, options: Options): Promise<Send> {
   Req()(Payments.prototype, "pay", 0);
   class App {
     configure(consumer: MiddlewareConsumer): void {
-      consumer.apply(idempotentExpress({ redlock: client.redlock, ...options })).forRoutes(Payments);
+      consumer.apply(idempotentExpress({ redlock: at.client.redlock, ...options })).forRoutes(Payments);
     }
   }
   Module({ controllers: [Payments] })(App);
@@ -189,6 +183,6 @@ describe.each<[name: string, open: (route: Route, options: Options) => Send | Pr
     // A function of a request throws it.
     if (value) expect(value.status).toBe(500);
     else expect(error).toEqual(new Error("boom"));
-    expect(await recordsOf(store, key, [], "http")).toEqual([null]);
+    expect(await recordsOf(at.store, key, [], "http")).toEqual([null]);
   });
 });

@@ -16,38 +16,34 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import compression from "compression";
 import Fastify, { type FastifyReply } from "fastify";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
-import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
+import { type Client, clientOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { answerToRetry, asText, clientOf as senderTo } from "./node-stand.ts";
-import { post, seen, stores } from "./stand.ts";
+import { opened, post, seen } from "./stand.ts";
 
 // What reaches the network, and when, without a framework in between.
 
-let store: OpenStore;
+const at = opened();
 let client: Client;
 const servers: Server[] = [];
 beforeAll(forgetUndefinedModules);
-beforeAll(async () => {
-  store = await stores[0]!.open();
-});
 afterEach(async () => {
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
     if (server.listening) await once(server.close(), "close");
   }
 });
-afterAll(() => store.close());
 
 type Route = (req: IncomingMessage, res: ServerResponse) => unknown;
 
 /** A server with one guarded handler. */
 async function serve(route: Route, before: Route = () => undefined) {
-  client = clientOf(store);
+  client = clientOf(at.store);
   const guarded = idempotentExpress({ redlock: client.redlock });
   const server = createServer((req, res) => {
     before(req, res);
@@ -137,7 +133,7 @@ test.each([
   ["//evil.example/a", "a.example//evil.example/a"],
   ["http://b.example/a", "b.example/a"],
 ])("%s is the address of %s", async (path, address) => {
-  client = clientOf(store);
+  client = clientOf(at.store);
   const addresses: string[] = [];
   const guarded = idempotentExpress({
     redlock: client.redlock,
@@ -199,7 +195,7 @@ test("requests that are sent at once are answered in their order, and all stored
 describe("HTTP/2", () => {
   /** A session with a server of one route, and what a request to it gets. */
   async function open(route: (reply: FastifyReply) => unknown) {
-    client = clientOf(store);
+    client = clientOf(at.store);
     const app = Fastify({ http2: true });
     app.register(idempotentFastify({ redlock: client.redlock }));
     app.register(async (guarded) => {

@@ -1,37 +1,22 @@
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type IdempotencyVariables, idempotent } from "../../src/hono/index.ts";
 import type { HttpRules } from "../../src/http/index.ts";
 import { pendingText } from "../../src/idempotency/record.ts";
 import type { Redlock } from "../../src/index.ts";
 import { stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import {
-  allArrived,
-  type Client,
-  clientOf,
-  type OpenStore,
-  recordName,
-  recordsOf,
-} from "../support/stores.ts";
+import { allArrived, recordName, recordsOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
-import { delivery, post, problemIn, provider, seen, stores } from "./stand.ts";
+import { delivery, opened, post, problemIn, provider, seen } from "./stand.ts";
 
-let store: OpenStore;
-let client: Client;
-let redlock: Redlock;
-beforeAll(async () => {
-  store = await stores[0]!.open();
-  client = clientOf(store);
-  redlock = client.redlock;
-});
-afterAll(() => store.close());
+const at = opened();
 
-const once = (options: HttpRules = {}) => idempotent({ redlock, ...options });
+const once = (options: HttpRules = {}) => idempotent({ redlock: at.client.redlock, ...options });
 const free = async (key: string) =>
-  (await recordsOf(store, key, [], "http")).every((record) => record === null);
+  (await recordsOf(at.store, key, [], "http")).every((record) => record === null);
 
 describe("a handler that throws", () => {
   test.each([
@@ -147,13 +132,13 @@ describe("middleware further out", () => {
       app.post("/payments", once(), async (c) => {
         runs += 1;
         if (runs === 2) return c.text("theirs");
-        await allArrived(client.links);
+        await allArrived(at.client.links);
         // Another run has taken over.
         const taken = pendingText({ token: "tother", startedAt: Date.now(), fingerprint: "-" });
         const record = await recordName(key, [], "http");
-        if (kind === "refused") await store.execute(0, ["SET", record, taken]);
+        if (kind === "refused") await at.store.execute(0, ["SET", record, taken]);
         else {
-          await store.execute(0, ["DEL", record]);
+          await at.store.execute(0, ["DEL", record]);
           expect((await app.fetch(post(key, { headers }))).status).toBe(200);
         }
         return c.text("mine", 201, { "set-cookie": "a=1", "x-mine": "1", "x-vary": "1", "vary-x": "1" });
@@ -180,11 +165,13 @@ describe("middleware further out", () => {
       await read(c);
       await next();
     });
-    app.post("/hook", idempotent({ redlock, provider }), async (c) =>
+    app.post("/hook", idempotent({ redlock: at.client.redlock, provider }), async (c) =>
       c.text((await c.req.text()) + (await c.req.raw.text())),
     );
     for (const cap of [20, 21])
-      app.post(`/${cap}`, idempotent({ redlock, maxRequestBody: cap }), (c) => c.text("small"));
+      app.post(`/${cap}`, idempotent({ redlock: at.client.redlock, maxRequestBody: cap }), (c) =>
+        c.text("small"),
+      );
     const id = freshKey();
     for (let times = 0; times < 2; times += 1) {
       expect(await (await app.fetch(delivery(id, { body }))).text()).toBe(body + body);
@@ -261,15 +248,17 @@ test("options that differ between requests may come from the context", async () 
   const key = freshKey();
   for (const tenant of ["a", "b"]) {
     for (let times = 0; times < 2; times += 1) {
-      expect(await (await app.fetch(post(key), { redlock, tenant })).text()).toBe(tenant);
+      expect(await (await app.fetch(post(key), { redlock: at.client.redlock, tenant })).text()).toBe(tenant);
     }
   }
   // An absent tenant must not become a key that all absent tenants share.
   app.onError((error, c) => c.text(error.message, 500));
-  const response = await app.fetch(post(freshKey()), { redlock });
+  const response = await app.fetch(post(freshKey()), { redlock: at.client.redlock });
   expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("scope")]);
-  const hook = new Hono().post("/hook", idempotent({ redlock, provider: async () => provider }), (c) =>
-    c.text("handled"),
+  const hook = new Hono().post(
+    "/hook",
+    idempotent({ redlock: at.client.redlock, provider: async () => provider }),
+    (c) => c.text("handled"),
   );
   expect(await (await hook.fetch(delivery(freshKey()))).text()).toBe("handled");
 });
@@ -290,7 +279,9 @@ test("the platform's waitUntil is used where there is one", async () => {
   await Promise.all(background);
   const own: Promise<unknown>[] = [];
   const waitUntil = (work: Promise<unknown>) => own.push(work);
-  const other = new Hono().post("/payments", idempotent({ redlock, waitUntil }), (c) => c.text("x"));
+  const other = new Hono().post("/payments", idempotent({ redlock: at.client.redlock, waitUntil }), (c) =>
+    c.text("x"),
+  );
   background.length = 0;
   await other.fetch(post(), {}, platform as never);
   expect([own.length > 0, background.length]).toEqual([true, 0]);
@@ -304,7 +295,7 @@ test("a HEAD request is answered without a body, by GET's handler", async () => 
     const response = await app.fetch(post(key, { method: "HEAD", body: null }));
     expect([response.status, await response.text()]).toEqual([200, ""]);
   }
-  await until(async () => (await recordsOf(store, key, [], "http"))[0]?.startsWith("C1 ") ?? false);
+  await until(async () => (await recordsOf(at.store, key, [], "http"))[0]?.startsWith("C1 ") ?? false);
 });
 
 describe("idempotent() in the wrong place", () => {
@@ -328,7 +319,7 @@ describe("idempotent() in the wrong place", () => {
     // With scopes of their own, they are two.
     const both = new Hono()
       .use(once())
-      .post("/payments", idempotent({ redlock, scope: "b" }), (c) => c.text("paid"));
+      .post("/payments", idempotent({ redlock: at.client.redlock, scope: "b" }), (c) => c.text("paid"));
     expect(await (await both.fetch(post(key))).text()).toBe("paid");
   });
 
@@ -346,8 +337,10 @@ describe("idempotent() in the wrong place", () => {
   });
 
   test("a provider that is not called is named", async () => {
-    const app = appWith().post("/payments", idempotent({ redlock, provider: stripe as never }), (c) =>
-      c.text("paid"),
+    const app = appWith().post(
+      "/payments",
+      idempotent({ redlock: at.client.redlock, provider: stripe as never }),
+      (c) => c.text("paid"),
     );
     expect((await app.fetch(post(freshKey()))).status).toBe(500);
     expect(String(caught)).toMatch(/^TypeError: .*provider called, as in .*stripe\(\{ secret/);
@@ -355,8 +348,10 @@ describe("idempotent() in the wrong place", () => {
 
   test("a provider whose secret is not set is named, with what is wrong with it", async () => {
     const fromEnv = (c: Context) => stripe({ secret: c.env.STRIPE_WEBHOOK_SECRET });
-    const app = appWith().post("/payments", idempotent({ redlock, provider: fromEnv }), (c) =>
-      c.text("paid"),
+    const app = appWith().post(
+      "/payments",
+      idempotent({ redlock: at.client.redlock, provider: fromEnv }),
+      (c) => c.text("paid"),
     );
     expect((await app.request(post(freshKey()), undefined, {})).status).toBe(500);
     expect(String(caught)).toMatch(/^TypeError: .*provider has failed: secret is missing or empty/);

@@ -1,27 +1,23 @@
 import { type Context, Hono } from "hono";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { idempotent, type LockRouteOptions, lock } from "../../src/hono/index.ts";
 import type { Lock } from "../../src/index.ts";
 import { inspect } from "../../src/lock/inspect.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
-import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
-import { post, problemIn, slowHandler, stores } from "./stand.ts";
+import { type Client, clientOf, recordsOf } from "../support/stores.ts";
+import { opened, post, problemIn, slowHandler, stores } from "./stand.ts";
 
 describe.each(stores)("lock(): $title", ({ open, count }) => {
-  let store: OpenStore;
+  const at = opened({ open });
   let client: Client;
-  beforeAll(async () => {
-    store = await open();
-  });
-  afterAll(() => store.close());
 
   /** A route that locks what `x-resource` names. */
   function serving(
     handler: (c: Context) => Response | Promise<Response>,
     options: Partial<LockRouteOptions> = {},
   ) {
-    client = clientOf(store);
+    client = clientOf(at.store);
     const resource = (c: Context) => c.req.header("x-resource") ?? "";
     const app = new Hono();
     app.onError((error, c) => c.text(error.message, 500));
@@ -98,7 +94,7 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
   test("behind idempotent(): a lock that is held is not the request's result", async () => {
     const key = freshKey();
     const resource = freshKey();
-    const { redlock } = clientOf(store);
+    const { redlock } = clientOf(at.store);
     const app = new Hono().post(
       "/payments",
       idempotent({ redlock }),
@@ -107,7 +103,7 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
     );
     const other = await redlock.acquire(resource);
     expect(await problemIn(await app.fetch(post(key)))).toEqual({ status: 423, code: "LOCK_HELD" });
-    expect(await recordsOf(store, key)).toEqual(new Array(count).fill(null));
+    expect(await recordsOf(at.store, key)).toEqual(new Array(count).fill(null));
     await other.release();
     for (let times = 0; times < 2; times += 1) {
       expect(await (await app.fetch(post(key))).text()).toBe(`${key} ${resource}`);

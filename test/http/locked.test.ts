@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { HttpOptions } from "../../src/http/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
-import { delivery, everywhere, type Handler, post, provider } from "./stand.ts";
+import { delivery, everywhere, type Handler, opened, post, provider } from "./stand.ts";
 
 // Requests that lock what they are about.
 
 describe.each(everywhere)("a request with a lock: %s", (_title, stand, { open }) => {
-  let store: OpenStore;
-  let client: Client;
-  beforeAll(async () => {
-    store = await open();
-    client = clientOf(store);
-  });
-  afterAll(() => store.close());
+  const at = opened({ open });
 
   const serving = (handler: Handler, options: Partial<HttpOptions>) =>
-    stand(handler, { redlock: client.redlock, ...options });
+    stand(handler, { redlock: at.client.redlock, ...options });
   const answer = async (response: Response) => [
     response.status,
     response.headers.get("idempotent-replayed"),
@@ -31,7 +24,7 @@ describe.each(everywhere)("a request with a lock: %s", (_title, stand, { open })
       lock: (given) => [JSON.parse(new TextDecoder().decode(given?.body)).entity],
     };
     const fetch = serving((_, run) => new Response(`${run?.fence}`), options);
-    const held = await client.redlock.acquire(entity);
+    const held = await at.client.redlock.acquire(entity);
     const body = JSON.stringify({ entity });
     const refused = await fetch(delivery(freshKey(), { body }));
     expect([refused.status, await refused.json()]).toMatchObject([503, { code: "LOCK_HELD" }]);
@@ -44,12 +37,12 @@ describe.each(everywhere)("a request with a lock: %s", (_title, stand, { open })
   test("is answered 409 while another holds the lock, and leaves its key free", async () => {
     const lock = freshKey();
     const key = freshKey();
-    const held = await client.redlock.acquire(lock);
+    const held = await at.client.redlock.acquire(lock);
     const fetch = serving(() => new Response("done"), { lock });
     expect((await fetch(post(key))).status).toBe(409);
     await held.release();
     expect(await answer(await fetch(post(key)))).toEqual([200, null, "done"]);
-    const again = await client.redlock.acquire(lock);
+    const again = await at.client.redlock.acquire(lock);
     // A duplicate needs no lock.
     expect(await answer(await fetch(post(key)))).toEqual([200, "true", "done"]);
     await again.release();

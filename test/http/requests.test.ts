@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { HttpOptions } from "../../src/http/index.ts";
 import { parseKey } from "../../src/http/key.ts";
 import { LeaseLostError } from "../../src/idempotency/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { ownTime } from "../support/own-time.ts";
-import { clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
+import { clientOf, recordsOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
-import { delivery, type Handler, post, problemIn, provider, slowHandler, stands, stores } from "./stand.ts";
+import { delivery, type Handler, opened, post, problemIn, provider, slowHandler, stands } from "./stand.ts";
 
 describe("parseKey", () => {
   test.each([
@@ -33,14 +33,10 @@ describe("parseKey", () => {
 });
 
 describe.each(stands)("requests: %s", (_name, stand) => {
-  let store: OpenStore;
-  beforeAll(async () => {
-    store = await stores[0]!.open();
-  });
-  afterAll(() => store.close());
+  const at = opened();
 
   const serving = (handler: Handler, options: Partial<HttpOptions> = {}) =>
-    stand(handler, { redlock: clientOf(store).redlock, ...options });
+    stand(handler, { redlock: clientOf(at.store).redlock, ...options });
 
   const form = new FormData();
   form.set("amount", "10");
@@ -71,7 +67,7 @@ describe.each(stands)("requests: %s", (_name, stand) => {
   });
 
   test("a body above the cap is 413, with or without Content-Length, and no Redis command", async () => {
-    const client = clientOf(store);
+    const client = clientOf(at.store);
     const fetch = stand(() => expect.unreachable(), { redlock: client.redlock, maxRequestBody: 10 });
     const tooLong = { status: 413, code: "BODY_TOO_LARGE" };
     const said = post(undefined, { body: "x", headers: { "content-length": "11" } });
@@ -86,7 +82,11 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     const silent = post(undefined, { body, duplex: "half" } as RequestInit);
     expect(await problemIn(await fetch(silent))).toEqual(tooLong);
     await until(() => cancelled);
-    const hook = stand(() => expect.unreachable(), { redlock: client.redlock, provider, maxRequestBody: 10 });
+    const hook = stand(() => expect.unreachable(), {
+      redlock: client.redlock,
+      provider,
+      maxRequestBody: 10,
+    });
     expect(await problemIn(await hook(delivery(freshKey())))).toEqual(tooLong);
     expect(client.links[0]!.sent).toEqual([]);
     expect(
@@ -177,13 +177,13 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     const fetch = serving(() => expect.unreachable("nobody waits for it"));
     const response = await fetch(post(key, { signal: AbortSignal.abort() }));
     expect(await problemIn(response)).toEqual({ status: 499, code: "ABORTED" });
-    await until(async () => (await recordsOf(store, key, [], "http")).every((record) => record === null));
+    await until(async () => (await recordsOf(at.store, key, [], "http")).every((record) => record === null));
   });
 
   test("the handler's signal aborts when its lease is lost", async () => {
     const key = freshKey();
     const time = ownTime();
-    const client = clientOf(store, {}, { runtime: time });
+    const client = clientOf(at.store, {}, { runtime: time });
     const fetch = stand(
       async (request, run) => {
         for (const link of client.links) link.fate = () => "refused";
@@ -217,7 +217,7 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     slow.finish(new Response("done"));
     expect(settled).toBe(false);
     await answer;
-    expect((await recordsOf(store, key, [], "http"))[0]).toMatch(/^C1 /);
+    expect((await recordsOf(at.store, key, [], "http"))[0]).toMatch(/^C1 /);
     await whole;
   });
 

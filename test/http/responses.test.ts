@@ -1,11 +1,11 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { EndpointError } from "../../src/errors.ts";
 import type { HttpOptions } from "../../src/http/index.ts";
 import { responseCodec } from "../../src/http/stored.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import { clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
-import { delivery, type Handler, post, problemIn, provider, seen, stands, stores } from "./stand.ts";
+import { clientOf, recordsOf } from "../support/stores.ts";
+import { delivery, type Handler, opened, post, problemIn, provider, seen, stands } from "./stand.ts";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);
 const text = (value: string) => new TextEncoder().encode(value);
@@ -52,14 +52,10 @@ describe("the stored form of a response", () => {
 });
 
 describe.each(stands)("responses: %s", (_name, stand) => {
-  let store: OpenStore;
-  beforeAll(async () => {
-    store = await stores[0]!.open();
-  });
-  afterAll(() => store.close());
+  const at = opened();
 
   const serving = (handler: Handler, options: Partial<HttpOptions> = {}) =>
-    stand(handler, { redlock: clientOf(store).redlock, ...options });
+    stand(handler, { redlock: clientOf(at.store).redlock, ...options });
 
   /** What the first and the second request get, and how often the handler ran. */
   async function twice(handler: Handler, options: Partial<HttpOptions> = {}, key = freshKey()) {
@@ -119,7 +115,7 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     const { first, again } = await twice(() => new Response("x", { headers: everyHeader }), {}, key);
     expect(first.headers).toEqual(everyHeader);
     expect(again.headers).toEqual({ ...replayed, "idempotent-replayed": "true" });
-    expect(JSON.stringify(await recordsOf(store, key))).not.toMatch(/secret|a\.example/);
+    expect(JSON.stringify(await recordsOf(at.store, key))).not.toMatch(/secret|a\.example/);
   });
 
   test("headers that omitHeaders or the connection names are not replayed", async () => {
@@ -205,7 +201,7 @@ describe.each(stands)("responses: %s", (_name, stand) => {
 
   /** Of all that is sent, what has more than so many bytes is refused for its size. */
   function refusingAbove(size: number) {
-    const { redlock, links } = clientOf(store);
+    const { redlock, links } = clientOf(at.store);
     for (const link of links) {
       link.fate = (command) =>
         JSON.stringify(command).length <= size

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import process from "node:process";
 import { Hono } from "hono";
+import { afterAll, beforeAll } from "vitest";
 import { idempotent } from "../../src/hono/index.ts";
 import { type Delivery, type HttpOptions, withIdempotency } from "../../src/http/index.ts";
 import type { RunContext } from "../../src/idempotency/index.ts";
@@ -8,7 +9,7 @@ import { github } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { type Gate, gate } from "../support/link.ts";
 import { bestEngine } from "../support/redis-servers.ts";
-import { type Store, storeOf } from "../support/stores.ts";
+import { type Client, clientOf, type OpenStore, type Store, storeOf } from "../support/stores.ts";
 
 /** What handles a request that got through. */
 export type Handler = (
@@ -58,6 +59,28 @@ export const everywhere: readonly (readonly [title: string, stand: Stand, store:
       .filter((_, other) => isLong || other === index)
       .map((store) => [`${name}, ${store.title}`, stand, store] as const),
 );
+
+/** A store for the tests beside the call, and a client of it. */
+export function opened({ open }: Pick<Store, "open"> = stores[0]!): {
+  readonly store: OpenStore;
+  readonly client: Client;
+} {
+  let store: OpenStore;
+  let client: Client;
+  beforeAll(async () => {
+    store = await open();
+    client = clientOf(store);
+  });
+  afterAll(() => store.close());
+  return {
+    get store() {
+      return store;
+    },
+    get client() {
+      return client;
+    },
+  };
+}
 
 /** A request with a key of its own. */
 export function post(

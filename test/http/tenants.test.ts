@@ -1,15 +1,15 @@
 import { createHmac } from "node:crypto";
 import { Hono } from "hono";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { idempotent } from "../../src/hono/index.ts";
 import { type HttpEvent, withIdempotency } from "../../src/http/index.ts";
 import { inspectKey } from "../../src/idempotency/index.ts";
 import { secretTag, stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
-import { allArrived, type Client, clientOf, type OpenStore } from "../support/stores.ts";
+import { allArrived } from "../support/stores.ts";
 import { forbidUnhandledRejections } from "../support/unhandled.ts";
-import { stores } from "./stand.ts";
+import { opened, stores } from "./stand.ts";
 
 // Senders with secrets of their own, whose providers are made for each request, and secrets that are rotated.
 
@@ -23,13 +23,7 @@ function event(id: string, secret: string, of = "something"): Request {
 
 describe.each(stores)("secrets on $title", ({ open, count }) => {
   forbidUnhandledRejections();
-  let store: OpenStore;
-  let client: Client;
-  beforeAll(async () => {
-    store = await open();
-    client = clientOf(store);
-  });
-  afterAll(() => store.close());
+  const at = opened({ open });
 
   /** An instance that accepts these secrets. */
   function instance(secret: string | string[], options: { name?: string; wait?: number } = {}) {
@@ -39,7 +33,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     const onEvent = (event: HttpEvent) => events.push(event);
     const run = (request: Request, handler: () => Response | Promise<Response>) =>
       withIdempotency(request, handler, {
-        redlock: client.redlock,
+        redlock: at.client.redlock,
         provider,
         wait,
         onEvent,
@@ -53,7 +47,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     const app = new Hono().post(
       "/hooks/:tenant",
       idempotent({
-        redlock: client.redlock,
+        redlock: at.client.redlock,
         provider: (c) => stripe({ secret: secrets[c.req.param("tenant")!]! }),
       }),
       async (c) => {
@@ -76,7 +70,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     }
     expect(ran).toEqual(["forged by a", "b's"]);
     // A run of a's that fails, or is under way, changes nothing of it either.
-    const { state } = await inspectKey(client.idempotency, id, {
+    const { state } = await inspectKey(at.client.idempotency, id, {
       kind: "http",
       scope: ["stripe", await secretTag("whsec_of_b")],
     });
@@ -124,25 +118,25 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     async (_, one) => {
       const id = freshKey();
       const [alone, both] = [instance(one), instance(["whsec_new", "whsec_old"])];
-      for (const [at, then] of [
+      for (const [first, then] of [
         [alone, both],
         [both, alone],
       ] as const) {
-        const key = `${id}-${at === alone}`;
+        const key = `${id}-${first === alone}`;
         const began = gate();
         const end = gate<Response>();
-        const first = at.run(event(key, one), () => {
+        const running = first.run(event(key, one), () => {
           began.open();
           return end.passed;
         });
         await began.passed;
-        await allArrived(client.links);
+        await allArrived(at.client.links);
         const busy = await then.run(event(key, one), () => expect.unreachable("it is under way"));
         expect(busy.status).toBe(503);
         end.open(new Response("failed", { status: 500 }));
-        expect((await first).status).toBe(500);
+        expect((await running).status).toBe(500);
         expect(await (await then.run(event(key, one), () => new Response("done"))).text()).toBe("done");
-        expect(await (await at.run(event(key, one), () => new Response("twice"))).text()).toBe("done");
+        expect(await (await first.run(event(key, one), () => new Response("twice"))).text()).toBe("done");
       }
     },
   );
@@ -160,10 +154,10 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     const costOf = async (secret: string | string[]) => {
       const where = instance(secret);
       const id = freshKey();
-      const before = store.cost(0).requests;
+      const before = at.store.cost(0).requests;
       await where.run(event(id, [secret].flat()[0]!), () => new Response("once"));
-      await allArrived(client.links);
-      return store.cost(0).requests - before;
+      await allArrived(at.client.links);
+      return at.store.cost(0).requests - before;
     };
     await costOf("whsec_old");
     expect(await costOf("whsec_old")).toBe(2);

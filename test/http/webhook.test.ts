@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
 import { parseRecord, pendingText } from "../../src/idempotency/record.ts";
 import { github, type WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import {
-  allArrived,
-  type Client,
-  clientOf,
-  type OpenStore,
-  recordName,
-  recordsOf,
-} from "../support/stores.ts";
+import { allArrived, type Client, clientOf, recordName, recordsOf } from "../support/stores.ts";
 import {
   delivery,
   everywhere,
   type Handler,
+  opened,
   problemIn,
   provider,
   secret,
@@ -23,23 +17,19 @@ import {
 } from "./stand.ts";
 
 describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
-  let store: OpenStore;
+  const at = opened({ open });
   let client: Client;
   let events: HttpEvent[];
-  beforeAll(async () => {
-    store = await open();
-  });
-  afterAll(() => store.close());
 
   function serving(handler: Handler, options: Partial<HttpOptions> = {}) {
-    client = clientOf(store);
+    client = clientOf(at.store);
     events = [];
     const onEvent = (event: HttpEvent) => events.push(event);
     return stand(handler, { redlock: client.redlock, provider, onEvent, ...options });
   }
   const never: Handler = () => expect.unreachable("the handler must not run");
   const sent = () => client.links.flatMap((link) => link.sent);
-  const records = (id: string, scope: string[] = []) => recordsOf(store, id, ["github", ...scope], "http");
+  const records = (id: string, scope: string[] = []) => recordsOf(at.store, id, ["github", ...scope], "http");
 
   test("runs once per delivery, also when the body differs, and replays", async () => {
     const id = freshKey();
@@ -59,12 +49,12 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
     expect(runs).toBe(1);
     expect(parseRecord((await records(id))[0])?.state).toBe("complete");
     const name = await recordName(id, ["github"], "http");
-    expect((await store.execute(0, ["PTTL", name])) as number).toBeGreaterThan(6 * 86_400_000);
+    expect((await at.store.execute(0, ["PTTL", name])) as number).toBeGreaterThan(6 * 86_400_000);
   });
 
   test("a bad signature is 401 and no Redis command", async () => {
     const fetch = serving(never);
-    const requests = store.cost(0).requests;
+    const requests = at.store.cost(0).requests;
     for (const signedWith of ["another secret", `${secret} `]) {
       const response = await fetch(delivery(freshKey(), { signedWith }));
       expect(await problemIn(response)).toEqual({ status: 401, code: "WEBHOOK_INVALID" });
@@ -73,7 +63,7 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
     const other = new Request(tampered, { body: '{"zen":"no"}' });
     expect((await fetch(other)).status).toBe(401);
     expect(sent()).toEqual([]);
-    expect(store.cost(0).requests).toBe(requests);
+    expect(at.store.cost(0).requests).toBe(requests);
     expect(events.map(({ type }) => type)).toEqual(["refused", "refused", "refused"]);
   });
 
@@ -149,7 +139,7 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
       async () => {
         await allArrived(client.links);
         const record = pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() });
-        for (let index = 0; index < count; index += 1) await store.execute(index, ["SET", name, record]);
+        for (let index = 0; index < count; index += 1) await at.store.execute(index, ["SET", name, record]);
         return new Response("mine");
       },
       { wait: 0 },
