@@ -50,11 +50,8 @@ const fromGitHub = () => githubDelivery(secrets.GITHUB_WEBHOOK_SECRET, "issues",
 const standard = () => standardDelivery(secrets.STANDARD_WEBHOOKS_SECRET, { type: "x" }, "msg_1");
 
 describe("a Worker that is not set up", () => {
-  it("names the secrets that are missing or unusable, without their values", async () => {
+  it("names a secret that is unusable, without its value", async () => {
     const url = await start({ ...endpoint, STANDARD_WEBHOOKS_SECRET: "whsec_tooshort" });
-    const missing = await problem(await send(url, await fromGitHub()));
-    expect(missing).toMatchObject({ status: 501, detail: "the binding GITHUB_WEBHOOK_SECRET is missing" });
-    expect(missing.hint).toContain("wrangler secret put GITHUB_WEBHOOK_SECRET");
     const unusable = await problem(await send(url, standard()));
     expect(unusable.status).toBe(500);
     expect(unusable.detail).toMatch(/^STANDARD_WEBHOOKS_SECRET: /);
