@@ -16,37 +16,14 @@ describe("the view", () => {
     expect(of((view) => view.zoom(1_000))).toEqual([0, 100]);
   });
 
-  it("moves as far as there is something", () => {
-    expect(
-      of(
-        (view) => view.zoom(2),
-        (view) => view.pan(0.2),
-      ),
-    ).toEqual([35, 85]);
-    expect(
-      of(
-        (view) => view.zoom(2),
-        (view) => view.pan(9),
-      ),
-    ).toEqual([50, 100]);
-    expect(
-      of(
-        (view) => view.zoom(2),
-        (view) => view.pan(-9),
-      ),
-    ).toEqual([0, 50]);
-    expect(
-      of(
-        (view) => view.zoom(2),
-        (view) => view.include(90),
-      ),
-    ).toEqual([50, 100]);
-    expect(
-      of(
-        (view) => view.zoom(2),
-        (view) => view.all(),
-      ),
-    ).toEqual([0, 100]);
+  it.each<[string, (view: ViewState) => void, [from: number, to: number]]>([
+    ["a fifth", (view) => view.pan(0.2), [35, 85]],
+    ["beyond the end", (view) => view.pan(9), [50, 100]],
+    ["before the beginning", (view) => view.pan(-9), [0, 50]],
+    ["to a time", (view) => view.include(90), [50, 100]],
+    ["to see all", (view) => view.all(), [0, 100]],
+  ])("moves as far as there is something: %s", (_, action, range) => {
+    expect(of((view) => view.zoom(2), action)).toEqual(range);
   });
 
   it("goes along with a live recording at its end only", () => {
