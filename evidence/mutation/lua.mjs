@@ -71,7 +71,7 @@ async function runTests(directory, order) {
   const [orderFile, log] = [join(directory, "order.json"), join(directory, "results")];
   await rm(log, { force: true });
   await writeFile(orderFile, JSON.stringify({ ...order, log }));
-  const config = join("scripts", "mutation", "lua.config.ts");
+  const config = join("evidence", "mutation", "lua.config.ts");
   const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--config", config], {
     cwd: project,
     env: { ...process.env, LUA_MUTANTS: orderFile },
