@@ -115,7 +115,7 @@ eachEngine(sets.map((set) => [describeSet(set), set] as const))("the command bud
         const billed = cost.reduce((sum, [, commands = 0]) => sum + commands, 0);
         expect(requests).toBe(local.requests());
         // An early result is reported with the answers that have arrived by then.
-        const least = type === "released" ? billed : (billed / count) * local.quorum;
+        const least = (billed / count) * local.quorum;
         expect(commands, `${type} ${JSON.stringify(options)}`).toBeGreaterThanOrEqual(least);
         expect(commands, `${type} ${JSON.stringify(options)}`).toBeLessThanOrEqual(billed);
       };
