@@ -11,8 +11,16 @@ const longest = [
   "test/contract/locks/engines/lifetime",
   "test/contract/sync/engines/holds",
   "test/contract/locks/engines/lock",
+  "evidence/runtimes/node",
+  "evidence/runtimes/workerd",
   "evidence/sim/simulator",
-  "test/examples/lambda",
+  "local/test/differential/commands",
+  "test/contract/idempotency/engines/runs",
+  "test/contract/locks/engines/wake-up.long",
+  "test/durable/history.long",
+  "test/http/adapters.long",
+  "test/package/package.long",
+  "test/playground/page.long",
 ];
 
 /** Begins with the longest files. */
@@ -36,6 +44,7 @@ export const settings = {
   // Files share a worker's modules and servers: loading them anew took a third of the time.
   isolate: false,
   unstubEnvs: true,
+  sequence: { sequencer: LongestFirst },
   // The only limit of what a test waits for.
   testTimeout: 60_000,
   hookTimeout: 60_000,
@@ -65,7 +74,6 @@ export default defineConfig({
   test: {
     ...settings,
     ...reporters("vitest.json"),
-    sequence: { sequencer: LongestFirst },
     include: ["{test,evidence,local/test}/**/*.test.ts"],
     // Comparisons of two engines on random commands, which concern only changes of the embedded engine and of scripts; and
     // the locks' contract once more, through the SDK and sockets.
