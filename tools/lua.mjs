@@ -1,6 +1,6 @@
 // `node tools/lua.mjs`: writes `x.lua.ts` beside every src/**/x.lua: the script without its comments, and its hashes.
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, posix, relative } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -69,5 +69,12 @@ function readSource(file) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const file of luaFiles()) writeFileSync(join(project, `${file}.ts`), moduleOf(file));
+  for (const file of luaFiles()) {
+    const target = `${file}.ts`;
+    const module = moduleOf(file);
+    if (existsSync(join(project, target)) && module === readSource(target)) continue;
+    writeFileSync(join(project, target), module);
+    const hashes = module.match(/\b[0-9a-f]{40}\b/g).join(", ");
+    console.log(`${target}; change src/twins/${basename(file, ".lua")}-twin.ts likewise: ${hashes}`);
+  }
 }
