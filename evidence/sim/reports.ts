@@ -20,9 +20,13 @@ export async function reportsOf(seeds: Iterable<number>, work?: Theme): Promise<
 }
 
 /** Each violation, with the command that repeats it. */
-export function describeViolations({ seed, violations }: Report): string[] {
-  return violations.map(
-    ({ invariant, detail }) => `${invariant}: ${detail}\n  node evidence/sim.mjs --seed ${seed} --trace`,
+export function violationsIn(reports: readonly Report[], work?: Theme): string[] {
+  const theme = work === undefined ? "" : ` --work ${work}`;
+  return reports.flatMap(({ seed, violations }) =>
+    violations.map(
+      ({ invariant, detail }) =>
+        `${invariant}: ${detail}\n  node evidence/sim.mjs --seed ${seed}${theme} --trace`,
+    ),
   );
 }
 
