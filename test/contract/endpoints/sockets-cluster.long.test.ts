@@ -117,10 +117,9 @@ describe.skipIf(!redisServer).each(["ioredis", "node-redis"] as const)("a Cluste
       }
     };
     const all = Promise.all(Array.from({ length: 4 }, contend));
-    for (let time = 0; time < 10; time += 1) await cluster.moveSlotOf(keyOf(resource));
+    for (let moves = 0; moves < 10 || turns < 10; moves += 1) await cluster.moveSlotOf(keyOf(resource));
     isMoving = false;
     await all;
     expect(most).toBe(1);
-    expect(turns).toBeGreaterThan(10);
   });
 });
