@@ -57,7 +57,7 @@ export function arrows(house) {
  *
  * @param {readonly { from: string, to: string }[]} edges
  */
-export function graphOf(edges) {
+function graphOf(edges) {
   /** @type {Map<string, Set<string>>} */
   const graph = new Map();
   for (const { from, to } of edges) {
@@ -74,7 +74,7 @@ export function graphOf(edges) {
  * @param {ReadonlyMap<string, ReadonlySet<string>>} graph
  * @returns {{ layers: string[][], circle: string[] }}
  */
-export function layersOf(graph) {
+function layersOf(graph) {
   const open = new Map(graph);
   /** @type {string[][]} */
   const layers = [];

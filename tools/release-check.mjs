@@ -17,7 +17,7 @@ const project = fileURLToPath(new URL("..", import.meta.url));
  * @param {string} release.changelog
  * @returns {string[]}
  */
-export function obstacles({ tag, packages, changelog }) {
+function obstacles({ tag, packages, changelog }) {
   const version = tag.replace(/^v/, "");
   return [
     ...(/^v\d+\.\d+\.\d+(-[\w.]+)?$/.test(tag) ? [] : [`'${tag}' is not a tag of a version, such as v1.2.3`]),

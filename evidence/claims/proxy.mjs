@@ -9,8 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
  * @typedef {object} Proxy
  * @property {number} port
  * @property {number} requestDelay ms by which bytes to the server are late
- * @property {number | Promise<unknown>} replyDelay ms by which bytes from the server are late, or what they wait for
- * @property {number} late how many pieces of data wait for their delay, at this moment
+ * @property {number} replyDelay ms by which bytes from the server are late
  * @property {"requests" | "replies" | undefined} loses what is read and goes nowhere, while connections stay open
  * @property {(down: boolean) => void} down breaks all connections, and each new one, until it is called with false
  * @property {() => void} close
@@ -34,8 +33,8 @@ export async function startProxy(target) {
         upstream.destroy();
       });
     }
-    forward(client, upstream, proxy, () => [proxy.loses === "requests", proxy.requestDelay]);
-    forward(upstream, client, proxy, () => [proxy.loses === "replies", proxy.replyDelay]);
+    forward(client, upstream, () => [proxy.loses === "requests", proxy.requestDelay]);
+    forward(upstream, client, () => [proxy.loses === "replies", proxy.replyDelay]);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -43,7 +42,6 @@ export async function startProxy(target) {
     port: server.address().port,
     requestDelay: 0,
     replyDelay: 0,
-    late: 0,
     loses: undefined,
     down(down) {
       isDown = down;
@@ -57,7 +55,7 @@ export async function startProxy(target) {
   return proxy;
 }
 
-function forward(from, to, proxy, fateOf) {
+function forward(from, to, fateOf) {
   // What comes later on a connection does not overtake what is late.
   let late = Promise.resolve();
   let waiting = 0;
@@ -66,10 +64,8 @@ function forward(from, to, proxy, fateOf) {
     if (isLost) return;
     if (delay === 0 && waiting === 0) return to.write(bytes);
     waiting += 1;
-    proxy.late += 1;
-    late = Promise.all([late, typeof delay === "number" ? sleep(delay) : delay]).then(() => {
+    late = Promise.all([late, sleep(delay)]).then(() => {
       waiting -= 1;
-      proxy.late -= 1;
       if (to.writable) to.write(bytes);
     });
   });
