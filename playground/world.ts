@@ -1,7 +1,6 @@
 import { type MemoryEndpoint, memoryEndpoint, VirtualTime } from "../local/src/memory/index.ts";
 import type { Command } from "../src/index.ts";
 import { cellScript } from "../src/redis/cell.lua.ts";
-import { claimScript } from "../src/redis/claim.lua.ts";
 import { upstashFlag } from "../src/redis/script.ts";
 import { tokensIn } from "../src/stored/index.ts";
 import { queueScript } from "../src/sync/internal/queue.lua.ts";
@@ -20,7 +19,7 @@ export interface Network {
   loss: number;
 }
 
-const scripts = [cellScript, claimScript, slotScript, queueScript];
+const scripts = [cellScript, slotScript, queueScript];
 
 /**
  * Clients, endpoints and the network between them, in virtual time. The clients run the real library, the endpoints the

@@ -19,7 +19,7 @@ export {
   type Vote,
 } from "./errors.ts";
 export type { EventHook, OperationEvent, RedlockEvent } from "./events.ts";
-export { type FencedLockJSON, handoff, type LockJSON, type ResumeOptions, resume } from "./lock/handoff.ts";
+export { type FencedLockJSON, handoff, type LockJSON, resume } from "./lock/handoff.ts";
 export { forceRelease, type Inspection, type InspectionVote, inspect } from "./lock/inspect.ts";
 export type { FencedLock, Lock } from "./lock/lock.ts";
 export type { AcquireOptions, Backoff, BackoffBounds, LockClient, LockOptions } from "./lock/options.ts";

@@ -4,7 +4,7 @@ import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { mostlyDone } from "../quorum/settled.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
-import { acquireOrRead, type Cell, extend, release } from "../redis/cell.ts";
+import { type Cell, claimOrRead, end, keep } from "../redis/cell.ts";
 import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
@@ -90,7 +90,7 @@ function readCounts(
 ): Round<CountSnapshot> {
   const first = cellOf(counter, token, 1);
   const readOne = async (call: EndpointRequest): Promise<CountSnapshot> => {
-    const { other } = await acquireOrRead(call, first, retention);
+    const { other } = await claimOrRead(call, first, retention);
     const before = other === undefined ? 0 : countOf(other);
     if (before === undefined) throw new Error("the value at the key of the count is not a count");
     return { outcome: "granted", text: other ?? first.value, before };
@@ -107,7 +107,7 @@ function raiseCounts(
   const raiseOne = async (call: EndpointRequest): Promise<Answer> => {
     const snapshot = await reading.requests[settings.endpoints.indexOf(call.endpoint)]!;
     if (snapshot.outcome === "error") throw snapshot.cause;
-    return extend(call, { keys: [counter], value: snapshot.text }, retention, value);
+    return keep(call, { keys: [counter], value: snapshot.text }, retention, { next: value });
   };
   return runRound(settings, raiseOne, { cost: run.cost, timeout: run.within });
 }
@@ -125,12 +125,12 @@ function attemptOf(
   return {
     result,
     count,
-    clear: () => rollBack((call) => release(call, cell(count))),
+    clear: () => rollBack((call) => end(call, cell(count))),
     async undo() {
       if (count > maxAttempts) return;
       // Only the first round has written anything.
-      if (last === reading) return rollBack((call) => release(call, cell(1)));
-      await rollBack((call) => extend(call, cell(count), retention, cell(count - 1).value));
+      if (last === reading) return rollBack((call) => end(call, cell(1)));
+      await rollBack((call) => keep(call, cell(count), retention, { next: cell(count - 1).value }));
     },
     votes: () => last.votes(),
   };

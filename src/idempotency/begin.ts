@@ -51,7 +51,7 @@ export function classifyBegin(answers: BeginAnswers, result: RoundResult, finger
   const { length: count } = answers;
   const quorum = quorumOf(count);
   const held = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer] : []));
-  const others = held.flatMap(({ other }) => other ?? []);
+  const others = held.flatMap(({ other, blockedBy }) => (blockedBy === undefined ? (other ?? []) : []));
   const state = classifyRecords(others, fingerprint, count);
   if (result === "granted") {
     // A quorum is ours, but the effect of a run that could complete on a minority only has happened nevertheless.

@@ -1,12 +1,20 @@
+import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { highestFence, leastFence, voteForFence } from "../lock/fence.ts";
-import { counterTtl } from "../lock/lock-request.ts";
+import { counterTtl, guardedCell, tombstoneRetention } from "../lock/lock-request.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
-import { acquireOrRead, type Cell, type CellAnswer, extend, type Fencing, release } from "../redis/cell.ts";
-import { beginClaim, type ClaimKeys, endClaim, extendClaim } from "../redis/claim.ts";
-import { keyOf } from "../redis/keys.ts";
+import {
+  type Cell,
+  type CellAnswer,
+  claim,
+  claimOrRead,
+  type EndDetails,
+  end,
+  type Fencing,
+  keep,
+} from "../redis/cell.ts";
 
 // What a run claims at one endpoint: its key alone, with native commands where there are some, or its key together with
 // locks, all or none, by a script.
@@ -15,7 +23,7 @@ import { keyOf } from "../redis/keys.ts";
 export interface ClaimOperations {
   /** The record's key, with this run's pending record. */
   readonly own: Cell;
-  /** Claims everything, or nothing; an answer `held` without a value: a lock is held by another. */
+  /** Claims everything, or nothing; an answer `held` with `blockedBy`: a lock is held by another. */
   begin(call: EndpointRequest, lease: number): Promise<CellAnswer>;
   /** Gives everything a new lease, or nothing. */
   extend(call: EndpointRequest, lease: number): Promise<Answer>;
@@ -31,16 +39,16 @@ export interface ClaimOperations {
 export function keyClaim(own: Cell): ClaimOperations {
   return {
     own,
-    begin: (call, lease) => acquireOrRead(call, own, lease),
-    extend: (call, lease) => extend(call, own, lease),
-    complete: (call, text, retention) => extend(call, own, retention, text),
-    free: (call) => release(call, own),
+    begin: (call, lease) => claimOrRead(call, own, lease),
+    extend: (call, lease) => keep(call, own, lease),
+    complete: (call, text, retention) => keep(call, own, retention, { next: text }),
+    free: (call) => end(call, own),
   };
 }
 
 /**
- * The claim of a key together with the locks of these resources. It has no tombstone, which every delivery would pay for:
- * what is executed after its sender has given up holds them for one lease, as the claim of a key alone does.
+ * The claim of a key together with the locks of these resources. Where the begin was not answered, its end leaves a
+ * tombstone: a begin that is executed later would hold the locks for nobody.
  *
  * @param token the locks' value
  */
@@ -51,38 +59,41 @@ export function lockedClaim(
   resources: readonly string[],
 ): ClaimOperations {
   const { prefix, runtime, fenceRetention } = settings;
-  const namesOf = (kind: string) => resources.map((resource) => keyOf(prefix, kind, resource));
-  const record = own.keys[0]!;
-  const keys: ClaimKeys = {
-    record,
-    pending: own.value,
-    locks: namesOf("lock"),
-    token,
-    counters: namesOf("fence"),
-  };
+  const locks = { resources, prefix, nonce: token, fenceRetention };
+  const { keys, ...rest } = guardedCell(locks);
+  const cell: Cell = { ...rest, keys: [...own.keys, ...keys], record: own.value };
   const least = leastFence(runtime);
-  const fence = new ClaimFence(keys, fenceRetention);
+  const fence = new ClaimFence(cell, fenceRetention);
+  const answered = new Set<Endpoint>();
+  const endOne = (call: EndpointRequest, next?: EndDetails["next"]) =>
+    answered.has(call.endpoint)
+      ? end(call, { ...cell, tombstone: undefined }, { next })
+      : end(call, cell, { next, retention: tombstoneRetention });
   return {
     own,
     fence,
-    begin: (call, lease) => beginClaim(call, keys, lease, fence.from(least, lease)),
-    extend: (call, lease) => extendClaim(call, keys, lease, fence.renewal(lease)),
-    complete: (call, text, retention) => endClaim(call, keys, text, retention),
-    free: (call) => endClaim(call, keys),
+    async begin(call, lease) {
+      const answer = await claim(call, cell, lease, { fencing: fence.from(least, lease) });
+      answered.add(call.endpoint);
+      return answer;
+    },
+    extend: (call, lease) => keep(call, cell, lease, { fencing: fence.renewal(lease) }),
+    complete: (call, text, retention) => endOne(call, { text, ttl: retention }),
+    free: (call) => endOne(call),
   };
 }
 
 /** The fence of a claim with locks. */
 export class ClaimFence {
-  readonly #keys: ClaimKeys;
+  readonly #cell: Cell;
   readonly #fenceRetention: number;
   #fence = 0;
   /** ms since the counters were written. */
   // Stryker disable next-line ArrowFunction: the draw replaces it before the first extension
   #sinceCounters: () => number = () => 0;
 
-  constructor(keys: ClaimKeys, fenceRetention: number) {
-    this.#keys = keys;
+  constructor(cell: Cell, fenceRetention: number) {
+    this.#cell = cell;
     this.#fenceRetention = fenceRetention;
   }
 
@@ -117,7 +128,7 @@ export class ClaimFence {
     this.#sinceCounters = round.elapsed;
     if (isAtQuorum) return undefined;
     const raise = async (call: EndpointRequest) =>
-      voteForFence(await extendClaim(call, this.#keys, 0, this.from(fence, lease)), fence);
+      voteForFence(await keep(call, this.#cell, 0, { fencing: this.from(fence, lease) }), fence);
     return runRound(settings, raise, { cost });
   }
 }

@@ -6,7 +6,7 @@ import { pauses } from "../quorum/backoff.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { mostlyDone } from "../quorum/settled.ts";
 import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
-import { acquireOrRead, type CellAnswer, extend } from "../redis/cell.ts";
+import { type CellAnswer, claimOrRead, keep } from "../redis/cell.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
 import type { ClaimOperations } from "./claim.ts";
 import type { CompleteRecord, UnstoredReason } from "./record.ts";
@@ -56,11 +56,11 @@ export async function completeOne(
   const { own } = operations;
   const completed = await operations.complete(call, text, retention);
   if (completed.outcome === "granted") return completed;
-  const taken = await acquireOrRead(call, { ...own, value: text }, retention);
+  const taken = await claimOrRead(call, { ...own, value: text }, retention);
   // A late begin of this run was executed between the two requests.
   if (taken.other === own.value) return operations.complete(call, text, retention);
   if (former !== undefined && taken.other === former) {
-    return extend(call, { ...own, value: former }, retention, text);
+    return keep(call, { ...own, value: former }, retention, { next: text });
   }
   return taken;
 }

@@ -12,7 +12,6 @@ import type { ClaimOperations } from "./claim.ts";
 import { complete } from "./complete.ts";
 import { LeaseLostError } from "./errors.ts";
 import type { Report } from "./events.ts";
-import { watchEnd } from "./late-locks.ts";
 import type { UnstoredReason } from "./record.ts";
 import { encodeResult } from "./result.ts";
 import { leaseWithin, type RunRequest } from "./run-request.ts";
@@ -164,11 +163,8 @@ export class Execution<Value> {
     const lease = this.validity.remaining();
     this.validity.release();
     const result = encodeResult(codec, value);
-    const { operations, freeLate } = watchEnd(this.#request.settings, this.#claim);
-    const request = { ...this.#request, ...this.#claim, operations, cost: this.#cost };
+    const request = { ...this.#request, ...this.#claim, cost: this.#cost };
     const { roundResult, unstored } = await complete(request, result, lease);
-    // Without a quorum, a pending record keeps other runs away, wherever it is.
-    if (roundResult !== "unavailable") freeLate();
     if (roundResult === "refused") {
       this.#report("lost");
       throw new LeaseLostError(key, "another run took over before the result could be stored");

@@ -8,7 +8,7 @@ import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { turnsOf } from "../quorum/turns.ts";
-import { type Cell, extend } from "../redis/cell.ts";
+import { type Cell, keep } from "../redis/cell.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
 import { type BeginState, runBeginRound, stateOfBegin } from "./begin.ts";
@@ -245,7 +245,7 @@ class RunCall<Value> {
     if (stays) return Promise.resolve({ outcome: "lost" });
     const retention = remainingRetention(this.#request, record);
     if (found === own.value) return operations.complete(call, text, retention);
-    return extend(call, { ...own, value: found }, retention, text);
+    return keep(call, { ...own, value: found }, retention, { next: text });
   }
 
   /** ms for which the call may go on waiting after this pass; not positive: it ends. */

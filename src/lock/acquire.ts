@@ -6,19 +6,13 @@ import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { turnsOf } from "../quorum/turns.ts";
-import { acquire, type Cell, type CellAnswer, raiseFence } from "../redis/cell.ts";
+import { type Cell, type CellAnswer, claim, keep } from "../redis/cell.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { holderSeen, timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence, voteForFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
-import {
-  acquiredCell,
-  counterTtl,
-  type LockRequest,
-  rollbackCell,
-  tombstoneRetention,
-} from "./lock-request.ts";
+import { acquiredCell, counterTtl, type LockRequest, tombstoneRetention } from "./lock-request.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { WakeUpListener } from "./wake-up/wake-up.ts";
 
@@ -93,7 +87,6 @@ class Acquisition {
   readonly #resources: readonly string[];
   readonly #id = newId();
   readonly #signal: AbortSignal | undefined;
-  readonly #owner: string;
   readonly #strategy: LockStrategy | undefined;
   readonly #elapsed: () => number;
   readonly #deadline: number;
@@ -111,13 +104,12 @@ class Acquisition {
   constructor(
     settings: Settings,
     resources: readonly string[],
-    { signal, token = "", deadline = Infinity }: AcquireOptions,
+    { signal, deadline = Infinity }: AcquireOptions,
     strategy: LockStrategy | undefined,
   ) {
     this.#settings = settings;
     this.#resources = resources;
     this.#signal = signal;
-    this.#owner = token;
     this.#strategy = strategy;
     this.#elapsed = stopwatch(settings.runtime);
     this.#deadline = deadline;
@@ -197,7 +189,6 @@ class Acquisition {
     return {
       resources: this.#resources,
       prefix,
-      owner: this.#owner,
       fenceRetention: fencing ? fenceRetention : 0,
       keys: this.#strategy?.keys?.(),
       nonce: randomToken(runtime),
@@ -223,18 +214,19 @@ class Acquisition {
     const cell = acquiredCell(request);
     const retention = request.fenceRetention && counterTtl(request.fenceRetention, ttl);
     // A waiter looks who has it. The first round does not: nobody may have it, and Redis before 7.0 would be asked twice.
-    const details = { fencing: { least, retention }, looks: this.#rounds > 1 };
+    const fencing = retention > 0 ? { least, retention } : undefined;
+    const details = { fencing, looks: this.#rounds > 1 };
     const acquireOne = (call: EndpointRequest) =>
-      this.#strategy?.acquire?.(call, cell, ttl) ?? acquire(call, cell, ttl, details);
+      this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
     const round = runRound(this.#settings, acquireOne, { ...bounded, cutsShort: !isLast, yields: true });
     let result = await unlessAborted(round, this.#signal);
     if (result !== "granted") return { request, result, round, last: round };
     let last = round;
-    const drawn = retention > 0 ? highestFence(round) : undefined;
+    const drawn = fencing && highestFence(round);
     if (drawn && !drawn.isAtQuorum) {
       const { fence } = drawn;
       const raise = async (call: EndpointRequest) =>
-        voteForFence(await raiseFence(call, cell, { least: fence, retention }), fence);
+        voteForFence(await keep(call, cell, 0, { fencing: { least: fence, retention } }), fence);
       last = runRound(this.#settings, raise, bounded);
       result = await unlessAborted(last, this.#signal);
       // Refused here means lost between the two rounds, not held from the start.
@@ -264,7 +256,7 @@ class Acquisition {
 
   /** @returns whether the platform keeps the rollback alive */
   #rollBack({ request, result, round }: Attempt): boolean {
-    const cell = rollbackCell(request);
+    const cell = acquiredCell(request);
     // Where others have a quorum, this round kept nobody out: a message would make the waiters wake each other on and on.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
     const releaseOne = releaseFunctionOf(settings, this.#resources, this.#strategy);

@@ -15,9 +15,7 @@ export function timeUntilFree(answers: readonly (CellAnswer | Failure | undefine
  * none, or the endpoints did not return it. The value itself is a secret, and it is enough to see when it changes.
  */
 export function holderSeen(answers: readonly (CellAnswer | Failure | undefined)[]): number | undefined {
-  const shown = answers.flatMap((answer) =>
-    answer?.outcome === "held" ? (answer.other ?? answer.holder ?? []) : [],
-  );
+  const shown = answers.flatMap((answer) => (answer?.outcome === "held" ? (answer.other ?? []) : []));
   const most = answers.length - quorumOf(answers.length);
   const holder = shown.find((one) => shown.filter((other) => other === one).length > most);
   return holder === undefined ? undefined : hashOf(holder);

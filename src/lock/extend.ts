@@ -4,7 +4,6 @@ import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { stopwatch } from "../runtime.ts";
 import type { Settings } from "./options.ts";
-import type { TakeOver } from "./take-over.ts";
 import type { Validity } from "./validity.ts";
 
 /** One extension of something held. */
@@ -15,8 +14,6 @@ export interface Extension {
   readonly cost: RequestCost;
   /** Extends on one endpoint. */
   readonly perform: (call: EndpointRequest) => Promise<Answer>;
-  /** Where it was handed over. */
-  readonly takeOver?: TakeOver | undefined;
 }
 
 /**
@@ -29,7 +26,7 @@ export interface Extension {
 export async function extendOnQuorum(
   settings: Settings,
   validity: Validity,
-  { ttl, names, cost, perform, takeOver }: Extension,
+  { ttl, names, cost, perform }: Extension,
 ): Promise<Round<Answer>> {
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
@@ -38,10 +35,9 @@ export async function extendOnQuorum(
   if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(ttl, stopwatch(settings.runtime));
   // No request may outlast the validity: a hanging request must not hide its end.
   const round = runRound(settings, perform, { cost, timeout: validity.remaining() });
-  takeOver?.note(round);
   const result = await round.result;
   if (validity.loss) throw validity.loss;
-  if (result === "refused") throw validity.lose(takeOver?.refusal ?? "its token is gone from a quorum");
+  if (result === "refused") throw validity.lose("its token is gone from a quorum");
   // Not too late: the validity was no longer than this ttl's when the requests were sent, and has not ended.
   if (result !== "granted") throw new QuorumError("extend", names, round.votes());
   validity.extend(ttl, round.elapsed);

@@ -1,39 +1,27 @@
-import { checkInteger, checkNumber, checkType, wrongType } from "../check.ts";
-import { QuorumError } from "../errors.ts";
-import { emit, newId, type RedlockEvent } from "../events.ts";
+import { checkInteger, checkType, wrongType } from "../check.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import { LockLostError, QuorumError } from "../errors.ts";
+import { emit, newId } from "../events.ts";
 import { pauses } from "../quorum/backoff.ts";
-import { maxTimerDelay, randomToken, sleep, stopwatch, tokenLength } from "../runtime.ts";
+import { rollback } from "../quorum/rollback.ts";
+import { isHopeless, type Round, runRound } from "../quorum/round.ts";
+import { mostlyDone } from "../quorum/settled.ts";
+import { quorumOf } from "../quorum/tally.ts";
+import { type CellAnswer, keep } from "../redis/cell.ts";
+import { maxTimerDelay, randomToken, runInBackground, sleep, stopwatch, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import type { LockRequest } from "./lock-request.ts";
-import type { LockState } from "./lock-state.ts";
-import {
-  checkAcquire,
-  checkResources,
-  type LockClient,
-  type LockOptions,
-  type Settings,
-  settingsOf,
-} from "./options.ts";
-import { isSplit, TakeOver } from "./take-over.ts";
+import { counterTtl, guardedCell, heldCell, type LockRequest } from "./lock-request.ts";
+import { checkResources, type LockClient, type LockOptions, type Settings, settingsOf } from "./options.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {
   readonly resources: readonly string[];
   readonly prefix: string;
   readonly nonce: string;
-  /** The nonces of earlier handles, the oldest first: an endpoint that missed a take-over may have one. */
-  readonly earlier: readonly string[];
-  readonly owner: string;
   readonly ttl: number;
-  /** Wall-clock time in ms since 1970 at which the validity ends. */
-  readonly validUntil: number;
   readonly fence?: number;
   /** The endpoints, by name: the receiver's client must have the same. */
   readonly endpoints: readonly string[];
-  /** Those at which a request that acquires the lock may still be executed. */
-  readonly pendingAcquires: readonly string[];
-  /** By endpoint: the lowest ttl of an extension that may still be executed there. */
-  readonly pendingExtensions: Readonly<Record<string, number>>;
 }
 
 const notHandedOver = "resume needs what handoff(lock) resolved to";
@@ -45,9 +33,7 @@ export interface FencedLockJSON extends LockJSON {
 
 /**
  * Hands a lock over to another process, which goes on with {@link resume}. This handle ends, as if it had been released,
- * but the lock stays held: nothing extends it until it is resumed. Waits for an extension under way.
- *
- * The two processes' wall clocks must agree; where they may not, extend right after resuming.
+ * but the lock stays held until its ttl ends: nothing extends it until it is resumed. Waits for requests under way.
  *
  * @returns what `resume` needs, as plain JSON. It contains the lock's token: treat it as a secret
  * @throws LockLostError when the lock is lost, released, or handed over already
@@ -59,42 +45,15 @@ export function handoff(lock: FencedLock): Promise<FencedLockJSON>;
 export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
   if (!lock?.parts) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
-  const { settings, request, validity, pendingAcquires, openExtensions, takeOver } = lock.parts();
-  for (let current: unknown; current !== lock.parts().extension; ) {
-    current = lock.parts().extension;
-    await current;
-  }
+  const { settings, request, validity } = lock.parts();
+  await lock.settled();
   if (validity.released) throw validity.lose("it was released or handed over");
   if (validity.loss) throw validity.loss;
-  // In this order: a freeze in between must make it end earlier, not later.
-  const validUntil = Math.floor(settings.runtime.now() + validity.remaining());
   lock.abandon();
-  const { ttl, fence } = lock;
-  const { prefix, nonce, owner, resources } = request;
+  const { resources, ttl, fence } = lock;
+  const { prefix, nonce } = request;
   const endpoints = settings.endpoints.map(({ name }) => name);
-  const pendingExtensions = endpoints.map((name) => [name, openExtensions.lowest(name)] as const);
-  return {
-    resources,
-    prefix,
-    nonce,
-    earlier: takeOver?.earlierFor(settings) ?? [],
-    owner,
-    ttl,
-    validUntil,
-    ...(fence !== undefined && { fence }),
-    endpoints,
-    pendingAcquires: [...pendingAcquires],
-    pendingExtensions: Object.fromEntries(pendingExtensions.filter(([, ttl]) => ttl < Infinity)),
-  };
-}
-
-/** Options of {@link resume}. */
-export interface ResumeOptions extends LockOptions {
-  /**
-   * Resumes without a request, where nothing may be waited for. Then the lock is taken over by the first extension: until
-   * then, two processes that resume it both believe that they hold it. Default false.
-   */
-  readonly immediate?: boolean | undefined;
+  return { resources, prefix, nonce, ttl, ...(fence !== undefined && { fence }), endpoints };
 }
 
 /**
@@ -103,9 +62,6 @@ export interface ResumeOptions extends LockOptions {
  * a nonce of its own in the place of the one in the message. When no process gets a quorum, each puts the old one back and
  * tries again, for as long as `wait`; when too few endpoints answer, the message can be tried again.
  *
- * A lock with an owner's `token` is resumed without a request: all handles of an owner share the hold.
- *
- * @returns the lock, valid for a whole ttl; with `immediate` or an owner until `validUntil`, by this process's clock
  * @throws LockLostError when another process has resumed it, it was released, or it has expired
  * @throws QuorumError when too few endpoints answered; it may be tried again
  * @throws TypeError | RangeError when `json` is not what `handoff` returned, or its lock has other endpoints
@@ -113,145 +69,113 @@ export interface ResumeOptions extends LockOptions {
  * @example
  * await using lock = await resume(redlock, message.lock, { autoExtend: true });
  */
-export function resume(
-  redlock: LockClient,
-  json: FencedLockJSON,
-  options?: ResumeOptions,
-): Promise<FencedLock>;
-export function resume(redlock: LockClient, json: LockJSON, options?: ResumeOptions): Promise<Lock>;
-export async function resume(
-  redlock: LockClient,
-  json: LockJSON,
-  options: ResumeOptions = {},
-): Promise<Lock> {
-  const { immediate = false, ...others } = checkType("options", options, "object");
-  checkType("immediate", immediate, "boolean");
-  let parts = resumedParts(redlock, json, others);
-  const { runtime, wait, backoff } = parts.settings;
+export function resume(redlock: LockClient, json: FencedLockJSON, options?: LockOptions): Promise<FencedLock>;
+export function resume(redlock: LockClient, json: LockJSON, options?: LockOptions): Promise<Lock>;
+export async function resume(redlock: LockClient, json: LockJSON, options: LockOptions = {}): Promise<Lock> {
+  const given = checkMessage(json);
+  const settings = settingsOf(redlock, options, { prefix: given.prefix });
+  checkEndpoints(given, settings);
+  const { runtime, wait, backoff } = settings;
   const elapsed = stopwatch(runtime);
   const nextPause = pauses(backoff, runtime);
   for (;;) {
-    const outcome = await tryToResume(parts, immediate);
-    if (outcome instanceof Lock) return outcome;
-    const remaining = Math.min(wait - elapsed(), json.validUntil - runtime.now());
-    if (!outcome.isSplit || remaining <= 0) throw outcome.error;
+    const { round, request } = swapNonces(settings, given);
+    const result = await round.result;
+    if (result === "granted") {
+      const lock = lockOf(settings, request, { round, given });
+      if (lock.remaining() > 0) return begun(settings, lock, round);
+    }
+    // Only all answers show who has it.
+    await round.done;
+    const isTaken = result === "refused" && !mayBeSplit(round.answers);
+    const undone = putBack(settings, { given, request, round });
+    if (!runInBackground(settings, undone)) await undone;
+    const { resources } = given;
+    if (isTaken) throw new LockLostError(resources, "it was resumed before, or released, or has expired");
+    const remaining = wait - elapsed();
+    if (remaining <= 0 || result === "unavailable" || isHopeless(round.votes())) {
+      throw new QuorumError("resume", resources, round.votes(), result === "granted");
+    }
     await sleep(runtime, Math.min(nextPause(), remaining));
-    // With another nonce: a late request of this attempt must not count for the next one.
-    parts = resumedParts(redlock, json, others);
   }
 }
 
-/** Why a lock is not resumed, and whether those that resume it may have kept it from each other. */
-interface FailedAttempt {
-  readonly error: unknown;
-  readonly isSplit: boolean;
+/** One attempt to resume a lock: its round, and what identifies the new holder. */
+interface Swap {
+  readonly request: LockRequest;
+  readonly round: Round<CellAnswer>;
 }
 
-async function tryToResume(
-  { settings, request, state }: ResumedParts,
-  immediate: boolean,
-): Promise<Lock | FailedAttempt> {
-  const { onEvent } = settings;
-  const { id, takeOver } = state;
-  let isHeld = false;
-  let extended: RedlockEvent | undefined;
-  // What is not held yet has no events; the round that takes it over is reported for its costs, after the beginning.
-  const hook =
-    onEvent &&
-    ((event: RedlockEvent) => {
-      if (isHeld) return onEvent(event);
-      if (event.type === "extended") extended = event;
-    });
-  const lock = new Lock({ ...settings, onEvent: hook }, request, state);
-  try {
-    if (takeOver && !immediate) await lock.extend();
-  } catch (error) {
-    lock.abandon();
-    return undoTakeOver(settings, lock, takeOver!, error);
-  }
-  isHeld = true;
-  lock.activate({ type: "resumed", id, resources: lock.resources, fence: lock.fence });
-  if (extended) emit(onEvent, extended);
+/**
+ * Puts a nonce of its own in the place of the one in the message, at every endpoint. Another one in each attempt: a late
+ * request of this one must not count for the next.
+ */
+function swapNonces(settings: Settings, given: LockJSON): Swap {
+  const { resources, prefix, ttl, fence } = given;
+  const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
+  const request = { resources, prefix, fenceRetention, nonce: randomToken(settings.runtime) };
+  const fencing = fence && { least: fence, retention: counterTtl(fenceRetention, ttl) };
+  // By script, because of its tombstone: that returns what is in the way.
+  const cell = { ...guardedCell(request), value: given.nonce };
+  const swapOne = (call: EndpointRequest) =>
+    keep(call, cell, ttl, { next: request.nonce, fencing: fencing || undefined });
+  return { request, round: runRound(settings, swapOne, { timeout: ttl }) };
+}
+
+/** After a failed attempt: the message may be tried again, so its nonce is put back. */
+function putBack(settings: Settings, { given, request, round }: Swap & { given: LockJSON }): Promise<void> {
+  const cell = heldCell(request);
+  const undone = rollback(settings, round, (call) => keep(call, cell, given.ttl, { next: given.nonce }));
+  return mostlyDone(settings, undone);
+}
+
+/**
+ * Whether those that resume it at once may have kept it from each other: no other has a quorum, and it is not gone from so
+ * many endpoints that nobody can have one.
+ */
+function mayBeSplit(answers: Round<CellAnswer>["answers"]): boolean {
+  const quorum = quorumOf(answers.length);
+  const lost = answers.flatMap((answer) => (answer?.outcome === "lost" ? [answer.other] : []));
+  const others = lost.filter(Boolean);
+  const isTaken = others.some((one) => others.filter((other) => other === one).length >= quorum);
+  return others.length > 0 && !isTaken && lost.length - others.length <= answers.length - quorum;
+}
+
+function lockOf(
+  settings: Settings,
+  request: LockRequest,
+  { round, given: { ttl, fence } }: Pick<Swap, "round"> & { given: LockJSON },
+): Lock {
+  const { elapsed } = round;
+  return new Lock(settings, request, { id: newId(), ttl, elapsed, fence, limit: Infinity, round });
+}
+
+/** The hold begins; the round that took it over is reported for its costs. */
+function begun({ onEvent }: Settings, lock: Lock, { elapsed, cost }: Swap["round"]): Lock {
+  const { id } = lock.parts();
+  const { resources, fence, ttl } = lock;
+  lock.activate({ type: "resumed", id, resources, fence });
+  emit(onEvent, { type: "extended", id, resources, ttl, elapsed: elapsed(), ...cost });
   return lock;
 }
 
-/** After a failed take-over: puts back what was handed over where it may be resumed again, and else releases it. */
-async function undoTakeOver(
-  settings: Settings,
-  { resources, ttl }: Lock,
-  takeOver: TakeOver,
-  error: unknown,
-): Promise<FailedAttempt> {
-  const { round } = takeOver;
-  // It has expired: nothing was sent.
-  if (!round) return { error, isSplit: false };
-  // Only all answers show who has it.
-  await round.done;
-  const isContended = isSplit(round.answers);
-  const isUnclear = isContended || error instanceof QuorumError;
-  await takeOver.undo(settings, { ttl, putsBack: isUnclear });
-  return {
-    error: isUnclear ? new QuorumError("resume", resources, round.votes()) : error,
-    isSplit: isContended,
-  };
-}
-
-/** What the handle of a lock that was handed over is made of. */
-interface ResumedParts {
-  readonly settings: Settings;
-  readonly request: LockRequest;
-  readonly state: LockState;
-}
-
-/** Checks the message, and makes a handle's parts of it, with a nonce of its own. */
-function resumedParts(redlock: LockClient, json: LockJSON, options: LockOptions): ResumedParts {
+/** What is in the message, checked. */
+function checkMessage(json: LockJSON): LockJSON {
   // Not shown: it contains the lock's token.
   if (!Array.isArray(json?.resources)) throw new TypeError(`${notHandedOver}, as an object and not as text`);
-  const { resources, prefix, nonce, earlier, owner, ttl, validUntil, fence } = json;
-  const settings = settingsOf(redlock, options, { prefix });
-  const names = checkResources(resources);
-  // A nonce of another length would shift where owners are compared, and anybody's lock could look like ours.
-  const isNonce = (text: unknown) => typeof text === "string" && text.length === tokenLength;
-  const areNonces = Array.isArray(earlier) && [nonce, ...earlier].every(isNonce);
-  if (!areNonces || typeof owner !== "string") throw new TypeError(notHandedOver);
-  checkAcquire({ token: owner || undefined });
+  const { resources, prefix, nonce, ttl, fence, endpoints } = json;
+  if (typeof nonce !== "string" || nonce.length !== tokenLength) throw new TypeError(notHandedOver);
   checkType("prefix", prefix, "string");
   checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
-  checkNumber("validUntil", validUntil, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
-  const { pendingAcquires, pendingExtensions } = checkOpenRequests(json, settings);
-  const { runtime } = settings;
-  // Stryker disable next-line ConditionalExpression: without a fence no counter is ever named
-  const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
-  const held = { resources: names, prefix, nonce, earlier, owner, fenceRetention };
-  const request = owner ? held : { ...held, nonce: randomToken(runtime), earlier: [...earlier, nonce] };
-  // An owner's handles share the nonce, and the unanswered extensions of others compare the owner alone.
-  const own = owner ? { pendingExtensions } : { takeOver: new TakeOver(request) };
-  const remaining = validUntil - runtime.now();
-  const elapsed = stopwatch(runtime);
-  const state = { id: newId(), ttl, elapsed, fence, limit: Infinity, remaining, pendingAcquires, ...own };
-  return { settings, request, state };
+  return { resources: checkResources(resources), prefix, nonce, ttl, endpoints, ...(fence && { fence }) };
 }
 
-/** The requests of the other process that may still be executed, checked: at endpoints that this client has, too. */
-function checkOpenRequests(
-  json: LockJSON,
-  { endpoints }: Settings,
-): Pick<LockJSON, "pendingAcquires" | "pendingExtensions"> {
-  const { endpoints: given, pendingAcquires, pendingExtensions } = json;
+/** A quorum of other endpoints would say nothing of the lock. */
+function checkEndpoints({ endpoints: given }: LockJSON, { endpoints }: Settings): void {
   const names = endpoints.map(({ name }) => name);
-  if (!Array.isArray(given) || [...given].sort().join("\n") !== [...names].sort().join("\n")) {
-    throw new RangeError(
-      `resume needs the endpoints that acquired the lock: ${String(given)}; this client has ${names}`,
-    );
-  }
-  const isKnown = (name: unknown) => names.includes(name as string);
-  if (!Array.isArray(pendingAcquires) || !pendingAcquires.every(isKnown)) {
-    throw new TypeError("pendingAcquires must be an array of names of endpoints");
-  }
-  for (const [name, least] of Object.entries(checkType("pendingExtensions", pendingExtensions, "object"))) {
-    if (!isKnown(name)) throw new RangeError("pendingExtensions must name endpoints");
-    checkInteger(`pendingExtensions of ${name}`, least, 10, maxTimerDelay);
-  }
-  return { pendingAcquires, pendingExtensions };
+  if (Array.isArray(given) && [...given].sort().join("\n") === [...names].sort().join("\n")) return;
+  throw new RangeError(
+    `resume needs the endpoints that acquired the lock: ${String(given)}; this client has ${names}`,
+  );
 }

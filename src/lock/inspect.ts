@@ -10,7 +10,6 @@ import { peekScript } from "../redis/peek.lua.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
 import { freeScript } from "./free.lua.ts";
-import { holderOf } from "./lock-request.ts";
 import { type LockClient, type LockOptions, settingsOf } from "./options.ts";
 
 // For operators: look at a resource, and free it.
@@ -73,7 +72,7 @@ export async function inspect(
     const [value, remaining, counter] = reply;
     const fence = counter === "" ? 0 : readCounter(counter);
     if (!isSnapshot(call, value, remaining) || fence === undefined) throw unexpectedReply();
-    const holder = holderOf(String(value));
+    const holder = String(value);
     return { outcome: holder ? "held" : "granted", holder, remaining: Math.max(0, remaining), fence };
   });
   await round.done;

@@ -1,6 +1,5 @@
 import type { Cell } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
-import { tokenLength } from "../runtime.ts";
 
 // What one round requests, and the keys and values that it uses in Redis.
 
@@ -10,10 +9,6 @@ export interface LockRequest {
   readonly prefix: string;
   /** Fresh in every round, so that a late rollback of one round can never delete what the next one acquired. */
   readonly nonce: string;
-  /** Where it was handed over: the nonces of earlier handles, the oldest first. Tombstones are named after that. */
-  readonly earlier?: readonly string[] | undefined;
-  /** The caller's own token, `""` where there is none: then the nonce alone is the owner. */
-  readonly owner: string;
   /** How long an idle fence counter is kept, in ms; 0: no fencing. */
   readonly fenceRetention: number;
   /** The keys to acquire, where they are not the plain locks of the resources. */
@@ -26,10 +21,9 @@ export interface LockRequest {
  */
 export const tombstoneRetention = 60_000;
 
-/** The cell as its holder extends and releases it: with an owner token, every handle of the owner is the holder. */
-export function heldCell({ resources, prefix, nonce, owner, keys }: LockRequest): Cell {
-  const own = keys ?? resources.map((resource) => keyOf(prefix, "lock", resource));
-  return { keys: own, value: nonce + owner, compareFrom: owner ? tokenLength + 1 : 1 };
+/** The cell as its holder extends and releases it. */
+export function heldCell({ resources, prefix, nonce, keys }: LockRequest): Cell {
+  return { keys: keys ?? resources.map((resource) => keyOf(prefix, "lock", resource)), value: nonce };
 }
 
 /**
@@ -38,26 +32,19 @@ export function heldCell({ resources, prefix, nonce, owner, keys }: LockRequest)
  * that they shared.
  */
 export function acquiredCell(request: LockRequest): Cell {
-  const { resources, owner, fenceRetention } = request;
-  const cell = heldCell(request);
-  if (resources.length === 1 && !owner && !fenceRetention) return cell;
-  return guardedCell(request);
+  const { resources, fenceRetention } = request;
+  return resources.length === 1 && !fenceRetention ? heldCell(request) : guardedCell(request);
 }
 
 /** The cell with its tombstone and its fence counters, also where plain commands acquired it. */
 export function guardedCell(request: LockRequest): Cell {
-  const { prefix, resources, nonce, earlier: [origin = nonce] = [] } = request;
+  const { prefix, resources, nonce } = request;
   const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
   return {
     ...heldCell(request),
-    tombstone: `${keyOf(prefix, "void", resources[0]!)}:${origin}`,
+    tombstone: `${keyOf(prefix, "void", resources[0]!)}:${nonce}`,
     counters,
   };
-}
-
-/** The cell as a rollback releases it: exactly what this round acquired, not what its owner held before. */
-export function rollbackCell(request: LockRequest): Cell {
-  return { ...acquiredCell(request), compareFrom: 1 };
 }
 
 /**
@@ -70,9 +57,4 @@ export function rollbackCell(request: LockRequest): Cell {
  */
 export function counterTtl(fenceRetention: number, ttl: number): number {
   return fenceRetention + Math.max(fenceRetention, ttl);
-}
-
-/** The holder that a stored value names: the owner's token, or the nonce of a handle without one. */
-export function holderOf(value: string): string {
-  return value.slice(tokenLength) || value;
 }

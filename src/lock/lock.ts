@@ -7,11 +7,11 @@ import { type Failure, type Round, runRound } from "../quorum/round.ts";
 import { mostlyDone } from "../quorum/settled.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { turnsOf } from "../quorum/turns.ts";
-import { type Cell, type CellAnswer, extend, type Fencing, raiseFence, restore } from "../redis/cell.ts";
+import { type Cell, type Fencing, keep, restore } from "../redis/cell.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
-import { type HoldOperations, type Release, releaseFunctionOf, releaseUntilGone } from "./hold-operations.ts";
+import { type HoldOperations, type Release, releaseFunctionOf } from "./hold-operations.ts";
 import {
   acquiredCell,
   counterTtl,
@@ -23,7 +23,6 @@ import {
 import type { LockParts, LockState } from "./lock-state.ts";
 import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
-import type { TakeOver } from "./take-over.ts";
 import { Validity } from "./validity.ts";
 
 /** A {@link Lock} that was acquired with `fencing: true`. */
@@ -52,13 +51,12 @@ export class Lock {
   readonly #isPlain: boolean;
   readonly #validity: Validity;
   /** The round that acquired it; its late requests are rolled back at the release. */
-  readonly #round: Round<Answer> | undefined;
+  readonly #round: Round<Answer>;
   /** Names of the endpoints of all requests that acquire it and may still be executed. */
-  readonly #pendingAcquires: string[];
-  readonly #openExtensions: OpenExtensions;
-  readonly #takeOver: TakeOver | undefined;
-  /** By endpoint: the tags of handles that an extension of an owner's lock has found or left there. */
-  readonly #handleTags = new Map<string, string | undefined>();
+  readonly #pendingAcquires: string[] = [];
+  readonly #openExtensions = new OpenExtensions();
+  /** The requests that restore it, until they end. */
+  readonly #restores = new Set<Promise<void>>();
   /** ms since the fence's counters were renewed. */
   #sinceCounters: () => number;
   readonly #held: () => number;
@@ -69,7 +67,7 @@ export class Lock {
   #release: Promise<boolean> | undefined;
   #isGone = false;
   /** Requests that restore a lock check its tombstone; those that acquire a plain lock cannot. */
-  #mayRestore: boolean;
+  #mayRestore = false;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
   constructor(settings: Settings, request: LockRequest, state: LockState) {
@@ -82,35 +80,29 @@ export class Lock {
     this.#request = request;
     this.#cell = heldCell(request);
     const release = releaseFunctionOf(settings, request.resources, operations);
-    this.#operations = { extend, ...operations, release };
+    this.#operations = { extend: keep, ...operations, release };
     this.#isPlain = !operations;
     this.#ttl = ttl;
     this.#round = round;
-    this.#mayRestore = !round;
     const { onEvent, endpoints } = settings;
-    this.#pendingAcquires = [...(state.pendingAcquires ?? [])];
     endpoints.forEach(({ name }, index) => {
-      if (round && !isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
+      if (!isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
     });
-    this.#openExtensions = new OpenExtensions(state.pendingExtensions);
-    this.#takeOver = state.takeOver;
-    // Where another process acquired it, the time is not known: the first extension renews them.
-    this.#sinceCounters = round ? elapsed : () => Infinity;
+    this.#sinceCounters = elapsed;
     this.#validity = new Validity({
       runtime: settings.runtime,
       driftFactor: settings.driftFactor,
       ttl,
       elapsed,
       limit: state.limit,
-      remaining: state.remaining,
       lostError: (why) => new LockLostError(request.resources, why),
       onLost: (reason) => emit(onEvent, { type: "lost", ...this.#endOfHold(), reason }),
     });
   }
 
-  /** The random value that identifies the holder in Redis, or the caller's own token. A secret, which no log shows. */
+  /** The random value that identifies the holder in Redis. A secret, which no log shows. */
   get token(): string {
-    return this.#request.owner || this.#request.nonce;
+    return this.#request.nonce;
   }
 
   /** The ttl that was last requested from Redis, in ms. */
@@ -155,8 +147,7 @@ export class Lock {
 
   /**
    * Releases the lock on every endpoint. Waits for a quorum, and without `waitUntil` for the others as long as they usually
-   * take (half as long again, at least 50 ms); their requests go on. A lock with an owner token ends for all handles that
-   * the owner has at that moment, and for none that is acquired after this call has returned.
+   * take (half as long again, at least 50 ms); their requests go on.
    *
    * @returns true: released on a quorum; false: it was already gone, or released before
    * @throws QuorumError when it cannot be known; the ttl frees it. It may be tried again.
@@ -178,9 +169,7 @@ export class Lock {
    */
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
-    const round = runRound(this.#settings, (call) =>
-      this.#perform("verify", call, this.#cell, (cell) => this.#operations.extend(call, cell, 0)),
-    );
+    const round = runRound(this.#settings, (call) => this.#operations.extend(call, this.#cell, 0));
     const result = await round.result;
     if (result === "unavailable") throw new QuorumError("verify", this.resources, round.votes());
     if (result === "refused") this.#validity.lose("its token is gone from a quorum");
@@ -190,11 +179,6 @@ export class Lock {
   /** Releases the lock at the end of an `await using` block. A failed release is left to the ttl. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch(() => undefined);
-  }
-
-  /** @internal The value in Redis as this handle's round wrote it: the nonce, followed by the owner. */
-  get value(): string {
-    return this.#cell.value;
   }
 
   /** @internal Reports that it is held, and for the same hook notices the end; extends it, where that is wanted. */
@@ -215,17 +199,23 @@ export class Lock {
     if (this.#id !== undefined) emit(this.#settings.onEvent, { type: "detached", ...this.#endOfHold() });
   }
 
-  /** @internal What {@link handoff} needs of it. */
+  /** @internal What `handoff` and `resume` need of it. */
   parts(): LockParts {
     return {
+      id: this.#id,
       settings: this.#settings,
       request: this.#request,
       validity: this.#validity,
-      extension: this.#extension,
-      pendingAcquires: this.#pendingAcquires,
-      openExtensions: this.#openExtensions,
-      takeOver: this.#takeOver,
     };
+  }
+
+  /** @internal Resolves when the requests of this handle have ended: they are answered, or have timed out. */
+  async settled(): Promise<void> {
+    for (let last: unknown; last !== this.#extension; ) {
+      last = this.#extension;
+      await last;
+      await Promise.all([this.#round.done, ...this.#restores]);
+    }
   }
 
   async #extend(ttl: number): Promise<number> {
@@ -241,7 +231,6 @@ export class Lock {
       names: resources,
       cost,
       perform: (call) => this.#extendOne(call, ttl, renewsCounters),
-      takeOver: this.#takeOver,
     });
     if (renewsCounters) this.#sinceCounters = round.elapsed;
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
@@ -252,34 +241,23 @@ export class Lock {
     return this.remaining();
   }
 
-  async #extendOne(call: EndpointRequest, ttl: number, renewsCounters: boolean): Promise<Answer> {
+  #extendOne(call: EndpointRequest, ttl: number, renewsCounters: boolean): Promise<Answer> {
     const { name } = call.endpoint;
     // A shorter extension that may still be executed here would undo this one, so its vote could not be relied on.
     if (this.#openExtensions.lowest(name) < ttl) {
       throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
     }
-    const { value } = this.#cell;
-    const extendStored = (cell: Cell) =>
-      renewsCounters
-        ? raiseFence(call, cell, { ...this.#fencing(ttl), ttl, value })
-        : this.#operations.extend(call, cell, ttl, value);
-    const cell = renewsCounters ? guardedCell(this.#request) : this.#cell;
-    const answer = await this.#openExtensions.send(name, ttl, () =>
-      this.#perform("extend", call, cell, extendStored),
+    const fencing = renewsCounters ? this.#fencing(ttl) : undefined;
+    return this.#openExtensions.send(name, ttl, () =>
+      fencing
+        ? keep(call, guardedCell(this.#request), ttl, { fencing })
+        : this.#operations.extend(call, this.#cell, ttl),
     );
-    // None where it is gone: what restores it writes the value of the acquire.
-    this.#handleTags.set(name, answer.handleTags);
-    return answer;
-  }
-
-  /** Performs an operation on one endpoint, where the value may still be that of an earlier handle. */
-  #perform(...[purpose, call, cell, operation]: Parameters<TakeOver["perform"]>): Promise<CellAnswer> {
-    return this.#takeOver?.perform(purpose, call, cell, operation) ?? operation(cell);
   }
 
   /** The lowest value of the counters, and how long they must be kept. */
-  #fencing(ttl: number): Fencing {
-    if (this.fence === undefined) return { least: 0, retention: 0 };
+  #fencing(ttl: number): Fencing | undefined {
+    if (this.fence === undefined) return undefined;
     return { least: this.fence, retention: counterTtl(this.#request.fenceRetention, ttl) };
   }
 
@@ -292,10 +270,12 @@ export class Lock {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
         const cell = guardedCell(this.#request);
         this.#mayRestore = true;
-        const [request] = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
+        const round = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
           restore(call, cell, ttl, this.#fencing(ttl)),
-        ).requests;
-        await this.#settle(endpoint.name, request!);
+        );
+        this.#restores.add(round.done);
+        await this.#settle(endpoint.name, round.requests[0]!);
+        this.#restores.delete(round.done);
       });
       runInBackground(settings, restored);
     }
@@ -310,11 +290,9 @@ export class Lock {
   async #releaseEverywhere(): Promise<boolean> {
     const settings = this.#settings;
     this.#validity.release();
-    let isWaitedFor = true;
-    const releaseOne = (call: EndpointRequest) => this.#releaseOne(call, () => isWaitedFor);
     const release = async () => {
       const options = { includeRefused: true };
-      const begun = rollback(settings, this.#round ?? this.#takeOver?.round, releaseOne, options);
+      const begun = rollback(settings, this.#round, (call) => this.#releaseOne(call), options);
       const isInBackground = runInBackground(settings, begun.done);
       return { round: begun, result: await begun.result, isInBackground };
     };
@@ -324,7 +302,6 @@ export class Lock {
     const { round, result, isInBackground } = await turnsOf(endpoints).take(release, patience);
     // Without waitUntil nothing else may keep these requests alive, so most answers are waited for.
     if (!isInBackground) await mostlyDone(settings, round);
-    isWaitedFor = false;
     const freed = result === "granted";
     this.#isGone = result !== "unavailable";
     emit(settings.onEvent, {
@@ -345,30 +322,14 @@ export class Lock {
     return { id, resources: this.resources, held: this.#held() };
   }
 
-  /**
-   * Releases it on one endpoint.
-   *
-   * @param isWaitedFor whether the release has not returned yet: what is acquired afterwards must not be released
-   */
-  #releaseOne(call: EndpointRequest, isWaitedFor: () => boolean): Promise<Answer> {
-    const request = this.#request;
-    const settings = this.#settings;
-    const { tombstone } = this.#mayRestore ? guardedCell(request) : acquiredCell(request);
-    // A request that acquires it may still be executed there, or an owner's release a second time: both check it.
-    const isGuarded =
-      this.#pendingAcquires.includes(call.endpoint.name) || (this.#isPlain && request.owner !== "");
-    const retention = isGuarded ? tombstoneRetention : 0;
-    const { endpoint, deadline } = call;
-    const granted: CellAnswer | Failure | undefined =
-      this.#round?.answers[settings.endpoints.indexOf(endpoint)];
-    const handleTags =
-      this.#handleTags.get(endpoint.name) ??
-      (granted && "handleTags" in granted ? granted.handleTags : undefined);
-    const cell = { ...this.#cell, handleTags, ...(isGuarded && { tombstone }) };
-    const releaseStored = (stored: Cell) => this.#operations.release(call, stored, retention);
-    return this.#perform("release", call, cell, (stored) =>
-      releaseUntilGone(stored, releaseStored, () => isWaitedFor() && !deadline.aborted),
-    );
+  /** Releases it on one endpoint. */
+  #releaseOne(call: EndpointRequest): Promise<Answer> {
+    // A request that acquires it may still be executed there: it checks the tombstone.
+    if (!this.#pendingAcquires.includes(call.endpoint.name)) {
+      return this.#operations.release(call, this.#cell, 0);
+    }
+    const { tombstone } = this.#mayRestore ? guardedCell(this.#request) : acquiredCell(this.#request);
+    return this.#operations.release(call, { ...this.#cell, tombstone }, tombstoneRetention);
   }
 }
 

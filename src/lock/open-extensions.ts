@@ -1,13 +1,8 @@
 /** The extensions of a lock that may still be executed, by endpoint: each may shorten a later, longer one there. */
 export class OpenExtensions {
   /** The lowest ttl of those that have failed: nobody will learn whether they are executed. */
-  readonly #failed: Map<string, number>;
+  readonly #failed = new Map<string, number>();
   readonly #pending = new Map<string, number[]>();
-
-  /** @param failed by endpoint: the lowest ttl of those that another process has sent */
-  constructor(failed: Readonly<Record<string, number>> = {}) {
-    this.#failed = new Map(Object.entries(failed));
-  }
 
   /** The lowest ttl at an endpoint; Infinity: there is none. */
   lowest(name: string): number {

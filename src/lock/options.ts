@@ -60,11 +60,6 @@ export interface AcquireOptions extends LockOptions {
   /** Ends the waiting at once; the call rejects with its reason. What it acquired is rolled back all the same. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * A name of the owner, 1 … 255 characters. Acquiring with the token that holds the resource refreshes the lock
-   * instead of failing, and any handle of the owner releases it.
-   */
-  readonly token?: string | undefined;
-  /**
    * Wall-clock time in ms since 1970 at which the platform stops the code. Neither the waiting nor the lock's validity
    * goes beyond it. A time that has passed is a RangeError.
    */
@@ -91,7 +86,6 @@ export const lockOptionNames: Readonly<Record<keyof LockOptions, 1>> = {
 const acquireOptionNames: Readonly<Record<keyof AcquireOptions, 1>> = {
   ...lockOptionNames,
   signal: 1,
-  token: 1,
   deadline: 1,
 };
 
@@ -100,7 +94,7 @@ const places = {
   endpoints: "new Redlock()",
   runtime: "new Redlock()",
   signal: "acquire()",
-  token: "acquire()",
+  token: "ReentrantLock, as owner",
   deadline: "acquire()",
 };
 
@@ -262,11 +256,10 @@ export function checkBackoff(backoff: Backoff): Backoff {
 export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOptions>>(
   options: Options,
 ): Options {
-  const { signal, token, deadline } = options;
+  const { signal, deadline } = options;
   if (signal && typeof signal.removeEventListener !== "function") {
     throw wrongType("signal", signal, "an AbortSignal: controller.signal");
   }
-  if (token !== undefined) checkText("token", token);
   if (deadline !== undefined) checkNumber("deadline (ms since 1970)", deadline, 0, Infinity);
   return options;
 }

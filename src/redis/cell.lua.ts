@@ -2,64 +2,59 @@
 import type { Script } from "./script.ts";
 
 export const cellScript: Script = {
-  source: `local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local found = redis.call("MGET", unpack(KEYS))
-local mine, own, other, tags = {}, 0, nil, ""
+  source: `local op, token, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local fence, kept = tonumber(ARGV[6]), tonumber(ARGV[7])
+local tombstone, counters = n + 1, n + 2
+local spent = 0
+local function expected(i) return ARGV[6 + 2 * i] end
+local function following(i) return ARGV[7 + 2 * i] end
+local function run(...)
+spent = spent + 1
+return redis.call(...)
+end
+local found = run("MGET", unpack(KEYS))
+if op == "end" then
+if found[tombstone] == token then return {token, spent, string.rep("t", n)} end
+local hits, gone = "", {}
 for i = 1, n do
-if found[i] and string.sub(found[i], from) == string.sub(value, from) then
-mine[#mine + 1], own = i, own + 1
-tags = tags .. string.sub(found[i], 1, from - 1)
-else
-other = found[i] and i or other
-tags = tags .. string.rep("-", from - 1)
+local isOwn = found[i] == expected(i)
+hits = hits .. (isOwn and "t" or "f")
+if isOwn and following(i) == "" then gone[#gone + 1] = KEYS[i] end
+if isOwn and following(i) ~= "" then run("SET", KEYS[i], following(i), "PX", ttl) end
 end
+if #gone > 0 then run("DEL", unpack(gone)) end
+if KEYS[tombstone] then
+local foundAll = not string.find(hits, "f")
+run("SET", KEYS[tombstone], foundAll and token or found[tombstone] or 1, "PX", ARGV[5])
 end
-if op == "release" then
-if found[n + 1] == value then return {value} end
-for _, i in ipairs(mine) do
-local first, last = (i - 1) * (from - 1) + 1, i * (from - 1)
-if string.sub(tags, first, last) ~= string.sub(ARGV[6], first, last) then return {0, tags} end
+return {token, spent, hits}
 end
-for _, i in ipairs(mine) do redis.call("DEL", KEYS[i]) end
-if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], own == n and value or found[n + 1] or 1, "PX", ttl) end
-return {own == n and value or 0}
+local keeps, isNew = op == "keep", false
+for i = 1, n do
+local own = keeps and expected(i) or following(i)
+if found[i] ~= own and (found[i] or keeps) then
+local remaining = -2
+if found[i] and not keeps and following(i) == token then remaining = run("PTTL", KEYS[i]) end
+return {0, spent, i, remaining, found[i] or ""}
 end
-if found[n + 1] or other or (op == "extend" and own < n) then
-return {0, other and redis.call("PTTL", KEYS[other]) or -3, other and found[other] or ""}
+isNew = isNew or not found[i]
 end
-local fence, kept = tonumber(ARGV[7]), tonumber(ARGV[8])
-for i = n + 2, #KEYS do
-fence = math.max(fence, tonumber(found[i] or 0) + (op == "acquire" and 1 or 0))
+if found[tombstone] then return {0, spent, 0, -2, ""} end
+for i = counters, #KEYS do
+fence = math.max(fence, tonumber(found[i] or 0) + (op == "claim" and isNew and 1 or 0))
 end
-if #KEYS > n + 1 then
-local time = redis.call("TIME")
+if KEYS[counters] then
+local time = run("TIME")
 kept = kept + math.max(0, fence - time[1] * 1e3 - math.floor(time[2] / 1e3))
 end
 fence = string.format("%.0f", fence)
-for i = n + 2, #KEYS do
-redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept), "GET")
-end
-tags = ""
+for i = counters, #KEYS do run("SET", KEYS[i], fence, "PX", string.format("%.0f", kept), "GET") end
 for i = 1, n do
-local text = found[i]
-if ttl == 0 then
-text = text or ""
-elseif not text or op == "extend" and from == 1 then
-text = ARGV[6]
-redis.call("SET", KEYS[i], text, "PX", ttl, "GET")
-else
-local isShared = string.sub(text, 1, 1) == "s"
-if text ~= value and not (isShared and op == "extend") then
-local joins = isShared and tonumber(string.sub(text, 26, 33)) or 0
-text = "s" .. string.sub(text, 2, 25) .. string.format("%08.0f", (joins + 1) % 1e8) .. string.sub(value, from)
+if ttl ~= "0" and (keeps or not found[i]) then run("SET", KEYS[i], following(i), "PX", ttl, "GET") end
 end
-redis.call("SET", KEYS[i], text, "PX", math.max(redis.call("PTTL", KEYS[i]), ttl))
-end
-tags = tags .. string.sub(text, 1, from - 1)
-end
-return {value, fence, from > 1 and tags or nil}`,
+return {token, spent, fence}`,
   sha: {
-    redis: "55fc29fef55c3de29fb79280d85b5dd54734461a",
-    upstash: "b21e8672cdded0b695b2b7e942b3cf724d9a6dbc",
+    redis: "916b0f9eaeface9ef3dd951a43f5e04df74dfd82",
+    upstash: "162926e56d912536d29a2e1cdbf784dae5375cb6",
   },
 };

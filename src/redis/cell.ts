@@ -4,24 +4,25 @@ import { serverOf } from "../endpoints/server.ts";
 import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 
-// A cell on one endpoint: a value with a ttl, at one key or at several together. Locks, idempotency records
-// and semaphore permits are made of these operations. Each is one request, and each may be executed twice without harm.
-// Where the endpoint has a native command for it, that is used; else the script.
+// A cell on one endpoint: values with a ttl, at one key or at several together. Locks, idempotency records and
+// semaphore permits are claimed, kept and ended by these operations. Each is one request, and each may be executed twice
+// without harm. Where the endpoint has a native command for it, that is used; else the script.
 
-/** Where a value is stored, or is to be stored. */
+/** Where values are stored, or are to be stored. */
 export interface Cell {
-  /** One key, or several that are acquired all together or not at all. */
+  /** One key, or several that are claimed all together or not at all. */
   readonly keys: readonly string[];
-  /** Begins with a letter, so that no client in between parses it as JSON or a number. */
+  /**
+   * The value at each key, which nobody else has. Begins with a letter, so that no client in between parses it as JSON or a
+   * number.
+   */
   readonly value: string;
-  /** The character at which the comparison of values begins. Default 1: they are compared whole. */
-  readonly compareFrom?: number | undefined;
-  /** Key that remembers that the value was rolled back, so that a late request for it is refused. */
+  /** The value at the first key, where it is another one: the record of a run, whose locks are the other keys. */
+  readonly record?: string | undefined;
+  /** Key that remembers that the claim has ended, so that a late request for it is refused. */
   readonly tombstone?: string | undefined;
-  /** Counters from which a fence is drawn. */
+  /** Counters from which a fence is drawn. They need a tombstone. */
   readonly counters?: readonly string[] | undefined;
-  /** The part before the owner that a release expects at each key. Default: the value's own nonce. */
-  readonly handleTags?: string | undefined;
 }
 
 /** The result of an operation. */
@@ -33,10 +34,8 @@ export interface CellAnswer {
   readonly retryAfter?: number | undefined;
   /** The value in the way, where the endpoint returned it. */
   readonly other?: string | undefined;
-  /** The value of the lock that is in the way of a run. */
-  readonly holder?: string | undefined;
-  /** The tags of the handles that its owner's value has now. From a release: they differ from those it named; nothing was deleted. */
-  readonly handleTags?: string | undefined;
+  /** The index of its key, where that is not the first. */
+  readonly blockedBy?: number | undefined;
 }
 
 /** The lowest fence to draw, and for how many ms its counters outlive the moment that the fence names. */
@@ -46,31 +45,30 @@ export interface Fencing {
 }
 
 const granted: CellAnswer = { outcome: "granted" };
-const noFencing: Fencing = { least: 0, retention: 0 };
 
-/** How {@link acquire} differs from acquiring with a ttl alone. */
-export interface AcquireDetails {
-  readonly fencing?: Fencing;
-  /** Whether to return the value in the way also where a plain command acquires, if the endpoint can. Default false. */
+/** How {@link claim} differs from a claim with a ttl alone. */
+export interface ClaimDetails {
+  readonly fencing?: Fencing | undefined;
+  /** Whether to return the value in the way also where a plain command claims, if the endpoint can. Default false. */
   readonly looks?: boolean;
 }
 
-/** Acquires the cell if it is empty; by script, also if it has this value already. */
-export function acquire(
+/** Claims the cell if it is empty; by script, also if it has these values already. */
+export function claim(
   call: EndpointRequest,
   cell: Cell,
   ttl: number,
-  { fencing, looks = false }: AcquireDetails = {},
+  { fencing, looks = false }: ClaimDetails = {},
 ): Promise<CellAnswer> {
-  if (!call.endpoint.exactReplies || !isPlain(cell)) return operate(call, "acquire", cell, { ttl, fencing });
-  return looks ? acquireOrLook(call, cell, ttl) : setIfEmpty(call, cell, ttl);
+  if (!call.endpoint.exactReplies || !isPlain(cell)) return operate(call, "claim", cell, { ttl, fencing });
+  return looks ? claimOrLook(call, cell, ttl) : setIfEmpty(call, cell, ttl);
 }
 
 function setIfEmpty(call: EndpointRequest, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
   return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
 }
 
-async function acquireOrLook(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
+async function claimOrLook(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
   const other = await setOrGet(call, cell, ttl);
   if (other === undefined) return setIfEmpty(call, cell, ttl);
   // Its own value is in the way as well: the endpoint may be another one under a second name, and must not vote twice.
@@ -78,11 +76,11 @@ async function acquireOrLook(call: EndpointRequest, cell: Cell, ttl: number): Pr
   return other === null ? granted : { outcome: "held", other };
 }
 
-/** Acquires the cell, or returns the value in the way. */
-export async function acquireOrRead(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
+/** Claims the cell, or returns the value in the way. */
+export async function claimOrRead(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
   const isNativeCell = call.endpoint.exactReplies && isPlain(cell);
   const other = isNativeCell ? await setOrGet(call, cell, ttl) : undefined;
-  if (other === undefined) return operate(call, "acquire", cell, { ttl });
+  if (other === undefined) return operate(call, "claim", cell, { ttl });
   // Its own value is there already: from an earlier execution whose reply was lost.
   return other === null || other === cell.value ? granted : { outcome: "held", other };
 }
@@ -125,25 +123,30 @@ async function setOrGet(
   }
 }
 
-/** Gives the cell a new ttl, and a new value if there is one; never creates it. ttl 0 only checks. */
-export function extend(call: EndpointRequest, cell: Cell, ttl: number, value?: string): Promise<CellAnswer> {
-  if (isNative(call) && isPlain(cell) && ttl > 0) {
-    const { keys, value: old } = cell;
-    return sendPlain(call, ["SET", keys[0]!, value ?? old, "IFEQ", old, "PX", ttl], ["OK", null], "lost");
-  }
-  return operate(call, "extend", cell, { ttl, value });
+/** What {@link keep} does beside checking that the cell is still there. */
+export interface KeepDetails {
+  /** The value to write at each key. Default: what is there. */
+  readonly next?: string | undefined;
+  /** Raises the counters to its lowest fence. */
+  readonly fencing?: Fencing | undefined;
 }
 
-/** Raises the counters to the lowest fence while the cell has the value, and with a ttl extends it: see {@link extend}. */
-export function raiseFence(
+/** Gives the cell a new ttl, and a new value if there is one; never creates it. ttl 0 only checks. */
+export function keep(
   call: EndpointRequest,
   cell: Cell,
-  { ttl = 0, value, ...fencing }: Fencing & { readonly ttl?: number; readonly value?: string },
+  ttl: number,
+  { next, fencing }: KeepDetails = {},
 ): Promise<CellAnswer> {
-  return operate(call, "extend", cell, { ttl, value, fencing });
+  const { keys, value } = cell;
+  if (isNative(call) && isPlain(cell) && ttl > 0 && !fencing) {
+    const command = ["SET", keys[0]!, next ?? value, "IFEQ", value, "PX", ttl];
+    return sendPlain(call, command, ["OK", null], "lost");
+  }
+  return operate(call, "keep", cell, { ttl, next, fencing });
 }
 
-/** Acquires again what its holder has lost at this endpoint; by script, so that the tombstone is respected. */
+/** Claims again what its holder has lost at this endpoint; by script, so that the tombstone is respected. */
 export function restore(
   call: EndpointRequest,
   cell: Cell,
@@ -153,70 +156,105 @@ export function restore(
   return operate(call, "restore", cell, { ttl, fencing });
 }
 
-/** Deletes the value, and leaves a tombstone, if there is one, for `retention` ms. */
-export function release(call: EndpointRequest, cell: Cell, retention = 0): Promise<CellAnswer> {
+/** What {@link end} leaves. */
+export interface EndDetails {
+  /** What replaces the record, and for how many ms. Default: it is deleted, as locks are. */
+  readonly next?: { readonly text: string; readonly ttl: number } | undefined;
+  /** For how many ms the tombstone is kept, where there is one. Default 0. */
+  readonly retention?: number;
+}
+
+/** Ends a claim: deletes what it has, or replaces its record. Where a run has locks, the answer is about its record. */
+export function end(call: EndpointRequest, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (isNative(call) && isPlain(cell)) {
+  if (isNative(call) && isPlain(cell) && !details.next) {
     return sendPlain(call, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost");
   }
-  return releaseThrough(call, cell, retention);
+  return endThrough(call, cell, details);
 }
 
 /**
- * Releases as {@link release} does, always by a script.
+ * Ends as {@link end} does, always by a script.
  *
  * @param run runs a script that contains the cell's, and resolves with that one's reply. Default: the cell's
  */
-export function releaseThrough(
+export function endThrough(
   call: EndpointRequest,
   cell: Cell,
-  retention: number,
+  { next, retention = 0 }: EndDetails,
   run?: RunOperation,
 ): Promise<CellAnswer> {
-  const { keys, value, compareFrom = 1, handleTags } = cell;
-  const expected = handleTags ?? value.slice(0, compareFrom - 1).repeat(keys.length);
-  return operate(call, "release", cell, { ttl: retention, value: expected, run });
+  return operate(call, "end", cell, { ttl: next?.ttl ?? 0, next: next?.text, retention, run });
 }
 
 /** Runs the cell's script with these keys and arguments. */
 type RunOperation = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
-type Operation = "acquire" | "restore" | "extend" | "release";
+type Operation = "claim" | "restore" | "keep" | "end";
 
-/** Runs the script and reads its reply. `value`: see ARGV 6 of the script; default: the cell's value. */
+/** The arguments of one run of the script. */
+interface OperationDetails {
+  readonly ttl: number;
+  readonly next?: string | undefined;
+  /** ms that the tombstone is kept. */
+  readonly retention?: number;
+  readonly fencing?: Fencing | undefined;
+  readonly run?: RunOperation | undefined;
+}
+
 async function operate(
   call: EndpointRequest,
   operation: Operation,
   cell: Cell,
-  more: {
-    readonly ttl: number;
-    readonly value?: string | undefined;
-    readonly fencing?: Fencing | undefined;
-    readonly run?: RunOperation | undefined;
-  },
+  {
+    ttl,
+    next,
+    retention = 0,
+    fencing,
+    run = (keys, args) => runScript(call, cellScript, keys, args),
+  }: OperationDetails,
 ): Promise<CellAnswer> {
-  const { keys, value, compareFrom = 1, tombstone, counters = [] } = cell;
-  const { ttl, value: next = value, fencing: { least, retention } = noFencing } = more;
-  const { run = (names, args) => runScript(call, cellScript, names, args) } = more;
-  const drawn = retention ? counters : [];
-  const names = tombstone ? [...keys, tombstone, ...drawn] : keys;
-  const args = [operation, value, compareFrom, keys.length, ttl, next, least, retention];
-  const reply = await run(names, args);
-  if (!Array.isArray(reply)) throw unexpectedReply();
-  // Upstash bills the script itself, one read of all keys, and each write or delete.
-  call.cost.commands += 1;
-  if (reply[0] !== value) return refusal(call, operation, reply, keys.length * (compareFrom - 1));
-  // An owner's ttl is read before it is extended, and the clock before counters are written.
-  const writes = operation === "extend" && compareFrom > 1 ? 2 * keys.length : keys.length;
-  const counted = drawn.length && drawn.length + 1;
-  call.cost.commands += operation === "release" ? names.length : (ttl && writes) + counted;
-  return success(reply, keys.length * (compareFrom - 1), retention > 0);
+  const { keys, value, record = value, tombstone, counters = [] } = cell;
+  const own = keys.map((_, index) => (index === 0 ? record : value));
+  const following = own.map((text, index) => {
+    if (operation !== "end") return next ?? text;
+    return (index === 0 && next) || "";
+  });
+  const expected = operation === "keep" || operation === "end" ? own : own.map(() => "");
+  const names = tombstone ? [...keys, tombstone, ...(fencing ? counters : [])] : keys;
+  const { least, retention: kept } = fencing ?? { least: 0, retention: 0 };
+  const head = [operation, value, keys.length, ttl, retention, least, kept];
+  const reply = await run(names, [...head, ...expected.flatMap((text, index) => [text, following[index]!])]);
+  if (!Array.isArray(reply) || !Number.isSafeInteger(reply[1])) throw unexpectedReply();
+  // Beside the script itself, as Upstash bills it.
+  call.cost.commands += reply[1];
+  if (reply[0] !== value) return refusal(call, operation, reply, keys.length);
+  if (operation === "end") return ended(reply[2], cell);
+  return fencing ? { outcome: "granted", fence: readFence(reply[2]) } : granted;
 }
 
-function success(reply: readonly unknown[], tagsLength: number, isFenced: boolean): CellAnswer {
-  const handleTags = areHandleTags(reply[2], tagsLength) ? { handleTags: reply[2] } : {};
-  if (!isFenced) return { outcome: "granted", ...handleTags };
-  return { outcome: "granted", fence: readFence(reply[1]), ...handleTags };
+/** What an `end` has found: for each key, whether it had what was expected. */
+function ended(hits: unknown, { keys, record }: Cell): CellAnswer {
+  const isSane = typeof hits === "string" && hits.length === keys.length && /^[tf]+$/.test(hits);
+  if (!isSane) throw unexpectedReply();
+  const isDone = record === undefined ? !hits.includes("f") : hits.startsWith("t");
+  return isDone ? granted : { outcome: "lost" };
+}
+
+/** A refusal has one form only: an endpoint that replies anything else is out of order, not held by someone. */
+function refusal(
+  call: EndpointRequest,
+  operation: Operation,
+  reply: readonly unknown[],
+  count: number,
+): CellAnswer {
+  const [no, , position, remaining, other] = reply;
+  const isKey = Number.isSafeInteger(position) && Number(position) >= 0 && Number(position) <= count;
+  if (no !== 0 || operation === "end" || !isKey || !isSnapshot(call, other, remaining))
+    throw unexpectedReply();
+  if (operation === "keep") return { outcome: "lost", other: String(other) };
+  const blockedBy = Number(position) > 1 ? { blockedBy: Number(position) - 1 } : {};
+  return { outcome: "held", retryAfter: Number(remaining), other: String(other), ...blockedBy };
 }
 
 /** The fence in a reply. */
@@ -225,31 +263,6 @@ export function readFence(word: unknown): number {
   if (fence) return fence;
   // Not quoted: an endpoint may have put anything there, even a secret.
   throw new Error("the reply has no fence: see docs/fencing.md");
-}
-
-/** A refusal has one form only: an endpoint that replies anything else is out of order, not held by someone. */
-function refusal(
-  call: EndpointRequest,
-  operation: Operation,
-  reply: readonly unknown[],
-  tagsLength: number,
-): CellAnswer {
-  const [no, retryAfter, other] = reply;
-  if (operation === "release") {
-    const handleTags =
-      reply.length === 2 && areHandleTags(retryAfter, tagsLength) ? { handleTags: retryAfter } : undefined;
-    if (no !== 0 || (reply.length !== 1 && !handleTags)) throw unexpectedReply();
-    return { outcome: "lost", ...handleTags };
-  }
-  if (no !== 0 || reply.length !== 3 || !isSnapshot(call, other, retryAfter)) throw unexpectedReply();
-  if (operation === "extend") return { outcome: "lost", other: String(other) };
-  call.cost.commands += 1;
-  return { outcome: "held", retryAfter: Number(retryAfter), other: String(other) };
-}
-
-/** Whether a script can have returned these tags of handles: `length` characters, each a letter or digit, or `-` where absent. */
-function areHandleTags(text: unknown, length: number): text is string {
-  return typeof text === "string" && text.length === length && /^[a-z0-9-]+$/.test(text);
 }
 
 /** Whether a script can have returned this of a key: its value, and the ms until it expires. */
@@ -279,11 +292,11 @@ async function sendPlain(
 }
 
 /** Whether the endpoint has compare-and-set commands and their plain replies can be trusted. */
-export function isNative({ endpoint }: EndpointRequest): boolean {
+function isNative({ endpoint }: EndpointRequest): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
 }
 
 /** Whether plain commands are enough. */
-function isPlain({ keys, compareFrom = 1, tombstone }: Cell): boolean {
-  return keys.length === 1 && compareFrom === 1 && !tombstone;
+function isPlain({ keys, tombstone }: Cell): boolean {
+  return keys.length === 1 && !tombstone;
 }

@@ -1,6 +1,6 @@
 import { countOf, noFingerprint, parseRecord, type UnstoredReason } from "../idempotency/record.ts";
-import { holderOf } from "../lock/lock-request.ts";
 import { keyOf, parseKey, type StoredKey } from "../redis/keys.ts";
+import { tokenLength } from "../runtime.ts";
 
 // What endpoints have stored, for tools that show or check it. It reads nothing itself.
 
@@ -13,8 +13,7 @@ export type StoredValue = StoredHold | StoredRecord | StoredCount;
 export interface StoredHold {
   readonly type: "hold";
   /**
-   * The owner's token, or for a hold without one the random name of its handle. Of `read-write`: `r` for a reader, else
-   * the writer's token. It is a secret: with it anybody could release the lock.
+   * The random name of its handle; of `reentrant` the owner. Of `read-write`: `r` for a reader, else the writer's token. It is a secret: with it anybody could release the lock.
    */
   readonly holder: string;
 }
@@ -67,6 +66,11 @@ export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): Sto
   if (kind === "idem" || kind === "flight") return { type: "record", ...recordOf(text) };
   const attempts = kind === "tries" ? countOf(text) : undefined;
   return attempts === undefined ? undefined : { type: "count", attempts };
+}
+
+/** The group of a member, which stands behind its nonce; of all others the nonce. */
+function holderOf(value: string): string {
+  return value.slice(tokenLength) || value;
 }
 
 function recordOf(text: string): Omit<StoredRecord, "type"> {

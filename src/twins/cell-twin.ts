@@ -3,89 +3,93 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "55fc29fef55c3de29fb79280d85b5dd54734461a",
-    upstash: "b21e8672cdded0b695b2b7e942b3cf724d9a6dbc",
+    redis: "916b0f9eaeface9ef3dd951a43f5e04df74dfd82",
+    upstash: "162926e56d912536d29a2e1cdbf784dae5375cb6",
   },
   run,
 };
 
-function run(twin: TwinCall): Reply {
-  const { call, keys, args } = twin;
-  const [op, value] = args as [string, string];
-  const found = call("MGET", ...keys) as Found;
-  const from = whole(args[2]!);
-  const n = whole(args[3]!);
-  const owner = value.slice(from - 1);
-  const isMine = (text: string | null) => text !== null && text.slice(from - 1) === owner;
-  const mine: number[] = [];
-  let other: number | undefined;
-  for (let index = 0; index < n; index += 1) {
-    if (isMine(found[index]!)) mine.push(index);
-    else if (found[index] !== null) other = index;
-  }
-  if (op === "release") return release(twin, found, mine);
-  const isMissing = op === "extend" && mine.length < n;
-  if ((found[n] ?? null) !== null || other !== undefined || isMissing) {
-    return other === undefined ? [0, -3, ""] : [0, call("PTTL", keys[other]!), found[other]!];
-  }
-  const fence = raiseCounters(twin, found);
-  const tags = write(twin, found);
-  return from > 1 ? [value, fence, tags] : [value, fence];
+/** The arguments by name; `call` counts the commands. */
+interface CellCall {
+  readonly call: TwinCall["call"];
+  readonly op: string;
+  readonly token: string;
+  readonly ttl: number;
+  readonly retention: number;
+  readonly least: number;
+  readonly kept: number;
+  /** By key: what is expected there, and the next value. */
+  readonly cells: readonly { readonly key: string; readonly expected: string; readonly next: string }[];
+  readonly tombstone: string | undefined;
+  readonly counters: readonly string[];
+  spent: number;
 }
 
-function release({ call, keys, args }: TwinCall, found: Found, mine: readonly number[]): Reply {
-  const [, value, from, count, ttl, expected] = args as [string, string, string, string, string, string];
-  const [length, n] = [whole(from) - 1, whole(count)];
-  if (found[n] === value) return [value];
-  const tags = Array.from({ length: n }, (_, index) =>
-    mine.includes(index) ? found[index]!.slice(0, length) : "-".repeat(length),
-  );
-  if (mine.some((index) => tags[index] !== expected.slice(index * length, (index + 1) * length))) {
-    return [0, tags.join("")];
-  }
-  for (const index of mine) call("DEL", keys[index]!);
-  const isComplete = mine.length === n;
-  if (keys.length > n) call("SET", keys[n]!, isComplete ? value : (found[n] ?? 1), "PX", whole(ttl));
-  return [isComplete ? value : 0];
+function run({ call, keys, args }: TwinCall): Reply {
+  const n = whole(args[2]!);
+  const cell: CellCall = {
+    op: args[0]!,
+    token: args[1]!,
+    ttl: whole(args[3]!),
+    retention: whole(args[4]!),
+    least: whole(args[5]!),
+    kept: whole(args[6]!),
+    cells: keys
+      .slice(0, n)
+      .map((key, index) => ({ key, expected: args[7 + 2 * index]!, next: args[8 + 2 * index]! })),
+    tombstone: keys[n],
+    counters: keys.slice(n + 1),
+    spent: 0,
+    call(...words) {
+      cell.spent += 1;
+      return call(...words);
+    },
+  };
+  const found = cell.call("MGET", ...keys) as Found;
+  if (cell.op === "end") return end(cell, found);
+  return refusal(cell, found) ?? write(cell, found);
 }
 
-/** Draws or raises the fence, and returns it as text. */
-function raiseCounters({ call, keys, args }: TwinCall, found: Found): string {
-  const drawn = args[0] === "acquire" ? 1 : 0;
-  const first = whole(args[3]!) + 1;
-  let [fence, kept] = [whole(args[6]!), whole(args[7]!)];
-  for (let index = first; index < keys.length; index += 1) {
-    fence = Math.max(fence, whole(found[index] ?? 0) + drawn);
-  }
-  if (keys.length > first) kept += Math.max(0, fence - timeOf(call));
-  for (let index = first; index < keys.length; index += 1)
-    call("SET", keys[index]!, fence, "PX", whole(kept), "GET");
-  return String(whole(fence));
+function end(cell: CellCall, found: Found): Reply {
+  const { call, cells, token, ttl, tombstone, retention } = cell;
+  const old = found[cells.length] ?? null;
+  if (old === token) return [token, cell.spent, "t".repeat(cells.length)];
+  const hits = cells.map(({ expected }, index) => found[index] === expected);
+  const own = cells.filter((_, index) => hits[index]);
+  for (const { key, next } of own) if (next !== "") call("SET", key, next, "PX", ttl);
+  const gone = own.filter(({ next }) => next === "").map(({ key }) => key);
+  if (gone.length > 0) call("DEL", ...gone);
+  const foundAll = hits.every(Boolean);
+  if (tombstone !== undefined) call("SET", tombstone, foundAll ? token : (old ?? 1), "PX", retention);
+  return [token, cell.spent, hits.map((hit) => (hit ? "t" : "f")).join("")];
 }
 
-/** Writes the values, and returns their tags. */
-function write({ call, keys, args }: TwinCall, found: Found): string {
-  const [op, value] = args as [string, string];
-  const [from, n, ttl] = [whole(args[2]!), whole(args[3]!), whole(args[4]!)];
-  let tags = "";
-  for (let index = 0; index < n; index += 1) {
-    const key = keys[index]!;
-    let text = found[index] ?? null;
-    if (ttl === 0) {
-      text ??= "";
-    } else if (text === null || (op === "extend" && from === 1)) {
-      text = args[5]!;
-      call("SET", key, text, "PX", ttl, "GET");
-    } else {
-      const isShared = text.startsWith("s");
-      if (text !== value && !(isShared && op === "extend")) {
-        const joins = isShared ? Number(text.slice(25, 33)) || 0 : 0;
-        const number = String((joins + 1) % 1e8).padStart(8, "0");
-        text = `s${text.slice(1, 25)}${number}${value.slice(from - 1)}`;
-      }
-      call("SET", key, text, "PX", Math.max(Number(call("PTTL", key)), ttl));
-    }
-    tags += text.slice(0, from - 1);
+/** The reply where something is in the way. */
+function refusal(cell: CellCall, found: Found): Reply | undefined {
+  const { call, cells, op, token } = cell;
+  const keeps = op === "keep";
+  for (const [index, { key, expected, next }] of cells.entries()) {
+    const value = found[index] ?? null;
+    if (value === (keeps ? expected : next) || (value === null && !keeps)) continue;
+    const asks = value !== null && !keeps && next === token;
+    const remaining = asks ? call("PTTL", key) : -2;
+    return [0, cell.spent, index + 1, remaining, value ?? ""];
   }
-  return tags;
+  return (found[cells.length] ?? null) === null ? undefined : [0, cell.spent, 0, -2, ""];
+}
+
+function write(cell: CellCall, found: Found): Reply {
+  const { call, cells, op, ttl, counters } = cell;
+  const isNew = cells.some((_, index) => (found[index] ?? null) === null);
+  const drawn = op === "claim" && isNew ? 1 : 0;
+  const first = cells.length + 1;
+  const others = counters.map((_, index) => whole(found[first + index] ?? 0) + drawn);
+  const fence = Math.max(cell.least, ...others);
+  const kept = counters.length > 0 ? cell.kept + Math.max(0, fence - timeOf(call)) : 0;
+  for (const counter of counters) call("SET", counter, fence, "PX", kept, "GET");
+  for (const [index, { key, next }] of cells.entries()) {
+    const isWritten = op === "keep" || (found[index] ?? null) === null;
+    if (ttl > 0 && isWritten) call("SET", key, next, "PX", ttl, "GET");
+  }
+  return [cell.token, cell.spent, String(whole(fence))];
 }

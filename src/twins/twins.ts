@@ -1,6 +1,5 @@
 import { arrivalTwin } from "./arrival-twin.ts";
 import { cellTwin } from "./cell-twin.ts";
-import { claimTwin } from "./claim-twin.ts";
 import { debounceTwin } from "./debounce-twin.ts";
 import { freeSynchronizerTwin } from "./free-synchronizer-twin.ts";
 import { freeTwin } from "./free-twin.ts";
@@ -18,7 +17,6 @@ export const twins: ReadonlyMap<string, Twin> = new Map(
     debounceTwin,
     arrivalTwin,
     cellTwin,
-    claimTwin,
     freeTwin,
     freeSynchronizerTwin,
     intervalTwin,

@@ -1,6 +1,6 @@
 import { Deadline } from "../../src/endpoints/deadline.ts";
 import type { Endpoint } from "../../src/index.ts";
-import { acquireOrRead } from "../../src/redis/cell.ts";
+import { claimOrRead } from "../../src/redis/cell.ts";
 
 /** The endpoint, as if it had returned a value in the way before: else the first `null` of each client costs a request more. */
 export function trusted<Some extends Endpoint>(endpoint: Some): Some {
@@ -9,6 +9,6 @@ export function trusted<Some extends Endpoint>(endpoint: Some): Some {
   if (!exactReplies) return endpoint;
   const cost = { requests: 0, commands: 0 };
   Object.assign(endpoint, { send: async () => "a value in the way" });
-  void acquireOrRead({ endpoint, deadline: new Deadline(), cost }, { keys: ["k"], value: "tv" }, 1);
+  void claimOrRead({ endpoint, deadline: new Deadline(), cost }, { keys: ["k"], value: "tv" }, 1);
   return Object.assign(endpoint, { send });
 }

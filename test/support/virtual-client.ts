@@ -10,7 +10,6 @@ import {
 import { freeScript } from "../../src/lock/free.lua.ts";
 import { publishScript } from "../../src/lock/wake-up/publish.lua.ts";
 import { cellScript } from "../../src/redis/cell.lua.ts";
-import { claimScript } from "../../src/redis/claim.lua.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { peekScript } from "../../src/redis/peek.lua.ts";
 import { textOf } from "../../src/redis/script.ts";
@@ -70,7 +69,7 @@ export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): 
     memoryEndpoint({ name: `e${index + 1}`, dialect, runtime }),
   );
   for (const { engine } of endpoints) {
-    for (const { source } of [cellScript, claimScript, publishScript, peekScript, freeScript])
+    for (const { source } of [cellScript, publishScript, peekScript, freeScript])
       engine.execute(["SCRIPT", "LOAD", textOf(source, dialect)]);
   }
   const keyFor = (resource: string) => keyOf("redlock", "lock", resource);

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
-import { claimScript } from "../../src/redis/claim.lua.ts";
+import { cellScript } from "../../src/redis/cell.lua.ts";
 import {
   type Delivery,
   githubDelivery,
@@ -52,7 +52,7 @@ export interface LocalStand {
 export async function openStand(furtherSecrets: Record<string, string> = {}): Promise<LocalStand> {
   const local = await start({ count: 3, engine: bestEngine });
   // Otherwise the first delivery would have to send the script, and cost more than the others.
-  const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", claimScript.source]));
+  const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", cellScript.source]));
   await Promise.all(loaded);
   const secrets = randomSecrets();
   const secret = randomBytes(32).toString("base64");

@@ -1,5 +1,5 @@
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
-import { releaseThrough } from "../../redis/cell.ts";
+import { endThrough } from "../../redis/cell.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { channelOf } from "./channel.ts";
 import { ChannelListener } from "./channel-listener.ts";
@@ -22,7 +22,7 @@ export const pubSub: WakeUp = {
   publishingRelease(prefix, kind, resources) {
     const channels = channelsOf(prefix, kind, resources);
     return (call, cell, retention) =>
-      releaseThrough(call, cell, retention, (keys, args) =>
+      endThrough(call, cell, { retention }, (keys, args) =>
         releaseAndPublish(call, keys, [...args, ...channels]),
       );
   },

@@ -1,18 +1,18 @@
--- Releases a cell, and tells those that wait for it.
+-- Ends what a cell claims, and tells those that wait for it.
 --
--- KEYS, ARGV 1 to 8: those of a `release` in cell.lua. The other ARGV: the channels.
+-- KEYS, ARGV: those of an `end` in cell.lua. The other ARGV: the channels.
 --
 -- Reply: {the reply of cell.lua, commands that were called for the messages}.
 --
 -- Executed twice it publishes twice: a message is a hint only.
 
-local function release()
+local function finish()
   --- @include "../../redis/cell.lua"
 end
 
--- Also where the release did not find its value: a holder has a quorum, and perhaps not the endpoint at which all listen.
-local reply, spent = release(), 0
-for i = 9, #ARGV do
+-- Also where it did not find its value: a holder has a quorum, and perhaps not the endpoint at which all listen.
+local reply, spent = finish(), 0
+for i = 8 + 2 * tonumber(ARGV[3]), #ARGV do
   -- Each of those that wait draws its turn from their number.
   local subscribers = redis.call("PUBSUB", "NUMSUB", ARGV[i])[2]
   spent = spent + 1

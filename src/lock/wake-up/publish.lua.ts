@@ -3,11 +3,11 @@ import { cellScript } from "../../redis/cell.lua.ts";
 import type { Script } from "../../redis/script.ts";
 
 export const publishScript: Script = {
-  source: `local function release()
+  source: `local function finish()
 ${cellScript.source}
 end
-local reply, spent = release(), 0
-for i = 9, #ARGV do
+local reply, spent = finish(), 0
+for i = 8 + 2 * tonumber(ARGV[3]), #ARGV do
 local subscribers = redis.call("PUBSUB", "NUMSUB", ARGV[i])[2]
 spent = spent + 1
 if subscribers > 0 then
@@ -17,7 +17,7 @@ end
 end
 return {reply, spent}`,
   sha: {
-    redis: "8d7e41fb499b0025b08e5f07edf44804d06e90dc",
-    upstash: "7d010d784e1a6b2f3182ee6546be107fda51bf5d",
+    redis: "03653690e29a245e2e73ed53e46464f640ec5c60",
+    upstash: "3ea489598b31d40845b0faa90eac2c53eb658f35",
   },
 };

@@ -43,7 +43,7 @@ const places = {
   deadline: "the call",
   fencing: "locks",
   fenceRetention: "locks",
-  token: "locks",
+  token: "ReentrantLock, as owner",
   wakeUp: "locks, and synchronizers whose waiters are told",
 };
 
@@ -102,8 +102,6 @@ export interface Hold extends AsyncDisposable {
 
 /** The strategy of one acquire of a synchronizer. */
 export interface HoldStrategy<Reply extends CellAnswer = CellAnswer> extends LockStrategy<Reply> {
-  /** Who holds it; several holds of one owner do not exclude each other. Default: nobody but this hold. */
-  readonly owner?: string;
   /** Called when the hold was acquired, before its handle is returned. */
   acquired?(): void;
   /** Called when it was not. Removes what the attempt left on the endpoints beside what its rounds roll back. */
@@ -130,8 +128,7 @@ export async function acquireHold<Strategy extends HoldStrategy>(
   const settings = syncSettings(redlock, ...layers);
   const strategy = strategyOf(settings);
   try {
-    const { owner: token } = strategy;
-    const outcome = await acquireWithRetry(settings, [name], { signal, deadline, token }, strategy);
+    const outcome = await acquireWithRetry(settings, [name], { signal, deadline }, strategy);
     if (!(outcome instanceof Lock)) throw outcome;
     strategy.acquired?.();
     return [holdOf(outcome), strategy];

@@ -66,13 +66,12 @@ export function memberStrategy(
   announcements?: Announcements,
 ): HoldStrategy {
   return {
-    owner: group,
     waiter,
     keys: () => [membership.key],
-    acquire: (call, cell, ttl) => acquireMember(call, cell, ttl, announcements),
-    extend: extendMember,
+    acquire: (call, cell, ttl) => acquireMember(call, memberOf(cell, group, membership), ttl, announcements),
+    extend: (call, { keys, value }, ttl) => extendMember(call, { keys, value: value + group }, ttl),
     release: (call, cell, retention, notify) =>
-      releaseMember(call, withTombstone(cell, membership), {
+      releaseMember(call, memberOf(cell, group, membership), {
         retention: retention || membership.memory,
         // Who waits for it depends on whether writers do.
         ...(notify && { channel: membership.channel, announcements }),
@@ -81,12 +80,12 @@ export function memberStrategy(
 }
 
 /**
- * The cell with the tombstone of its member. A release that no late request can follow keeps it briefly: it lets a
+ * The member of a group: its value is the cell's nonce and the group. It has a tombstone of its own. A release that no late request can follow keeps it briefly: it lets a
  * second execution reply what the first one did, and refuses a second execution of the acquire. It costs one command of
  * five; permits and fair locks, whose release is a single command, have none.
  */
-export function withTombstone(cell: Cell, { tombstones }: Membership): Cell {
-  return { ...cell, tombstone: `${tombstones}:${cell.value.slice(0, tokenLength)}` };
+export function memberOf({ keys, value }: Cell, group: string, { tombstones }: Membership): Cell {
+  return { keys, value: value + group, tombstone: `${tombstones}:${value}` };
 }
 
 /** Acquires on one endpoint. A writer that is refused is announced there. */
@@ -135,7 +134,7 @@ interface MemberOperation {
 async function operate(
   call: EndpointRequest,
   operation: Operation,
-  { keys, value, compareFrom = 1, tombstone }: Cell,
+  { keys, value, tombstone }: Cell,
   { ttl, announcements = {}, channel }: MemberOperation,
 ): Promise<CellAnswer> {
   const { key, own } = announcements;
@@ -145,7 +144,8 @@ async function operate(
   const args = [
     operation,
     value,
-    compareFrom,
+    // Where the group begins, behind the nonce.
+    tokenLength + 1,
     ttl,
     tombstones.length,
     ...announced,

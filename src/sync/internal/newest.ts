@@ -4,7 +4,7 @@ import type { Settings } from "../../lock/options.ts";
 import { pauses } from "../../quorum/backoff.ts";
 import { rollback } from "../../quorum/rollback.ts";
 import { type Failure, isHopeless, type Round, runRound, unlessAborted } from "../../quorum/round.ts";
-import { type CellAnswer, release } from "../../redis/cell.ts";
+import { type CellAnswer, end } from "../../redis/cell.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, randomToken, runInBackground, sleep } from "../../runtime.ts";
 import { debounceScript } from "../debounce.lua.ts";
@@ -58,7 +58,7 @@ export async function withdraw({ settings, key, signal }: NewestContext, own: An
   const { text: value, round } = own;
   // It was aborted before it was announced.
   if (!round) return;
-  const rolledBack = rollback(settings, round, (call) => release(call, { keys: [key], value })).done;
+  const rolledBack = rollback(settings, round, (call) => end(call, { keys: [key], value })).done;
   if (!runInBackground(settings, rolledBack) && !signal?.aborted) await rolledBack;
 }
 

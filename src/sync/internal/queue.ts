@@ -2,7 +2,7 @@ import type { Settings } from "../../lock/options.ts";
 import { maxSleep } from "../../lock/wake-up/wake-up.ts";
 import { type Round, runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
-import { type CellAnswer, release } from "../../redis/cell.ts";
+import { type CellAnswer, end } from "../../redis/cell.ts";
 import { type Runtime, randomToken } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { queuePacer } from "./queue-pacer.ts";
@@ -59,7 +59,7 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
       }
       const tombstone = retention > 0 ? requests.tombstoneOf(cell.value) : undefined;
       const held = { ...cell, tombstone };
-      return notify ? requests.releaseAndTell(call, held, retention) : release(call, held, retention);
+      return notify ? requests.releaseAndTell(call, held, retention) : end(call, held, { retention });
     },
     acquired() {
       isAcquired = true;

@@ -1,7 +1,7 @@
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import type { Settings } from "../../lock/options.ts";
 import { quorumOf } from "../../quorum/tally.ts";
-import { type Cell, type CellAnswer, extend } from "../../redis/cell.ts";
+import { type Cell, type CellAnswer, keep } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -58,7 +58,7 @@ export function slotStrategy(
       return operate(call, cell, { limitKey, limit, ttl, span: cell.keys.length, others });
     },
     extend: (call, cell, ttl) =>
-      ttl > 0 ? operate(call, cell, { limitKey, limit, ttl, span: 0, others: [] }) : extend(call, cell, 0),
+      ttl > 0 ? operate(call, cell, { limitKey, limit, ttl, span: 0, others: [] }) : keep(call, cell, 0),
     grantedKeys({ answers }) {
       granted = answers.flatMap((answer) => (answer && "slotKey" in answer && answer.slotKey) || [])[0]!;
       return [granted];

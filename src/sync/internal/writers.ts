@@ -10,10 +10,10 @@ import {
   type Announcements,
   acquireMember,
   type Membership,
+  memberOf,
   memberStrategy,
   membershipOf,
   releaseMember,
-  withTombstone,
 } from "./members.ts";
 
 /** Where the members of a read-write lock are stored, and the announcements of its waiting writers. */
@@ -78,12 +78,13 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
       rounds += 1;
       return [key];
     },
-    acquire: (call, cell, ttl) => acquireMember(call, cell, ttl, announcements(ttl)),
+    acquire: (call, cell, ttl) =>
+      acquireMember(call, memberOf(cell, id, membership), ttl, announcements(ttl)),
     release(call, cell, retention, notify) {
       const channel = notify ? membership.channel : undefined;
       // The rollback of a failed round leaves the announcement to the next round.
       const announced = waits ? undefined : announcements(retention);
-      return releaseMember(call, withTombstone(cell, membership), {
+      return releaseMember(call, memberOf(cell, id, membership), {
         retention: retention || membership.memory,
         announcements: announced ?? (channel ? { key: writers } : undefined),
         channel,
