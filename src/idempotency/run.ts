@@ -3,13 +3,13 @@ import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { holderSeen } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
-import { pauses, type Sighting } from "../quorum/backoff.ts";
+import { type Failed, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { turnsOf } from "../quorum/turns.ts";
 import { type Cell, keep } from "../redis/cell.ts";
-import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
+import { randomToken, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
 import { type BeginState, runBeginRound, stateOfBegin } from "./begin.ts";
 import { keyClaim, lockedClaim } from "./claim.ts";
@@ -60,15 +60,11 @@ export function runOnce<Value>(request: RunRequest<Value>, handler: Handler<Valu
   return new RunCall(request).run(handler);
 }
 
-/** One call of `run()`: its rounds of begins, its pauses, and its rollbacks. */
+/** One call of `run()`: what its rounds of begins have in common. */
 class RunCall<Value> {
   readonly #request: RunRequest<Value>;
   readonly #elapsed: () => number;
-  /** ms from the call to its deadline. A duration, so that from then on only elapsed time counts. */
-  #limit = Infinity;
-  readonly #nextPause: (took: number, seen: Sighting) => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
-  readonly #rollbacks = new Set<Promise<void>>();
   readonly #id = newId();
   #hasEnded = false;
   readonly #report: Report = (type, details) => {
@@ -78,73 +74,73 @@ class RunCall<Value> {
   };
 
   constructor(request: RunRequest<Value>) {
-    const { settings } = request;
     this.#request = request;
-    this.#elapsed = stopwatch(settings.runtime);
-    this.#nextPause = pauses(settings.backoff, settings.runtime);
+    this.#elapsed = stopwatch(request.settings.runtime);
   }
 
   /** Runs the call, and reports its beginning and its end. */
   async run(handler: Handler<Value>): Promise<Outcome<Value>> {
+    const { settings, signal, deadline } = this.#request;
     this.#report("called");
     try {
-      return await this.#run(handler);
+      const limit = timeUntil(deadline, settings.runtime);
+      return await retry<Outcome<Value>>({ ...settings, signal, limit }, (progress) =>
+        this.#attempt(handler, progress, limit),
+      );
     } catch (error) {
       if (!this.#hasEnded) this.#report("aborted", { error });
       throw error;
     }
   }
 
-  async #run(handler: Handler<Value>): Promise<Outcome<Value>> {
-    const { settings, signal, deadline } = this.#request;
-    this.#limit = timeUntil(deadline, settings.runtime);
-    for (;;) {
-      const patience = { runtime: settings.runtime, ms: this.#remaining(settings.wait), signal };
-      const { claim, result } = await turnsOf(settings.endpoints).take(async () => {
-        if (signal?.aborted) throw signal.reason;
-        const begun = this.#begin();
-        return { claim: begun, result: await unlessAborted(begun.round, signal) };
-      }, patience);
-      let pass: Pass<Value> = { claim, result, state: await this.#stateAfterBegin(claim, result) };
-      pass = await this.#drawFence(pass);
-      if (pass.state.kind === "run") {
-        const execution = new Execution(this.#request, claim, this.#cost, this.#report);
-        pass = await this.#count(pass, execution.validity.remaining());
-        const mayRun = pass.state.kind === "run" && execution.validity.remaining() > 0;
-        if (mayRun) return execution.run(handler, pass.attempt);
-      }
-      const inBackground = this.#rollBack(pass);
-      if (pass.state.kind === "aborted") throw signal!.reason;
-      const remainingWait = this.#remainingWait(pass);
-      if (remainingWait > 0) {
-        const { retryAfter = Infinity } = pass.state.kind === "locked" ? pass.state : {};
-        const seen = { holder: holderSeen(claim.round.answers), waited: this.#elapsed() };
-        const pause = Math.min(this.#nextPause(claim.round.elapsed(), seen), remainingWait, retryAfter);
-        await sleep(settings.runtime, pause, signal);
-        continue;
-      }
-      // Nothing else keeps the rollbacks alive once the caller has its answer.
-      if (!inBackground) await Promise.all(this.#rollbacks);
-      return this.#end(pass);
+  /**
+   * Begins, and executes the handler where that is granted.
+   *
+   * @param limit ms from the call to its deadline: a duration, so that from then on only elapsed time counts
+   */
+  async #attempt(
+    handler: Handler<Value>,
+    progress: Progress,
+    limit: number,
+  ): Promise<{ readonly value: Outcome<Value> } | Failed<Outcome<Value>>> {
+    const { settings, signal } = this.#request;
+    const patience = { runtime: settings.runtime, ms: progress.remaining(), signal };
+    const { claim, result } = await turnsOf(settings.endpoints).take(async () => {
+      if (signal?.aborted) throw signal.reason;
+      const begun = this.#begin(progress, limit);
+      return { claim: begun, result: await unlessAborted(begun.round, signal) };
+    }, patience);
+    let pass: Pass<Value> = { claim, result, state: await this.#stateAfterBegin(claim, result) };
+    pass = await this.#drawFence(pass);
+    if (pass.state.kind === "run") {
+      const execution = new Execution(this.#request, claim, this.#cost, this.#report);
+      pass = await this.#count(pass, execution.validity.remaining());
+      const mayRun = pass.state.kind === "run" && execution.validity.remaining() > 0;
+      if (mayRun) return { value: await execution.run(handler, pass.attempt) };
     }
-  }
-
-  /** What remains of `ms` since the call, and of its deadline. */
-  #remaining(ms: number): number {
-    return Math.min(ms, this.#limit) - this.#elapsed();
+    const { kind } = pass.state;
+    return {
+      rolledBack: this.#rollBack(pass),
+      mayRetry: isTemporary(kind) && !isHopeless(votesOf(pass)),
+      within: kind === "split-vote" ? settleTimeout(settings) : settings.wait,
+      retryAfter: pass.state.kind === "locked" ? pass.state.retryAfter : undefined,
+      took: claim.round.elapsed(),
+      holder: holderSeen(claim.round.answers),
+      end: () => this.#end(pass),
+    };
   }
 
   /** Sends a begin to every endpoint. */
-  #begin(): Claim {
+  #begin(progress: Progress, callLimit: number): Claim {
     const { settings, name, fingerprint, lock } = this.#request;
-    const { runtime, wait, timeout } = settings;
+    const { runtime, timeout } = settings;
     const token = randomToken(runtime);
     const startedAt = Math.floor(runtime.now());
     const own: Cell = { keys: [name], value: pendingText({ token, startedAt, fingerprint }) };
     const operations = lock ? lockedClaim(settings, own, token, lock) : keyClaim(own);
-    const limit = this.#limit - this.#elapsed();
+    const limit = callLimit - progress.elapsed();
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
-    const isLast = this.#remaining(wait) <= timeout;
+    const isLast = progress.remaining() <= timeout;
     const lease = leaseWithin(settings, limit);
     const round = runBeginRound({ ...settings, ttl: lease }, operations, this.#cost, !isLast);
     return { token, operations, startedAt, lease, limit, round };
@@ -211,10 +207,8 @@ class RunCall<Value> {
   /**
    * Rolls back this pass, so that other runs can begin. Where a complete record was found, it is written instead: to
    * the endpoints that granted the claim, and over complete records that only a minority has.
-   *
-   * @returns whether the platform keeps the rollback alive
    */
-  #rollBack({ state, claim, attempt }: Pass<Value>): boolean {
+  #rollBack({ state, claim, attempt }: Pass<Value>): Promise<void> {
     const { settings } = this.#request;
     const decided = state.kind === "replay" || state.kind === "omitted" ? state : undefined;
     const rollbackOne = (call: EndpointRequest): Promise<Answer> => {
@@ -224,11 +218,7 @@ class RunCall<Value> {
     const includeRefused = decided !== undefined;
     const free = () => rollback(settings, claim.round, rollbackOne, { includeRefused }).done;
     // The count first: a run that finds the key free must not count this one, whose handler has not begun.
-    const done = attempt ? attempt.undo().then(free) : free();
-    // Stryker disable next-line ArrowFunction: one that is over may be waited for again
-    const rolledBack: Promise<void> = done.finally(() => this.#rollbacks.delete(rolledBack));
-    this.#rollbacks.add(rolledBack);
-    return runInBackground(settings, rolledBack);
+    return attempt ? attempt.undo().then(free) : free();
   }
 
   /** Replaces this run's claim, or another complete record, by the one that a quorum has. */
@@ -246,15 +236,6 @@ class RunCall<Value> {
     const retention = remainingRetention(this.#request, record);
     if (found === own.value) return operations.complete(call, text, retention);
     return keep(call, { ...own, value: found }, retention, { next: text });
-  }
-
-  /** ms for which the call may go on waiting after this pass; not positive: it ends. */
-  #remainingWait(pass: Pass<Value>): number {
-    const { kind } = pass.state;
-    const { settings } = this.#request;
-    const longest = kind === "split-vote" ? settleTimeout(settings) : settings.wait;
-    const remainingMs = this.#remaining(longest);
-    return isTemporary(kind) && !isHopeless(votesOf(pass)) ? remainingMs : 0;
   }
 
   /** Ends the call: returns another run's result, or throws. */

@@ -1,13 +1,13 @@
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
-import { pauses, type Sighting } from "../quorum/backoff.ts";
+import { type Failed, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { turnsOf } from "../quorum/turns.ts";
 import { type Cell, type CellAnswer, claim, keep } from "../redis/cell.ts";
-import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
+import { randomToken, stopwatch } from "../runtime.ts";
 import { holderSeen, timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence, voteForFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
@@ -58,7 +58,7 @@ export function acquireWithRetry(
   return new Acquisition(settings, resources, options, strategy).run();
 }
 
-/** One attempt: a round, and where needed a second one that raises the fence. */
+/** A round, and where needed a second one that raises the fence. */
 interface Attempt {
   readonly request: LockRequest;
   readonly lock?: Lock;
@@ -69,34 +69,19 @@ interface Attempt {
   readonly last: Round<CellAnswer>;
 }
 
-/** How long to pause before the next round, in ms: without a message, and at most. */
-interface PauseBounds {
-  readonly poll: number;
-  readonly longest: number;
-}
-
-/** What follows a failed attempt. The error is made once the rollbacks are done: by then more may be known. */
-type AfterFailure = { readonly pause: PauseBounds } | { readonly pause?: never; makeError(): RedlockError };
-
 /** What the events of a call have in common. */
-type Progress = OperationEvent & { readonly rounds: number };
+type Facts = OperationEvent & { readonly rounds: number };
 
-/** One call of `acquire`: its rounds, its pauses, and its rollbacks. */
+/** One call of `acquire`: what its rounds have in common. */
 class Acquisition {
   readonly #settings: Settings;
   readonly #resources: readonly string[];
-  readonly #id = newId();
-  readonly #signal: AbortSignal | undefined;
+  readonly #options: AcquireOptions;
   readonly #strategy: LockStrategy | undefined;
+  readonly #id = newId();
   readonly #elapsed: () => number;
-  readonly #deadline: number;
-  /** ms from the call to its deadline. A duration, so that from then on only elapsed time counts. */
-  #limit = Infinity;
-  readonly #nextPause: (took: number, seen: Sighting) => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
-  readonly #rollbacks = new Set<Promise<void>>();
   #rounds = 0;
-  #waits = true;
   /** Whether some endpoint has granted every round so far. */
   #isAlwaysSplit = true;
   #listener: WakeUpListener | undefined;
@@ -104,83 +89,54 @@ class Acquisition {
   constructor(
     settings: Settings,
     resources: readonly string[],
-    { signal, deadline = Infinity }: AcquireOptions,
+    options: AcquireOptions,
     strategy: LockStrategy | undefined,
   ) {
     this.#settings = settings;
     this.#resources = resources;
-    this.#signal = signal;
+    this.#options = options;
     this.#strategy = strategy;
     this.#elapsed = stopwatch(settings.runtime);
-    this.#deadline = deadline;
-    this.#nextPause = pauses(settings.backoff, settings.runtime);
   }
 
   /** Runs the call, and reports its beginning and its end. */
   async run(): Promise<Lock | RedlockError> {
-    const { onEvent } = this.#settings;
+    const settings = this.#settings;
+    const { onEvent, runtime } = settings;
+    const { signal, deadline = Infinity } = this.#options;
     emit(onEvent, { type: "acquiring", id: this.#id, resources: this.#resources });
     try {
-      const outcome = await this.#acquire();
+      const limit = timeUntil(deadline, runtime);
+      const outcome = await retry<Lock | RedlockError>({ ...settings, signal, limit }, (progress) =>
+        this.#attempt(progress, limit),
+      );
       if (outcome instanceof Lock)
-        outcome.activate({ type: "acquired", ...this.#progress(), fence: outcome.fence });
-      else emit(onEvent, { type: "notAcquired", ...this.#progress(), error: outcome });
+        outcome.activate({ type: "acquired", ...this.#facts(), fence: outcome.fence });
+      else emit(onEvent, { type: "notAcquired", ...this.#facts(), error: outcome });
       return outcome;
     } catch (error) {
-      emit(onEvent, { type: "aborted", ...this.#progress(), error });
+      emit(onEvent, { type: "aborted", ...this.#facts(), error });
       throw error;
     } finally {
       this.#listener?.close();
     }
   }
 
-  async #acquire(): Promise<Lock | RedlockError> {
-    this.#limit = timeUntil(this.#deadline, this.#settings.runtime);
-    for (;;) {
-      const { endpoints, runtime } = this.#settings;
-      const patience = { runtime, ms: this.#remainingWait, signal: this.#signal };
-      const attempt = await turnsOf(endpoints).take(() => this.#attempt(), patience);
-      if (attempt.lock) return attempt.lock;
-      const inBackground = this.#rollBack(attempt);
-      if (this.#signal?.aborted) throw this.#signal.reason;
-      const next = this.#afterFailure(attempt);
-      if (next.pause) {
-        await this.#pause(attempt, next.pause);
-        continue;
-      }
-      this.#waits = false;
-      // Nothing else keeps the rollbacks alive once the caller has its answer.
-      if (!inBackground) await Promise.all(this.#rollbacks);
-      return next.makeError();
-    }
+  #facts(): Facts {
+    const elapsed = this.#elapsed();
+    return { id: this.#id, resources: this.#resources, rounds: this.#rounds, elapsed, ...this.#cost };
   }
 
-  /** Waits for the next round: for a message where others hold it and publish, else for the backoff's pause. */
-  async #pause({ round }: Attempt, { poll, longest }: PauseBounds): Promise<void> {
-    const signal = this.#signal;
-    const outcomes = round.answers.map((answer) => answer?.outcome);
-    if (outcomes.includes("held") && poll > 0) {
-      this.#listener ??= listenFor(this.#settings, this.#resources, this.#strategy);
-      if (this.#listener)
-        return this.#listener.wait({
-          round,
-          mayBeSplit: outcomes.includes("granted"),
-          poll,
-          longest,
-          signal,
-        });
-    }
-    await sleep(this.#settings.runtime, poll, signal);
-  }
-
-  #progress(): Progress {
-    return {
-      id: this.#id,
-      resources: this.#resources,
-      rounds: this.#rounds,
-      elapsed: this.#elapsed(),
-      ...this.#cost,
-    };
+  /** Waits for its turn, and sends a round. */
+  async #attempt(
+    progress: Progress,
+    limit: number,
+  ): Promise<{ readonly value: Lock } | Failed<Lock | RedlockError>> {
+    const { endpoints, runtime } = this.#settings;
+    const { signal } = this.#options;
+    const patience = { runtime, ms: progress.remaining(), signal };
+    const attempt = await turnsOf(endpoints).take(() => this.#sendRound(progress, limit), patience);
+    return attempt.lock ? { value: attempt.lock } : this.#failed(attempt, progress);
   }
 
   /** With a fresh nonce in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
@@ -195,31 +151,28 @@ class Acquisition {
     };
   }
 
-  /** ms of `wait` and deadline that remain. */
-  get #remainingWait(): number {
-    return Math.min(this.#settings.wait, this.#limit) - this.#elapsed();
-  }
-
-  async #attempt(): Promise<Attempt> {
-    if (this.#signal?.aborted) throw this.#signal.reason;
+  /** @param limit ms from the call to its deadline: a duration, so that from then on only elapsed time counts */
+  async #sendRound(progress: Progress, limit: number): Promise<Attempt> {
+    const { signal } = this.#options;
+    if (signal?.aborted) throw signal.reason;
     this.#rounds += 1;
     const request = this.#newRequest();
     const { timeout, ttl, runtime } = this.#settings;
     // The last round waits for every endpoint, so that it can tell contention from an outage.
-    const isLast = this.#remainingWait <= timeout;
-    const limit = this.#limit - this.#elapsed();
-    const least = leastFence(runtime);
+    const isLast = progress.remaining() <= timeout;
+    const left = limit - progress.elapsed();
     // An answer after the ttl would be useless.
     const bounded = { cost: this.#cost, timeout: ttl };
     const cell = acquiredCell(request);
     const retention = request.fenceRetention && counterTtl(request.fenceRetention, ttl);
-    // A waiter looks who has it. The first round does not: nobody may have it, and Redis before 7.0 would be asked twice.
+    const least = leastFence(runtime);
     const fencing = retention > 0 ? { least, retention } : undefined;
+    // A waiter looks who has it. The first round does not: nobody may have it, and Redis before 7.0 would be asked twice.
     const details = { fencing, looks: this.#rounds > 1 };
-    const acquireOne = (call: EndpointRequest) =>
+    const claimOne = (call: EndpointRequest) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
-    const round = runRound(this.#settings, acquireOne, { ...bounded, cutsShort: !isLast, yields: true });
-    let result = await unlessAborted(round, this.#signal);
+    const round = runRound(this.#settings, claimOne, { ...bounded, cutsShort: !isLast, yields: true });
+    let result = await unlessAborted(round, signal);
     if (result !== "granted") return { request, result, round, last: round };
     let last = round;
     const drawn = fencing && highestFence(round);
@@ -228,12 +181,12 @@ class Acquisition {
       const raise = async (call: EndpointRequest) =>
         voteForFence(await keep(call, cell, 0, { fencing: { least: fence, retention } }), fence);
       last = runRound(this.#settings, raise, bounded);
-      result = await unlessAborted(last, this.#signal);
+      result = await unlessAborted(last, signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused
       if (result !== "granted") return { request, result: result && "unavailable", round, last };
     }
-    const lock = this.#lockOf(request, round, limit, drawn?.fence);
+    const lock = this.#lockOf(request, round, left, drawn?.fence);
     const attempt = { request, result, round, last };
     return lock.remaining() > 0 ? { ...attempt, lock } : attempt;
   }
@@ -242,62 +195,66 @@ class Acquisition {
     const { ttl } = this.#settings;
     const strategy = this.#strategy;
     const granted = strategy?.grantedKeys ? { ...request, keys: strategy.grantedKeys(round) } : request;
-    const { elapsed } = round;
-    return new Lock(this.#settings, granted, {
-      id: this.#id,
-      ttl,
-      elapsed,
-      fence,
-      limit,
-      round,
-      operations: strategy,
-    });
+    const state = { id: this.#id, ttl, elapsed: round.elapsed, fence, limit, round, operations: strategy };
+    return new Lock(this.#settings, granted, state);
   }
 
-  /** @returns whether the platform keeps the rollback alive */
-  #rollBack({ request, result, round }: Attempt): boolean {
+  #failed(attempt: Attempt, progress: Progress): Failed<Lock | RedlockError> {
+    const { result, round, last } = attempt;
+    const { onEvent, wait } = this.#settings;
+    const held = result === "refused";
+    this.#isAlwaysSplit &&= round.answers.some((answer) => answer?.outcome === "granted");
+    const retryAfter = held ? timeUntilFree(round.answers) : undefined;
+    const waited = progress.elapsed();
+    const failed: FailedRound = { held, retryAfter, remainingWait: progress.remaining(), waited };
+    const rolledBack = this.#rollBack(attempt, progress);
+    const isAborted = result === undefined;
+    const next = isAborted ? undefined : this.#strategy?.afterFailedRound?.(round, failed);
+    return {
+      rolledBack,
+      mayRetry: next?.type !== "fail" && !isHopeless(last.votes()),
+      within: wait,
+      isUrgent: next?.type === "retry",
+      pause: next?.type === "pause" ? next.ms : undefined,
+      retryAfter,
+      took: round.elapsed(),
+      holder: holderSeen(round.answers),
+      report: (retryIn) => {
+        if (held) emit(onEvent, { type: "contended", ...this.#facts(), retryIn });
+      },
+      rest: (poll, longest) => this.#rest(round, poll, longest),
+      end: () => (next?.type === "fail" ? next.error : this.#errorOf(attempt, retryAfter)),
+    };
+  }
+
+  /** Rolls back a round at every endpoint where it may have acquired. */
+  #rollBack({ request, result, round }: Attempt, progress: Progress): Promise<void> {
     const cell = acquiredCell(request);
     // Where others have a quorum, this round kept nobody out: a message would make the waiters wake each other on and on.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
     const releaseOne = releaseFunctionOf(settings, this.#resources, this.#strategy);
-    const context = { ...this.#settings, isCallerWaiting: () => this.#waits && !this.#signal?.aborted };
-    const { done } = rollback(context, round, (call) => releaseOne(call, cell, tombstoneRetention));
-    this.#rollbacks.add(done);
-    // Stryker disable next-line ArrowFunction: one that is over may be waited for again
-    void done.then(() => this.#rollbacks.delete(done));
-    return runInBackground(this.#settings, done);
+    const context = { ...this.#settings, isCallerWaiting: () => progress.isWaiting() };
+    return rollback(context, round, (call) => releaseOne(call, cell, tombstoneRetention)).done;
   }
 
-  #afterFailure({ result, round, last }: Attempt): AfterFailure {
-    const { onEvent } = this.#settings;
-    const remainingWait = this.#remainingWait;
-    const held = result === "refused";
-    this.#isAlwaysSplit &&= round.answers.some((answer) => answer?.outcome === "granted");
-    const retryAfter = held ? timeUntilFree(round.answers) : undefined;
-    const failed: FailedRound = { held, retryAfter, remainingWait, waited: this.#elapsed() };
-    const next = this.#strategy?.afterFailedRound?.(round, failed);
-    // A clock may be too coarse to show the last part of a ms pass.
-    const longest = Math.min(Math.max(remainingWait, 1), retryAfter ?? Infinity);
-    const retries = next?.type === "retry";
-    const wanted = next?.type === "pause" ? next.ms : undefined;
-    const seen = { holder: holderSeen(round.answers), waited: failed.waited };
-    const poll = retries ? 0 : Math.min(wanted ?? this.#nextPause(round.elapsed(), seen), longest);
-    const mayGoOn = retries || (next?.type !== "fail" && remainingWait > 0);
-    const triesAgain = mayGoOn && !isHopeless(last.votes());
-    if (held)
-      emit(onEvent, { type: "contended", ...this.#progress(), retryIn: triesAgain ? poll : undefined });
-    if (triesAgain) return { pause: { poll, longest } };
-    const makeError = () => {
-      if (next?.type === "fail") return next.error;
-      // A clock may have ended the waiting after a round that was cut short: by now more may be known.
-      if (held || isRefused(round)) {
-        // Two names of one database look like a holder: the round's own request to one is in the way of the other.
-        const how = this.#strategy ? this.#strategy.held : this.#isAlwaysSplit ? splitHint : undefined;
-        return new LockHeldError(this.#resources, this.#elapsed(), retryAfter, how);
-      }
+  /** Pauses before the next round: until a message where others hold it and publish, else for the backoff's pause. */
+  #rest(round: Round<CellAnswer>, poll: number, longest: number): Promise<void> | undefined {
+    const { signal } = this.#options;
+    const outcomes = round.answers.map((answer) => answer?.outcome);
+    if (!outcomes.includes("held") || poll === 0) return undefined;
+    this.#listener ??= listenFor(this.#settings, this.#resources, this.#strategy);
+    const mayBeSplit = outcomes.includes("granted");
+    return this.#listener?.wait({ round, mayBeSplit, poll, longest, signal });
+  }
+
+  #errorOf({ result, round, last }: Attempt, retryAfter: number | undefined): RedlockError {
+    // A clock may have ended the waiting after a round that was cut short: by now more may be known.
+    if (result !== "refused" && !isRefused(round)) {
       return new QuorumError("acquire", this.#resources, last.votes(), result === "granted");
-    };
-    return { makeError };
+    }
+    // Two names of one database look like a holder: the round's own request to one is in the way of the other.
+    const how = this.#strategy ? this.#strategy.held : this.#isAlwaysSplit ? splitHint : undefined;
+    return new LockHeldError(this.#resources, this.#elapsed(), retryAfter, how);
   }
 }
 

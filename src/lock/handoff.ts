@@ -2,13 +2,13 @@ import { checkInteger, checkType, wrongType } from "../check.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
 import { emit, newId } from "../events.ts";
-import { pauses } from "../quorum/backoff.ts";
+import { retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { isHopeless, type Round, runRound } from "../quorum/round.ts";
+import { type Round, runRound } from "../quorum/round.ts";
 import { mostlyDone } from "../quorum/settled.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import { type CellAnswer, keep } from "../redis/cell.ts";
-import { maxTimerDelay, randomToken, runInBackground, sleep, stopwatch, tokenLength } from "../runtime.ts";
+import { type CellAnswer, end, keep } from "../redis/cell.ts";
+import { maxTimerDelay, randomToken, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import { counterTtl, guardedCell, heldCell, type LockRequest } from "./lock-request.ts";
 import { checkResources, type LockClient, type LockOptions, type Settings, settingsOf } from "./options.ts";
@@ -75,29 +75,28 @@ export async function resume(redlock: LockClient, json: LockJSON, options: LockO
   const given = checkMessage(json);
   const settings = settingsOf(redlock, options, { prefix: given.prefix });
   checkEndpoints(given, settings);
-  const { runtime, wait, backoff } = settings;
-  const elapsed = stopwatch(runtime);
-  const nextPause = pauses(backoff, runtime);
-  for (;;) {
+  return retry<Lock>(settings, async () => {
     const { round, request } = swapNonces(settings, given);
     const result = await round.result;
     if (result === "granted") {
       const lock = lockOf(settings, request, { round, given });
-      if (lock.remaining() > 0) return begun(settings, lock, round);
+      if (lock.remaining() > 0) return { value: begun(settings, lock, round) };
     }
     // Only all answers show who has it.
     await round.done;
-    const isTaken = result === "refused" && !mayBeSplit(round.answers);
-    const undone = putBack(settings, { given, request, round });
-    if (!runInBackground(settings, undone)) await undone;
-    const { resources } = given;
-    if (isTaken) throw new LockLostError(resources, "it was resumed before, or released, or has expired");
-    const remaining = wait - elapsed();
-    if (remaining <= 0 || result === "unavailable" || isHopeless(round.votes())) {
-      throw new QuorumError("resume", resources, round.votes(), result === "granted");
-    }
-    await sleep(runtime, Math.min(nextPause(), remaining));
-  }
+    const isSplit = mayBeSplit(round.answers);
+    const isGone = result === "refused" && !isSplit;
+    return {
+      rolledBack: undo(settings, { request, round }, isGone ? undefined : given),
+      mayRetry: isSplit && result !== "granted",
+      end() {
+        if (isGone) {
+          throw new LockLostError(given.resources, "it was resumed before, or released, or has expired");
+        }
+        throw new QuorumError("resume", given.resources, round.votes(), result === "granted");
+      },
+    };
+  });
 }
 
 /** One attempt to resume a lock: its round, and what identifies the new holder. */
@@ -122,11 +121,12 @@ function swapNonces(settings: Settings, given: LockJSON): Swap {
   return { request, round: runRound(settings, swapOne, { timeout: ttl }) };
 }
 
-/** After a failed attempt: the message may be tried again, so its nonce is put back. */
-function putBack(settings: Settings, { given, request, round }: Swap & { given: LockJSON }): Promise<void> {
+/** Undoes a failed attempt. `given`: its nonce is put back, because the message may be tried again. */
+function undo(settings: Settings, { request, round }: Swap, given: LockJSON | undefined): Promise<void> {
   const cell = heldCell(request);
-  const undone = rollback(settings, round, (call) => keep(call, cell, given.ttl, { next: given.nonce }));
-  return mostlyDone(settings, undone);
+  const undoOne = (call: EndpointRequest) =>
+    given ? keep(call, cell, given.ttl, { next: given.nonce }) : end(call, cell);
+  return mostlyDone(settings, rollback(settings, round, undoOne));
 }
 
 /**
