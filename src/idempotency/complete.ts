@@ -2,7 +2,7 @@ import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import type { EndpointError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
-import { pauses } from "../quorum/backoff.ts";
+import { retry } from "../quorum/retry.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { mostlyDone } from "../quorum/settled.ts";
 import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
@@ -112,13 +112,14 @@ class Completion {
     return last;
   }
 
-  async #retry(first: CompletionResult, lease: number): Promise<CompletionResult> {
+  #retry(first: CompletionResult, lease: number): Promise<CompletionResult> {
     const { backoff, runtime } = this.#request.settings;
-    const nextPause = pauses(backoff, runtime);
-    for (let last = first; ; last = await this.#store()) {
-      if (last.roundResult !== "unavailable" || this.#elapsed() >= lease) return last;
-      await sleep(runtime, nextPause());
-    }
+    let known: CompletionResult | undefined = first;
+    return retry<CompletionResult>({ backoff, runtime, wait: lease - this.#elapsed() }, async () => {
+      const last = known ?? (await this.#store());
+      known = undefined;
+      return last.roundResult === "unavailable" ? { mayRetry: true, end: () => last } : { value: last };
+    });
   }
 
   /** Runs one round, and a second one without the result where it is too large for a quorum of the endpoints. */

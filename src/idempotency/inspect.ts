@@ -1,7 +1,9 @@
 import { checkNames, wrongType } from "../check.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import { clientStateOf, type Settings } from "../lock/options.ts";
-import { type Round, runRound } from "../quorum/round.ts";
+import { query } from "../quorum/query.ts";
+import type { Round } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot } from "../redis/cell.ts";
 import { peekScript } from "../redis/peek.lua.ts";
@@ -113,7 +115,7 @@ export async function readKey(
   { key, name, counter }: RecordKeys,
   action: string,
 ): Promise<KeyReading> {
-  const round = runRound(settings, async (call): Promise<KeySnapshot> => {
+  const readOne = async (call: EndpointRequest): Promise<KeySnapshot> => {
     const reply = await runScript(call, peekScript, [name, counter], ["peek"]);
     // Stryker disable next-line ArrayDeclaration: what it would contain is not a reply of the script either
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
@@ -122,11 +124,9 @@ export async function readKey(
     }
     // -2: there is no key. The value is empty then, as it is for an empty text.
     return { outcome: "granted", text: remaining === -2 ? undefined : String(value), remaining, counted };
-  });
-  await round.done;
-  const snapshots = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
+  };
+  const { round, answers: snapshots } = await query(settings, [action, [key]], readOne);
   const unclear = new QuorumError(action, [key], round.votes());
-  if (snapshots.length < quorumOf(settings.endpoints.length)) throw unclear;
   return { round, snapshots, unclear, texts: snapshots.flatMap(({ text }) => text ?? []) };
 }
 

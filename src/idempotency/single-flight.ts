@@ -2,13 +2,12 @@ import { checkNames, checkNumber, checkScope, checkType } from "../check.ts";
 import { isRedlockError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { clientStateOf, type LockClient } from "../lock/options.ts";
-import { type Runtime, runInBackground, stopwatch } from "../runtime.ts";
+import { type Runtime, stopwatch } from "../runtime.ts";
 import { SharedFailureError } from "./errors.ts";
 import type { IdempotencyEvent } from "./events.ts";
-import { forgetKey, forgetRecords } from "./forget.ts";
+import { forgetRecords } from "./forget.ts";
 import { Idempotency } from "./idempotency.ts";
 import { jsonOf } from "./json.ts";
-import { joinLocalFlight, type LocalFlight } from "./local-flights.ts";
 import { parseRecord } from "./record.ts";
 import { type Codec, encodeResult, type JsonResult, json } from "./result.ts";
 
@@ -21,13 +20,6 @@ export interface SingleFlightOptions<Value> {
    * share the value in any case.
    */
   readonly ttl: number | ((value: Value) => number);
-  /**
-   * For how many ms after its ttl a value is still returned, at once, while one of the callers computes a new one behind
-   * them: from 0 to 2 592 000 000 (30 days). A failure of that computation is in the events only; the next caller computes
-   * again. Its run has the key with ` (refresh)` behind it. On Workers and Lambda it needs the client's `waitUntil`.
-   * Default 0.
-   */
-  readonly staleFor?: number | undefined;
   /** How long to wait for another caller's value, in ms. Default 10 000 (10 seconds). */
   readonly wait?: number | undefined;
   /** How long the others wait for a caller that died, in ms, at least 10. Default 10 000 (10 seconds). */
@@ -55,7 +47,6 @@ export interface SingleFlightOptions<Value> {
 
 const names: Readonly<Record<keyof SingleFlightOptions<unknown>, 1>> = {
   ttl: 1,
-  staleFor: 1,
   wait: 1,
   lease: 1,
   scope: 1,
@@ -112,7 +103,7 @@ type Compute<Value> = (context: FlightContext) => Promise<Value> | Value;
  * after a crash, or with `onOutage: "run"`, a second caller may compute while the first one still does.
  *
  * Every caller gets the value as JSON returns it. A value that cannot be stored (it takes more than about 1 MB, or JSON
- * would lose a part of it) is shared only with those that wait for it in this process: others compute, one after another.
+ * would lose a part of it) is not shared: the callers compute, one after another.
  *
  * @throws what `compute` throws, to the caller that computed
  * @throws SharedFailureError with `onFailure: "share"`, where the computation of another caller has failed
@@ -138,9 +129,8 @@ export async function singleFlight<Value>(
 
 function checkOptions<Value>(options: SingleFlightOptions<Value>): void {
   checkNames("singleFlight", options, names);
-  const { ttl, staleFor = 0, scope, wait = 0, onFailure = "retry", onOutage = "throw", onEvent } = options;
+  const { ttl, scope, wait = 0, onFailure = "retry", onOutage = "throw", onEvent } = options;
   if (typeof ttl !== "function") checkNumber("ttl (ms)", ttl, 0, longestTtl);
-  checkNumber("staleFor (ms)", staleFor, 0, longestTtl);
   checkNumber("wait (ms)", wait, 0, Infinity);
   if (scope !== undefined) checkScope(scope);
   if (onEvent) checkType("onEvent", onEvent, "function");
@@ -152,13 +142,9 @@ function checkOptions<Value>(options: SingleFlightOptions<Value>): void {
 /** One call of {@link singleFlight}. */
 class Call<Value> {
   readonly #idempotency: Idempotency;
-  readonly #local: LocalFlight<Flight<Value>>;
-  readonly #leave: () => void;
-  readonly #redlock: LockClient;
   readonly #runtime: Runtime;
   readonly #key: string;
   readonly #options: SingleFlightOptions<Value>;
-  readonly #lease: number;
   readonly #compute: Compute<Value>;
   readonly #began: number;
   readonly #elapsed: () => number;
@@ -177,33 +163,19 @@ class Call<Value> {
     options: SingleFlightOptions<Value>,
     compute: Compute<Value>,
   ) {
-    const { lease = 10_000, scope } = options;
-    const { settings } = clientStateOf(redlock);
-    const { runtime } = settings;
+    const { lease = 10_000 } = options;
+    const { runtime } = clientStateOf(redlock).settings;
     const onEvent = options.onEvent && ((event: IdempotencyEvent) => this.#emit(event));
     this.#idempotency = new Idempotency(redlock, { lease, retention: longestTtl, onEvent });
-    const { local, leave } = joinLocalFlight<Flight<Value>>(settings, [scope, key]);
-    this.#local = local;
-    this.#leave = leave;
-    this.#redlock = redlock;
     this.#runtime = runtime;
     this.#key = key;
     this.#options = options;
-    this.#lease = lease;
     this.#compute = compute;
     this.#began = runtime.now();
     this.#elapsed = stopwatch(runtime);
   }
 
   async run(): Promise<Value> {
-    try {
-      return await this.#run();
-    } finally {
-      this.#leave();
-    }
-  }
-
-  async #run(): Promise<Value> {
     const { signal = new AbortController().signal, onOutage } = this.#options;
     for (;;) {
       try {
@@ -214,14 +186,9 @@ class Call<Value> {
         if (this.#thrown) throw this.#thrown.error;
         const code = isRedlockError(error) ? error.code : undefined;
         if (code === "NO_QUORUM" && onOutage === "run") return asJson(await this.#compute({ signal }));
-        const isUnstored = code === "RESULT_UNAVAILABLE";
-        const { computed, unstored } = this.#local;
-        // Another process may compute already what could not be stored here.
-        const shared = isUnstored ? computed : code === "IN_PROGRESS" ? unstored : undefined;
-        if (shared && this.#isCurrent(shared)) return this.#valueOf(shared);
         // Another caller took over while this one computed: its value is the newer one.
-        if (code !== "LEASE_LOST" && !isUnstored) throw error;
-        this.#isStale = isUnstored;
+        if (code !== "LEASE_LOST" && code !== "RESULT_UNAVAILABLE") throw error;
+        this.#isStale = code === "RESULT_UNAVAILABLE";
       }
     }
   }
@@ -233,60 +200,9 @@ class Call<Value> {
     const flights = codec as Codec<Flight<Value>>;
     const remaining = Math.max(0, wait - this.#elapsed());
     const options = { scope, kind: "flight", signal, codec: flights, wait: remaining };
-    const { status, value, unstored } = await this.#idempotency.run(this.#key, options, (run) =>
-      this.#fly(run),
-    );
-    if (status === "executed") {
-      if (!unstored) this.#local.computed = undefined;
-      this.#local.unstored = unstored === "no-quorum" ? undefined : this.#local.computed;
-      return value;
-    }
-    if (this.#isCurrent(value)) return value;
-    this.#isStale = !this.#isUsable(value);
-    if (this.#isStale) return undefined;
-    this.#refreshBehind();
-    return value;
-  }
-
-  /** Whether it may be returned once more while a new one is computed. */
-  #isUsable({ until, failure }: Flight<Value>): boolean {
-    const { staleFor = 0 } = this.#options;
-    return failure === undefined && until + staleFor > this.#runtime.now();
-  }
-
-  /** Computes a new value behind the callers, who get the old one meanwhile. Of all replicas, one does. */
-  #refreshBehind(): void {
-    const local = this.#local;
-    const now = this.#runtime.now();
-    // A time and not a flag: a Worker may end its work in the background at any time.
-    if (now < local.refreshingUntil) return;
-    local.refreshingUntil = now + this.#lease;
-    const { settings } = clientStateOf(this.#redlock);
-    const { leave } = joinLocalFlight(settings, [this.#options.scope, this.#key]);
-    const refreshed = this.#refresh().finally(() => {
-      local.refreshingUntil = 0;
-      leave();
-    });
-    runInBackground(
-      settings,
-      refreshed.catch(() => undefined),
-    );
-  }
-
-  async #refresh(): Promise<void> {
-    const { scope } = this.#options;
-    const key = `${this.#key} (refresh)`;
-    const own = { scope, kind: "flight" } as const;
-    // A run of another key, so that the old value stays in its place until the new one is there.
-    await this.#idempotency.run(key, { ...own, retention: this.#lease }, async ({ signal }) => {
-      const value = await this.#compute({ signal });
-      const options = { ...this.#options, staleFor: 0, signal: undefined };
-      const call = new Call(this.#redlock, this.#key, options, () => value);
-      call.#isStale = true;
-      await call.run();
-    });
-    // Else the next value could not be refreshed before the lease has ended.
-    await forgetKey(this.#idempotency, key, own);
+    const { status, value } = await this.#idempotency.run(this.#key, options, (run) => this.#fly(run));
+    this.#isStale = status === "replayed" && !this.#isCurrent(value);
+    return this.#isStale ? undefined : value;
   }
 
   async #fly({ signal }: FlightContext): Promise<Flight<Value>> {
@@ -300,10 +216,7 @@ class Call<Value> {
       return { at, until: at, failure: error instanceof Error ? error.message : String(error) };
     }
     const at = this.#runtime.now();
-    const flight = { at, until: at + (await this.#ttlOf(value)), value: asJson(value) };
-    // Before it is stored: those that wait may learn sooner than this call that it could not be.
-    this.#local.computed = flight;
-    return flight;
+    return { at, until: at + (await this.#ttlOf(value)), value: asJson(value) };
   }
 
   /** The ttl of a value in ms. A mistake in the function `ttl` must not cost the value, which is computed. */

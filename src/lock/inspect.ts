@@ -1,7 +1,9 @@
 import { sha256Hex } from "../bytes.ts";
 import { checkText } from "../check.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
-import { runRound } from "../quorum/round.ts";
+import { query } from "../quorum/query.ts";
+import type { Round } from "../quorum/round.ts";
 import { mostlyFreed } from "../quorum/settled.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot, readCounter } from "../redis/cell.ts";
@@ -66,31 +68,32 @@ export async function inspect(
   const settings = settingsOf(redlock, options);
   const { endpoints, prefix } = settings;
   const keys = [keyOf(prefix, "lock", name), keyOf(prefix, "fence", name)];
-  const round = runRound(settings, async (call): Promise<LockSnapshot> => {
-    const reply = await runScript(call, peekScript, keys, ["peek"]);
-    if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
-    const [value, remaining, counter] = reply;
-    const fence = counter === "" ? 0 : readCounter(counter);
-    if (!isSnapshot(call, value, remaining) || fence === undefined) throw unexpectedReply();
-    const holder = String(value);
-    return { outcome: holder ? "held" : "granted", holder, remaining: Math.max(0, remaining), fence };
-  });
-  await round.done;
-
-  const snapshots = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
+  const { round, answers } = await query(
+    settings,
+    ["inspect", [name]],
+    async (call): Promise<LockSnapshot> => {
+      const reply = await runScript(call, peekScript, keys, ["peek"]);
+      if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
+      const [value, remaining, counter] = reply;
+      const fence = counter === "" ? 0 : readCounter(counter);
+      if (!isSnapshot(call, value, remaining) || fence === undefined) throw unexpectedReply();
+      const holder = String(value);
+      return { outcome: holder ? "held" : "granted", holder, remaining: Math.max(0, remaining), fence };
+    },
+  );
   const quorum = quorumOf(endpoints.length);
-  const silent = endpoints.length - snapshots.length;
-  const { holder: winner, expiries } = mostFrequentHolder(snapshots);
+  const silent = endpoints.length - answers.length;
+  const { holder: winner, expiries } = mostFrequentHolder(answers);
   const held = expiries.length >= quorum;
   if (!held && expiries.length + silent >= quorum) throw new QuorumError("inspect", [name], round.votes());
   const digests = new Map<string, string>();
-  for (const { holder } of snapshots) if (holder) digests.set(holder, await digestOf(holder));
+  for (const { holder } of answers) if (holder) digests.set(holder, await digestOf(holder));
   return {
     held,
     ...(held && { holder: digests.get(winner) }),
     // It is free once fewer than a quorum of endpoints have it.
     remaining: (held && expiries[quorum - 1]) || 0,
-    fence: Math.max(...snapshots.map(({ fence }) => fence)) || undefined,
+    fence: Math.max(...answers.map(({ fence }) => fence)) || undefined,
     votes: endpoints.map((endpoint, index): InspectionVote => {
       const answer = round.answers[index]!;
       if (answer.outcome === "error") return { endpoint: endpoint.name, ...answer };
@@ -147,18 +150,15 @@ export async function forceRelease(
 ): Promise<boolean> {
   const name = checkResource(resource);
   const settings = settingsOf(redlock, options);
-  const { endpoints, runtime, prefix } = settings;
-  const key = keyOf(prefix, "lock", name);
-  const echo = randomToken(runtime);
-  const round = runRound(settings, async (call): Promise<Answer> => {
+  const key = keyOf(settings.prefix, "lock", name);
+  const echo = randomToken(settings.runtime);
+  const freeOne = async (call: EndpointRequest): Promise<Answer> => {
     const reply = await runScript(call, freeScript, [key], ["free", echo]);
     const replied: unknown = Array.isArray(reply) && reply.length === 1 && reply[0];
     if (replied !== echo && replied !== 0) throw unexpectedReply();
     return { outcome: replied === echo ? "granted" : "lost" };
-  });
-  await mostlyFreed(settings, round);
-  const votes = round.votes();
-  const answers = votes.filter(({ outcome }) => outcome !== "error");
-  if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [name], votes);
+  };
+  const enough = (round: Round<Answer>) => mostlyFreed(settings, round);
+  const { answers } = await query(settings, ["free", [name]], freeOne, enough);
   return answers.some(({ outcome }) => outcome === "granted");
 }

@@ -95,6 +95,6 @@ export async function retry<Value>(
       if (!isInBackground) await Promise.all(rollbacks);
       return failed.end();
     }
-    await (failed.rest?.(poll, longest) ?? sleep(runtime, poll, signal));
+    if (!isUrgent) await (failed.rest?.(poll, longest) ?? sleep(runtime, poll, signal));
   }
 }

@@ -101,7 +101,7 @@ async function isLastAfterWindow(context: DebounceContext): Promise<boolean> {
     });
     await sleep(runtime, window, signal);
     // The same announcement is the last one, or is not: it can be repeated when an answer is lost.
-    const { isLast } = await announce(context, own, () => validity.remaining());
+    const { isLast } = await announce(context, own, validity.remaining());
     if (!isLast) return false;
     // Later calls may have come and expired while this process was frozen.
     if (validity.loss) throw validity.loss;

@@ -44,7 +44,7 @@ export class ArrivalsMissingError extends RedlockError {
 /**
  * `refreshOnce` has got a new value, and it is stored nowhere: `write` failed until the ttl was over, or the store refused
  * it and has nothing fresh. Or `write` has returned neither true nor false, so that this is not known. Only this error has
- * the value, unless it could be kept with `seal`.
+ * the value.
  */
 export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
   /** The key of the call. */

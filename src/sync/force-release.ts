@@ -1,7 +1,8 @@
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { QuorumError } from "../errors.ts";
 import type { LockClient, Settings } from "../lock/options.ts";
-import { runRound } from "../quorum/round.ts";
+import { query } from "../quorum/query.ts";
+import type { Round } from "../quorum/round.ts";
 import { mostlyFreed } from "../quorum/settled.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { keyOf } from "../redis/keys.ts";
@@ -167,15 +168,11 @@ function anyHad(answers: readonly FreeAnswer[]): boolean {
 type FreeArguments = readonly [operation: string, ...rest: (string | number)[]];
 
 /** Runs the script on every endpoint, and waits for most answers. */
-async function freeOnQuorum(target: Target, args: FreeArguments): Promise<FreeAnswer[]> {
+async function freeOnQuorum(target: Target, args: FreeArguments): Promise<readonly FreeAnswer[]> {
   const { settings, name } = target;
-  const round = runRound(settings, (call) => freeOne(call, target, args));
-  await mostlyFreed(settings, round);
-  const answers = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
-  if (answers.length < quorumOf(settings.endpoints.length)) {
-    throw new QuorumError("free", [name], round.votes());
-  }
-  return answers;
+  const enough = (round: Round<FreeAnswer>) => mostlyFreed(settings, round);
+  const ask = (call: EndpointRequest) => freeOne(call, target, args);
+  return (await query(settings, ["free", [name]], ask, enough)).answers;
 }
 
 async function freeOne(

@@ -1,13 +1,12 @@
-import { checkInteger, checkText, checkType, wrongType } from "../check.ts";
+import { checkText, checkType, wrongType } from "../check.ts";
 import { LockLostError, type RedlockError } from "../errors.ts";
 import { Lock } from "../lock/lock.ts";
 import { checkAcquire, type LockClient, type Settings, settingsOf } from "../lock/options.ts";
-import { pauses } from "../quorum/backoff.ts";
-import { maxTimerDelay, sleep, stopwatch } from "../runtime.ts";
+import { retry } from "../quorum/retry.ts";
+import { maxTimerDelay } from "../runtime.ts";
 import { RefreshedNotWrittenError } from "./errors.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
 import { checkSyncNames, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
-import { keep, readKept } from "./internal/kept.ts";
 
 /** What `refresh` and `write` get. */
 export interface RefreshContext {
@@ -33,12 +32,6 @@ export interface RefreshOptions<Value> extends Omit<WaitOptions, "autoExtend"> {
    * Every other result is an error. May be called again with the same value and fence when it throws or is slow.
    */
   readonly write: (fresh: Value, context: RefreshContext) => Promise<boolean> | boolean;
-  /** Encrypts a value that `write` could not store, so that it can be kept in Redis. Only together with `open`. */
-  readonly seal?: ((value: Value) => Promise<string> | string) | undefined;
-  /** Decrypts it. */
-  readonly open?: ((sealed: string) => Promise<Value> | Value) | undefined;
-  /** How long Redis keeps it, in ms: an integer from 1 000 to 2 592 000 000 (30 days). Default 604 800 000 (7 days). */
-  readonly retention?: number | undefined;
 }
 
 const { autoExtend: _extend, ...usualNames } = waitOptionNames;
@@ -48,9 +41,6 @@ const names: Readonly<Record<keyof RefreshOptions<unknown>, 1>> = {
   isFresh: 1,
   refresh: 1,
   write: 1,
-  seal: 1,
-  open: 1,
-  retention: 1,
 };
 
 /**
@@ -58,8 +48,8 @@ const names: Readonly<Record<keyof RefreshOptions<unknown>, 1>> = {
  * For OAuth tokens whose refresh token is accepted once: one call refreshes, with a lock and a fence, and all others, on
  * any replica, return what it has written.
  *
- * What `refresh` has returned is not thrown away. Where `write` fails it is tried again for `ttl` ms. With `seal` and `open`
- * the value is then kept in Redis, and returned; the next call writes it before anything else is refreshed.
+ * What `refresh` has returned is not thrown away. Where `write` fails it is tried again for `ttl` ms; then the error has the
+ * value.
  *
  * A process that dies between the answer to `refresh` and `write` takes that answer with it.
  *
@@ -70,8 +60,7 @@ const names: Readonly<Record<keyof RefreshOptions<unknown>, 1>> = {
  * @throws QuorumError when too few endpoints answered; nothing was refreshed
  * @throws LockLostError when the lock was lost before `refresh` was called
  * @throws TypeError | RangeError when an argument is wrong, and nothing was sent; or when a function returns what it must not
- * @throws what `read`, `isFresh`, `refresh` and `open` throw, for a value that was kept also what `write` throws, or an Error
- * where that took more than half of the ttl; or the reason of the signal, which counts until `refresh` is called
+ * @throws what `read`, `isFresh` and `refresh` throw; or the reason of the signal, which counts until `refresh` is called
  * @example
  * const { access_token } = await refreshOnce(redlock, `oauth:${account}`, {
  *   read: () => tokensOf(account),
@@ -87,20 +76,10 @@ export async function refreshOnce<Value>(
   options: RefreshOptions<Value>,
 ): Promise<Value> {
   checkText("key", key, 1_024);
-  const { read, isFresh, refresh, write, seal, open, retention, ...given } = checkSyncNames(
-    "refreshOnce",
-    options,
-    names,
-    "wait",
-  );
+  const { read, isFresh, refresh, write, ...given } = checkSyncNames("refreshOnce", options, names, "wait");
   for (const [name, part] of Object.entries({ read, isFresh, refresh, write })) {
     checkType(name, part as unknown, "function");
   }
-  if (seal || open) {
-    checkType("seal", seal, "function");
-    checkType("open", open, "function");
-  }
-  if (retention !== undefined) checkInteger("retention (ms)", retention, 1_000, 30 * 86_400_000);
   const { signal, deadline, ...lockOptions } = given;
   checkAcquire({ signal, deadline });
   const settings = settingsOf(redlock, lockOptions, { fencing: true, autoExtend: true });
@@ -141,10 +120,7 @@ class Refresh<Value> {
   }
 
   async #read(): Promise<Found<Value>> {
-    return this.#found(await this.#options.read());
-  }
-
-  #found(value: Value): Found<Value> {
+    const value = await this.#options.read();
     // A promise would always count as true, and nothing would ever be refreshed.
     return { value, isFresh: checkType("the result of isFresh", this.#options.isFresh(value), "boolean") };
   }
@@ -170,7 +146,7 @@ class Refresh<Value> {
   async #refresh(lock: Lock): Promise<Value> {
     const { signal, refresh } = this.#options;
     const { runtime, maxHold } = this.#settings;
-    const current = await this.#current();
+    const current = await this.#read();
     if (current.isFresh) return current.value;
     if (signal?.aborted) throw signal.reason;
     if (lock.signal.aborted) throw lock.signal.reason;
@@ -181,7 +157,7 @@ class Refresh<Value> {
       fresh = await refresh(current.value, { fence, signal: limit.signal });
     } catch (error) {
       // An earlier holder that had lost its lock may have refreshed it meanwhile.
-      const other = await this.#current().catch(ignore);
+      const other = await this.#read().catch(ignore);
       if (other?.isFresh) return other.value;
       throw error;
     } finally {
@@ -190,55 +166,25 @@ class Refresh<Value> {
     return this.#save(checkValue("refresh", fresh, "the new value"), fence);
   }
 
-  /** The newest value: that of the store, or one that is kept and has to be written first. */
-  async #current(): Promise<Found<Value>> {
-    const { open } = this.#options;
-    const stored = await this.#read();
-    const kept = !stored.isFresh && open && (await readKept(this.#settings, this.#key));
-    if (!kept) return stored;
-    const { fence, sealed } = kept;
-    const found = this.#found(checkValue("open", await open(sealed), "the value that was sealed"));
-    let isWritten: boolean;
-    try {
-      // With the fence of its own refresh: so the store knows whether it has a newer one.
-      isWritten = await this.#write(found.value, fence);
-    } catch (error) {
-      // It stays where it is kept. Nothing is refreshed from it: if the store has a newer one, it was used before.
-      if (found.isFresh) return found;
-      throw error;
-    }
-    await this.#drop(fence);
-    return isWritten ? found : this.#read();
-  }
-
-  /** Writes until the store has answered, for the ttl at most. At the first failure the value is kept, too. */
-  async #save(fresh: Value, fence: number): Promise<Value> {
+  /** Writes until the store has answered, for the ttl at most. */
+  #save(fresh: Value, fence: number): Promise<Value> {
     const { runtime, ttl, backoff } = this.#settings;
-    const elapsed = stopwatch(runtime);
-    const nextPause = pauses(backoff, runtime);
-    let isKept = false;
-    for (;;) {
-      let isWritten: boolean | undefined;
-      let cause: unknown;
+    return retry({ runtime, backoff, wait: ttl }, async () => {
       try {
-        isWritten = await this.#write(fresh, fence);
-      } catch (error) {
-        cause = error;
+        const isWritten = await this.#write(fresh, fence);
+        return { value: isWritten ? fresh : await this.#newerThan(fresh) };
+      } catch (cause) {
+        if (cause instanceof RefreshedNotWrittenError) throw cause;
+        const isUnknown = cause instanceof WriteResultError;
+        const what = isUnknown ? `it is not known whether it is stored: ${cause.message}` : undefined;
+        return {
+          mayRetry: !isUnknown,
+          end: () => {
+            throw new RefreshedNotWrittenError(this.#key, fresh, { cause, ...(what && { what }) });
+          },
+        };
       }
-      if (isWritten !== undefined) {
-        if (isKept) await this.#drop(fence);
-        return isWritten ? fresh : this.#newerThan(fresh);
-      }
-      isKept ||= await this.#keep(fresh, fence);
-      if (cause instanceof WriteResultError) {
-        const what = `it is not known whether it is stored: ${cause.message}`;
-        throw new RefreshedNotWrittenError(this.#key, fresh, { cause, what });
-      }
-      const pause = nextPause();
-      if (elapsed() + pause < ttl) await sleep(runtime, pause);
-      else if (isKept) return fresh;
-      else throw new RefreshedNotWrittenError(this.#key, fresh, { cause });
-    }
+    });
   }
 
   /** What the store has in place of a value that it has refused. */
@@ -273,24 +219,6 @@ class Refresh<Value> {
     } finally {
       limit.end();
     }
-  }
-
-  async #keep(value: Value, fence: number): Promise<boolean> {
-    const { seal, retention = 7 * 86_400_000 } = this.#options;
-    if (!seal) return false;
-    try {
-      const sealed = checkType("the result of seal", await seal(value), "string");
-      return await keep(this.#settings, this.#key, { fence, sealed }, retention);
-    } catch {
-      // The error of `write` says more, and has the value.
-      return false;
-    }
-  }
-
-  /** What stays kept where this fails is written once more, and the store refuses it. */
-  async #drop(fence: number): Promise<void> {
-    const { retention = 7 * 86_400_000 } = this.#options;
-    await keep(this.#settings, this.#key, { fence, sealed: undefined }, retention);
   }
 }
 

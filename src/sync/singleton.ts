@@ -221,7 +221,7 @@ class Call<Value> {
     const sinceNewest = this.#sinceNewest;
     let mayRun = false;
     try {
-      await this.#look(remainingWait);
+      await this.#look(remainingWait());
       // Of a process that was frozen for so long, newer calls may have come, and their announcements expired.
       const isKnown = sinceNewest() < this.#context.ttl * (1 - this.#settings.driftFactor) - 2;
       if (!isKnown) throw new LockLostError([this.#name], "newer calls may have come and gone");
@@ -239,7 +239,7 @@ class Call<Value> {
    * has a newer one. To read the key would not do: what a call that has failed since left at a minority would look newer,
    * and nobody would run.
    */
-  async #look(remainingMs = () => 0): Promise<void> {
+  async #look(remainingMs = 0): Promise<void> {
     // The caller's signal does not end the job.
     const context = { ...this.#context, signal: undefined };
     const { isLast, round } = await announce(context, this.#own, remainingMs);

@@ -3,12 +3,12 @@ import { QuorumError } from "../../errors.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep, type Waiter, type WakeUpListener } from "../../lock/wake-up/wake-up.ts";
-import { pauses } from "../../quorum/backoff.ts";
+import { retry } from "../../quorum/retry.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
-import { randomToken, runInBackground, sleep, stopwatch } from "../../runtime.ts";
+import { randomToken, runInBackground } from "../../runtime.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import { arrivalScript } from "./arrival.lua.ts";
 import { type WaitOptions, waitOptionNames } from "./hold.ts";
@@ -82,68 +82,42 @@ export const defaultTtl = 86_400_000;
  */
 export async function pollArrivals<Value>(
   arrivals: ArrivalSet,
-  { signal, deadline }: Pick<ArrivalOptions, "signal" | "deadline">,
+  { signal, deadline = Infinity }: Pick<ArrivalOptions, "signal" | "deadline">,
   first: ArrivalQuery,
   next: (snapshot: ArrivalSnapshot, query: ArrivalQuery) => ArrivalQuery | { readonly value: Value },
 ): Promise<Value> {
+  const { settings, name, count } = arrivals;
+  const limit = timeUntil(deadline, settings.runtime);
   const listener = listenFor(arrivals);
-  const pauseAfter: PauseAfter = async (round, { poll, longest, isAnswered }) => {
-    if (!listener || !isAnswered) return sleep(arrivals.settings.runtime, poll, signal);
-    await listener.wait({ round, mayBeSplit: false, poll, longest, signal });
-  };
+  let query = first;
   try {
-    return await runRounds(arrivals, { signal, deadline }, { first, next, pauseAfter });
+    return await retry<Value>({ ...settings, signal, limit }, async (progress) => {
+      const round = runRound(settings, (call) => queryEndpoint(call, arrivals, query));
+      runInBackground(settings, round.done);
+      const result = await unlessAborted(round, signal);
+      if (!result) throw signal?.reason;
+      const snapshot = snapshotOf(arrivals, round, result);
+      const decision = next(snapshot, query);
+      if ("value" in decision) return decision;
+      const isNew = decision.to !== query.to || decision.id !== query.id;
+      query = decision;
+      const isAnswered = result !== "unavailable";
+      return {
+        mayRetry: !isHopeless(round.votes()),
+        // What has begun is finished even after the waiting, but not for ever.
+        isUrgent: isNew && progress.remaining() > -5 * settings.timeout,
+        rest: (poll, longest) =>
+          poll > 0 && isAnswered
+            ? listener?.wait({ round, mayBeSplit: false, poll, longest, signal })
+            : undefined,
+        end() {
+          if (!isAnswered) throw new QuorumError("watch", [name], round.votes());
+          throw new ArrivalsMissingError(name, count, snapshot.ids.size, progress.elapsed());
+        },
+      };
+    });
   } finally {
     listener?.close();
-  }
-}
-
-/** What is asked, and what follows an answer. */
-interface Steps<Value> {
-  readonly first: ArrivalQuery;
-  next(snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { readonly value: Value };
-  readonly pauseAfter: PauseAfter;
-}
-
-/** Pauses for `poll` ms, or, once a quorum has answered, until a message comes, for `longest` ms at most. */
-type PauseAfter = (
-  round: Round<ArrivalAnswer>,
-  pause: { readonly poll: number; readonly longest: number; readonly isAnswered: boolean },
-) => Promise<void>;
-
-async function runRounds<Value>(
-  arrivals: ArrivalSet,
-  { signal, deadline = Infinity }: Pick<ArrivalOptions, "signal" | "deadline">,
-  { first, next, pauseAfter }: Steps<Value>,
-): Promise<Value> {
-  const { settings, name, count } = arrivals;
-  const { runtime, timeout, backoff } = settings;
-  const elapsed = stopwatch(runtime);
-  const limit = Math.min(settings.wait, timeUntil(deadline, runtime));
-  const nextPause = pauses(backoff, runtime);
-  let query = first;
-  for (;;) {
-    if (signal?.aborted) throw signal.reason;
-    const round = runRound(settings, (call) => queryEndpoint(call, arrivals, query));
-    runInBackground(settings, round.done);
-    const result = await unlessAborted(round, signal);
-    if (!result) continue;
-    const snapshot = snapshotOf(arrivals, round, result);
-    const decision = next(snapshot, query);
-    if ("value" in decision) return decision.value;
-    const isNew = decision.to !== query.to || decision.id !== query.id;
-    query = decision;
-    const remaining = limit - elapsed();
-    // What has begun is finished even after the waiting, but not for ever.
-    if (isNew && remaining > -5 * timeout) continue;
-    // A clock may be too coarse to show the last part of a ms pass.
-    const longest = Math.max(remaining, 1);
-    const poll = Math.min(nextPause(), longest);
-    if (poll <= 0 || remaining <= 0 || isHopeless(round.votes())) {
-      if (result === "unavailable") throw new QuorumError("watch", [name], round.votes());
-      throw new ArrivalsMissingError(name, count, snapshot.ids.size, elapsed());
-    }
-    await pauseAfter(round, { poll, longest, isAnswered: result !== "unavailable" });
   }
 }
 

@@ -1,12 +1,12 @@
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { QuorumError } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
-import { pauses } from "../../quorum/backoff.ts";
+import { retry } from "../../quorum/retry.ts";
 import { rollback } from "../../quorum/rollback.ts";
 import { type Failure, isHopeless, type Round, runRound, unlessAborted } from "../../quorum/round.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
-import { type Runtime, randomToken, runInBackground, sleep } from "../../runtime.ts";
+import { type Runtime, randomToken, runInBackground } from "../../runtime.ts";
 import { debounceScript } from "../debounce.lua.ts";
 import { itemsOf } from "./reply.ts";
 
@@ -44,11 +44,11 @@ export async function announceNewest(
   remainingMs: () => number,
 ): Promise<Round<CellAnswer>> {
   const token = tokenOf(own.text);
-  let announced = await announce(context, own, remainingMs);
+  let announced = await announce(context, own, remainingMs());
   while (!announced.isLast) {
     // A later sequence number is of an earlier call, whatever the clocks say: it was there before this one.
     own.text = textOf(latestSequence(announced.round) + 1, token);
-    announced = await announce(context, own, remainingMs);
+    announced = await announce(context, own, remainingMs());
   }
   return announced.round;
 }
@@ -62,28 +62,26 @@ export async function withdraw({ settings, key, signal }: NewestContext, own: An
   if (!runInBackground(settings, rolledBack) && !signal?.aborted) await rolledBack;
 }
 
-/** Announces a call until a quorum has answered whether it is the last, for as long as `remainingMs` allows. */
-export async function announce(
+/** Announces a call until a quorum has answered whether it is the last, for `wait` ms at most. */
+export function announce(
   { settings, caller, name, key, ttl, signal }: NewestContext,
   own: Announcement,
-  remainingMs: () => number,
+  wait: number,
 ): Promise<{ readonly isLast: boolean; readonly round: Round<CellAnswer> }> {
-  const { runtime, backoff } = settings;
   const { text } = own;
-  for (const nextPause = pauses(backoff, runtime); ; ) {
-    if (signal?.aborted) throw signal.reason;
+  return retry({ ...settings, signal, wait }, async () => {
     const round = runRound(settings, (call) => announceOne(call, key, text, ttl));
     own.round = round;
     const result = await unlessAborted(round, signal);
-    if (!result) continue;
-    if (result !== "unavailable") return { isLast: result === "granted", round };
-    const remaining = remainingMs();
-    const pause = Math.min(nextPause(), remaining);
-    // A clock may be too coarse to show the last part of a ms pass.
-    if (pause <= 0 || remaining < 1 || isHopeless(round.votes()))
-      throw new QuorumError(caller, [name], round.votes());
-    await sleep(runtime, pause, signal);
-  }
+    if (!result) throw signal?.reason;
+    if (result !== "unavailable") return { value: { isLast: result === "granted", round } };
+    return {
+      mayRetry: !isHopeless(round.votes()),
+      end() {
+        throw new QuorumError(caller, [name], round.votes());
+      },
+    };
+  });
 }
 
 async function announceOne(
