@@ -17,7 +17,7 @@ const longest = [
   "local/test/differential/commands",
   "test/contract/idempotency/engines/runs",
   "test/contract/locks/engines/wake-up.long",
-  "test/durable/history.long",
+  "lock-server/test/history.long",
   "test/http/adapters.long",
   "test/package/package.long",
   "test/playground/page.long",
@@ -58,7 +58,7 @@ export function reporters(file: string): object {
   return { reporters: [...always, ["json", { outputFile: `node_modules/.cache/${file}` }]] };
 }
 
-/** The local endpoints import the sources of redlock-edge by its names. */
+/** The other packages import the sources of redlock-edge by its names. */
 export const resolve = {
   alias: [
     { find: /^redlock-edge$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
@@ -74,7 +74,7 @@ export default defineConfig({
   test: {
     ...settings,
     ...reporters("vitest.json"),
-    include: ["{test,evidence,local/test}/**/*.test.ts"],
+    include: ["{test,evidence,local/test,lock-server/test}/**/*.test.ts"],
     // Comparisons of two engines on random commands, which concern only changes of the embedded engine and of scripts; and
     // the locks' contract once more, through the SDK and sockets.
     exclude: [

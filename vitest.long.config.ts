@@ -12,7 +12,7 @@ export default defineConfig({
     ...settings,
     ...reporters("vitest-long.json"),
     include: [
-      "{test,evidence,local/test}/**/*.long.test.ts",
+      "{test,evidence,local/test,lock-server/test}/**/*.long.test.ts",
       "test/contract/{idempotency,sync}/engines/*.test.ts",
       "test/contract/sync/scripts/*.test.ts",
       "test/contract/locks/engines/{lock,lifetime}.test.ts",

@@ -43,15 +43,20 @@ const rows = [
   ["`singleton`, over `Redlock`", sync("singleton"), core],
   ["`refreshOnce`, over `Redlock`", sync("refreshOnce"), core],
   ["`CountDownLatch`, over `Redlock`", sync("CountDownLatch"), core],
-  ["`durableEndpoint`, over `Redlock`", { ...core, durable: ["durableEndpoint"] }, core],
-  ["`LockServer` and `lockServerApp` alone", { durable: ["LockServer", "lockServerApp"] }],
+  ["`durableEndpoint`, over `Redlock`", { ...core, "lock-server": ["durableEndpoint"] }, core],
+  ["`LockServer` and `lockServerApp` alone", { "lock-server": ["LockServer", "lockServerApp"] }],
   ["`CyclicBarrier`, over `Redlock`", sync("CyclicBarrier"), core],
 ];
+
+const sourceOf = (entry) => {
+  if (entry === "lock-server") return "./lock-server/src/index.ts";
+  return `./src/${entry === "index" ? "" : `${entry}/`}index.ts`;
+};
 
 /** Bytes of a bundle with these imports, gzipped. */
 async function sizeOf(imports) {
   const lines = Object.entries(imports).map(([entry, names]) => {
-    const path = `./src/${entry === "index" ? "" : `${entry}/`}index.ts`;
+    const path = sourceOf(entry);
     return names[0] === "*" ? `export * from "${path}";` : `export { ${names.join(", ")} } from "${path}";`;
   });
   const { outputFiles } = await build({

@@ -1,6 +1,6 @@
-// `npm run build`: builds both packages, each into its dist/. `node tools/build.mjs redlock-edge`: only that one.
+// `npm run build`: builds all packages, each into its dist/. With the name of one, only that and what its types refer to.
 import { execFileSync } from "node:child_process";
-import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
@@ -15,14 +15,17 @@ const redlockEdgeOutside = {
   setup: ({ onResolve }) => onResolve({ filter: /^redlock-edge$/ }, ({ path }) => ({ path, external: true })),
 };
 
-buildRedlockEdge();
-// Its types are compiled against those of the other.
-if (process.argv[2] !== "redlock-edge") await buildRedisRestLocal();
+const only = process.argv[2];
+// The types of the others are compiled against its types.
+buildFiles("tsconfig.build.json", "dist");
+if (!only || only === "redlock-edge-server")
+  buildFiles("lock-server/tsconfig.build.json", "lock-server/dist");
+if (!only || only === "redis-rest-local") await buildRedisRestLocal();
 
 /** File by file, with the comments: users read it in node_modules, and step through it. */
-function buildRedlockEdge() {
-  rmSync("dist", { recursive: true, force: true });
-  compile("tsconfig.build.json", "dist");
+function buildFiles(config, target) {
+  rmSync(target, { recursive: true, force: true });
+  compile(config, target);
 }
 
 /** In chunks, with maps, because it contains the libraries that it uses. */
@@ -68,7 +71,8 @@ function compile(config, target) {
     const library = /asyncDispos/i.test(types) ? '/// <reference lib="esnext.disposable" />\n' : "";
     writeFileSync(file, library + types.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
   }
-  chmodSync(join(target, "cli/main.js"), 0o755);
+  const command = join(target, "cli/main.js");
+  if (existsSync(command)) chmodSync(command, 0o755);
 }
 
 /** The maps have this package's sources, but not those of the libraries in the bundles. */

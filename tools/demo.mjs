@@ -3,7 +3,7 @@
 // times concurrently, while the three Redis endpoints are killed, slowed down, or lose replies; and once the Worker is
 // killed between an effect and its result. Then it checks in the database what took effect.
 // `npm run demo -- --keep` keeps running afterwards, so that you can look at the page. `npm run demo -- --durable` has three
-// lock servers of `redlock-edge/durable` instead of Redis: no redis-server is started, and workerd is killed in its place.
+// lock servers of `redlock-edge-server` instead of Redis: no redis-server is started, and workerd is killed in its place.
 import { randomBytes, randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
 import process from "node:process";

@@ -14,6 +14,7 @@ const specifier =
 export const houses = {
   src: [],
   "playground/picture": [],
+  "lock-server/src": [],
   "local/src": ["playground/picture"],
   playground: ["src", "local/src"],
   worker: ["src"],

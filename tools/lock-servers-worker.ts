@@ -4,7 +4,7 @@ import {
   type LockServerNamespace,
   type LockServerState,
   lockServerApp,
-} from "../src/durable/index.ts";
+} from "../lock-server/src/index.ts";
 
 /** A lock server that can be emptied, as by FLUSHALL. */
 export class EmptiedLockServer extends LockServer {

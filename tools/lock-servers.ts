@@ -1,4 +1,4 @@
-// Lock servers of `redlock-edge/durable` in workerd, behind local endpoints with their faults and logs: for the demo, and for
+// Lock servers of `redlock-edge-server` in workerd, behind local endpoints with their faults and logs: for the demo, and for
 // tests.
 
 import { mkdtemp, rm } from "node:fs/promises";

@@ -75,6 +75,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     if (existsSync(join(project, target)) && module === readSource(target)) continue;
     writeFileSync(join(project, target), module);
     const hashes = module.match(/\b[0-9a-f]{40}\b/g).join(", ");
-    console.log(`${target}; change src/twins/${basename(file, ".lua")}-twin.ts likewise: ${hashes}`);
+    console.log(
+      `${target}; change lock-server/src/twins/${basename(file, ".lua")}-twin.ts likewise: ${hashes}`,
+    );
   }
 }

@@ -1,4 +1,4 @@
-// `node tools/release-check.mjs v0.1.0`: whether both packages can be published as this tag's version. Prints what is
+// `node tools/release-check.mjs v0.1.0`: whether all packages can be published as this tag's version. Prints what is
 // missing, and fails if anything is. With `--notes` it prints the release's notes instead, as CHANGELOG.md has them.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const project = fileURLToPath(new URL("..", import.meta.url));
  *
  * @param {object} release
  * @param {string} release.tag
- * @param {{ name: string, version: string, repository?: { url: string, directory?: string }, folder?: string }[]} release.packages
+ * @param {{ name: string, version: string, repository?: { url: string, directory?: string }, folder?: string, peerDependencies?: Record<string, string> }[]} release.packages
  *   `folder`: where it is, unless it is at the top
  * @param {string} release.changelog
  * @returns {string[]}
@@ -26,8 +26,11 @@ function obstacles({ tag, packages, changelog }) {
   ];
 }
 
-function obstaclesOf({ name, version, repository, folder }, wanted) {
+function obstaclesOf({ name, version, repository, folder, peerDependencies }, wanted) {
   const found = [];
+  // It knows the scripts of one version.
+  if (folder === "lock-server" && peerDependencies["redlock-edge"] !== wanted)
+    found.push(`${name} is for redlock-edge ${peerDependencies["redlock-edge"]}, and the tag says ${wanted}`);
   if (version !== wanted) found.push(`${name} has version ${version}, and the tag says ${wanted}`);
   // The registry compares it with where the package was built.
   if (!repository) found.push(`${name} has no repository in package.json: its provenance would lead nowhere`);
@@ -56,14 +59,14 @@ export function entryOf(changelog, version) {
 
 function main(tag, notes) {
   const text = (path) => readFileSync(join(project, path), "utf8");
-  const packages = [undefined, "local"].map((folder) => {
+  const packages = [undefined, "lock-server", "local"].map((folder) => {
     return { ...JSON.parse(text(join(folder ?? "", "package.json"))), folder };
   });
   const changelog = text("CHANGELOG.md");
   if (notes) return console.log(entryOf(changelog, tag.replace(/^v/, "")).notes);
   const found = obstacles({ tag, packages, changelog });
   for (const obstacle of found) console.error(obstacle);
-  if (found.length === 0) console.log(`${packages.map(({ name }) => name).join(" and ")}: ready for ${tag}`);
+  if (found.length === 0) console.log(`${packages.map(({ name }) => name).join(", ")}: ready for ${tag}`);
   process.exitCode = found.length > 0 ? 1 : 0;
 }
 

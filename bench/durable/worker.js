@@ -1,6 +1,6 @@
 // Locks in a Worker, through the binding of a lock server and through HTTP to an endpoint.
-import { durableEndpoint, LockServer } from "../../dist/durable/index.js";
 import { Redlock } from "../../dist/index.js";
+import { durableEndpoint, LockServer } from "../../lock-server/dist/index.js";
 
 let rows = 0;
 

@@ -1,4 +1,4 @@
-// `node docs/site/api.mjs`: the reference of both packages' exports, from their docstrings, into docs/site/api. Fails for an
+// `node docs/site/api.mjs`: the reference of all packages' exports, from their docstrings, into docs/site/api. Fails for an
 // export without one.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";

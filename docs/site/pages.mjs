@@ -136,7 +136,7 @@ export function sidebarOf(pages) {
     const own = page.links.filter((link) => /^examples\/.*\.md$/.test(link));
     return { ...item(page), collapsed: true, items: own.map((link) => item(pages.get(link))) };
   };
-  const chapters = matching(/^(docs\/[^/]+|examples\/README|local\/.*)\.md$/);
+  const chapters = matching(/^(docs\/[^/]+|examples\/README|lock-server\/README|local\/.*)\.md$/);
   return [
     { text: "Documentation", items: chapters.map(withExamples) },
     { text: "Internals", items: matching(/^(docs\/internals|bench)\//).map(item) },

@@ -12,8 +12,8 @@ export default {
   mutate: isDev
     ? // Redis behind an endpoint needs real servers, and the page a browser and real time.
       ["src/cli/**/*.ts", "local/src/{cli,rest}/**/*.ts", "!local/src/rest/redis/**"]
-    : // The twins are held against their Lua by long tests. Modules of scripts are generated: `--lua` mutates those.
-      ["src/**/*.ts", "!src/cli/**", "!src/twins/**", "!src/**/*.lua.ts"],
+    : // Modules of scripts are generated: `--lua` mutates those.
+      ["src/**/*.ts", "!src/cli/**", "!src/**/*.lua.ts"],
   testRunner: "vitest",
   vitest: { configFile: "evidence/mutation/vitest.config.ts", related: false },
   // Absolute: Stryker looks for packages from the project, and for files from its own.

@@ -1,9 +1,9 @@
 import { toBytes, toText } from "../../local/src/engine/commands/bytes.ts";
 import { sha1 } from "../../local/src/engine/lua/sha1.ts";
 import { type Engine, type Reply, ReplyError } from "../../local/src/memory/index.ts";
+import type { TwinCall, Reply as TwinReply } from "../../lock-server/src/twins/twin.ts";
+import { twins } from "../../lock-server/src/twins/twins.ts";
 import type { Command } from "../../src/endpoints/endpoint.ts";
-import type { TwinCall, Reply as TwinReply } from "../../src/twins/twin.ts";
-import { twins } from "../../src/twins/twins.ts";
 
 /**
  * An engine that runs scripts by their twins, where they have one. Everything else, a changed script included, is left

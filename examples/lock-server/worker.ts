@@ -3,11 +3,11 @@
 
 import { Hono } from "hono";
 import { Redlock } from "redlock-edge";
-import { durableEndpoint, type LockServerNamespace, lockServerApp } from "redlock-edge/durable";
 import { idempotent } from "redlock-edge/hono";
 import { github } from "redlock-edge/webhooks";
+import { durableEndpoint, type LockServerNamespace, lockServerApp } from "redlock-edge-server";
 
-export { LockServer } from "redlock-edge/durable";
+export { LockServer } from "redlock-edge-server";
 
 interface Env {
   readonly LOCKS: LockServerNamespace;

@@ -24,6 +24,7 @@ export function pages(): string[] {
     readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
   return [
     ...readdirSync("."),
+    "lock-server/README.md",
     "local/README.md",
     ...["docs", "local/docs", "worker", "examples", "bench", "evidence", "tools"].flatMap(below),
   ]

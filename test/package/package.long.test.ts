@@ -14,12 +14,14 @@ let folder: string;
 let installed: string;
 let packed: Packages;
 let local: string;
+let server: string;
 let run: Project["run"];
 
 beforeAll(async () => {
   const project = await installPacked();
   ({ folder, installed, run } = project);
   packed = project.packed;
+  server = join(folder, "node_modules/redlock-edge-server");
   local = join(folder, "node_modules/redis-rest-local");
 }, 120_000);
 
@@ -60,7 +62,7 @@ const isBuilt = (path: string) => /^dist\/.*\.(js|js\.map|d\.ts)$/.test(path);
 
 describe("the packed packages", () => {
   it("contain the build with types, and nothing else", () => {
-    for (const { files } of [packed.redlockEdge, packed.redisRestLocal]) {
+    for (const { files } of Object.values(packed)) {
       const others = files.filter((path) => !isBuilt(path) && path !== "dist/LICENSES.txt");
       expect(others).toEqual(["LICENSE", "README.md", "package.json"]);
     }
@@ -75,7 +77,8 @@ describe("the packed packages", () => {
   });
 
   it("can be read and debugged: with comments, or with maps that have the sources", () => {
-    expect(readFileSync(join(installed, "dist/lock/lock.js"), "utf8")).toMatch(/^ +\/\/ \w/m);
+    for (const file of [join(installed, "dist/lock/lock.js"), join(server, "dist/lock-server.js")])
+      expect(readFileSync(file, "utf8")).toMatch(/^ +\/\/ \w/m);
     for (const path of packed.redisRestLocal.files.filter((name) => name.endsWith(".js"))) {
       const { sources, sourcesContent } = JSON.parse(readFileSync(join(local, `${path}.map`), "utf8"));
       const isOwn = (_: unknown, index: number) => !sources[index].includes("node_modules/");
@@ -96,6 +99,10 @@ describe("the packed packages", () => {
   });
 
   it("need no other package", () => {
+    const ofServer = JSON.parse(readFileSync(join(server, "package.json"), "utf8"));
+    expect(ofServer.dependencies ?? {}).toEqual({});
+    // It knows the scripts of this version only.
+    expect(ofServer.peerDependencies).toEqual({ "redlock-edge": ofServer.version });
     const ofLocal = JSON.parse(readFileSync(join(local, "package.json"), "utf8"));
     expect(ofLocal.dependencies ?? {}).toEqual({});
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
@@ -118,7 +125,8 @@ describe("the packed packages", () => {
   it("can be imported, export by export, and works", () => {
     const names = Object.keys(JSON.parse(readFileSync("package.json", "utf8")).exports)
       .filter((name) => !/otel|package\.json/.test(name))
-      .map((name) => `redlock-edge${name.slice(1)}`);
+      .map((name) => `redlock-edge${name.slice(1)}`)
+      .concat("redlock-edge-server");
     const program = `
       import { endpointsFromEnv, Redlock } from "redlock-edge";
       import { Semaphore } from "redlock-edge/sync";
@@ -161,6 +169,7 @@ describe("the packed packages", () => {
     const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
     const entries = Object.keys(exports).filter((name) => name !== "./package.json");
     const lines = entries.map((name, index) => `export * as e${index} from "redlock-edge${name.slice(1)}";`);
+    lines.push('export * as server from "redlock-edge-server";');
     const program = `
       import { type LockClient, Redlock } from "redlock-edge";
       const redlock = new Redlock({ endpoints: [] });
@@ -208,17 +217,17 @@ describe("the packed packages", () => {
       "inbox/index",
       "sockets/index",
       "sync/index",
-      "durable/index",
       "stored/index",
     ].map((name) => `${name}.js`);
     expect(entries.filter(namesNode)).toEqual([]);
     expect(namesNode("cli/main.js")).toBe(true);
+    expect(codeOf("index.js", join(server, "dist"))).not.toMatch(/["']node:/);
     expect(codeOf("memory/index.js", join(local, "dist"))).not.toMatch(/["']node:|\b__dirname\b/);
   });
 
   it("passes publint", () => {
     const publint = join(onDemand(), "publint/src/cli.js");
-    for (const cwd of [".", "local"]) {
+    for (const cwd of [".", "lock-server", "local"]) {
       const report = execFileSync(process.execPath, [publint, "--strict"], { cwd, encoding: "utf8" });
       expect(report).toContain("All good!");
     }

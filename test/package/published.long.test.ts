@@ -7,6 +7,7 @@ import { pack } from "../support/packed.ts";
 
 test.each([
   ["redlockEdge", 375_000],
+  ["redlockEdgeServer", 60_000],
   ["redisRestLocal", 900_000],
 ] as const)(
   "the tarball of %s is at most %d bytes, and attw finds no wrong type in it",

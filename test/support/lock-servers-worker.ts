@@ -1,6 +1,6 @@
 // The Worker of the tests: lock servers, and the cases that run beside them.
+import { runCase } from "../../lock-server/test/cases.ts";
 import lockServers, { EmptiedLockServer, type Env } from "../../tools/lock-servers-worker.ts";
-import { runCase } from "./lock-servers-cases.ts";
 
 export { EmptiedLockServer };
 

@@ -23,11 +23,8 @@ export interface Packed {
   readonly files: readonly string[];
 }
 
-/** Both packages of this repository. */
-export interface Packages {
-  readonly redlockEdge: Packed;
-  readonly redisRestLocal: Packed;
-}
+/** The packages of this repository. */
+export type Packages = Readonly<Record<"redlockEdge" | "redlockEdgeServer" | "redisRestLocal", Packed>>;
 
 /** An empty project with the packed packages installed. */
 export interface Project {
@@ -83,8 +80,7 @@ export async function installPacked(): Promise<Project> {
     "--offline",
     "--no-audit",
     "--no-fund",
-    packed.redlockEdge.tarball,
-    packed.redisRestLocal.tarball,
+    ...Object.values(packed).map(({ tarball }) => tarball),
   );
   return {
     folder,
@@ -97,7 +93,7 @@ export async function installPacked(): Promise<Project> {
 
 /** When the sources were last changed, in ms since 1970. */
 function lastChange(): number {
-  const sources = ["src", "local/src", "playground/picture"].flatMap((folder) =>
+  const sources = ["src", "lock-server/src", "local/src", "playground/picture"].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
   );
   return Math.floor(Math.max(...sources.map((name) => statSync(name).mtimeMs)));
@@ -132,20 +128,25 @@ function isAlive(pid: number): boolean {
 }
 
 function packInto(destination: string): Packages {
-  const printed = execFileSync("npm", ["pack", ".", "./local", "--json", "--pack-destination", destination], {
-    encoding: "utf8",
-    // Piped, so that an error quotes what npm and the build have said.
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const printed = execFileSync(
+    "npm",
+    ["pack", ".", "./lock-server", "./local", "--json", "--pack-destination", destination],
+    {
+      encoding: "utf8",
+      // Piped, so that an error quotes what npm and the build have said.
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   // The build's own output may come first.
   const made = JSON.parse(printed.slice(printed.indexOf("[\n"))) as {
     filename: string;
     files: { path: string }[];
   }[];
-  const [redlockEdge, redisRestLocal] = made.map(({ filename, files }) => ({
+  const [redlockEdge, redlockEdgeServer, redisRestLocal] = made.map(({ filename, files }) => ({
     tarball: join(destination, filename),
     files: files.map(({ path }) => path).sort(),
   }));
-  if (!redlockEdge || !redisRestLocal) throw new Error(`npm pack has made ${made.length} packages`);
-  return { redlockEdge, redisRestLocal };
+  if (!redlockEdge || !redlockEdgeServer || !redisRestLocal)
+    throw new Error(`npm pack has made ${made.length} packages`);
+  return { redlockEdge, redlockEdgeServer, redisRestLocal };
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { Draw } from "../../evidence/sim/draw.ts";
 import { Redlock } from "../../src/index.ts";
-import { startWorkerd, token, type Workerd } from "../support/lock-servers.ts";
+import { startWorkerd, token, type Workerd } from "../../test/support/lock-servers.ts";
 
 // What was acknowledged is there after SIGKILL, on the same storage: locks that are held, and those that were released.
 

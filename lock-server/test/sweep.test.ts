@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { LockServer } from "../../src/durable/index.ts";
+import { LockServer } from "../src/index.ts";
 import { objectStorage } from "./storage.ts";
 
 // What expires, with a clock that the test sets: alarms that come late, twice or never, and clocks that jump.

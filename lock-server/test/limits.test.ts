@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type CommandResult, LockServer } from "../../src/durable/lock-server.ts";
-import { LockServerObjects, Refusal } from "../../src/durable/objects.ts";
+import { type CommandResult, LockServer } from "../src/lock-server.ts";
+import { LockServerObjects, Refusal } from "../src/objects.ts";
 import { namespaceOf, objectStorage } from "./storage.ts";
 
 // How much one request may ask for, counted in what it makes the server do.

@@ -1,9 +1,5 @@
-import { checkNames } from "../check.ts";
-import { batchingSend, type Outcome, type Post } from "../endpoints/batch.ts";
-import type { Endpoint } from "../endpoints/endpoint.ts";
-import { setServer } from "../endpoints/server.ts";
-import { EndpointError } from "../errors.ts";
-import type { CommandResult } from "./lock-server.ts";
+import { type Endpoint, EndpointError } from "redlock-edge";
+import { checkOptions } from "./check.ts";
 import {
   type LockServerNamespace,
   LockServerObjects,
@@ -11,39 +7,45 @@ import {
   lockServerOptionNames,
   Refusal,
 } from "./objects.ts";
+import { inTurns } from "./turns.ts";
+
+/** By binding and options. On Workers each request makes an endpoint, and what one has learnt of the server is of use to all. */
+const known = new WeakMap<LockServerNamespace, Map<string, Endpoint>>();
 
 /**
  * An endpoint for a lock server in the same account of Cloudflare: through its binding, without a token. Experimental. Its
  * name in votes, errors and events is that of the server.
  *
+ * @returns the same endpoint for the same binding and options
  * @throws TypeError | RangeError when the binding is none, or an option is wrong
  * @example
  * const redlock = new Redlock({ endpoints: [durableEndpoint(env.LOCKS)] });
  */
 export function durableEndpoint(namespace: LockServerNamespace, options: LockServerOptions = {}): Endpoint {
-  checkNames("durableEndpoint", options, lockServerOptionNames);
+  checkOptions("durableEndpoint", options, lockServerOptionNames);
+  const { name = "locks", shards = 1, locationHint, jurisdiction } = options;
   const objects = new LockServerObjects(namespace, options);
-  const { name = "locks" } = options;
-  const post: Post = async (batch, signal) => {
-    try {
-      const results = await objects.execute(
-        batch.map(({ command }) => command),
-        signal,
-      );
-      return results.map((result) => outcomeOf(name, result));
-    } catch (cause) {
-      const error = failureOf(name, cause, signal);
-      return batch.map(() => ({ error }));
-    }
-  };
-  // The platform queues what is too much.
-  const send = batchingSend(name, 10_000, post);
-  setServer(send, namespace);
+  const endpoints = known.get(namespace) ?? new Map<string, Endpoint>();
+  known.set(namespace, endpoints);
+  const server = JSON.stringify([name, shards, locationHint, jurisdiction]);
+  const endpoint = endpoints.get(server) ?? endpointOf(name, objects);
+  endpoints.set(server, endpoint);
+  return endpoint;
+}
+
+function endpointOf(name: string, objects: LockServerObjects): Endpoint {
+  const ask = inTurns((commands, signal) => objects.execute(commands, signal));
   return {
     name,
     dialect: "redis-8.4",
     exactReplies: true,
-    send,
+    async send(command, signal) {
+      const given = await ask(command, signal).catch((cause) => {
+        throw failureOf(name, cause, signal);
+      });
+      if ("error" in given) throw new EndpointError(name, "redis", given.error);
+      return given.result;
+    },
     async subscribe(channel, signal) {
       try {
         return await objects.subscribe(channel, signal);
@@ -52,11 +54,6 @@ export function durableEndpoint(namespace: LockServerNamespace, options: LockSer
       }
     },
   };
-}
-
-function outcomeOf(name: string, given: CommandResult): Outcome {
-  if ("result" in given) return { reply: given.result };
-  return { error: new EndpointError(name, "redis", given.error) };
 }
 
 function failureOf(name: string, cause: unknown, signal: AbortSignal): EndpointError {

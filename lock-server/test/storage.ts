@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
-import { LockServer, type LockServerNamespace, type LockServerState } from "../../src/durable/index.ts";
-import type { SqlStorage } from "../../src/durable/keyspace.ts";
+import type { SqlStorage } from "../src/engine/keyspace.ts";
+import { LockServer, type LockServerNamespace, type LockServerState } from "../src/index.ts";
 
 interface Database {
   prepare(sql: string): {

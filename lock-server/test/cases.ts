@@ -1,9 +1,9 @@
 import { check, same } from "../../evidence/runtimes/check.ts";
-import { durableEndpoint, type LockServerNamespace } from "../../src/durable/index.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { isRedlockError, pubSub, Redlock } from "../../src/index.ts";
 import { FairLock, Semaphore } from "../../src/sync/index.ts";
-import { patient } from "./beyond-tests.ts";
+import { patient } from "../../test/support/beyond-tests.ts";
+import { durableEndpoint, type LockServerNamespace } from "../src/index.ts";
 
 // What runs in workerd, where lock servers are reached through their binding.
 

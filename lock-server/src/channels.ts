@@ -1,5 +1,3 @@
-import { type Runtime, systemRuntime } from "../runtime.ts";
-
 type Stream = ReadableStreamDefaultController<Uint8Array>;
 
 /**
@@ -15,12 +13,13 @@ const encoder = /* @__PURE__ */ new TextEncoder();
 
 /** The streams that are subscribed to an object's channels. They live in memory, and keep their object awake. */
 export class Channels {
-  readonly #runtime: Pick<Runtime, "timer">;
+  readonly #after: (ms: number, callback: () => void) => unknown;
   readonly #streams = new Map<string, Set<Stream>>();
   #isBeating = false;
 
-  constructor(runtime: Pick<Runtime, "timer"> = systemRuntime) {
-    this.#runtime = runtime;
+  /** @param after calls back once after so many ms */
+  constructor(after = (ms: number, callback: () => void): unknown => setTimeout(callback, ms)) {
+    this.#after = after;
   }
 
   /** A stream of server-sent events, as Upstash's `/subscribe` sends them. It ends when its reader cancels it. */
@@ -69,7 +68,7 @@ export class Channels {
   #beat(): void {
     if (this.#isBeating || this.#streams.size === 0) return;
     this.#isBeating = true;
-    this.#runtime.timer(heartbeat, () => {
+    this.#after(heartbeat, () => {
       this.#isBeating = false;
       for (const channel of [...this.#streams.keys()]) this.#write(channel, encoder.encode(": \n\n"));
       this.#beat();

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { answersIn, answersOf } from "../../evidence/conformance/columns.ts";
-import { lockServerApp } from "../../src/durable/index.ts";
 import { cellScript } from "../../src/redis/cell.lua.ts";
-import { readEvents } from "../support/event-reader.ts";
-import { startWorkerd, token, type Workerd } from "../support/lock-servers.ts";
-import { cases } from "../support/lock-servers-cases.ts";
-import { until } from "../support/until.ts";
+import { readEvents } from "../../test/support/event-reader.ts";
+import { startWorkerd, token, type Workerd } from "../../test/support/lock-servers.ts";
+import { until } from "../../test/support/until.ts";
+import { lockServerApp } from "../src/index.ts";
+import { cases } from "./cases.ts";
 import { namespaceOf } from "./storage.ts";
 
 // Lock servers in workerd, with what nobody should send. Their contract is that of all endpoints: test/contract runs it on

@@ -1,4 +1,4 @@
-import { CommandError, integer } from "./command-error.ts";
+import { CommandError, integer } from "./engine/command-error.ts";
 
 /**
  * The part of a key that decides where it is stored: what its first braces contain, as in Redis Cluster. All keys of one

@@ -1,6 +1,6 @@
-import { checkInteger, checkText, checkType, wrongType } from "../check.ts";
-import { CommandError } from "./command-error.ts";
-import { whyTooLong } from "./limits.ts";
+import { checkNumber, wrongType } from "./check.ts";
+import { CommandError } from "./engine/command-error.ts";
+import { whyTooLong } from "./engine/limits.ts";
 import type { CommandResult } from "./lock-server.ts";
 import { shardOf, shardOfCommand, tagOf } from "./shards.ts";
 
@@ -59,12 +59,14 @@ export function checkLockServer({ name = "locks", shards = 1, ...where }: LockSe
   readonly name: string;
   readonly shards: number;
 } {
-  if (!/^[\w.-]+$/.test(checkText("name", name, 64))) {
-    throw new RangeError("name must consist of letters, digits, '-', '_' and '.'");
+  for (const [option, text] of Object.entries({ name, ...where })) {
+    if (text !== undefined && typeof text !== "string") throw wrongType(option, text, "a string");
   }
-  checkInteger("shards", shards, 1, 64);
-  for (const option of ["locationHint", "jurisdiction"] as const) {
-    if (where[option] !== undefined) checkType(option, where[option], "string");
+  if (!/^[\w.-]{1,64}$/.test(name)) {
+    throw new RangeError("name must have 1 … 64 letters, digits, '-', '_' and '.'");
+  }
+  if (!Number.isInteger(checkNumber("shards", shards, 1, 64))) {
+    throw new RangeError(`shards must be an integer, got ${shards}`);
   }
   return { name, shards };
 }

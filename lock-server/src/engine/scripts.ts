@@ -1,4 +1,3 @@
-import { toHex } from "../bytes.ts";
 import type { Reply, Twin, TwinCall } from "../twins/twin.ts";
 import { twins } from "../twins/twins.ts";
 import { CommandError, integer } from "./command-error.ts";
@@ -24,7 +23,8 @@ export async function hashed(command: readonly string[]): Promise<readonly strin
 }
 
 async function sha1(text: string): Promise<string> {
-  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text))));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text)));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** Whether a command is about scripts: EVAL, EVALSHA or SCRIPT. */

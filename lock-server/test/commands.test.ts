@@ -5,11 +5,11 @@ import { Draw } from "../../evidence/sim/draw.ts";
 import { type RandomScript, randomScripts } from "../../evidence/twins/random-calls.ts";
 import { toText } from "../../local/src/engine/commands/bytes.ts";
 import { Engine, ReplyError } from "../../local/src/memory/index.ts";
-import type { CommandContext } from "../../src/durable/command.ts";
-import { CommandError } from "../../src/durable/command-error.ts";
-import { execute } from "../../src/durable/execute.ts";
-import { Keyspace } from "../../src/durable/keyspace.ts";
-import { executeScript } from "../../src/durable/scripts.ts";
+import type { CommandContext } from "../src/engine/command.ts";
+import { CommandError } from "../src/engine/command-error.ts";
+import { execute } from "../src/engine/execute.ts";
+import { Keyspace } from "../src/engine/keyspace.ts";
+import { executeScript } from "../src/engine/scripts.ts";
 import { sqlStorage } from "./storage.ts";
 
 // The commands of a lock server, held against the engine, which is held against redis-server: scripts, whose twins call most

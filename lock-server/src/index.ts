@@ -1,4 +1,4 @@
-/** @module redlock-edge/durable */
+/** @module redlock-edge-server */
 export { type LockServerAppOptions, lockServerApp } from "./app.ts";
 export { durableEndpoint } from "./endpoint.ts";
 export { LockServer, type LockServerState } from "./lock-server.ts";

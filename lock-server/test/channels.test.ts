@@ -1,16 +1,11 @@
 import { expect, test } from "vitest";
-import { Channels } from "../../src/durable/channels.ts";
-import { readEvents } from "../support/event-reader.ts";
+import { readEvents } from "../../test/support/event-reader.ts";
+import { Channels } from "../src/channels.ts";
 
 /** Channels whose timer the test fires. */
 function rig() {
   const due: (() => void)[] = [];
-  const channels = new Channels({
-    timer(_, callback) {
-      due.push(callback);
-      return () => undefined;
-    },
-  });
+  const channels = new Channels((_, callback) => due.push(callback));
   const beat = () => {
     const [callback, ...more] = due.splice(0);
     expect(more).toEqual([]);

@@ -1,7 +1,4 @@
-import { sha256 } from "../bytes.ts";
-import { checkNames, checkType } from "../check.ts";
-import { bodyOf } from "../http/body.ts";
-import { constantTimeEqual } from "../webhooks/equal.ts";
+import { checkOptions, wrongType } from "./check.ts";
 import {
   checkLockServer,
   type LockServerNamespace,
@@ -35,16 +32,17 @@ const minToken = 32;
  *
  * @throws TypeError | RangeError when an option is wrong
  * @example
- * export { LockServer } from "redlock-edge/durable";
+ * export { LockServer } from "redlock-edge-server";
  * export default lockServerApp<Env>({ locks: (env) => env.LOCKS, tokens: (env) => [env.TOKEN, env.OLD_TOKEN] });
  */
 export function lockServerApp<Env>(options: LockServerAppOptions<Env>): {
   fetch(request: Request, env: Env): Promise<Response>;
 } {
-  checkNames("lockServerApp", options, { ...lockServerOptionNames, locks: 1, tokens: 1 });
+  checkOptions("lockServerApp", options, { ...lockServerOptionNames, locks: 1, tokens: 1 });
   const { locks, tokens, ...server } = options;
-  checkType("locks", locks, "function");
-  checkType("tokens", tokens, "function");
+  for (const [name, given] of Object.entries({ locks, tokens })) {
+    if (typeof given !== "function") throw wrongType(name, given, "a function");
+  }
   checkLockServer(server);
   return {
     async fetch(request, env) {
@@ -78,7 +76,7 @@ async function authorize(request: Request, tokens: readonly (string | undefined)
   // Of hashes, so that nothing depends on the length of a token; and of each, so that nothing says which one it was.
   const given = await digest(token);
   const expected = await Promise.all(accepted.map((one) => digest(one!)));
-  const matches = expected.filter((one) => constantTimeEqual(given, one));
+  const matches = expected.filter((one) => isSame(given, one));
   if (matches.length === 0) throw new Refusal(401, "Unauthorized: the token is wrong");
 }
 
@@ -93,7 +91,14 @@ function checkToken(name: string, token: string): true {
   throw new TypeError(`${name} of the lock server needs at least ${minToken} characters`);
 }
 
-const digest = (text: string) => sha256(new TextEncoder().encode(text));
+async function digest(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+}
+
+/** Compares bytes of one length in a time that does not depend on them. */
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.reduce((difference, byte, index) => difference | (byte ^ other[index]!), 0) === 0;
+}
 
 async function answer(request: Request, objects: LockServerObjects): Promise<Response> {
   const { pathname, search } = new URL(request.url);
@@ -130,11 +135,11 @@ function decodeName(encoded: string): string {
 }
 
 async function commandsOf(request: Request, isPipeline: boolean): Promise<(string | number)[][]> {
-  const bytes = await bodyOf(request, maxBody);
-  if (!bytes) throw new Refusal(413, `ERR max request size of ${maxBody} bytes exceeded`);
+  const text = await bodyOf(request);
+  if (text === undefined) throw new Refusal(413, `ERR max request size of ${maxBody} bytes exceeded`);
   let body: unknown;
   try {
-    body = JSON.parse(new TextDecoder().decode(bytes));
+    body = JSON.parse(text);
   } catch {
     // Handled below.
   }
@@ -144,6 +149,25 @@ async function commandsOf(request: Request, isPipeline: boolean): Promise<(strin
     400,
     "ERR a command is a JSON array of texts and numbers within ±2^53, and a pipeline an array of commands",
   );
+}
+
+/** The body; undefined where it has more than `maxBody` bytes, and then it is not read further. */
+async function bodyOf(request: Request): Promise<string | undefined> {
+  if (Number(request.headers.get("content-length")) > maxBody) return undefined;
+  const reader = request.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
+    size += piece.value.length;
+    if (size > maxBody) {
+      // Not awaited: the sender may go on sending.
+      void reader?.cancel().catch(() => undefined);
+      return undefined;
+    }
+    text += decoder.decode(piece.value, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 function isCommand(given: unknown): given is (string | number)[] {

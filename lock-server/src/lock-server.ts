@@ -1,12 +1,11 @@
-import { systemRuntime } from "../runtime.ts";
-import type { Reply } from "../twins/twin.ts";
 import { Channels } from "./channels.ts";
-import type { CommandContext } from "./command.ts";
-import { CommandError } from "./command-error.ts";
-import { execute } from "./execute.ts";
-import { Keyspace, type SqlStorage } from "./keyspace.ts";
-import { LimitExceeded, largestReply, replyTooLarge, sizeOf } from "./limits.ts";
-import { executeScript, hashed, isOfScripts } from "./scripts.ts";
+import type { CommandContext } from "./engine/command.ts";
+import { CommandError } from "./engine/command-error.ts";
+import { execute } from "./engine/execute.ts";
+import { Keyspace, type SqlStorage } from "./engine/keyspace.ts";
+import { LimitExceeded, largestReply, replyTooLarge, sizeOf } from "./engine/limits.ts";
+import { executeScript, hashed, isOfScripts } from "./engine/scripts.ts";
+import type { Reply } from "./twins/twin.ts";
 
 /** The part of a Durable Object's state that a {@link LockServer} uses. */
 export interface LockServerState {
@@ -34,7 +33,7 @@ const sweepInterval = 900_000;
  * an acknowledged lock survives every restart and every move of the object.
  *
  * @example
- * export { LockServer } from "redlock-edge/durable";
+ * export { LockServer } from "redlock-edge-server";
  */
 export class LockServer {
   readonly #state: LockServerState;
@@ -84,7 +83,7 @@ export class LockServer {
 
   /** Deletes what has expired. */
   async alarm(): Promise<void> {
-    this.#space.now = systemRuntime.now();
+    this.#space.now = Date.now();
     this.#hasAlarm = false;
     if (this.#space.sweep()) this.#planSweep();
   }
@@ -102,7 +101,7 @@ export class LockServer {
   async #executeAll(commands: readonly (readonly string[])[]): Promise<CommandResult[]> {
     const ready = await Promise.all(commands.map(hashed));
     // From here on nothing comes in between.
-    this.#space.now = systemRuntime.now();
+    this.#space.now = Date.now();
     this.#space.work = 0;
     this.#replied = 0;
     this.#exceeded = undefined;

@@ -1,10 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  durableEndpoint,
-  LockServer,
-  type LockServerOptions,
-  lockServerApp,
-} from "../../src/durable/index.ts";
+import { durableEndpoint, LockServer, type LockServerOptions, lockServerApp } from "../src/index.ts";
 import { namespaceOf, type Objects, objectStorage } from "./storage.ts";
 
 // In which object a key is: all that use a server must say the same, or the same lock would be given away twice.
@@ -15,14 +10,14 @@ const options: readonly LockServerOptions[] = [1, 2, 4].flatMap((shards) =>
 const said = ({ shards, jurisdiction }: LockServerOptions) =>
   `${shards} shard${shards === 1 ? "" : "s"} and ${jurisdiction ? `the jurisdiction ${jurisdiction}` : "no jurisdiction"}`;
 
-const { signal } = new AbortController();
+const signalOf = () => new AbortController().signal;
 const names = Array.from({ length: 30 }, (_, index) => `held-${index}`);
 
 /** How many of the names somebody gets, with the messages of the others. */
 async function acquire(holder: string, locks: ReturnType<typeof namespaceOf>, server: LockServerOptions) {
   const endpoint = durableEndpoint(locks, server);
   const settled = await Promise.allSettled(
-    names.map((name) => endpoint.send(["SET", name, holder, "NX"], signal)),
+    names.map((name) => endpoint.send(["SET", name, holder, "NX"], signalOf())),
   );
   return settled.map((one) => (one.status === "fulfilled" ? one.value : String(one.reason.message)));
 }
@@ -63,8 +58,8 @@ test("who the server is for is asked once by an isolate, and of an object that i
   const asked: [id: string, commands: number][] = [];
   const locks = namespaceOf(new Map(), (...question) => asked.push(question));
   const { send } = durableEndpoint(locks, { jurisdiction: "eu" });
-  await send(["PING"], signal);
-  await send(["PING"], signal);
+  await send(["PING"], signalOf());
+  await send(["PING"], signalOf());
   expect(asked).toEqual([
     ["anywhere/locks:0", 0],
     ["eu/locks:0", 1],
