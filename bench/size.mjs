@@ -30,7 +30,7 @@ const rows = [
   ["`otel`, without `@opentelemetry/api`", { otel: ["otel"] }],
   ["all of `redlock-edge/webhooks`", { webhooks: ["*"] }],
   ["`stripe` alone", { webhooks: ["stripe"] }],
-  ["`signatureProvider` alone", { webhooks: ["signatureProvider"] }],
+  ["`signatureProvider` alone", { "webhooks/custom": ["signatureProvider"] }],
   ["`onceInD1` alone", { inbox: ["onceInD1", "deliveryKey"] }],
   ["`onceInPostgres` alone", { inbox: ["onceInPostgres", "deliveryKey"] }],
   ["`onceInTransaction` alone", { inbox: ["onceInTransaction", "deliveryKey"] }],

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { deleteCookie, getSignedCookie, setSignedCookie } from "hono/cookie";
-import { constantTimeEqual, sha256 } from "../src/webhooks/index.ts";
+import { constantTimeEqual, sha256 } from "../src/webhooks/custom/index.ts";
 import { type Bindings, secretHint } from "./bindings.ts";
 import { signInPage } from "./page/sign-in.ts";
 import { problemResponse } from "./problem.ts";

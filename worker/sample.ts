@@ -1,4 +1,4 @@
-import { encodeBytes } from "../src/webhooks/index.ts";
+import { encodeBytes } from "../src/webhooks/custom/index.ts";
 import { html, type Markup } from "./page/html.ts";
 import type { DeliveryRow } from "./rows.ts";
 

@@ -6,12 +6,9 @@ import {
   decodeHex,
   encodeBytes,
   requireSignature,
-  sendgrid,
   signatureProvider,
-  standardWebhooks,
-  twilio,
-  WebhookVerificationError,
-} from "../../src/webhooks/index.ts";
+} from "../../src/webhooks/custom/index.ts";
+import { sendgrid, standardWebhooks, twilio, WebhookVerificationError } from "../../src/webhooks/index.ts";
 import { patient } from "../../test/support/beyond-tests.ts";
 import { check, failureOf, same } from "./check.ts";
 

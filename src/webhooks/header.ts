@@ -36,14 +36,6 @@ export function isId(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,255}$/.test(value);
 }
 
-/** The first of several unsigned headers that holds an id, as `deliveryId`; nothing if none does. */
-export function deliveryIdIn(
-  { headers }: Request,
-  names: readonly string[],
-): { deliveryId: string | undefined } {
-  return { deliveryId: names.map((name) => headers.get(name)).find(isId) };
-}
-
 /** The error for a header that does not have its sender's form. */
 export function malformed(provider: string, header: string, why: string): WebhookVerificationError {
   return new WebhookVerificationError(provider, "malformed-header", `${header} ${why}`);

@@ -1,8 +1,8 @@
 import { jsonFields } from "./body.ts";
-import { decodeBase64Url } from "./decode.ts";
+import { decodeBase64Url } from "./encoding.ts";
 import { malformed, requireHeader } from "./header.ts";
 import { badSignature } from "./signature.ts";
-import type { SignedContent } from "./signature-options.ts";
+import type { SignedContent } from "./verifier.ts";
 
 /** A JWT of which nothing is known to be genuine yet. */
 export interface SignedJwt {

@@ -87,15 +87,3 @@ export class WebhookVerificationError extends RedlockError {
     this.reason = reason;
   }
 }
-
-/**
- * Refuses a body that is not bytes. A body that was read as text, or parsed and serialized again, is not what the
- * sender signed, and would fail as a bad signature that nobody can explain.
- *
- * @throws {TypeError} `body` is not a `Uint8Array`
- */
-export function requireBytes(body: unknown): void {
-  if (!(body instanceof Uint8Array)) {
-    throw new TypeError(`body must be the request's bytes as a Uint8Array, not ${typeof body}`);
-  }
-}

@@ -1,18 +1,7 @@
 import { systemRuntime } from "../runtime.ts";
 import { malformed } from "./header.ts";
+import type { ToleranceOptions } from "./options.ts";
 import { WebhookVerificationError } from "./provider.ts";
-
-/** Options of providers whose senders sign the time. */
-export interface ToleranceOptions {
-  /**
-   * The largest accepted distance between the signed time and now, in ms, in the past and in the future. An integer
-   * of at least 1 000, because most senders sign whole seconds. Default 300 000 (5 minutes), unless the provider says
-   * otherwise.
-   */
-  readonly tolerance?: number | undefined;
-  /** The wall clock, in ms since 1970. Default: the platform's clock. */
-  readonly now?: (() => number) | undefined;
-}
 
 /**
  * Throws unless a signed time, in ms since 1970, is within the tolerance. With `expires`, unless now is between the two,
@@ -21,7 +10,7 @@ export interface ToleranceOptions {
 export type ToleranceCheck = (timestamp: number, expires?: number) => void;
 
 /** Between two clocks, in ms, where the sender says until when a delivery may be accepted. */
-const clockSkew = 10_000;
+export const clockSkew = 10_000;
 
 /**
  * Makes a check of signed times. All times are cut to whole seconds, as most senders cut theirs: the dropped fraction
@@ -48,22 +37,16 @@ export function toleranceCheck(
 
   return (timestamp, expires) => {
     const allowed = tolerance ?? (expires === undefined ? fallback : clockSkew);
-    const [time, from, until] = [
-      wholeSeconds(now()),
-      wholeSeconds(timestamp),
-      wholeSeconds(expires ?? timestamp),
-    ];
-    const late = time - until;
-    const off = Math.max(from - time, late);
+    const time = wholeSeconds(now());
+    const early = wholeSeconds(timestamp) - time;
+    const late = time - wholeSeconds(expires ?? timestamp);
+    const off = Math.max(early, late);
     // In this form NaN is refused: the answer of a broken clock, or a time that is missing.
     if (off <= allowed) return;
     const by = `${off / 1_000} s${expires === undefined ? "" : " beyond its validity"}, and ${allowed / 1_000} s are allowed`;
-    const why =
-      off === late
-        ? `signed too long ago: ${by}`
-        : off === from - time
-          ? `signed too far in the future: ${by} (do the clocks agree?)`
-          : "no time to compare";
+    let why = "no time to compare";
+    if (off === early) why = `signed too far in the future: ${by} (do the clocks agree?)`;
+    if (off === late) why = `signed too long ago: ${by}`;
     throw new WebhookVerificationError(provider, "outside-tolerance", why);
   };
 }

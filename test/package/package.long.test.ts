@@ -214,6 +214,7 @@ describe("the packed packages", () => {
       "node/index",
       "otel/index",
       "webhooks/index",
+      "webhooks/custom/index",
       "inbox/index",
       "sockets/index",
       "sync/index",

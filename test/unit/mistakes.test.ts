@@ -35,6 +35,7 @@ import {
   Semaphore,
   singleton,
 } from "../../src/sync/index.ts";
+import { signatureProvider } from "../../src/webhooks/custom/index.ts";
 import {
   discord,
   github,
@@ -42,7 +43,6 @@ import {
   qstash,
   sendgrid,
   shopify,
-  signatureProvider,
   slack,
   square,
   standardWebhooks,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { constantTimeEqual, metaChallenge, zoomChallenge } from "../../../src/webhooks/index.ts";
+import { constantTimeEqual } from "../../../src/webhooks/custom/index.ts";
+import { metaChallenge, zoomChallenge } from "../../../src/webhooks/index.ts";
 import { bytes } from "./sender.ts";
 
 // How senders ask whether an address is theirs to send to.

@@ -1,13 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  type HmacProviderOptions,
-  hmacProvider,
-  requireId,
-  secretTag,
-  WebhookVerificationError,
-} from "../../../src/webhooks/index.ts";
+import { type HmacProviderOptions, hmacProvider, requireId } from "../../../src/webhooks/custom/index.ts";
+import { secretTag, WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { seeded } from "../../support/seeded.ts";
 
 const seconds = 1_763_714_567;

@@ -1,13 +1,13 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { type HubSpotOptions, hubspot } from "../../../src/webhooks/index.ts";
+import { hubspot } from "../../../src/webhooks/index.ts";
 import { idOf, outcome } from "./outcome.ts";
 import { hash } from "./sender.ts";
 
 const secret = "39ad4b5c-a4cf-4a4b-8f2a-000000000000";
 const at = 1_763_714_567_890;
 const url = "https://shop.example/hubspot?hubId=1";
-const provider = (options: Partial<HubSpotOptions> = {}) =>
+const provider = (options: Partial<Parameters<typeof hubspot>[0]> = {}) =>
   hubspot({ secret, name: "hubspot", now: () => at, ...options });
 
 /** A delivery with the signature of a text. */

@@ -1,13 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import {
-  bodyHash,
-  bodyId,
-  github,
-  secretTag,
-  standardWebhooks,
-  type WebhookProvider,
-} from "../../../src/webhooks/index.ts";
+import { bodyHash, bodyId } from "../../../src/webhooks/custom/index.ts";
+import { github, secretTag, standardWebhooks, type WebhookProvider } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
 import { at, bytes, hash, hmac, leastOptions, makerOf, url, whole } from "./sender.ts";
 import { senders } from "./senders.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type QStashOptions, qstash } from "../../../src/webhooks/index.ts";
+import { qstash } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
 import { claimsOf, hash, jwtOf } from "./sender.ts";
 
@@ -7,10 +7,15 @@ const seconds = 1_763_714_567;
 const secret = "sig_5qHK4xHkGkVYyGyrzW6FjTLb3zCN";
 const next = "sig_4pRj8fXPkLkGdgYrHqW2bXcZsMNa";
 const body = '{"hello":"world"}';
-const least: QStashOptions = { secret, id: "header", name: "qstash", now: () => seconds * 1_000 };
+const least: Parameters<typeof qstash>[0] = {
+  secret,
+  id: "header",
+  name: "qstash",
+  now: () => seconds * 1_000,
+};
 const claims = claimsOf(body, seconds);
 
-function verify(token: string, options: Partial<QStashOptions> = {}, text = body) {
+function verify(token: string, options: Partial<Parameters<typeof qstash>[0]> = {}, text = body) {
   const headers = { "upstash-signature": token, "upstash-message-id": "msg_1" };
   return outcome(qstash({ ...least, ...options }), { headers, body: text });
 }

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { hmacProvider } from "../../../src/webhooks/custom/index.ts";
 import {
   github,
-  hmacProvider,
   shopify,
   slack,
   standardWebhooks,

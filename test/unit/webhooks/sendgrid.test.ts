@@ -1,6 +1,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { decodeDer, decodePublicKey, secretTag, sendgrid } from "../../../src/webhooks/index.ts";
+import { decodeDer, decodePublicKey } from "../../../src/webhooks/custom/index.ts";
+import { secretTag, sendgrid } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
 import { hash } from "./sender.ts";
 

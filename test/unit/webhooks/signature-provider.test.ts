@@ -11,11 +11,10 @@ import {
   type SignatureAlgorithm,
   type SignatureProviderOptions,
   type SignedRequest,
-  secretTag,
   signatureCheck,
   signatureProvider,
-  WebhookVerificationError,
-} from "../../../src/webhooks/index.ts";
+} from "../../../src/webhooks/custom/index.ts";
+import { secretTag, WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
 import { bytes, hash } from "./sender.ts";
 

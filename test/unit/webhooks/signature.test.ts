@@ -1,6 +1,7 @@
 import { generateKeyPairSync, sign as signBytes } from "node:crypto";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { signatureCheck, standardWebhooks, stripe } from "../../../src/webhooks/index.ts";
+import { signatureCheck } from "../../../src/webhooks/custom/index.ts";
+import { standardWebhooks, stripe } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";
 
 // What a forged request may cost: every operation is a pass over the whole body.

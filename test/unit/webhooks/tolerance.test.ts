@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseSeconds, toleranceCheck, WebhookVerificationError } from "../../../src/webhooks/index.ts";
+import { parseSeconds, toleranceCheck } from "../../../src/webhooks/custom/index.ts";
+import { WebhookVerificationError } from "../../../src/webhooks/index.ts";
 
 // The bounds of a tolerance, to the millisecond.
 

@@ -1,13 +1,14 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { type TwilioOptions, twilio } from "../../../src/webhooks/index.ts";
+import { twilio } from "../../../src/webhooks/index.ts";
 import { idOf, outcome } from "./outcome.ts";
 import { hash } from "./sender.ts";
 
 const secret = "12345";
 const url = "https://mycompany.com/myapp.php?foo=1&bar=2";
 const sign = (text: string) => createHmac("sha1", secret).update(text).digest("base64");
-const provider = (options: Partial<TwilioOptions> = {}) => twilio({ secret, name: "twilio", ...options });
+const provider = (options: Partial<Parameters<typeof twilio>[0]> = {}) =>
+  twilio({ secret, name: "twilio", ...options });
 
 /** A delivery with the signature of a text. */
 const arrival = (signed: string, body: string | Uint8Array, to = url) => ({

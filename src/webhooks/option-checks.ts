@@ -5,7 +5,7 @@
  * @throws {TypeError} it is anything else: usually a variable that is not set (an empty secret is known to
  * everybody), or a secret that was pasted with a line break
  */
-export function requireForm(option: string, value: unknown, form: RegExp = /./s): string {
+export function requireForm(option: string, value: unknown, form: RegExp = anyText): string {
   if (typeof value === "string" && form.test(value)) return value;
   if (!value) {
     const hint = /secret|key/i.test(option) ? " (is the environment variable set?)" : "";
@@ -30,14 +30,29 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) && value.length > 0 ? value : [value];
 }
 
+export const anyText: RegExp = /./s;
+
 /** The form of secrets that the sender generates. They contain no white space: it was added when pasting. */
 export const generated: RegExp = /^\S+$/;
 
 /**
- * Whether the id comes from the body. For the `id` option of providers whose sender does not sign its id header.
+ * The option `url` as a function.
  *
- * @throws {TypeError} it is neither `"header"` nor `"body"`
+ * @throws {TypeError} it is neither a function nor the text of an HTTP(S) URL; from the function: it returns no text
  */
-export function idFromBody(id: "header" | "body" = "body"): boolean {
-  return requireForm("id", id, /^(header|body)$/) === "body";
+export function urlOption(url: unknown): (request: Request) => string {
+  if (typeof url === "function") {
+    return (request) => {
+      const given: unknown = url(request);
+      if (typeof given === "string") return given;
+      throw new TypeError(`url must return a string, not ${typeof given}`);
+    };
+  }
+  if (typeof url !== "string" || !/^https?:\/\/\S+$/.test(url)) {
+    throw new TypeError("url must be the URL that was given to the sender, or a function that returns it");
+  }
+  return () => url;
 }
+
+/** The URL where the option `url` is not given. */
+export const urlOf = (request: Request): string => request.url;

@@ -1,0 +1,100 @@
+import { checkNames } from "../check.ts";
+import { generated, requireForm, requireForms, urlOption } from "./option-checks.ts";
+import type { IdOptions, PublicKeyOptions, SecretOptions, ToleranceOptions, UrlOptions } from "./options.ts";
+import type { WebhookProvider } from "./provider.ts";
+import { readerOf, readIds, type Scheme } from "./scheme.ts";
+import { type SignatureAlgorithm, signatureCheck } from "./signature-check.ts";
+import { type ReadSigned, type SignedRequest, verifier } from "./verifier.ts";
+
+/** How a sender signs, and which options its users have besides `secret` and `name`. */
+export type Row = {
+  /** The provider's name, unless its user gives another. Default: that of the sender's function. */
+  readonly name?: string;
+  /** The form of its secrets. Default: no white space. */
+  readonly secret?: RegExp;
+  /** Its users give a public key instead of a secret; this decodes it. */
+  readonly publicKey?: (text: string) => Uint8Array;
+  /** It signs the time. Its users have `tolerance`, of which this is the default, in ms, and `now`. */
+  readonly tolerance?: number;
+  /** It signs the URL. Its users have, or must give, `url`. */
+  readonly url?: "optional" | "required";
+  /** Where the event's id is; see {@link Scheme}. */
+  readonly id?: Scheme["id"];
+  /** A header that is not signed, or several of which the first counts; see {@link Scheme}. */
+  readonly deliveryId?: Scheme["deliveryId"];
+  /** Its users have, or must give, `id`: whether `deliveryId` is the id. The default is the one in the body. */
+  readonly idOption?: "optional" | "required";
+  /** Further options; the sender checks them. */
+  readonly moreOptions?: Readonly<Record<string, unknown>>;
+  /** The most bytes of a delivery, where the sender documents that. */
+  readonly maxBody?: number;
+} & (
+  | (Omit<Scheme, "url" | "scope"> & { readonly scope?: (given: Given) => Scheme["scope"] })
+  | {
+      readonly algorithm?: SignatureAlgorithm;
+      readonly read: (given: Given, request: Request, body: Uint8Array) => SignedRequest;
+    }
+);
+
+/** What its user gave, checked. */
+export interface Given {
+  readonly name: string;
+  readonly url: ((request: Request) => string) | undefined;
+  /** Whether the id comes from the body. */
+  readonly fromBody: boolean;
+}
+
+type SenderOptions = Partial<SecretOptions & PublicKeyOptions & IdOptions & UrlOptions & ToleranceOptions>;
+
+/**
+ * Makes the provider of a sender.
+ *
+ * @param call the sender's function
+ * @param options what its user gave
+ * @throws {TypeError} an option is unknown, missing or not of its form
+ * @throws {RangeError} `tolerance` is out of range
+ */
+export function sender(call: string, options: SenderOptions, row: Row): WebhookProvider {
+  checkNames(call, options, {
+    [row.publicKey ? "publicKey" : "secret"]: true,
+    ...(row.idOption && { id: true }),
+    ...(row.url && { url: true }),
+    ...row.moreOptions,
+    ...(row.tolerance !== undefined && { tolerance: true, now: true }),
+    name: true,
+  });
+  const name = options.name ?? row.name ?? call;
+  const url = options.url === undefined && row.url !== "required" ? undefined : urlOption(options.url);
+  const fromBody = row.idOption === undefined || isFromBody(row, options.id);
+  const given = { name, url, fromBody };
+  const keys = row.publicKey
+    ? requireForms("publicKey", options.publicKey).map(row.publicKey)
+    : requireForms("secret", options.secret, row.secret ?? generated);
+  return verifier({
+    name,
+    check: signatureCheck(row.algorithm ?? "HMAC-SHA256", keys),
+    read: readerBy(row, given),
+    tagged: options.name === undefined ? keys : [],
+    tolerance: options.tolerance,
+    now: options.now,
+    defaultTolerance: row.tolerance,
+    maxBody: row.maxBody,
+  });
+}
+
+function readerBy(row: Row, given: Given): ReadSigned {
+  const { name, url, fromBody } = given;
+  const { deliveryId } = row;
+  const id = fromBody ? row.id : { header: deliveryId };
+  if (!("read" in row)) return readerOf(name, { ...row, url, id, scope: row.scope?.(given) });
+  return (request, body) => ({
+    ...row.read(given, request, body),
+    ...readIds(name, { id, deliveryId }, request),
+  });
+}
+
+function isFromBody({ idOption, deliveryId }: Row, id: unknown): boolean {
+  if (id !== undefined) return requireForm("id", id, /^(header|body)$/) === "body";
+  if (idOption === "optional") return true;
+  throw new TypeError(`id must be "header" (${deliveryId}, which is not signed) or "body" (the body's hash)`);
+}

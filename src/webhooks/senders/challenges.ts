@@ -1,0 +1,53 @@
+import { toHex } from "../../bytes.ts";
+import { jsonFields } from "../body.ts";
+import { isId } from "../header.ts";
+import { generated, requireForm } from "../option-checks.ts";
+import { constantTimeEqual, hmacSha256 } from "../signature-check.ts";
+
+/**
+ * Answers the GET with which Meta confirms a URL: with its `hub.challenge` if it knows the verify token, otherwise with
+ * 403. Undefined for every other request.
+ *
+ * @param verifyToken the text that you gave to Meta together with the URL
+ * @throws {TypeError} `verifyToken` is empty or not a string
+ *
+ * @example
+ * const answer = metaChallenge(request, env.META_VERIFY_TOKEN);
+ * if (answer) return answer;
+ */
+export function metaChallenge(request: Request, verifyToken: string): Response | undefined {
+  const expected = new TextEncoder().encode(requireForm("verifyToken", verifyToken));
+  const query = new URL(request.url).searchParams;
+  if (request.method !== "GET" || query.get("hub.mode") !== "subscribe") return undefined;
+  const token = new TextEncoder().encode(query.getAll("hub.verify_token")[0]);
+  const challenge = query.get("hub.challenge");
+  if (!constantTimeEqual(token, expected) || !isId(challenge)) return new Response(null, { status: 403 });
+  // Plain text, which no browser takes for a page.
+  const headers = { "content-type": "text/plain", "x-content-type-options": "nosniff" };
+  return new Response(challenge, { headers });
+}
+
+/**
+ * Answers the request with which Zoom confirms a URL (`endpoint.url_validation`): with its token and the token's
+ * HMAC-SHA256. Undefined for every other body.
+ *
+ * Call it only after `verify`: the answer is signed with the secret that Zoom signs with.
+ *
+ * @param secret the app's secret token; the one that Zoom has now, if it is being rotated
+ * @throws {TypeError} `secret` is empty or contains white space
+ *
+ * @example
+ * await provider.verify(request, body);
+ * const answer = await zoomChallenge(body, env.ZOOM_SECRET_TOKEN);
+ * if (answer) return answer;
+ */
+export async function zoomChallenge(body: Uint8Array, secret: string): Promise<Response | undefined> {
+  requireForm("secret", secret, generated);
+  const { event, payload } = jsonFields(body);
+  const { plainToken }: { plainToken?: unknown } = Object(payload);
+  // Zoom's tokens are of this form. A text like `v0:time:body` would be answered with the signature of a delivery.
+  const isToken = typeof plainToken === "string" && /^[\w+/=-]{1,255}$/.test(plainToken);
+  if (event !== "endpoint.url_validation" || !isToken) return undefined;
+  const encryptedToken = toHex(await hmacSha256(secret, plainToken));
+  return Response.json({ plainToken, encryptedToken });
+}

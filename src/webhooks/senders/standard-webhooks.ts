@@ -1,0 +1,108 @@
+import { checkNames } from "../../check.ts";
+import { decodeBase64 } from "../encoding.ts";
+import { malformed, requireHeader, requireId } from "../header.ts";
+import { requireForms } from "../option-checks.ts";
+import type { StandardWebhooksOptions } from "../options.ts";
+import type { WebhookProvider } from "../provider.ts";
+import { maxSignatures, signaturesOf } from "../signature.ts";
+import { signatureCheck } from "../signature-check.ts";
+import { parseSeconds } from "../tolerance.ts";
+import { type SignedRequest, verifier } from "../verifier.ts";
+
+const optionNames = { secret: 1, publicKey: 1, headerPrefix: 1, tolerance: 1, now: 1, name: 1 };
+
+// The start of a header's name, without the dash that follows.
+const prefixForm = /^[A-Za-z0-9-]*[A-Za-z0-9]$/;
+
+/** The schemes. Their signatures differ in length. */
+const v1 = { prefix: "v1,", decode: decodeBase64, length: 32 };
+const v1a = { prefix: "v1a,", decode: decodeBase64, length: 64 };
+
+/**
+ * Standard Webhooks (https://www.standardwebhooks.com), which Svix, Clerk, Resend and others send: headers
+ * `webhook-id`, `webhook-timestamp` and `webhook-signature` (or `svix-…`). The signature covers
+ * `id.timestamp.body`. Schemes are `v1` (HMAC-SHA256) and `v1a` (Ed25519, if the platform's Web Crypto has it); other
+ * schemes are skipped. One signature that holds is enough.
+ *
+ * Stricter than the reference library where two readers could disagree: the timestamp must be plain decimal, base64
+ * canonical, and no part of the id between dots may be a number. Otherwise a captured delivery could be split at other
+ * places into an id, a time and a body that were never sent.
+ *
+ * @throws {TypeError} at once: there is neither a secret nor a public key, or an option is unknown or not of its form
+ *
+ * @example
+ * const provider = standardWebhooks({ secret: env.RESEND_WEBHOOK_SECRET, name: "resend" });
+ * const { id, timestamp } = await provider.verify(request, body);
+ */
+export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvider {
+  checkNames("standardWebhooks", options, optionNames);
+  const { name = "standard-webhooks", tolerance, now, secret, publicKey } = options;
+  const prefixes = requireForms("headerPrefix", options.headerPrefix ?? ["webhook", "svix"], prefixForm);
+  if (secret === undefined && publicKey === undefined) {
+    throw new TypeError("secret or publicKey is needed (is the variable set?)");
+  }
+  const secrets = decodeKeys("secret", secret);
+  const publicKeys = decodeKeys("publicKey", publicKey);
+  const checkV1 = secrets.length > 0 && signatureCheck("HMAC-SHA256", secrets);
+  const checkV1a = publicKeys.length > 0 && signatureCheck("Ed25519", publicKeys);
+  // A sender may sign with both schemes: its secrets alone identify it.
+  const identifying = checkV1 ? secrets : publicKeys;
+
+  return verifier({
+    name,
+    tolerance,
+    now,
+    tagged: options.name === undefined ? identifying : [],
+    read: (request, body) => readHeaders(name, request, body, prefixes),
+    // Each scheme with its own keys only.
+    async check(signatures, signed) {
+      const of = ({ length }: { length: number }) => signatures.filter((bytes) => bytes.length === length);
+      return (checkV1 && (await checkV1(of(v1), signed))) || (checkV1a && (await checkV1a(of(v1a), signed)));
+    },
+  });
+}
+
+function readHeaders(
+  name: string,
+  request: Request,
+  body: Uint8Array,
+  prefixes: readonly string[],
+): SignedRequest {
+  const prefix = prefixes.find((candidate) => isComplete(request, candidate)) ?? prefixes[0];
+  const id = requireId(name, request, `${prefix}-id`);
+  const seconds = requireHeader(name, request, `${prefix}-timestamp`);
+  const entries = requireHeader(name, request, `${prefix}-signature`).split(" ");
+
+  if (/\.\d+(?:\.|$)/.test(id)) throw malformed(name, `${prefix}-id`, "has a part that reads as a timestamp");
+  const timestamp = parseSeconds(name, `${prefix}-timestamp`, seconds);
+  const signatures = [v1, v1a].flatMap((form) => signaturesOf(entries, form));
+  if (entries.length > maxSignatures || signatures.length === 0) {
+    throw malformed(name, `${prefix}-signature`, `is not 1 to ${maxSignatures} signatures v1 or v1a`);
+  }
+  return { id, timestamp, signatures, signed: [`${id}.${seconds}.`, body] };
+}
+
+function isComplete(request: Request, prefix: string): boolean {
+  return ["id", "timestamp", "signature"].every((part) => request.headers.get(`${prefix}-${part}`));
+}
+
+/**
+ * Decodes keys as senders show them: base64, with or without a prefix. Error messages say what is wrong without
+ * repeating any part of a key.
+ */
+function decodeKeys(
+  option: "secret" | "publicKey",
+  texts: string | readonly string[] | undefined,
+): readonly Uint8Array[] {
+  if (texts === undefined) return [];
+  const [prefix, min, max] = option === "secret" ? ["whsec_", 24, 64] : ["whpk_", 32, 32];
+  return requireForms(option, texts).map((text) => {
+    const encoded = text.startsWith(prefix) ? text.slice(prefix.length) : text;
+    // Some senders show their secrets without the padding.
+    const bytes = decodeBase64(encoded.padEnd(Math.ceil(encoded.length / 4) * 4, "="));
+    if (bytes === undefined || bytes.length < min || bytes.length > max) {
+      throw new TypeError(`${option} must be base64 of ${min} to ${max} bytes after ${prefix}`);
+    }
+    return bytes;
+  });
+}
