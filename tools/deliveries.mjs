@@ -77,7 +77,7 @@ export function standardDelivery(secret, payload, id) {
     provider: "standard-webhooks",
     key: `standard-webhooks:${id}`,
     id,
-    path: "/webhooks/standard",
+    path: "/webhooks/standard-webhooks",
     headers: {
       "content-type": "application/json",
       "webhook-id": id,

@@ -4,7 +4,7 @@
 // killed between an effect and its result. Then it checks in the database what took effect.
 // `npm run demo -- --keep` keeps running afterwards, so that you can look at the page. `npm run demo -- --durable` has three
 // lock servers of `redlock-edge-server` instead of Redis: no redis-server is started, and workerd is killed in its place.
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -57,7 +57,7 @@ try {
 async function start() {
   const local = await startEndpoints();
   closers.push(local.close);
-  const secrets = { ...randomSecrets(), JOURNAL_SECRET: randomBytes(32).toString("base64") };
+  const secrets = randomSecrets();
   const worker = await startWorker({ bindings: { ...secrets, ...local.env() } });
   closers.push(worker.close);
   console.log("redlock-edge: webhooks that act exactly once, while Redis is in trouble\n");
@@ -312,6 +312,6 @@ async function rowTable(database) {
 }
 
 async function keep(url, { JOURNAL_SECRET }) {
-  console.log(`\nThe page: ${url}/   It asks for: ${JOURNAL_SECRET}   Ctrl-C ends it.`);
+  console.log(`\nThe page: ${url}/   Name: journal   Password: ${JOURNAL_SECRET}   Ctrl-C ends it.`);
   if (!signal.aborted) await once(signal, "abort");
 }

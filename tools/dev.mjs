@@ -23,7 +23,6 @@ try {
 
 async function run() {
   const { openPage, start } = await load("local/src/page/index.ts");
-  const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page/commands.ts");
   const local = await start({ faultsApi: true });
   closers.push(local.close);
   const endpointsPage = await openPage(local, { script: devPageScript });
@@ -33,7 +32,6 @@ async function run() {
   const worker = await startWorker({
     bindings: { ...secrets, ...local.env() },
     port,
-    samples: true,
     onLog: (text) => process.stderr.write(text),
   });
   closers.push(worker.close);
@@ -44,8 +42,7 @@ async function run() {
   console.log(`
 redlock-edge: the Worker runs in workerd, with a D1 database of its own.
 
-  page        ${worker.url}/     (live, with buttons that send webhooks)
-  deliveries  ${worker.url}/deliveries
+  page        ${worker.url}/     (name: journal, password: JOURNAL_SECRET from below)
   health      ${worker.url}/healthz
   endpoints   ${local.endpoints.map(({ url }) => url).join("  ")}
               (${engine})
@@ -55,17 +52,11 @@ The secrets of this run; the commands below need them:
 
 ${exports(secrets)}
 
-Send a webhook as GitHub does; the last command once more is a duplicate:
+Send a webhook of Stripe five times at once; of GitHub, and as a Standard Webhook:
 
-${githubCommand(`${worker.url}/webhooks/github`)}
-
-Send a Standard Webhook:
-
-${standardWebhooksCommand(`${worker.url}/webhooks/standard`)}
-
-Send an event as Stripe does:
-
-${stripeCommand(`${worker.url}/webhooks/stripe`)}
+node tools/send-webhook.mjs --url ${worker.url} --sender stripe
+node tools/send-webhook.mjs --url ${worker.url} --sender github
+node tools/send-webhook.mjs --url ${worker.url} --sender standard-webhooks
 
 Break the first endpoint (DELETE fixes it); the two others keep working:
 

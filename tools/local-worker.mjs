@@ -9,9 +9,9 @@ import { project } from "./load.mjs";
 import { databaseWorker } from "./local-database.mjs";
 
 /**
- * Random webhook secrets for one local run, of the senders in deliveries.mjs.
+ * Random secrets for one local run: of the senders, and of the page.
  *
- * @returns {{ GITHUB_WEBHOOK_SECRET: string, STANDARD_WEBHOOKS_SECRET: string, STRIPE_WEBHOOK_SECRET: string }}
+ * @returns {{ GITHUB_WEBHOOK_SECRET: string, STANDARD_WEBHOOKS_SECRET: string, STRIPE_WEBHOOK_SECRET: string, JOURNAL_SECRET: string }}
  *
  * @example
  * const bindings = { ...randomSecrets(), ...local.env() };
@@ -21,14 +21,14 @@ export function randomSecrets() {
     GITHUB_WEBHOOK_SECRET: randomBytes(20).toString("hex"),
     STANDARD_WEBHOOKS_SECRET: `whsec_${randomBytes(32).toString("base64")}`,
     STRIPE_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("hex")}`,
+    JOURNAL_SECRET: randomBytes(32).toString("hex"),
   };
 }
 
 /**
  * @typedef {object} LocalWorker
  * @property {string} url its address, without a trailing slash
- * @property {any} database its D1 database, with `prepare` and `batch` of a `D1Database`, until the next restart; undefined
- *   without one
+ * @property {any} database its D1 database, with `prepare` and `batch` of a `D1Database`, until the next restart
  * @property {(bindings: Record<string, string>) => Promise<void>} restart kills workerd, whatever it is doing, and starts
  *   it again with these bindings, at the same address and with the same database
  * @property {() => Promise<void>} close stops workerd and deletes the database; may be called more than once
@@ -40,8 +40,6 @@ export function randomSecrets() {
  * @param {object} options
  * @param {Record<string, string>} options.bindings secrets and endpoints: see worker/bindings.ts
  * @param {number} [options.port] default 0: a free port
- * @param {boolean} [options.withDatabase] default true
- * @param {boolean} [options.samples] default false: as it is deployed. True: its page has buttons that send webhooks
  * @param {(text: string) => void} [options.onLog] called with the Worker's console output; default: it is discarded
  * @returns {Promise<LocalWorker>}
  *
@@ -51,23 +49,20 @@ export function randomSecrets() {
  * await worker.close();
  */
 export async function startWorker(options) {
-  const { bindings, port = 0, withDatabase = true, samples = false, onLog = () => undefined } = options;
+  const { bindings, port = 0, onLog = () => undefined } = options;
   const configuration = await readFile(join(project, "wrangler.toml"), "utf8");
   const [, compatibilityDate] = /^compatibility_date = "(.+)"$/m.exec(configuration) ?? [];
-  const script = await bundle(samples ? "worker/dev.ts" : "worker/index.ts", {
+  const script = await bundle("worker/index.ts", {
     conditions: ["workerd", "worker", "browser"],
-    // As the rules in wrangler.toml say.
-    loader: { ".css": "text", ".client.js": "text" },
+    // As the rule in wrangler.toml says.
+    loader: { ".css": "text" },
     logLevel: "silent",
   });
   const directory = await mkdtemp(join(tmpdir(), "redlock-edge-worker-"));
-  const shared = { compatibilityDate, ...(withDatabase && { d1Databases: ["DB"] }) };
-  const reader = withDatabase ? databaseWorker(shared) : undefined;
+  const shared = { compatibilityDate, d1Databases: ["DB"] };
+  const reader = databaseWorker(shared);
   const optionsOf = (given, at) => ({
-    workers: [
-      { ...shared, name: "redlock-edge", modules: true, script, bindings: given },
-      ...(reader ? [reader.worker] : []),
-    ],
+    workers: [{ ...shared, name: "redlock-edge", modules: true, script, bindings: given }, reader.worker],
     // In files, so that a restart finds what was committed.
     d1Persist: join(directory, "d1"),
     host: "127.0.0.1",
@@ -86,8 +81,8 @@ export async function startWorker(options) {
   }
   try {
     const { origin, port: used } = await miniflare.ready;
-    let database = await reader?.open(miniflare);
-    if (database) await createTables(database);
+    let database = await reader.open(miniflare);
+    await createTables(database);
     let closing;
     return {
       url: origin,
@@ -99,7 +94,7 @@ export async function startWorker(options) {
         await miniflare.dispose();
         miniflare = open(directory, optionsOf(given, Number(used)));
         await miniflare.ready;
-        database = await reader?.open(miniflare);
+        database = await reader.open(miniflare);
       },
       close() {
         closing ??= stop();
@@ -137,15 +132,14 @@ function open(directory, options) {
 /**
  * Applies worker/schema.sql, in one transaction.
  *
- * @param {any} database a `D1Database`; tables that exist already stay
+ * @param {any} database a `D1Database`
  *
  * @example
  * await createTables(worker.database);
  */
 export async function createTables(database) {
   const schema = await readFile(join(project, "worker", "schema.sql"), "utf8");
-  // Split at empty lines, not at semicolons: a trigger contains semicolons.
-  const statements = schema.replace(/^--.*\n/gm, "").split("\n\n");
+  const statements = schema.replace(/^--.*\n/gm, "").split(";");
   const trimmed = statements.map((statement) => statement.trim()).filter(Boolean);
   await database.batch(trimmed.map((statement) => database.prepare(statement)));
 }

@@ -10,6 +10,7 @@ import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 import sharp from "sharp";
 import { readArguments, refuse } from "./arguments.mjs";
+import { forged, send, stripeDelivery } from "./deliveries.mjs";
 import { devPageScript } from "./dev-page.mjs";
 import { load, project } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
@@ -32,21 +33,18 @@ const pages = {
   async worker(page) {
     const { start } = await load("local/src/index.ts");
     const local = await start();
-    const worker = await startWorker({ bindings: { ...randomSecrets(), ...local.env() }, samples: true });
-    const latest = (text) => page.locator("#latest").getByText(text).waitFor();
-    // Smaller than the others: it is mostly text, which makes large files.
-    await page.setViewportSize({ width: 1_200, height: 756 });
-    await page.emulateMedia({ reducedMotion: "reduce" });
-    await page.goto(worker.url);
-    await page.locator("#answering").getByText("3 of 3").waitFor();
-    await page.click("#send-forged");
-    await latest("The signature does not fit");
-    await page.click("#send-signed");
-    await latest("Took effect once");
-    await page.click("#send-again");
-    await latest("5 copies");
-    await page.mouse.move(0, 0);
-    await page.evaluate(() => document.activeElement?.blur());
+    const secrets = randomSecrets();
+    const worker = await startWorker({ bindings: { ...secrets, ...local.env() } });
+    const paid = stripeDelivery(secrets.STRIPE_WEBHOOK_SECRET, "invoice.paid", { id: "in_42" }, "evt_4217");
+    await send(worker.url, forged(paid));
+    for (const copies of [1, 5])
+      await Promise.all(Array.from({ length: copies }, () => send(worker.url, paid)));
+    const { host } = new URL(worker.url);
+    await page.setViewportSize({ width: 1_000, height: 730 });
+    const rows = page.locator("tbody tr");
+    // The journal is written after the answers.
+    do await page.goto(`http://journal:${secrets.JOURNAL_SECRET}@${host}/`);
+    while ((await rows.count()) < 7);
     return () => Promise.all([worker.close(), local.close()]);
   },
   async local(page) {

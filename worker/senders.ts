@@ -1,141 +1,118 @@
-import {
-  github,
-  linear,
-  shopify,
-  slack,
-  standardWebhooks,
-  stripe,
-  type WebhookProvider,
-} from "../src/webhooks/index.ts";
-import { type Bindings, orBindingError, secretHint } from "./bindings.ts";
-import {
-  githubEvent,
-  linearEvent,
-  shopifyEvent,
-  slackEvent,
-  standardWebhooksEvent,
-  stripeEvent,
-  type WebhookEvent,
-} from "./event.ts";
+import { HTTPException } from "hono/http-exception";
+import type { Delivery } from "../src/http/index.ts";
+import { github, standardWebhooks, stripe, type WebhookProvider } from "../src/webhooks/index.ts";
+import type { Bindings } from "./bindings.ts";
+import { problemResponse } from "./problem.ts";
 
-/** A sender of webhooks. Its secret is all that it takes to set it up. */
-export interface Sender {
-  /** The name of its provider. */
+/** What a verified delivery is about. */
+export interface WebhookEvent {
+  /** The sender's name for the event, such as `issues.opened` or `invoice.paid`. */
   readonly name: string;
-  /** The path that it sends to. */
-  readonly path: string;
-  /** The binding with its secret. */
-  readonly secret: Exclude<keyof Bindings, "DB" | `UPSTASH_REDIS_REST_${string}`>;
-  readonly provider: (secret: string) => WebhookProvider;
-  /** Reads what a verified delivery is about. */
-  readonly event: (request: Request, body: Uint8Array, id: string) => WebhookEvent;
-  /** ms after which this sender gives up on an answer. docs/webhooks.md has the sources. */
-  readonly senderTimeout: number;
+  /** What it happened to, such as `github:octo/demo#42`. Events of one entity are handled one at a time. */
+  readonly entity: string;
 }
 
-/**
- * The topics that the app subscribes to. Topics are not signed: others are refused, or a captured delivery could be
- * sent again under invented topics.
- */
-const shopifyTopics = [
-  ...["create", "updated", "paid", "cancelled", "fulfilled", "delete"].map((action) => `orders/${action}`),
-  ...["create", "update", "delete"].flatMap((action) => [`products/${action}`, `customers/${action}`]),
-  "refunds/create",
-  "app/uninstalled",
+/** A sender of webhooks. */
+export interface Sender {
+  /** Part of its path, and of its keys: they stay the same when the secret is replaced. */
+  readonly name: string;
+  /** The binding with its secret. */
+  readonly secret: `${"GITHUB_WEBHOOK" | "STANDARD_WEBHOOKS" | "STRIPE_WEBHOOK"}_SECRET`;
+  readonly provider: (options: { readonly secret: string; readonly name: string }) => WebhookProvider;
+  /** ms after which it gives up on an answer. docs/webhooks.md has the sources. */
+  readonly timeout: number;
+  /** The name of an event, and the id of what it happened to; undefined if it names neither. */
+  readonly event: (payload: Payload, request: Request) => Partial<Record<"name" | "subject", unknown>>;
+}
+
+/** A sender's JSON. It is signed, so its form is the documented one. */
+// biome-ignore lint/suspicious/noExplicitAny: a field may have any form, and eventOf uses only texts and numbers
+type Payload = any;
+
+/** All senders. For another one, add a row; docs/webhooks.md lists the providers. */
+export const senders: readonly Sender[] = [
+  {
+    name: "github",
+    secret: "GITHUB_WEBHOOK_SECRET",
+    provider: github,
+    timeout: 10_000,
+    event(payload, { headers }) {
+      const {
+        action,
+        repository,
+        issue,
+        pull_request: pullRequest,
+        discussion,
+        organization,
+        sender,
+      } = payload;
+      const event = headers.get("x-github-event") ?? "event";
+      const { number } = issue ?? pullRequest ?? discussion ?? {};
+      const owner = repository?.full_name ?? organization?.login ?? sender?.login;
+      return {
+        name: action ? `${event}.${action}` : event,
+        subject: number ? `${owner}#${number}` : owner,
+      };
+    },
+  },
+  {
+    name: "standard-webhooks",
+    secret: "STANDARD_WEBHOOKS_SECRET",
+    provider: standardWebhooks,
+    // Svix waits 15 s; other senders may not.
+    timeout: 10_000,
+    event: ({ type, data }) => ({ name: type, subject: data?.id }),
+  },
+  {
+    name: "stripe",
+    secret: "STRIPE_WEBHOOK_SECRET",
+    provider: stripe,
+    // Not published. This suits the shortest published timeout of a comparable sender.
+    timeout: 5_000,
+    event: ({ type, data }) => ({ name: type, subject: data?.object?.id }),
+  },
 ];
 
 /**
- * All senders. Each has one secret and a name of its own, so its keys stay the same when the secret is replaced.
- * Discord is not among them: each of its interactions needs a specific answer, and its events need 204.
+ * The provider that verifies a sender's deliveries.
+ *
+ * @throws {HTTPException} 501: the sender has no secret
+ *
+ * @example
+ * const { id } = await providerOf(sender, env).verify(request, body);
  */
-export const senders = {
-  github: {
-    name: "github",
-    path: "/webhooks/github",
-    secret: "GITHUB_WEBHOOK_SECRET",
-    provider: (secret) => github({ secret, name: "github" }),
-    event: (request, body) => githubEvent(request, body),
-    senderTimeout: 10_000,
-  },
-  standardWebhooks: {
-    name: "standard-webhooks",
-    path: "/webhooks/standard",
-    secret: "STANDARD_WEBHOOKS_SECRET",
-    provider: (secret) => standardWebhooks({ secret, name: "standard-webhooks" }),
-    event: (_request, body, id) => standardWebhooksEvent(body, id),
-    // Svix waits 15 s; other senders may not.
-    senderTimeout: 10_000,
-  },
-  stripe: {
-    name: "stripe",
-    path: "/webhooks/stripe",
-    secret: "STRIPE_WEBHOOK_SECRET",
-    provider: (secret) => stripe({ secret, name: "stripe" }),
-    event: (_request, body, id) => stripeEvent(body, id),
-    // Not published. This suits the shortest published timeout of a comparable sender.
-    senderTimeout: 5_000,
-  },
-  shopify: {
-    name: "shopify",
-    path: "/webhooks/shopify",
-    secret: "SHOPIFY_CLIENT_SECRET",
-    provider: (secret) => shopify({ secret, topics: shopifyTopics, name: "shopify" }),
-    event: shopifyEvent,
-    senderTimeout: 5_000,
-  },
-  slack: {
-    name: "slack",
-    path: "/webhooks/slack",
-    secret: "SLACK_SIGNING_SECRET",
-    provider: (secret) => slack({ secret, name: "slack" }),
-    event: (_request, body) => slackEvent(body),
-    senderTimeout: 3_000,
-  },
-  linear: {
-    name: "linear",
-    path: "/webhooks/linear",
-    secret: "LINEAR_WEBHOOK_SECRET",
-    // Linear does not publish whether a retry, the last of which comes after 7 hours, has a new time. If it were
-    // refused as too old, the event would be lost.
-    provider: (secret) => linear({ secret, tolerance: 8 * 60 * 60 * 1_000, name: "linear" }),
-    event: (_request, body, id) => linearEvent(body, id),
-    senderTimeout: 5_000,
-  },
-} satisfies Record<string, Sender>;
+export function providerOf({ name, secret, provider }: Sender, env: Bindings): WebhookProvider {
+  const value = env[secret];
+  if (value) return provider({ secret: value, name });
+  console.error(`${secret} is missing: a delivery of ${name} cannot be verified`);
+  throw new HTTPException(501, { res: problemResponse(501, "This sender is not set up") });
+}
 
-/** A sender has no secret, so none of its deliveries can be verified. */
-export class NotSetUpError extends Error {
-  override readonly name = "NotSetUpError";
-  /** What to do about it. */
-  readonly hint: string;
+/**
+ * Reads what a verified delivery is about. An event that names nothing is its own entity, so no other one waits for it.
+ *
+ * @throws {HTTPException} 400: the body is not a JSON object, and sending it again does not help
+ *
+ * @example
+ * eventOf(stripe, request, delivery); // { name: "invoice.paid", entity: "stripe:in_42" }
+ */
+export function eventOf(sender: Sender, request: Request, { id, body }: Delivery): WebhookEvent {
+  const { name, subject } = sender.event(parse(body), request);
+  return { name: text(name) || "event", entity: `${sender.name}:${text(subject) || id}` };
+}
 
-  constructor({ secret }: Sender) {
-    super(`the binding ${secret} is missing`);
-    this.hint = secretHint(secret);
+function parse(body: Uint8Array): Payload {
+  try {
+    const payload: unknown = JSON.parse(new TextDecoder().decode(body));
+    if (typeof payload === "object" && payload !== null && !Array.isArray(payload)) return payload;
+  } catch {
+    // Answered below, as every other body that is no event.
   }
+  const title = "The body is not a JSON object (GitHub: choose the content type application/json)";
+  throw new HTTPException(400, { res: problemResponse(400, title) });
 }
 
-/**
- * Makes the provider that verifies a sender's deliveries.
- *
- * @throws {NotSetUpError} its secret is missing
- * @throws {BindingError} its secret is malformed
- *
- * @example
- * const { id } = await providerOf(senders.github, env).verify(request, body);
- */
-export function providerOf(sender: Sender, env: Bindings): WebhookProvider {
-  const secret = env[sender.secret];
-  if (!secret) throw new NotSetUpError(sender);
-  return orBindingError(sender.secret, () => sender.provider(secret));
-}
-
-/**
- * The senders that have a secret, with their names in {@link senders}.
- *
- * @example
- * sendersOf({ GITHUB_WEBHOOK_SECRET: "…" }); // [["github", senders.github]]
- */
-export function sendersOf(env: Bindings): readonly (readonly [string, Sender])[] {
-  return Object.entries<Sender>(senders).filter(([, { secret }]) => env[secret]);
+/** A text or a number as text; "" for anything else. */
+function text(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
 }

@@ -9,6 +9,10 @@ const notRun: readonly (readonly [command: RegExp, why: string])[] = [
     /^npx wrangler (deploy|secret put \w+|dev( src\/index\.ts --compatibility-date [-\d]+)?|d1 create \w+|d1 execute \w+ --local --file schema\.sql)$/,
     "test/examples runs the Workers in workerd, with D1 and Durable Objects",
   ],
+  [
+    /^npx wrangler (d1 create redlock-edge|d1 execute redlock-edge --remote --(file worker\/schema\.sql|command .*)|secret bulk \.dev\.vars)$/,
+    "test/worker runs the Worker in workerd, with its tables in D1",
+  ],
   [/^npx esbuild queue\.ts( --[a-z]+(=[\w.]+)?)+$/, "test/package bundles it with these options"],
   [/^npm install( --save-dev)?( [@a-z0-9./-]+)+$/, "the tests install the packed package instead"],
   [

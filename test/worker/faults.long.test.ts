@@ -3,7 +3,7 @@ import { Idempotency } from "../../src/idempotency/index.ts";
 import { endpointsFromEnv, Redlock } from "../../src/index.ts";
 import { patient } from "../support/beyond-tests.ts";
 import { until } from "../support/until.ts";
-import { type LocalStand, openStand, sendAtOnce } from "./local-stand.ts";
+import { type LocalStand, openStand, sendAtOnce, sendUntilSuccess } from "./local-stand.ts";
 
 let stand: LocalStand;
 beforeAll(async () => {
@@ -17,25 +17,14 @@ afterEach(async () => {
 });
 afterAll(() => stand?.close());
 
-/** Sends until it succeeds, as senders do. Returns the number of attempts. */
-async function sendUntilSuccess(delivery: Parameters<LocalStand["send"]>[0]): Promise<number> {
-  let tries = 0;
+/** Sends until the answer is this problem. Until then, each answer asks the sender to try again. */
+async function sendUntilProblem(title: string, delivery: Parameters<LocalStand["send"]>[0]): Promise<void> {
   await until(async () => {
-    tries += 1;
-    return (await stand.send(delivery)).status === 200;
-  }, "a success");
-  return tries;
-}
-
-/** Sends until the journal says so. Until then, each answer asks the sender to try again. */
-async function sendUntil(outcome: string, delivery: Parameters<LocalStand["send"]>[0]): Promise<void> {
-  let tries = 0;
-  await until(async () => {
-    tries += 1;
-    const { status, headers } = await stand.send(delivery);
-    expect([status, Number(headers.get("retry-after")) >= 1]).toEqual([503, true]);
-    return (await stand.journal(delivery, tries)).at(-1)?.outcome === outcome;
-  }, `the outcome ${outcome}`);
+    const response = await stand.send(delivery);
+    const problem = await response.json();
+    expect([response.status, Number(response.headers.get("retry-after")) >= 1]).toEqual([503, true]);
+    return problem.title === title;
+  }, title);
 }
 
 describe("a handler that fails", () => {
@@ -57,14 +46,12 @@ describe("a handler that fails", () => {
     expect(await failed.text()).not.toContain("is broken");
 
     await stand.query("DROP TRIGGER broken");
-    const tries = await sendUntilSuccess(delivery);
+    const tries = await sendUntilSuccess(stand, delivery);
     expect(await stand.effects(delivery)).toHaveLength(1);
     const rows = await stand.journal(delivery, 20 + tries);
     expect(rows.filter(({ outcome }) => outcome === "executed")).toHaveLength(1);
-    expect(rows.map(({ outcome }) => outcome)).toContain("failed");
-    const reasons = await stand.query("SELECT reason FROM delivery_problems");
-    expect(reasons).toContainEqual({ reason: "The handler failed: the Worker's log has the cause." });
-    expect(JSON.stringify(reasons)).not.toContain("database is broken");
+    const reason = "The event could not be handled: send it again";
+    expect(rows).toContainEqual(expect.objectContaining({ outcome: "retry", status: 500, reason }));
   });
 });
 
@@ -72,7 +59,7 @@ describe("a write under a stale fence", () => {
   it("changes nothing, and the sender is asked to try again", async () => {
     const entity = "standard-webhooks:inv_stale";
     const newest = Number.MAX_SAFE_INTEGER;
-    await stand.query("INSERT INTO entities VALUES (?1, 7, 'invoice.paid', 'msg_0', 1, ?2)", entity, newest);
+    await stand.query("INSERT INTO entities VALUES (?1, 7, ?2)", entity, newest);
     await stand.query("INSERT INTO redlock_fences (entity, fence) VALUES (?1, ?2)", entity, newest);
     const delivery = stand.standard("inv_stale");
     const response = await stand.send(delivery);
@@ -82,10 +69,10 @@ describe("a write under a stale fence", () => {
     const find = "SELECT events, fence FROM entities WHERE entity = ?1";
     expect(await stand.query(find, entity)).toEqual([{ events: 7, fence: newest }]);
     const [row] = await stand.journal(delivery, 1);
-    expect(row).toMatchObject({ outcome: "failed", status: 503, fence: null });
+    expect(row).toMatchObject({ outcome: "retry", status: 503 });
 
     await stand.query("UPDATE redlock_fences SET fence = 1 WHERE entity = ?1", entity);
-    await sendUntilSuccess(delivery);
+    await sendUntilSuccess(stand, delivery);
     expect(await stand.effects(delivery)).toHaveLength(1);
     expect(await stand.query(find, entity)).toMatchObject([{ events: 8 }]);
   });
@@ -108,11 +95,11 @@ describe("a delivery whose first run has not finished", () => {
       idempotency.run(delivery.id, ofDelivery, run).catch(notBegun);
     });
     await first;
-    await sendUntil("busy", delivery);
+    await sendUntilProblem("A request with this key is being handled", delivery);
     expect(await stand.effects(delivery)).toEqual([]);
 
     fail(new Error("the first run fails"));
-    await sendUntilSuccess(delivery);
+    await sendUntilSuccess(stand, delivery);
     expect(await stand.effects(delivery)).toHaveLength(1);
   });
 });
@@ -122,26 +109,33 @@ describe("an entity that another holder has locked", () => {
     const delivery = stand.standard("inv_locked");
     const redlock = new Redlock({ ...patient, endpoints: endpointsFromEnv(stand.env) });
     const lock = await redlock.acquire("standard-webhooks:inv_locked", { fencing: true });
-    await sendUntil("busy", delivery);
+    await sendUntilProblem("The resource is locked", delivery);
     expect(await stand.effects(delivery)).toEqual([]);
 
     await lock.release();
-    await sendUntilSuccess(delivery);
+    await sendUntilSuccess(stand, delivery);
     const [effect] = await stand.effects(delivery);
     expect(effect?.fence).toBeGreaterThan(lock.fence!);
   });
 });
 
-describe("with a faulty endpoint", () => {
-  it("that executes requests and drops the replies, concurrent duplicates have one effect", async () => {
-    stand.endpoints[1]!.faults.add({ fault: "drop-reply" });
-    const delivery = await stand.github("check_run");
-    const statuses = await sendAtOnce(stand, delivery, 8);
-    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(1);
-    expect(statuses.filter((status) => ![200, "replayed", 503].includes(status))).toEqual([]);
-    await sendUntilSuccess(delivery);
-    expect(await stand.effects(delivery)).toHaveLength(1);
-  });
+describe("with a fault", () => {
+  it.each([
+    ["drop-request", 1],
+    ["drop-reply", 1],
+    ["duplicate", 3],
+  ] as const)(
+    "(%s on %i of three), a delivery that is sent five times at once acts once",
+    async (fault, count) => {
+      for (const { faults } of stand.endpoints.slice(0, count)) faults.add({ fault });
+      const delivery = await stand.github("check_run");
+      const statuses = await sendAtOnce(stand, delivery, 5);
+      expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(1);
+      expect(statuses.filter((status) => ![200, "replayed", 503].includes(status))).toEqual([]);
+      await sendUntilSuccess(stand, delivery);
+      expect(await stand.effects(delivery)).toHaveLength(1);
+    },
+  );
 });
 
 describe("with all endpoints down", () => {
@@ -153,15 +147,26 @@ describe("with all endpoints down", () => {
     expect(response.headers.get("content-type")).toBe("application/problem+json");
     expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(await stand.effects(delivery)).toEqual([]);
-    expect(await stand.journal(delivery, 1)).toMatchObject([{ outcome: "failed", status: 503 }]);
-    const [row] = await (await stand.get("/deliveries?limit=1")).json();
-    expect(row.reason).toBe("No quorum: 3 of 3 endpoints failed.");
-    const names = stand.endpoints.map(({ url }) => new URL(url).host);
-    const failure = { kind: "network" };
-    expect(row.votes).toEqual(names.map((endpoint) => ({ endpoint, outcome: "error", failure })));
+    const reason = "The store cannot be reached";
+    expect(await stand.journal(delivery, 1)).toMatchObject([{ outcome: "retry", status: 503, reason }]);
 
     await Promise.all(stand.endpoints.map((endpoint) => endpoint.start()));
-    await sendUntilSuccess(delivery);
+    await sendUntilSuccess(stand, delivery);
     expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+});
+
+describe("where Redis has lost everything", () => {
+  it("a delivery that is sent again has no second effect, and gets the first answer", async () => {
+    const delivery = stand.standard("inv_forgotten");
+    const body = await (await stand.send(delivery)).text();
+    for (const endpoint of stand.endpoints) await endpoint.execute(["FLUSHALL"]);
+    const again = await stand.send(delivery);
+    expect([again.status, await again.text()]).toEqual([200, body]);
+    // Redis did not know: the handler ran again, and the table knew.
+    expect(again.headers.has("idempotent-replayed")).toBe(false);
+    expect(await stand.effects(delivery)).toMatchObject([{ events: 1 }]);
+    const rows = await stand.journal(delivery, 2);
+    expect(rows.map(({ outcome }) => outcome)).toEqual(["executed", "replayed"]);
   });
 });

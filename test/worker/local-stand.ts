@@ -1,6 +1,5 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
-import { cellScript } from "../../src/redis/cell.lua.ts";
 import {
   type Delivery,
   githubDelivery,
@@ -22,17 +21,15 @@ export interface LocalStand {
   readonly endpoints: readonly LocalEndpoint[];
   /** The variables that `endpointsFromEnv` reads. */
   readonly env: Record<string, string>;
-  /** A delivery of one of GitHub's own examples of an event. */
-  github(event: string, example?: number): Promise<Delivery>;
+  /** A delivery of GitHub's own example of an event. */
+  github(event: string): Promise<Delivery>;
   /** A Standard Webhook about the object with this id. */
   standard(id: string): Delivery;
   /** An event of Stripe about the object with this id. */
   stripe(id: string): Delivery;
   send(delivery: Delivery): Promise<Response>;
-  /** What one has to give to see the journal. */
-  readonly secret: string;
-  /** Requests a path as a program that may see the journal. */
-  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  /** The bindings that a sender or a reader has to know. */
+  readonly secrets: ReturnType<typeof randomSecrets>;
   /** Runs a statement on the Worker's database. */
   query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]>;
   /** The effects of a delivery. */
@@ -44,20 +41,11 @@ export interface LocalStand {
   close(): Promise<void>;
 }
 
-/**
- * Starts everything: with real Redis servers if the program is installed, else with the embedded engine.
- *
- * @param furtherSecrets secrets of senders for which deliveries.mjs makes no deliveries
- */
-export async function openStand(furtherSecrets: Record<string, string> = {}): Promise<LocalStand> {
+/** Starts everything: with real Redis servers if the program is installed, else with the embedded engine. */
+export async function openStand(): Promise<LocalStand> {
   const local = await start({ count: 3, engine: bestEngine });
-  // Otherwise the first delivery would have to send the script, and cost more than the others.
-  const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", cellScript.source]));
-  await Promise.all(loaded);
   const secrets = randomSecrets();
-  const secret = randomBytes(32).toString("base64");
-  const bindings = { ...secrets, ...furtherSecrets, ...local.env(), JOURNAL_SECRET: secret };
-  const worker = await startWorker({ bindings }).catch(async (error) => {
+  const worker = await startWorker({ bindings: { ...secrets, ...local.env() } }).catch(async (error) => {
     await local.close();
     throw error;
   });
@@ -76,9 +64,8 @@ export async function openStand(furtherSecrets: Record<string, string> = {}): Pr
     endpoints: local.endpoints,
     env: local.env(),
     query,
-    async github(event, example = 0) {
-      const payload = githubExamples().find(({ name }) => name === event)?.examples[example];
-      if (!payload) throw new Error(`there is no example ${example} of ${event}`);
+    async github(event) {
+      const [payload] = githubExamples().find(({ name }) => name === event)!.examples;
       // A distinct body: equal bodies are one delivery.
       const own = { ...payload, stand: randomUUID() };
       return githubDelivery(secrets.GITHUB_WEBHOOK_SECRET, event, own, randomUUID());
@@ -92,13 +79,11 @@ export async function openStand(furtherSecrets: Record<string, string> = {}): Pr
       return stripeDelivery(secrets.STRIPE_WEBHOOK_SECRET, "invoice.paid", { id }, eventId);
     },
     send: (delivery) => send(worker.url, delivery),
-    secret,
-    get: (path, headers) =>
-      fetch(worker.url + path, { headers: { authorization: `Bearer ${secret}`, ...headers } }),
+    secrets,
     effects: ({ key }) => query("SELECT * FROM effects WHERE delivery_key = ?1", key),
-    journal: ({ id }, count) =>
+    journal: ({ key }, count) =>
       until(async () => {
-        const rows = await query("SELECT * FROM deliveries WHERE delivery = ?1 ORDER BY id", id);
+        const rows = await query("SELECT * FROM deliveries WHERE delivery_key = ?1 ORDER BY id", key);
         return rows.length >= count ? rows : undefined;
       }, `${count} rows in the journal`),
     requests: () => local.endpoints.reduce((sum, { log }) => sum + log.requests, 0),
@@ -116,4 +101,14 @@ export async function sendAtOnce(
 ): Promise<(number | "replayed")[]> {
   const responses = await Promise.all(Array.from({ length: copies }, () => stand.send(delivery)));
   return responses.map(({ status, headers }) => (headers.has("idempotent-replayed") ? "replayed" : status));
+}
+
+/** Sends a delivery until it succeeds, as senders do. Returns the number of attempts. */
+export async function sendUntilSuccess(stand: LocalStand, delivery: Delivery): Promise<number> {
+  let tries = 0;
+  await until(async () => {
+    tries += 1;
+    return (await stand.send(delivery)).status === 200;
+  }, "a success");
+  return tries;
 }
