@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { EdgeVM } from "@edge-runtime/vm";
 import { type BuildOptions, build } from "esbuild";
+import { Miniflare } from "miniflare";
 import { onTestFinished, vi } from "vitest";
 
 /** Builds an example as users would, but with `redlock-edge` from src and with a longer timeout. */
@@ -61,9 +62,17 @@ export async function importInNode<Exports>(
   return (await import(/* @vite-ignore */ await bundleForNode(example))) as Exports;
 }
 
-/** Bundles an example for Cloudflare Workers, as Wrangler does, and returns the script. */
-export function bundleForWorkerd(example: string): Promise<string> {
-  return bundle(example, { platform: "browser", format: "esm", target: "es2022" });
+/** Bundles an example as Wrangler does, and starts it in workerd, until the test ends. */
+export async function startInWorkerd(example: string, options: object): Promise<Miniflare> {
+  const worker = new Miniflare({
+    modules: true,
+    script: await bundle(example, { platform: "browser", format: "esm", target: "es2022" }),
+    compatibilityDate: "2026-04-01",
+    ...options,
+  });
+  onTestFinished(() => worker.dispose());
+  await worker.ready;
+  return worker;
 }
 
 /** An example in Vercel's Edge runtime. */

@@ -1,62 +1,60 @@
 import { randomUUID } from "node:crypto";
-import type { APIGatewayProxyStructuredResultV2 } from "aws-lambda";
-import { describe, expect, it } from "vitest";
-import {
-  batch,
-  contextOf,
-  failures,
-  loadPayments,
-  loadQueue,
-  message,
-  orders,
-  payment,
-} from "./lambda-events.ts";
+import middy from "@middy/core";
+import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
+import { expect, it } from "vitest";
+import { withLock } from "../../examples/lambda-middy/lock.ts";
+import { endpointsFromEnv, type FencedLock, Redlock } from "../../src/index.ts";
+import { importInNode } from "./bundle.ts";
 import { staged } from "./stage.ts";
 
-// lambda-deadline.full.test.ts has what happens shortly before Lambda's timeout.
-
 const at = staged();
+const context = (ms = 30_000) => ({ getRemainingTimeInMillis: () => ms }) as Context;
 
-describe("examples/lambda/payments", () => {
-  const load = () => loadPayments(at);
-  const textOf = ({ body = "" }: APIGatewayProxyStructuredResultV2) => Buffer.from(body, "base64").toString();
+/** A batch of messages; `message-1` is the first. */
+function batch(...bodies: string[]): SQSEvent {
+  const records = bodies.map((body, index) => ({
+    messageId: `message-${index + 1}`,
+    body,
+    eventSource: "aws:sqs",
+    eventSourceARN: "arn:aws:sqs:eu-central-1:123456789012:orders",
+  }));
+  return { Records: records } as unknown as SQSEvent;
+}
 
-  it("pays once for repeated requests, and once more for another user", async () => {
-    const handler = await load();
-    const key = randomUUID();
-    const first = await handler(payment(key), contextOf());
-    expect([first.statusCode, textOf(first)]).toEqual([201, '{"call":1}']);
-    expect(first.headers).not.toHaveProperty("idempotent-replayed");
-    const second = await handler(payment(key), contextOf());
-    expect([second.statusCode, textOf(second)]).toEqual([201, '{"call":1}']);
-    expect(second.headers).toMatchObject({ "idempotent-replayed": "true" });
-    expect(at.service.calls).toMatchObject([{ body: '{"amount":10}', headers: { "idempotency-key": key } }]);
-    await handler(payment(key, undefined, "user-2"), contextOf());
-    expect(at.service.calls).toHaveLength(2);
-  });
+it("examples/lambda/queue returns only the messages that failed, and ships only those again", async () => {
+  type Handler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
+  const env = { ...at.stage.local.env(), WAREHOUSE_URL: at.service.url };
+  const { handler } = await importInNode<{ handler: Handler }>("lambda/queue.ts", env);
+  const [good, bad] = [`good-${randomUUID()}`, `bad-${randomUUID()}`];
+  const event = batch(JSON.stringify({ order: good }), JSON.stringify({ order: bad }), "no JSON");
+  const failed = async (ms?: number) => (await handler(event, context(ms))).batchItemFailures;
+  const named = (...numbers: number[]) => numbers.map((number) => ({ itemIdentifier: `message-${number}` }));
+
+  // Nothing is begun that cannot end before Lambda's timeout.
+  expect(await failed(1_000)).toEqual(named(1, 2, 3));
+  expect(at.service.calls).toEqual([]);
+  at.service.rule = ({ path }) => (path.endsWith(bad) ? 500 : 204);
+  expect(await failed()).toEqual(named(2, 3));
+  at.service.rule = () => 204;
+  // The whole batch is delivered again, as after a lost answer.
+  expect(await failed()).toEqual(named(3));
+  const paths = at.service.calls.map(({ path }) => path).sort();
+  expect(paths).toEqual([bad, bad, good].map((order) => `/orders/${order}`));
 });
 
-describe("examples/lambda/queue", () => {
-  const load = () => loadQueue(at);
-
-  it("returns only the message that failed, and ships only that one again", async () => {
-    const handler = await load();
-    const [good, bad, other] = orders("good", "bad", "other") as [string, string, string];
-    at.service.rule = ({ path }) => (path.endsWith(bad) ? 500 : 204);
-    const event = batch(message(good), message(bad), message(other));
-    expect(failures(await handler(event, contextOf()))).toEqual(["message-2"]);
-    at.service.rule = () => 204;
-    // The whole batch is delivered again, as after a lost answer.
-    expect(failures(await handler(event, contextOf()))).toEqual([]);
-    const paths = at.service.calls.map(({ path }) => path).sort();
-    expect(paths).toEqual([good, bad, bad, other].map((order) => `/orders/${order}`).sort());
-  });
-
-  it("returns a message that cannot be parsed", async () => {
-    const handler = await load();
-    at.service.rule = () => 204;
-    const answer = await handler(batch("no JSON", ...orders("good").map(message)), contextOf());
-    expect(failures(answer)).toEqual(["message-1"]);
-    expect(at.service.calls).toHaveLength(1);
-  });
+it("examples/lambda-middy runs one handler of a name at a time, and releases after a failure", async () => {
+  const endpoints = endpointsFromEnv(at.stage.local.env());
+  const redlock = new Redlock({ endpoints, timeout: 20_000, ttl: 60_000 });
+  const handler = middy()
+    .use(withLock<{ invoice: string; fails: boolean }>(redlock, ({ invoice }) => invoice))
+    .handler(async ({ fails }, { lock }: Context & { lock?: FencedLock }) => {
+      expect(await redlock.tryAcquire("42")).toBe(null);
+      if (fails) throw new Error("no");
+      return lock!.fence;
+    });
+  const invoke = (fails: boolean) => handler({ invoice: "42", fails }, context());
+  const [failed, ...fences] = await Promise.allSettled([invoke(true), invoke(false), invoke(false)]);
+  expect(failed).toMatchObject({ status: "rejected", reason: { message: "no" } });
+  expect(new Set(fences.map((each) => each.status === "fulfilled" && each.value)).size).toBe(2);
+  expect(fences).toMatchObject([{ status: "fulfilled" }, { status: "fulfilled" }]);
 });

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, it } from "vitest";
 import { bundleForNode } from "./bundle.ts";
 import { startNode } from "./node-process.ts";
-import { openStage, type Stage } from "./stage.ts";
+import { staged } from "./stage.ts";
 
-let stage: Stage;
-beforeAll(async () => {
-  stage = await openStage();
-});
-afterAll(() => stage.local.close());
+const at = staged();
 
-test("examples/otel/console prints the spans of its job, and the metrics", async () => {
-  const example = startNode([await bundleForNode("otel/console.mjs")], stage.local.env());
+it("examples/otel/console prints the spans of its job, and the metrics", async () => {
+  const example = startNode([await bundleForNode("otel/console.mjs")], at.stage.local.env());
   expect(await example.ended, example.output()).toBe(0);
   const output = example.output();
   expect(output).toContain("the payment was executed");

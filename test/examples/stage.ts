@@ -2,8 +2,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
-import type { KeyKind } from "../../src/idempotency/digest.ts";
-import { recordName } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
 /** A call to the service that an example uses. */
@@ -30,7 +28,7 @@ export interface Service {
 }
 
 /** Starts a service that answers 201 at once. */
-export async function openService(): Promise<Service> {
+async function openService(): Promise<Service> {
   const calls: Call[] = [];
   let awaited = 0;
   const server = createServer(async (incoming, outgoing) => {
@@ -77,29 +75,13 @@ export interface Stage {
   readonly local: LocalEndpoints;
   /** Runs a command on every endpoint. */
   each(...command: readonly (string | number)[]): Promise<unknown[]>;
-  /** Remaining ttl (ms) of the record of an idempotency key, by endpoint; −2 where there is none. */
-  recordTtls(key: string, scope: string, kind?: KeyKind): Promise<number[]>;
-  /** Makes all endpoints answer 502 until the returned function is called. */
-  outage(): () => void;
 }
 
-/** Starts the endpoints. */
-export async function openStage(): Promise<Stage> {
+async function openStage(): Promise<Stage> {
   const local = await start({ count: 3 });
-  const each = (...command: readonly (string | number)[]) =>
-    Promise.all(local.endpoints.map((endpoint) => endpoint.execute(command)));
-  const recordTtls = async (key: string, scope: string, kind: KeyKind = "http") =>
-    (await each("PTTL", await recordName(key, scope, kind))) as number[];
   return {
     local,
-    each,
-    recordTtls,
-    outage() {
-      for (const { faults } of local.endpoints) faults.add({ fault: "status", status: 502 });
-      return () => {
-        for (const { faults } of local.endpoints) faults.clear();
-      };
-    },
+    each: (...command) => Promise.all(local.endpoints.map((endpoint) => endpoint.execute(command))),
   };
 }
 
