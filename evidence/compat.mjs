@@ -5,16 +5,13 @@
 // node evidence/compat.mjs --suite ../redis-js            instead, the own tests of @upstash/redis, from a checkout
 // node evidence/compat.mjs --suite ../redis-js --only geo  those in files with these letters in their name
 //
-// Installs the packages of evidence/compat/packages.json on demand, into node_modules/.cache.
+// Installs the packages of evidence/compat/package.json when it first runs.
 
-import { execFileSync } from "node:child_process";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import process from "node:process";
-import { pathToFileURL } from "node:url";
-import { build } from "esbuild";
 import { readArguments } from "../tools/arguments.mjs";
-import { load, project } from "../tools/load.mjs";
+import { load } from "../tools/load.mjs";
+import { npmCi } from "../tools/npm-ci.mjs";
 import { reasonFor } from "./compat/known.mjs";
 import { runSuite } from "./compat/suite/run.mjs";
 
@@ -27,38 +24,7 @@ const {
   engine: oneEngine,
 } = readArguments({ suite: option, only: option, engine: option }, usage);
 
-const folder = join(project, "node_modules/.cache/compat");
 const programs = ["redis", "ratelimit", "lock", "query", "queue"];
-
-/** Installs the packages, each with its pinned version. Does nothing if they are there. */
-async function install() {
-  const dependencies = await readFile(join(project, "evidence/compat/packages.json"), "utf8");
-  const manifest = JSON.stringify({ private: true, dependencies: JSON.parse(dependencies) });
-  const [there] = await Promise.allSettled([readFile(join(folder, "installed.json"), "utf8")]);
-  if (there.status === "fulfilled" && there.value === manifest) return;
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "package.json"), manifest);
-  // Without peers: @upstash/lock names TypeScript as one.
-  const options = ["--legacy-peer-deps", "--no-package-lock", "--no-audit", "--no-fund"];
-  execFileSync("npm", ["install", ...options], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
-  await writeFile(join(folder, "installed.json"), manifest);
-}
-
-/** Imports a program of evidence/compat so that its packages are those in the folder. */
-async function loadProgram(name) {
-  const outfile = join(folder, `${name}.mjs`);
-  await build({
-    entryPoints: [join(project, "evidence/compat", `${name}.mjs`)],
-    outfile,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    packages: "external",
-    logLevel: "silent",
-  });
-  return import(pathToFileURL(outfile).href);
-}
 
 /** Runs one case, and returns its result. */
 async function runCase(name, title, run) {
@@ -75,12 +41,12 @@ async function runCase(name, title, run) {
 
 /** Runs all cases of all programs at the same time. */
 async function runPrograms(endpoints) {
-  const { Redis } = await import(pathToFileURL(join(folder, "node_modules/@upstash/redis/nodejs.mjs")).href);
+  const { Redis } = await import("./compat/node_modules/@upstash/redis/nodejs.mjs");
   const regions = endpoints.map(({ url, token }) => new Redis({ url, token, enableTelemetry: false }));
   const [{ url, token }] = endpoints;
   const running = [];
   for (const name of programs) {
-    const { cases } = await loadProgram(name);
+    const { cases } = await import(`./compat/${name}.mjs`);
     for (const [title, run] of Object.entries(cases)) {
       running.push(runCase(`@upstash/${name}`, title, () => run({ redis: regions[0], regions, url, token })));
     }
@@ -104,7 +70,7 @@ async function resultsOn(engine, start) {
     const results =
       suite === undefined
         ? await runPrograms(endpoints)
-        : await runSuite(resolve(suite), { endpoints, packages: folder, only });
+        : await runSuite(resolve(suite), { endpoints, only });
     return { engine, title: await titleOf(engine, endpoints[0]), results };
   } finally {
     await local.close();
@@ -140,7 +106,7 @@ function printFailures({ engine, title, results }) {
   return byReason.has("not known");
 }
 
-await install();
+npmCi("evidence/compat");
 const { start } = await load("local/src/index.ts");
 const columns = [];
 for (const engine of oneEngine === undefined ? ["redis", "embedded"] : [oneEngine]) {

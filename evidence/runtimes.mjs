@@ -1,6 +1,6 @@
 // `node evidence/runtimes.mjs`: the cases of evidence/runtimes/cases.ts and `redis-rest-local` on every runtime, with the packed packages
-// as a user installs them. Installs the runtimes of evidence/runtimes/matrix/runtimes.json on demand: they have 700 MB, which
-// `npm ci` need not bring. Prints the README's table of runtimes; fails if anything fails or the README has another table.
+// as a user installs them. Installs the runtimes of evidence/runtimes/matrix/package.json when it first runs. Prints the README's
+// table of runtimes; fails if anything fails or the README has another table.
 
 import { spawn } from "node:child_process";
 import { readFile, rm, writeFile } from "node:fs/promises";
@@ -13,6 +13,7 @@ import { EdgeVM } from "@edge-runtime/vm";
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { load, project } from "../tools/load.mjs";
+import { pinnedRuntime } from "./runtimes/matrix/pinned.mjs";
 
 const matrix = join(project, "evidence/runtimes/matrix");
 
@@ -75,11 +76,11 @@ async function versionOf(name) {
   return JSON.parse(await readFile(join(project, `node_modules/${name}/package.json`), "utf8")).version;
 }
 
-/** How each runtime runs a file of JavaScript. */
-const run = {
-  node: [],
-  bun: ["run"],
-  deno: ["run", "--allow-all"],
+/** The runtimes with a command, and how each runs a file of JavaScript. */
+const programs = {
+  node: { title: "Node", options: [] },
+  bun: { title: "Bun", options: ["run"] },
+  deno: { title: "Deno", options: ["run", "--allow-all"] },
 };
 
 /** Whether `redis-rest-local` starts endpoints on this runtime, writes their file, and a lock can be acquired there. */
@@ -114,7 +115,6 @@ async function isDevServer(folder, command) {
 /** The runtimes with a command, and their reports. */
 async function commandReports(folder, stage) {
   await writeFile(join(folder, "program.mjs"), await programOf("program.ts", { folder, stage }));
-  const pinned = JSON.parse(await readFile(join(matrix, "runtimes.json"), "utf8"));
   const found = [];
   const add = async (name, command) => {
     const report = await reportOf(command[0], [...command.slice(1), "program.mjs"], folder);
@@ -122,10 +122,11 @@ async function commandReports(folder, stage) {
     found.push([name, { ...report, dev }]);
   };
   await add(`Node ${process.versions.node.split(".")[0]}`, [process.execPath]);
-  for (const [name, versions] of Object.entries(pinned)) {
-    const title = `${name[0].toUpperCase()}${name.slice(1)}`;
-    for (const version of versions) {
-      await add(`${title} ${version}`, [pinnedRuntime(name, version), ...run[name]]);
+  const { devDependencies } = JSON.parse(await readFile(join(matrix, "package.json"), "utf8"));
+  for (const [program, { title, options }] of Object.entries(programs)) {
+    for (const [name, version] of Object.entries(devDependencies)) {
+      if (!name.startsWith(program)) continue;
+      await add(`${title} ${version.replace(/^npm:.*@/, "")}`, [pinnedRuntime(name), ...options]);
     }
   }
   return found;
@@ -149,7 +150,6 @@ function rowOf([name, { passed, failed, awaitUsing, dev = "–" }]) {
 
 const { openStage } = await load("evidence/runtimes/stage.ts");
 const { installPacked } = await load("test/support/packed.ts");
-const { pinnedRuntime } = await load("test/support/pinned.ts");
 const { stage, close } = await openStage();
 const { folder, remove } = await installPacked();
 try {

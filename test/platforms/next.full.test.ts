@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { transformSync } from "esbuild";
 import { beforeAll, expect, test } from "vitest";
-import pinned from "../../evidence/runtimes/matrix/runtimes.json" with { type: "json" };
+import { pinnedRuntime } from "../../evidence/runtimes/matrix/pinned.mjs";
 import { npmCi } from "../../tools/npm-ci.mjs";
 import { startNode } from "../examples/node-process.ts";
 import { staged } from "../examples/stage.ts";
@@ -12,7 +12,6 @@ import { delivery, secret } from "../http/stand.ts";
 import { freePort } from "../support/free-port.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { pack } from "../support/packed.ts";
-import { pinnedRuntime } from "../support/pinned.ts";
 import { until } from "../support/until.ts";
 
 // `next build && next start`, with the packed package. Next.js is not among this repository's dependencies, because every
@@ -78,7 +77,7 @@ beforeAll(async () => {
 
 test.each([
   ["this Node", () => process.execPath],
-  ["Node 24", () => pinnedRuntime("node", pinned.node.find((version) => version.startsWith("24."))!)],
+  ["Node 24", () => pinnedRuntime("node-24")],
 ])(
   "in both runtimes on %s, every route handler acts once for two requests",
   async (_name, command) => {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -11,19 +12,20 @@ const here = fileURLToPath(new URL(".", import.meta.url));
  * Runs the own tests of @upstash/redis.
  *
  * @param {string} checkout of github.com/upstash/redis-js
- * @param {{ endpoints: readonly { url: string, token: string }[], packages: string, only?: string }} options one endpoint
- *   for each worker; the folder whose node_modules has the dependencies of the suite; and letters of the files' names
+ * @param {{ endpoints: readonly { url: string, token: string }[], only?: string }} options one endpoint for each worker,
+ *   and letters of the files' names
  * @returns {Promise<{ package: string, name: string, error?: string }[]>}
  */
-export async function runSuite(checkout, { endpoints, packages, only }) {
+export async function runSuite(checkout, { endpoints, only }) {
   const root = ["packages/redis", "."]
     .map((each) => join(checkout, each))
     .find((each) => existsSync(join(each, "pkg")));
   if (root === undefined)
     throw new Error(`${checkout} has no folder packages/redis/pkg: it is no checkout of redis-js`);
-  const outputFile = join(packages, "suite.json");
+  const folder = await mkdtemp(join(tmpdir(), "compat-suite-"));
+  const outputFile = join(folder, "suite.json");
   process.env.COMPAT_ENDPOINTS = JSON.stringify(endpoints.map(({ url, token }) => ({ url, token })));
-  process.env.COMPAT_TURN = join(packages, `turn-${process.pid}`);
+  process.env.COMPAT_TURN = join(folder, "turn");
   const code = process.exitCode;
   const vitest = await startVitest(
     "test",
@@ -45,7 +47,7 @@ export async function runSuite(checkout, { endpoints, packages, only }) {
         alias: {
           "bun:test": join(here, "bun-test.mjs"),
           bun: join(here, "bun.mjs"),
-          uncrypto: join(packages, "node_modules/uncrypto/dist/crypto.node.mjs"),
+          uncrypto: join(here, "../node_modules/uncrypto/dist/crypto.node.mjs"),
         },
       },
       server: { fs: { strict: false } },
@@ -55,6 +57,7 @@ export async function runSuite(checkout, { endpoints, packages, only }) {
   // That tests failed is not yet a failure of this run.
   process.exitCode = code;
   const { testResults } = JSON.parse(await readFile(outputFile, "utf8"));
+  await rm(folder, { recursive: true });
   return testResults.flatMap((file) => resultsOf(relative(join(root, "pkg"), file.name), file));
 }
 
