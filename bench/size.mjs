@@ -26,7 +26,6 @@ const rows = [
   ["`idempotent` for Hono, over the two", { ...idempotency, hono: ["idempotent"] }, idempotency],
   ["`idempotentExpress`, over the two", { ...idempotency, node: ["idempotentExpress"] }, idempotency],
   ["`idempotentFastify`, over the two", { ...idempotency, node: ["idempotentFastify"] }, idempotency],
-  ["`toNodeHandler` alone, without `@remix-run/node-fetch-server`", { node: ["toNodeHandler"] }],
   ["`otel`, without `@opentelemetry/api`", { otel: ["otel"] }],
   ["all of `redlock-edge/webhooks`", { webhooks: ["*"] }],
   ["`stripe` alone", { webhooks: ["stripe"] }],
@@ -67,7 +66,7 @@ async function sizeOf(imports) {
     format: "esm",
     target: "es2022",
     platform: "browser",
-    external: ["hono", "hono/*", "@opentelemetry/api", "@remix-run/node-fetch-server"],
+    external: ["hono", "hono/*", "@opentelemetry/api"],
     logLevel: "error",
   });
   return gzipSync(outputFiles[0].contents, { level: 9 }).length;

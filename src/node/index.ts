@@ -9,4 +9,3 @@ export {
   idempotentFastify,
 } from "./fastify.ts";
 export type { NodeRequest, NodeResponse } from "./message.ts";
-export { type NodeHandlerOptions, type NodeListener, toNodeHandler } from "./to-node-handler.ts";

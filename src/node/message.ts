@@ -126,11 +126,6 @@ function expectedLength({ headers, httpVersionMajor = 1 }: NodeRequest): number 
   return coding === undefined && httpVersionMajor < 2 ? 0 : undefined;
 }
 
-/** Whether a parser has read the body. */
-export function isRead(req: NodeRequest): boolean {
-  return (req as Incoming).readableEnded || [req.rawBody, req.body].some(isBytes);
-}
-
 function isBytes(value: unknown): value is Uint8Array {
   return ArrayBuffer.isView(value) && (value as Uint8Array).BYTES_PER_ELEMENT === 1;
 }

@@ -28,6 +28,7 @@ export const calls = {
   },
   "docs/frameworks.md app 2": (app) => overHttp(app.server, deliveredTwice),
   "docs/frameworks.md POST": (POST) => deliveredTwice((request) => POST({ request })),
+  "docs/frameworks.md server": (server) => overHttp(server, deliveredTwice),
   "docs/http.md default": async (app, env) => {
     const paid = await twice(() => app.fetch(keyed("/payments"), env, ctx));
     assert.deepEqual(paid[0], paid[1]);

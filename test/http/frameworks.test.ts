@@ -6,12 +6,7 @@ import express4 from "express4";
 import Fastify, { type FastifyRequest } from "fastify";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { HttpRules } from "../../src/http/index.ts";
-import {
-  type IdempotentRequest,
-  idempotentExpress,
-  idempotentFastify,
-  toNodeHandler,
-} from "../../src/node/index.ts";
+import { type IdempotentRequest, idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import type { WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
@@ -115,7 +110,6 @@ async function onNest(route: Route, options: Options): Promise<Send> {
 describe.each<[name: string, open: (route: Route, options: Options) => Send | Promise<Send>]>([
   ["a function of a request", (route, options) => overFetch(plainStand, route, options)],
   ["Hono", (route, options) => overFetch(honoStand, route, options)],
-  ["node:http", (route, options) => served(toNodeHandler(overFetch(plainStand, route, options)))],
   ["Express 5", onExpress(express5)],
   ["Express 4", onExpress(express4)],
   ["Fastify", onFastify],

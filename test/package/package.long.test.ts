@@ -107,16 +107,14 @@ describe("the packed packages", () => {
     expect(ofLocal.dependencies ?? {}).toEqual({});
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     expect(manifest.dependencies ?? {}).toEqual({});
-    // Only for ./otel; for toNodeHandler of ./node; and for ./hono, which imports nothing but types from it.
+    // Only for ./otel; and for ./hono, which imports nothing but types from it.
     expect(manifest.peerDependencies).toEqual({
       "@opentelemetry/api": "^1.9.0",
-      "@remix-run/node-fetch-server": ">=0.14.2",
       hono: ">=4.6",
     });
     const optional = { optional: true };
     expect(manifest.peerDependenciesMeta).toEqual({
       "@opentelemetry/api": optional,
-      "@remix-run/node-fetch-server": optional,
       hono: optional,
     });
     expect(manifest.sideEffects).toBe(false);
