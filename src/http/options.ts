@@ -43,8 +43,8 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
   /** The name of the header with the key; not for webhooks. Default `Idempotency-Key`. */
   readonly header?: string | undefined;
   /**
-   * Whether a request without a key is refused (400); otherwise the handler runs unprotected. Only for `methods`, and
-   * not for webhooks. Default true.
+   * Whether a request without a key is refused (400); otherwise the handler runs unprotected. Not for webhooks, and not
+   * for GET, HEAD, OPTIONS and TRACE, which need no key. Default true.
    */
   readonly required?: boolean | undefined;
   /**
@@ -69,11 +69,6 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
    */
   readonly omitHeaders?: readonly string[] | undefined;
   /**
-   * The methods whose requests are handled once; others go to the handler as if they had no key. Not for webhooks.
-   * Default: all but GET, HEAD, OPTIONS and TRACE, which change nothing.
-   */
-  readonly methods?: readonly string[] | undefined;
-  /**
    * The most bytes that a request's body may have, else 413: an integer from 0 to 2^31. Default 1 048 576 (1 MiB); for
    * webhooks the most that the sender documents (`maxBody` of the provider), else 5 242 880 (5 MiB).
    */
@@ -84,12 +79,6 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
    * (256 KiB), or that bound if it is less.
    */
   readonly maxResponseBody?: number | undefined;
-  /**
-   * What is stored of a response that is too large, a stream, or encoded; such a response is sent without delay.
-   * `"status"`: status and headers; duplicates get them with an empty body and `Idempotent-Body: omitted`. `"nothing"`:
-   * the key is free as soon as the response begins, and a duplicate runs the handler again. Default `"status"`.
-   */
-  readonly streams?: "status" | "nothing" | undefined;
   /**
    * Called with every event. Its errors are ignored. Default: a line on `console.warn`, at most one per kind and minute, for
    * an outage, a delivery that is not genuine, and what else an operator should know.
@@ -135,8 +124,6 @@ export interface ResolvedRules extends StoragePolicy {
   readonly required: boolean;
   readonly failOpen: boolean;
   readonly fingerprint: Fingerprint | undefined;
-  /** Whether requests with this method are handled once. */
-  readonly guards: (method: string) => boolean;
   /** Undefined: the default, which depends on the provider. */
   readonly maxRequestBody: number | undefined;
   readonly runs: IdempotencyOptions;
@@ -163,10 +150,8 @@ const names: Readonly<Record<keyof HttpOptions, 1>> = {
   failOpen: 1,
   store: 1,
   omitHeaders: 1,
-  methods: 1,
   maxRequestBody: 1,
   maxResponseBody: 1,
-  streams: 1,
 };
 
 /**
@@ -186,7 +171,6 @@ export function resolveRules(what: string, options: HttpRules, webhook: boolean)
     failOpen: checkType("failOpen", given.failOpen ?? false, "boolean"),
     fingerprint: fingerprint === true ? requestFingerprint : fingerprint || undefined,
     ...resolvePolicy(given, webhook),
-    guards: checkMethods(given.methods, webhook),
     maxRequestBody: given.maxRequestBody,
     runs: runOptions(given, webhook),
     onEvent: onEvent && checkType("onEvent", onEvent, "function"),
@@ -204,17 +188,13 @@ export function resolveRules(what: string, options: HttpRules, webhook: boolean)
 }
 
 function resolvePolicy(given: HttpRules, webhook: boolean): StoragePolicy {
-  const { omitHeaders = [], maxResult = 1_000_000, streams = "status" } = given;
+  const { omitHeaders = [], maxResult = 1_000_000 } = given;
   const most = Math.max(0, Math.floor(maxResult / 2) - 16_384);
   const body = given.maxResponseBody ?? Math.min(262_144, most);
   const store = checkType("store", given.store ?? (webhook ? isSuccess : isFinal), "function");
-  if (!/^(status|nothing)$/.test(streams)) {
-    throw new RangeError(`streams must be "status" or "nothing", got ${JSON.stringify(streams)}`);
-  }
   return {
     omitHeaders: checkArray("omitHeaders", omitHeaders).map((name) => checkHeader("omitHeaders", name)),
     maxResponseBody: checkInteger("maxResponseBody", body, 0, most),
-    streams,
     // A promise would always count as true.
     store: (response) => checkType("the result of store", store(response), "boolean"),
   };
@@ -266,13 +246,4 @@ function checkHeader(option: string, name: string): string {
     throw new TypeError(`${option} must be the name of a header, got ${JSON.stringify(name)}`);
   }
   return name.toLowerCase();
-}
-
-function checkMethods(methods: readonly string[] | undefined, webhook: boolean): ResolvedRules["guards"] {
-  if (methods === undefined) return (method) => webhook || !/^(GET|HEAD|OPTIONS|TRACE)$/.test(method);
-  if (webhook) throw new RangeError("methods is not for webhooks: every delivery is handled once");
-  const guarded = new Set(
-    checkArray("methods", methods).map((method) => checkType("methods", method, "string").toUpperCase()),
-  );
-  return (method) => guarded.has(method);
 }

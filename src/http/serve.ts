@@ -106,7 +106,8 @@ function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest |
 async function admitRequest(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
   const { method, headers } = exchange.request;
   const header = headers.get(rules.header);
-  const isGuarded = rules.guards(method);
+  // The others change nothing.
+  const isGuarded = !/^(GET|HEAD|OPTIONS|TRACE)$/.test(method);
   if (header === null || !isGuarded) {
     if (rules.required && isGuarded) return refuse(rules, "", missingKey(rules.header));
     return { status: "unguarded", ...(await exchange.handle()) };
@@ -195,7 +196,7 @@ async function answerOnce(
   try {
     const { value } = await work;
     if (handled.response) return { status: "executed", response: handled.response };
-    return { status: "replayed", response: replayResponse(value, request) };
+    return { status: "replayed", response: replayResponse(value) };
   } catch (error) {
     if (handled.thrown) throw handled.thrown.error;
     if (error === notStored && handled.response) return { status: "failed", response: handled.response };
@@ -207,7 +208,7 @@ async function answerOnce(
       return { status: "unguarded", ...(await exchange.handle(undefined, body, delivery)) };
     }
     const stored = await storedInstead(rules, run, refusal, handled.response);
-    if (stored) return { status: "replayed", response: replayResponse(stored, request) };
+    if (stored) return { status: "replayed", response: replayResponse(stored) };
     return refuse(rules, key, refusal, error);
   }
 }

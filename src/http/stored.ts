@@ -67,7 +67,6 @@ export interface StoragePolicy {
   /** Names of further headers that are not stored, in lower case. */
   readonly omitHeaders: readonly string[];
   readonly maxResponseBody: number;
-  readonly streams: "status" | "nothing";
   readonly store: (response: Response) => boolean;
 }
 
@@ -83,7 +82,6 @@ export async function captureResponse(
   const read = await readBody(response, policy.maxResponseBody);
   const sent = !unread || read === unread ? response : new Response(read as BodyInit, response);
   const body = ArrayBuffer.isView(read) ? read : undefined;
-  if (!body && policy.streams === "nothing") return { response: sent };
   return { response: sent, stored: { status, headers: storedHeaders(response, policy, body), body } };
 }
 
@@ -139,9 +137,9 @@ const unstorableHeaders = new RegExp(
   ].join("|")})$`,
 );
 
-/** A stored response as the answer to `request`. */
-export function replayResponse({ status, headers, body }: StoredResponse, { method }: Request): Response {
-  const isBodiless = method === "HEAD" || status === 204 || status === 205 || status === 304;
+/** A stored response as an answer. */
+export function replayResponse({ status, headers, body }: StoredResponse): Response {
+  const isBodiless = status === 204 || status === 205 || status === 304;
   return new Response(isBodiless ? null : ((body ?? null) as BodyInit | null), {
     status,
     headers: {

@@ -293,7 +293,7 @@ export class HeldResponse {
     const { status, headers } = this.#storable();
     // 101 is an upgraded connection; the others are not of HTTP.
     const isStorable = status >= 200 && status <= 599;
-    const isBodiless = this.#res.req.method === "HEAD" || /^(204|205|304)$/.test(`${status}`);
+    const isBodiless = /^(204|205|304)$/.test(`${status}`);
     if (!ArrayBuffer.isView(body)) headers.set("transfer-encoding", "chunked");
     const response = isStorable
       ? new Response(isBodiless ? null : body, { status, headers })

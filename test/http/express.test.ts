@@ -151,16 +151,6 @@ describe.each([
     expect(await free(key)).toBe(true);
   });
 
-  test("HEAD: the duplicate has the headers too, and no body", async () => {
-    const app = appWith((_req, res) => res.set("x-a", "1").send("text"), { methods: ["HEAD"] });
-    const stand = await serve(app);
-    const key = freshKey();
-    const head = () => stand.send(post(key, { method: "HEAD", body: null }));
-    const [first, again] = [await seen(await head()), await seen(await head())];
-    expect(first.headers["x-a"]).toBe("1");
-    expect(again).toMatchObject({ status: 200, headers: { "x-a": "1", "idempotent-replayed": "true" } });
-  });
-
   describe("the request's body", () => {
     const echo: Route = (req, res) => res.send({ body: req.body ?? null });
     const json = (key: string, body = '{"amount": 10}') =>

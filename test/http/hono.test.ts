@@ -9,7 +9,6 @@ import type { Redlock } from "../../src/index.ts";
 import { stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { allArrived, recordName, recordsOf } from "../support/stores.ts";
-import { until } from "../support/until.ts";
 import { delivery, opened, post, problemIn, provider, seen } from "./stand.ts";
 
 const at = opened();
@@ -286,16 +285,6 @@ test("the platform's waitUntil is used where there is one", async () => {
   await other.fetch(post(), {}, platform as never);
   expect([own.length > 0, background.length]).toEqual([true, 0]);
   expect((await app.fetch(post(), {}, {} as never)).status).toBe(200);
-});
-
-test("a HEAD request is answered without a body, by GET's handler", async () => {
-  const app = new Hono().get("/payments", once({ methods: ["HEAD"] }), (c) => c.text("body"));
-  const key = freshKey();
-  for (let times = 0; times < 2; times += 1) {
-    const response = await app.fetch(post(key, { method: "HEAD", body: null }));
-    expect([response.status, await response.text()]).toEqual([200, ""]);
-  }
-  await until(async () => (await recordsOf(at.store, key, [], "http"))[0]?.startsWith("C1 ") ?? false);
 });
 
 describe("idempotent() in the wrong place", () => {

@@ -90,15 +90,6 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     }
   });
 
-  test("HEAD has no body", async () => {
-    const fetch = serving(() => new Response("for GET", { headers: { etag: '"1"' } }), { methods: ["HEAD"] });
-    const key = freshKey();
-    const head = () => post(key, { method: "HEAD", body: null });
-    await fetch(head());
-    const again = await fetch(head());
-    expect([again.status, again.body, again.headers.get("etag")]).toEqual([200, null, '"1"']);
-  });
-
   // test/unit/http/stored.test.ts has all names.
   const replayed = { "content-type": "text/html", link: "</next>; rel=next", "x-other": "1", vary: "accept" };
   const everyHeader = {
@@ -187,16 +178,6 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     expect((await reader.read()).value).toHaveLength(10);
     await reader.cancel();
     expect(progress.cancelled).toBe(true);
-  });
-
-  test("with nothing stored of streams a duplicate runs again", async () => {
-    const { again, runs } = await twice(() => new Response("12345"), {
-      streams: "nothing",
-      maxResponseBody: 4,
-    });
-    expect(again).toMatchObject({ status: 200, bytes: text("12345") });
-    expect(again.headers).not.toHaveProperty("idempotent-replayed");
-    expect(runs).toBe(2);
   });
 
   /** Of all that is sent, what has more than so many bytes is refused for its size. */
