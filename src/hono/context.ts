@@ -1,5 +1,5 @@
 import type { Context, Env } from "hono";
-import type { Delivery, PerRequest } from "../http/delivery.ts";
+import type { PerRequest } from "../http/options.ts";
 import type { Exchange } from "../http/serve.ts";
 
 /** No bindings and no variables are known: give the route's Env, as in `idempotent<Env>({ … })`. */
@@ -17,13 +17,6 @@ export interface UnknownEnv {
  * be inferred, it must be given, as in `idempotent<Env>({ … })` or `(c: Context<Env>) => …`.
  */
 export type FromContext<Value, E extends Env = UnknownEnv> = PerRequest<Value, [c: Context<E>]>;
-
-/** The same, with the verified delivery; without a `provider` there is none. */
-export type FromDelivery<
-  Value,
-  E extends Env = UnknownEnv,
-  Given extends Delivery | undefined = Delivery | undefined,
-> = PerRequest<Value, [c: Context<E>, delivery: Given]>;
 
 /** The platform's `waitUntil`, where it has one; Hono throws where it has none. */
 export function waitUntilOf(c: Context): Exchange["waitUntil"] {

@@ -1,25 +1,11 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
-import { checkType } from "../check.ts";
 import { bodyOf, withUnreadBody } from "../http/body.ts";
-import { type Delivery, lockFor, scopeFor, valueFor } from "../http/delivery.ts";
-import {
-  checkClient,
-  checkProvider,
-  type HttpOptions,
-  type HttpRules,
-  type Locked,
-  resolveRules,
-} from "../http/options.ts";
-import { type Exchange, type HttpAnswer, type IdempotentRun, serve } from "../http/serve.ts";
+import type { Delivery } from "../http/delivery.ts";
+import type { Locked, RouteOptions } from "../http/options.ts";
+import { resolveRoute, routeFor } from "../http/route.ts";
+import { type Handled, type HttpAnswer, type IdempotentRun, serve } from "../http/serve.ts";
 import type { LockedRunContext } from "../idempotency/index.ts";
-import { checkResources } from "../lock/options.ts";
-import {
-  type FromContext,
-  type FromDelivery,
-  type UnknownEnv,
-  waitUntilOf,
-  withPreparedHeaders,
-} from "./context.ts";
+import { type UnknownEnv, waitUntilOf, withPreparedHeaders } from "./context.ts";
 
 /** The value of `c.var.idempotency` with `lock`. */
 export type LockedRun = IdempotentRun & LockedRunContext;
@@ -48,29 +34,11 @@ export interface WebhookVariables<Run extends IdempotentRun = IdempotentRun>
 export interface IdempotentOptions<
   E extends Env = UnknownEnv,
   Given extends Delivery | undefined = Delivery | undefined,
-> extends HttpRules {
-  readonly redlock: FromContext<HttpOptions["redlock"], E>;
-  /** The sender of webhooks: the ids of its deliveries are the keys. Only genuine deliveries reach Redis. */
-  readonly provider?: FromContext<NonNullable<HttpOptions["provider"]>, E> | undefined;
-  /**
-   * The owner of the keys: tenant, account, user; one name or several. Without it, any client that knows a key and its
-   * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds. A function
-   * also gets the verified delivery; its body has been read from the request.
-   */
-  readonly scope?: FromDelivery<string | readonly string[], E, Given> | undefined;
-  /**
-   * Locks these resources while the handler runs, in the same requests: one name or several, or a function of the context
-   * and the verified delivery. `c.var.idempotency` has a fence. A lock that is held is waited for, for `wait` at most; then
-   * the answer is that of a request under way. Without a key the handler runs without the lock. Default: none.
-   */
-  readonly lock?: FromDelivery<string | readonly string[], E, Given> | undefined;
-  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. Default: none. */
-  readonly deadline?: FromContext<number, E> | undefined;
-}
+> extends RouteOptions<[c: Context<E>], Given> {}
 
 /** {@link IdempotentOptions} with a provider: every request that reaches the handler is a verified delivery. */
 export interface IdempotentWebhookOptions<E extends Env = UnknownEnv> extends IdempotentOptions<E, Delivery> {
-  readonly provider: FromContext<NonNullable<HttpOptions["provider"]>, E>;
+  readonly provider: NonNullable<IdempotentOptions<E>["provider"]>;
 }
 
 /**
@@ -105,64 +73,32 @@ export function idempotent<E extends Env = UnknownEnv>(
 export function idempotent<E extends Env, Given extends Delivery | undefined>(
   options: IdempotentOptions<E, Given>,
 ): MiddlewareHandler {
-  const { redlock, provider, scope, lock, deadline } = checkType("options", options, "object");
-  const rules = resolveRules("idempotent", options, provider !== undefined);
-  checkClient(redlock);
-  if (provider !== undefined) checkProvider(provider);
-  if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
-
+  const rules = resolveRoute("idempotent", options);
   return async function idempotent(c, next) {
     if (c.finalized) throw new TypeError("the handler has answered already: mount idempotent() before it");
-    const outer: IdempotentRun | undefined = c.get("idempotency");
-    let handled: { readonly run: IdempotentRun | undefined } | undefined;
-    const { status, response, refusal } = await serve(rules, {
+    let isHandled = false;
+    const { status, response } = await serve(rules, {
+      // Set at once, so that middleware further out knows the delivery of a duplicate, too.
+      ...(await routeFor(options, [c], (delivery) => c.set("webhook", delivery))),
       request: c.req.raw,
-      redlock: await valueFor(redlock, c),
-      provider: await providerFor(provider, c),
-      deadline: await valueFor(deadline, c),
       waitUntil: waitUntilOf(c),
-      async admitted(delivery) {
-        // Here, so that middleware further out knows the delivery of a duplicate, too.
-        if (delivery) c.set("webhook", delivery);
-        const given = delivery as Given;
-        return { scope: await scopeFor(scope, c, given), lock: await lockFor(lock, c, given) };
-      },
+      outer: c.get("idempotency"),
       body: (cap) => requestBody(c, cap),
       handle(run, body) {
         if (body) c.req.raw = withUnreadBody(c.req.raw, body, run?.signal);
         c.set("idempotency", run);
-        handled = { run };
+        isHandled = true;
         return handleRoute(c, next);
       },
     });
-    // A run of the same key under way further out, in which this one waits for itself.
-    if (outer && refusal?.code === "IN_PROGRESS" && refusal.key === outer.key) {
-      throw new TypeError("idempotent() is mounted twice on this route, with the same key and scope");
-    }
-    if (handled?.run) Object.assign(handled.run, { status });
-    if (!handled) return withPreparedHeaders(c, response);
+    if (!isHandled) return withPreparedHeaders(c, response);
     // Stryker disable next-line ConditionalExpression: the same response is then put in its own place
     if (response !== c.res) replaceResponse(c, { status, response });
   };
 }
 
-/** The provider for this request. */
-async function providerFor<E extends Env>(
-  provider: IdempotentOptions<E>["provider"],
-  c: Context,
-): Promise<HttpOptions["provider"]> {
-  try {
-    return await valueFor(provider, c);
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    // A provider that was not called takes the context for its options.
-    const hint = "Is it set, and is the provider called, as in (c) => stripe({ secret: c.env.SECRET })?";
-    throw new TypeError(`the function provider has failed: ${cause.message}. ${hint}`, { cause });
-  }
-}
-
 /** Runs the rest of the route. */
-async function handleRoute(c: Context, next: Next): ReturnType<Exchange["handle"]> {
+async function handleRoute(c: Context, next: Next): Promise<Handled> {
   await next();
   // Reading `c.res` would create an empty 200, and that would be stored.
   if (!c.finalized) throw new TypeError("the handler has returned no response");

@@ -1,6 +1,6 @@
 /** @module redlock-edge/hono */
 export type { IdempotentRun } from "../http/serve.ts";
-export type { FromContext, FromDelivery, NoEnvGiven, UnknownEnv } from "./context.ts";
+export type { FromContext, NoEnvGiven, UnknownEnv } from "./context.ts";
 export {
   type IdempotencyVariables,
   type IdempotentOptions,

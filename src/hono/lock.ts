@@ -1,8 +1,7 @@
 import type { Context, Env, MiddlewareHandler } from "hono";
 import { checkNames, checkType, wrongType } from "../check.ts";
-import { valueFor } from "../http/delivery.ts";
-import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
+import { checkClient, valueFor } from "../http/route.ts";
 import { warn } from "../http/warn.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
 import {

@@ -1,5 +1,14 @@
 /** @module redlock-edge/http */
-export type { Delivery, PerRequest } from "./delivery.ts";
-export type { Fingerprint, HttpEvent, HttpOptions, HttpRules, Locked, WebhookOptions } from "./options.ts";
+export type { Delivery } from "./delivery.ts";
+export type {
+  Fingerprint,
+  HttpEvent,
+  HttpOptions,
+  HttpRules,
+  Locked,
+  PerRequest,
+  RouteOptions,
+  WebhookOptions,
+} from "./options.ts";
 export type { ProblemCode } from "./problem.ts";
 export { withIdempotency } from "./with-idempotency.ts";

@@ -2,9 +2,9 @@ import { checkInteger, checkNames, checkNumber, checkType, wrongType } from "../
 import type { EventHook } from "../events.ts";
 import { optionNames, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
-import { type ClientParts, clientStateOf, type LockClient, mergeOptions } from "../lock/options.ts";
+import { type ClientParts, type LockClient, mergeOptions } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
-import type { Delivery, PerRequest } from "./delivery.ts";
+import type { Delivery } from "./delivery.ts";
 import { requestFingerprint } from "./fingerprint.ts";
 import type { ProblemCode } from "./problem.ts";
 import type { StoragePolicy } from "./stored.ts";
@@ -86,24 +86,43 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
   readonly onEvent?: EventHook<HttpEvent> | undefined;
 }
 
-/** Options of {@link withIdempotency}. */
-export interface HttpOptions<Given extends Delivery | undefined = Delivery | undefined> extends HttpRules {
-  readonly redlock: LockClient;
+/** An option's value, or a function that returns it for each request. No option's own value is a function. */
+export type PerRequest<Value, Given extends readonly unknown[]> =
+  | Value
+  | ((...given: Given) => Value | Promise<Value>);
+
+/**
+ * Options of a route. Those that differ between requests may be functions of its `Context`: what the framework has of a
+ * request.
+ */
+export interface RouteOptions<
+  Context extends readonly unknown[],
+  Given extends Delivery | undefined = Delivery | undefined,
+> extends HttpRules {
+  readonly redlock: PerRequest<LockClient, Context>;
   /** The sender of webhooks: the ids of its deliveries are the keys. Only genuine deliveries reach Redis. */
-  readonly provider?: WebhookProvider | undefined;
+  readonly provider?: PerRequest<WebhookProvider, Context> | undefined;
   /**
    * The owner of the keys: tenant, account, user; one name or several. Without it, any client that knows a key and its
    * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds. A function
-   * gets the verified delivery; without a `provider` there is none.
+   * also gets the verified delivery; without a `provider` there is none. Default: none.
    */
-  readonly scope?: PerRequest<string | readonly string[], [delivery: Given]> | undefined;
+  readonly scope?: PerRequest<string | readonly string[], [...context: Context, delivery: Given]> | undefined;
   /**
-   * Locks these resources while the handler runs, in the same requests: one name or several, or a function of the verified
-   * delivery. The handler's `run` has a fence. A lock that is held is waited for, for `wait` at most; then the answer is
-   * that of a request under way. Without a key the handler runs without the lock. Default: none.
+   * Locks these resources while the handler runs, in the same requests: one name or several, or a function, as `scope`. The
+   * run has a fence. A lock that is held is waited for, for `wait` at most; then the answer is that of a request under
+   * way. Without a key the handler runs without the lock. Default: none.
    */
-  readonly lock?: PerRequest<string | readonly string[], [delivery: Given]> | undefined;
+  readonly lock?: PerRequest<string | readonly string[], [...context: Context, delivery: Given]> | undefined;
   /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. Default: none. */
+  readonly deadline?: PerRequest<number, Context> | undefined;
+}
+
+/** Options of {@link withIdempotency}. */
+export interface HttpOptions<Given extends Delivery | undefined = Delivery | undefined>
+  extends RouteOptions<[], Given> {
+  readonly redlock: LockClient;
+  readonly provider?: WebhookProvider | undefined;
   readonly deadline?: number | undefined;
 }
 
@@ -119,6 +138,8 @@ export type Locked<Options extends { readonly lock?: unknown }> = Options & {
 
 /** {@link HttpRules} with every default filled in. */
 export interface ResolvedRules extends StoragePolicy {
+  /** The name of the function that took the options. */
+  readonly what: string;
   readonly webhook: boolean;
   readonly header: string;
   readonly required: boolean;
@@ -137,7 +158,7 @@ export interface ResolvedRules extends StoragePolicy {
 const transientStatuses = [401, 403, 407, 408, 409, 423, 425, 426, 429, 499];
 
 // As a record, so that the compiler notices when one is missing.
-const names: Readonly<Record<keyof HttpOptions, 1>> = {
+const names: Readonly<Record<keyof RouteOptions<[]>, 1>> = {
   ...optionNames,
   redlock: 1,
   provider: 1,
@@ -161,42 +182,29 @@ const names: Readonly<Record<keyof HttpOptions, 1>> = {
  * @throws TypeError | RangeError naming the option
  */
 export function resolveRules(what: string, options: HttpRules, webhook: boolean): ResolvedRules {
-  checkNames(what, options, names);
-  const given = mergeOptions<HttpRules>(options);
-  const { fingerprint = !webhook, onEvent } = given;
-  const rules: ResolvedRules = {
-    webhook,
-    header: checkType("header", given.header ?? "Idempotency-Key", "string"),
-    required: checkType("required", given.required ?? true, "boolean"),
-    failOpen: checkType("failOpen", given.failOpen ?? false, "boolean"),
-    fingerprint: fingerprint === true ? requestFingerprint : fingerprint || undefined,
-    ...resolvePolicy(given, webhook),
-    maxRequestBody: given.maxRequestBody,
-    runs: runOptions(given, webhook),
-    onEvent: onEvent && checkType("onEvent", onEvent, "function"),
-  };
-  checkInteger("maxRequestBody", rules.maxRequestBody ?? 0, 0, 2 ** 31);
-  checkHeader("header", rules.header);
-  if (rules.fingerprint) checkType("fingerprint", rules.fingerprint, "function");
-  if (webhook) {
-    checkNumber("wait", rules.runs.wait ?? 0, 0, 60_000);
-    if (rules.failOpen) throw new RangeError("failOpen is not for webhooks: their senders try again");
-  }
-  // Checked at set-up, even where the client is made for each request.
-  resolveIdempotency({ settings: {} as ClientParts, options: {} }, rules.runs);
-  return rules;
-}
-
-function resolvePolicy(given: HttpRules, webhook: boolean): StoragePolicy {
-  const { omitHeaders = [], maxResult = 1_000_000 } = given;
-  const most = Math.max(0, Math.floor(maxResult / 2) - 16_384);
-  const body = given.maxResponseBody ?? Math.min(262_144, most);
-  const store = checkType("store", given.store ?? (webhook ? isSuccess : isFinal), "function");
+  const given = mergeOptions<HttpRules>(checkNames(what, options, names));
+  const { header = "Idempotency-Key", required = true, failOpen = false, onEvent } = given;
+  const { store = webhook ? isSuccess : isFinal, omitHeaders = [], maxResult = 1_000_000 } = given;
+  const mostStored = Math.max(0, Math.floor(maxResult / 2) - 16_384);
+  const { maxRequestBody, maxResponseBody = Math.min(262_144, mostStored) } = given;
+  if (webhook && failOpen) throw new RangeError("failOpen is not for webhooks: their senders try again");
+  checkInteger("maxRequestBody", maxRequestBody ?? 0, 0, 2 ** 31);
+  checkType("store", store, "function");
+  if (!Array.isArray(omitHeaders)) throw wrongType("omitHeaders", omitHeaders, "an array of names");
   return {
-    omitHeaders: checkArray("omitHeaders", omitHeaders).map((name) => checkHeader("omitHeaders", name)),
-    maxResponseBody: checkInteger("maxResponseBody", body, 0, most),
+    what,
+    webhook,
+    header: checkHeader("header", header),
+    required: checkType("required", required, "boolean"),
+    failOpen: checkType("failOpen", failOpen, "boolean"),
+    fingerprint: fingerprintOf(given.fingerprint ?? !webhook),
     // A promise would always count as true.
     store: (response) => checkType("the result of store", store(response), "boolean"),
+    omitHeaders: omitHeaders.map((name) => checkHeader("omitHeaders", name)),
+    maxRequestBody,
+    maxResponseBody: checkInteger("maxResponseBody", maxResponseBody, 0, mostStored),
+    runs: runOptions(given, webhook),
+    onEvent: onEvent && checkType("onEvent", onEvent, "function"),
   };
 }
 
@@ -209,35 +217,23 @@ function isFinal({ status }: Response): boolean {
   return status < 500 && !transientStatuses.includes(status);
 }
 
+function fingerprintOf(fingerprint: boolean | Fingerprint): Fingerprint | undefined {
+  if (typeof fingerprint === "boolean") return fingerprint ? requestFingerprint : undefined;
+  return checkType("fingerprint", fingerprint, "function");
+}
+
 /** The options of `Idempotency`; `onEvent` is set for each request. */
 function runOptions(given: HttpRules, webhook: boolean): IdempotencyOptions {
   const ofRuns = Object.entries(given).filter(([name]) => name !== "onEvent" && name in optionNames);
-  return mergeOptions<IdempotencyOptions>(
-    { wait: webhook ? 2_000 : 0, retention: (webhook ? 7 : 1) * 86_400_000 },
-    Object.fromEntries(ofRuns),
-  );
-}
-
-/** Checks a client, or a function that returns one for each request. */
-export function checkClient(redlock: unknown): void {
-  if (redlock === undefined)
-    throw new TypeError("redlock is missing from the options: give them as { redlock }");
-  if (typeof redlock !== "function") clientStateOf(redlock as LockClient);
-}
-
-export const neededProvider = "a sender of webhooks, for example github({ secret })";
-
-/** Checks a provider, or a function that returns one for each request. */
-export function checkProvider<Provider>(provider: Provider): NonNullable<Provider> {
-  if (typeof provider === "function" || typeof Object(provider).verify === "function") {
-    return provider as NonNullable<Provider>;
-  }
-  throw wrongType("provider", provider, neededProvider);
-}
-
-function checkArray(option: string, value: readonly string[]): readonly string[] {
-  if (Array.isArray(value)) return value;
-  throw wrongType(option, value, "an array of names");
+  const runs: IdempotencyOptions = {
+    wait: webhook ? 2_000 : 0,
+    retention: (webhook ? 7 : 1) * 86_400_000,
+    ...Object.fromEntries(ofRuns),
+  };
+  if (webhook) checkNumber("wait", runs.wait!, 0, 60_000);
+  // Checked at set-up, even where the client is made for each request.
+  resolveIdempotency({ settings: {} as ClientParts, options: {} }, runs);
+  return runs;
 }
 
 /** The name of a header in lower case. */

@@ -52,13 +52,8 @@ const problems: Record<ProblemCode, readonly [status: number, title: string, web
   ABORTED: [499, "The client has gone"],
 };
 
-/** The problem of a request without the header that carries the key. */
-export function missingKey(header: string): Problem {
-  return {
-    ...problem("KEY_MISSING"),
-    title: `The ${header} header is missing: any text that is unique to the request`,
-  };
-}
+/** The problems after which trying again may help. */
+const mayChangeSoon: readonly ProblemCode[] = ["IN_PROGRESS", "LEASE_LOST", "NO_QUORUM", "LOCK_HELD"];
 
 /** The problem with this code. */
 export function problem(code: ProblemCode, webhook = false, retryAfter?: number): Problem {
@@ -68,26 +63,14 @@ export function problem(code: ProblemCode, webhook = false, retryAfter?: number)
 
 /** The problem that an error of this package means to the client; undefined for every other error. */
 export function problemOf(error: unknown, webhook = false): Problem | undefined {
-  if (!isRedlockError(error)) return undefined;
-  const { retryAfter = 1_000, reason = "" } = error as { retryAfter?: number | undefined; reason?: string };
   // By code, not by class: the error may come from another copy of this package.
-  const { code } = error;
-  switch (code) {
-    case "IN_PROGRESS":
-    case "LEASE_LOST":
-    case "NO_QUORUM":
-    case "LOCK_HELD":
-      return problem(code, webhook, retryAfter);
-    case "FINGERPRINT_MISMATCH":
-    case "RECORD_CORRUPT":
-    case "RESULT_UNAVAILABLE":
-    case "DEAD_KEY":
-      return problem(code, webhook);
-    case "WEBHOOK_INVALID":
-      // A header is missing or has another form: the request is not from this sender.
-      // Stryker disable next-line Regex: no reason has it elsewhere
-      return { ...problem(code), ...(/header$/.test(reason) && { status: 400 }) };
-  }
+  if (!isRedlockError(error) || !Object.hasOwn(problems, error.code)) return undefined;
+  const code = error.code as ProblemCode;
+  const { retryAfter = 1_000, reason = "" } = error as { retryAfter?: number | undefined; reason?: string };
+  const found = problem(code, webhook, mayChangeSoon.includes(code) ? retryAfter : undefined);
+  // A header is missing or has another form: the request is not from this sender.
+  // Stryker disable next-line Regex: no reason has it elsewhere
+  return code === "WEBHOOK_INVALID" && /header$/.test(reason) ? { ...found, status: 400 } : found;
 }
 
 /** A problem as a response. It does not mention endpoints: those concern the operator only. */

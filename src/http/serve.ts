@@ -9,41 +9,34 @@ import {
 } from "../idempotency/index.ts";
 import { clientStateOf, type LockClient } from "../lock/options.ts";
 import { runInBackground, type WaitUntil } from "../runtime.ts";
-import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
+import type { VerifiedWebhook } from "../webhooks/index.ts";
 import { type Delivery, deliveryOf } from "./delivery.ts";
 import { parseKey } from "./key.ts";
-import { checkProvider, type HttpEvent, type ResolvedRules } from "./options.ts";
-import { missingKey, type Problem, problem, problemOf, problemResponse } from "./problem.ts";
+import type { HttpEvent, ResolvedRules } from "./options.ts";
+import { type Problem, problem, problemOf, problemResponse } from "./problem.ts";
+import { checkProvider, type DeliveryOptions, type RequestOptions } from "./route.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
 import { warn } from "./warn.ts";
 
 /** One request, and how to handle it. */
-export interface Exchange {
+export interface Exchange extends RequestOptions {
   readonly request: Request;
-  readonly redlock: LockClient;
-  readonly provider: WebhookProvider | undefined;
-  readonly deadline: number | undefined;
-  readonly waitUntil: WaitUntil | undefined;
-  /** Called once for a request with a key: with the verified delivery, or without a provider before the body is read. */
-  admitted(delivery?: Delivery): Promise<DeliveryOptions>;
+  readonly waitUntil?: WaitUntil | undefined;
+  /** The run of middleware further out. */
+  readonly outer?: IdempotentRun | undefined;
   /** The request's body, or undefined when it has more than `cap` bytes. */
   body(cap: number): Promise<Uint8Array | undefined>;
   /**
    * Runs the handler. Without a `run` it is unprotected; without a `body` the request's own body has not been read;
-   * without a provider there is no `delivery`. `failed`: the handler threw, and the response was made from its error.
+   * without a provider there is no `delivery`.
    */
-  handle(
-    run?: RunContext,
-    body?: Uint8Array,
-    delivery?: Delivery,
-  ): Promise<{ readonly response: Response; readonly failed?: boolean }>;
+  handle(run?: IdempotentRun, body?: Uint8Array, delivery?: Delivery): Promise<Handled>;
 }
 
-/** The options that may depend on a webhook's delivery. */
-export interface DeliveryOptions {
-  readonly scope: Scope | undefined;
-  /** The resources that the run locks. */
-  readonly lock?: readonly string[] | undefined;
+/** What the handler has answered. `failed`: it threw, and the response was made from its error. */
+export interface Handled {
+  readonly response: Response;
+  readonly failed?: boolean;
 }
 
 /** How a request was answered. */
@@ -57,8 +50,6 @@ export interface HttpAnswer {
    */
   readonly status: "executed" | "failed" | "replayed" | "refused" | "unguarded";
   readonly response: Response;
-  /** The problem of a refused one, and its key. */
-  readonly refusal?: { readonly code: Problem["code"]; readonly key: string };
 }
 
 /** A request's run, as frameworks hand it to the handler. */
@@ -73,7 +64,7 @@ const notStored = new Error("the response is not stored");
 /** Answers a webhook's duplicate where the response of the first delivery could not be stored. */
 const emptySuccess: StoredResponse = { status: 200, headers: {}, body: undefined };
 
-type Scope = string | readonly string[];
+type Scope = NonNullable<DeliveryOptions["scope"]>;
 
 /** A request with its key. */
 interface KeyedRequest {
@@ -90,26 +81,20 @@ export async function serve(given: ResolvedRules, exchange: Exchange): Promise<H
   const tell: EventHook<HttpEvent> = (event) =>
     warn(clientStateOf(exchange.redlock).settings.runtime, event, given.webhook);
   const rules = given.onEvent ? given : { ...given, onEvent: tell };
-  const admitted = await admit(rules, exchange);
+  // By the rules: a provider that is missing for one request must not let it in unverified.
+  const admitted = await (rules.webhook ? admitDelivery : admitRequest)(rules, exchange);
   return "key" in admitted ? answerOnce(rules, exchange, admitted) : admitted;
 }
 
-/**
- * Finds the key of a request: in its header, or as the id of a verified delivery. Where there is none, returns the answer;
- * nothing has been sent to Redis then.
- */
-function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
-  // By the rules: a provider that is missing for one request must not let it in unverified.
-  return rules.webhook ? admitDelivery(rules, exchange) : admitRequest(rules, exchange);
-}
-
+/** Finds the key of a request in its header. Without one, returns the answer; nothing has been sent to Redis then. */
 async function admitRequest(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
   const { method, headers } = exchange.request;
   const header = headers.get(rules.header);
   // The others change nothing.
   const isGuarded = !/^(GET|HEAD|OPTIONS|TRACE)$/.test(method);
   if (header === null || !isGuarded) {
-    if (rules.required && isGuarded) return refuse(rules, "", missingKey(rules.header));
+    const title = `The ${rules.header} header is missing: any text that is unique to the request`;
+    if (rules.required && isGuarded) return refuse(rules, "", { ...problem("KEY_MISSING"), title });
     return { status: "unguarded", ...(await exchange.handle()) };
   }
   const key = parseKey(header);
@@ -119,6 +104,7 @@ async function admitRequest(rules: ResolvedRules, exchange: Exchange): Promise<K
   return body ? { key, scopes: [scope], lock, body } : refuse(rules, key, problem("BODY_TOO_LARGE"));
 }
 
+/** The same of a delivery: its key is its id, once it is verified. */
 async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
   const { request } = exchange;
   const provider = checkProvider(exchange.provider);
@@ -156,7 +142,7 @@ function webhookScopes(
 function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unknown): HttpAnswer {
   const { status, code } = refusal;
   emit(rules.onEvent, { type: "refused", status, code, key: key || undefined, error });
-  return { status: "refused", response: problemResponse(refusal), refusal: { code, key } };
+  return { status: "refused", response: problemResponse(refusal) };
 }
 
 /** A request's run: where it runs, and its options without the scope. */
@@ -165,8 +151,9 @@ interface ResponseRun extends Pick<KeyedRequest, "key" | "scopes" | "lock"> {
   readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };
 }
 
-/** What the handler has done. */
-interface Handled {
+/** What has become of the handler. */
+interface Handling {
+  run?: RunContext;
   response?: Response;
   thrown?: { readonly error: unknown };
 }
@@ -178,84 +165,105 @@ async function answerOnce(
   keyed: KeyedRequest,
 ): Promise<HttpAnswer> {
   const { request, redlock, deadline } = exchange;
-  const { signal } = request;
   const { key, scopes, lock, body, delivery } = keyed;
-  const client = clientStateOf(redlock);
-  const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? client.options.waitUntil;
+  const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? clientStateOf(redlock).options.waitUntil;
   const fingerprint = await rules.fingerprint?.(request, body);
   const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
   const run: ResponseRun = { redlock, key, scopes, lock, options };
-  const handled: Handled = {};
+  const handling: Handling = {};
   // The signal ends the waiting only: once the handler runs, it goes on, and its result is stored, even when the client
   // has gone.
-  const work = runInScopes(rules, { ...run, options: { ...options, signal } }, (context) =>
-    runHandler(rules, () => exchange.handle(context, body, delivery), handled),
-  );
+  const waiting = { ...run, options: { ...options, signal: request.signal } };
+  const work = runInScopes(rules, waiting, (context) => {
+    handling.run = context;
+    return runHandler(rules, () => exchange.handle(context, body, delivery), handling);
+  });
   // Where the platform stops the code when the client hangs up, this keeps it going.
   runInBackground({ waitUntil }, work);
-  try {
-    const { value } = await work;
-    if (handled.response) return { status: "executed", response: handled.response };
-    return { status: "replayed", response: replayResponse(value) };
-  } catch (error) {
-    if (handled.thrown) throw handled.thrown.error;
-    if (error === notStored && handled.response) return { status: "failed", response: handled.response };
-    const aborted = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
-    const refusal = aborted ?? refusalOf(rules, error);
-    if (!refusal) throw error;
-    if (refusal.code === "NO_QUORUM" && rules.failOpen && !handled.response) {
-      emit(rules.onEvent, { type: "unguarded", key, error });
-      return { status: "unguarded", ...(await exchange.handle(undefined, body, delivery)) };
-    }
-    const stored = await storedInstead(rules, run, refusal, handled.response);
-    if (stored) return { status: "replayed", response: replayResponse(stored) };
-    return refuse(rules, key, refusal, error);
-  }
-}
-
-/** The problem that an error of the run means. To the client, a lock that is held is a request under way. */
-function refusalOf({ webhook }: ResolvedRules, error: unknown): Problem | undefined {
-  const refusal = problemOf(error, webhook);
-  return refusal?.code === "LOCK_HELD"
-    ? { ...refusal, status: problem("IN_PROGRESS", webhook).status }
-    : refusal;
+  const answer = await work.then(
+    ({ value }) =>
+      handling.response ? ({ status: "executed", response: handling.response } as const) : replay(value),
+    (error: unknown) => answerFailure(rules, exchange, { keyed, run, handling, error }),
+  );
+  if (handling.run) Object.assign(handling.run, { status: answer.status });
+  return answer;
 }
 
 /** Runs the handler, and returns the part of its response that is stored. */
 async function runHandler(
   rules: ResolvedRules,
-  handle: () => ReturnType<Exchange["handle"]>,
-  handled: Handled,
+  handle: () => Promise<Handled>,
+  handling: Handling,
 ): Promise<StoredResponse> {
   try {
     const { response, failed } = await handle();
     const captured = failed ? { response } : await captureResponse(response, rules);
-    handled.response = captured.response;
+    handling.response = captured.response;
     if (captured.stored) return captured.stored;
   } catch (error) {
     // Kept apart: a handler that acquires locks or runs others may throw this package's errors, too.
-    handled.thrown = { error };
+    handling.thrown = { error };
     throw error;
   }
   throw notStored;
 }
 
-/** The stored response to send in place of a refusal, where there is one. */
+/** The answer where there is no result: the handler has failed, did not run, or has lost its lease. */
+async function answerFailure(
+  rules: ResolvedRules,
+  exchange: Exchange,
+  failure: {
+    readonly keyed: KeyedRequest;
+    readonly run: ResponseRun;
+    readonly handling: Handling;
+    readonly error: unknown;
+  },
+): Promise<HttpAnswer> {
+  const { keyed, run, handling, error } = failure;
+  const { response, thrown } = handling;
+  if (thrown) throw thrown.error;
+  if (error === notStored && response) return { status: "failed", response };
+  const refusal = refusalOf(rules, exchange.request, error);
+  if (!refusal) throw error;
+  const { key, body, delivery } = keyed;
+  if (refusal.code === "NO_QUORUM" && rules.failOpen && !response) {
+    emit(rules.onEvent, { type: "unguarded", key, error });
+    return { status: "unguarded", ...(await exchange.handle(undefined, body, delivery)) };
+  }
+  // The sender only needs to know that the event was handled, and it was.
+  if (refusal.code === "RESULT_UNAVAILABLE" && rules.webhook) return replay(emptySuccess);
+  // After the handler nothing but the loss of the lease refuses.
+  const stored = response && (await storedInstead(rules, run, response));
+  if (stored) return replay(stored);
+  if (refusal.code === "IN_PROGRESS" && key === exchange.outer?.key) {
+    throw new TypeError(`${rules.what}() is mounted twice on this route, with the same key and scope`);
+  }
+  return refuse(rules, key, refusal, error);
+}
+
+/** The problem that an error of the run means. To the client, a lock that is held is a request under way. */
+function refusalOf({ webhook }: ResolvedRules, { signal }: Request, error: unknown): Problem | undefined {
+  if (signal?.aborted && error === signal.reason) return problem("ABORTED");
+  const refusal = problemOf(error, webhook);
+  const isHeld = refusal?.code === "LOCK_HELD";
+  return isHeld ? { ...refusal, status: problem("IN_PROGRESS", webhook).status } : refusal;
+}
+
+/** The result of the run that took over, to send in place of the handler's response. */
 async function storedInstead(
   rules: ResolvedRules,
   run: ResponseRun,
-  { code }: Problem,
-  response: Response | undefined,
+  response: Response,
 ): Promise<StoredResponse | undefined> {
-  // The sender only needs to know that the event was handled, and it was.
-  if (code === "RESULT_UNAVAILABLE" && rules.webhook) return emptySuccess;
-  // After the handler nothing but the loss of the lease refuses.
-  if (!response) return undefined;
   // This response is not sent, and must not keep the source of its stream open.
   void response.body?.cancel().catch(() => undefined);
-  // The result of the run that took over. Where that has none either, the handler must not run once more.
+  // Where that run has no result either, the handler must not run once more.
   const again = runInScopes(rules, { ...run, lock: undefined }, () => Promise.reject(notStored));
   return (await again.catch(() => undefined))?.value;
+}
+
+function replay(stored: StoredResponse): HttpAnswer {
+  return { status: "replayed", response: replayResponse(stored) };
 }
 
 /**

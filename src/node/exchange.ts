@@ -1,15 +1,7 @@
-import { checkType } from "../check.ts";
-import { type Delivery, lockFor, type PerRequest, scopeFor, valueFor } from "../http/delivery.ts";
-import {
-  checkClient,
-  checkProvider,
-  type HttpOptions,
-  type HttpRules,
-  type ResolvedRules,
-  resolveRules,
-} from "../http/options.ts";
+import type { Delivery } from "../http/delivery.ts";
+import type { ResolvedRules, RouteOptions } from "../http/options.ts";
+import { routeFor } from "../http/route.ts";
 import { type IdempotentRun, serve } from "../http/serve.ts";
-import { checkResources } from "../lock/options.ts";
 import { HeldResponse } from "./held-response.ts";
 import { bodyOf, type NodeRequest, type NodeResponse, requestOf } from "./message.ts";
 
@@ -18,25 +10,7 @@ import { bodyOf, type NodeRequest, type NodeResponse, requestOf } from "./messag
  * of the framework's request.
  */
 export interface NodeOptions<Req, Given extends Delivery | undefined = Delivery | undefined>
-  extends HttpRules {
-  readonly redlock: PerRequest<HttpOptions["redlock"], [req: Req]>;
-  /** The sender of webhooks: the ids of its deliveries are the keys. Only genuine deliveries reach Redis. */
-  readonly provider?: PerRequest<NonNullable<HttpOptions["provider"]>, [req: Req]> | undefined;
-  /**
-   * The owner of the keys: tenant, account, user; one name or several. Without it, any client that knows a key and its
-   * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds. A function
-   * also gets the verified delivery.
-   */
-  readonly scope?: PerRequest<string | readonly string[], [req: Req, delivery: Given]> | undefined;
-  /**
-   * Locks these resources while the handler runs, in the same requests: one name or several, or a function of the request
-   * and the verified delivery. `req.idempotency` has a fence. A lock that is held is waited for, for `wait` at most; then
-   * the answer is that of a request under way. Without a key the handler runs without the lock. Default: none.
-   */
-  readonly lock?: PerRequest<string | readonly string[], [req: Req, delivery: Given]> | undefined;
-  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. Default: none. */
-  readonly deadline?: PerRequest<number, [req: Req]> | undefined;
-}
+  extends RouteOptions<[req: Req], Given> {}
 
 /** {@link NodeOptions} with a provider: every request that reaches the handler is a verified delivery. */
 export interface NodeWebhookOptions<Req> extends NodeOptions<Req, Delivery> {
@@ -65,57 +39,30 @@ export interface NodeExchange<Req> {
   reply(response: Response, body: Uint8Array | undefined, isReplayed: boolean): void;
 }
 
-/**
- * Checks the options.
- *
- * @param what name of the function that takes them, for errors
- * @throws TypeError | RangeError naming the option
- */
-export function resolveNodeRules<Req>(what: string, options: NodeOptions<Req, never>): ResolvedRules {
-  const { redlock, provider, lock } = checkType("options", options, "object");
-  const rules = resolveRules(what, options, provider !== undefined);
-  checkClient(redlock);
-  if (provider !== undefined) checkProvider(provider);
-  if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
-  return rules;
-}
-
 /** Answers one request: by the rest of the route, or as an earlier one of its key was answered. */
 export async function answerOnce<Req>(
   rules: ResolvedRules,
-  { redlock, provider, scope, lock, deadline }: NodeOptions<Req, never>,
+  options: NodeOptions<Req, never>,
   exchange: NodeExchange<Req>,
 ): Promise<void> {
   const { request, incoming, outgoing } = exchange;
   if (outgoing.headersSent) throw new TypeError("the request has been answered already: mount this before");
-  const outer = request.idempotency;
   let held: HeldResponse | undefined;
-  let run: IdempotentRun | undefined;
   try {
-    const { status, response, refusal } = await serve(rules, {
+    const { status, response } = await serve(rules, {
+      ...(await routeFor(options, [request], (delivery) => {
+        request.webhook = delivery;
+      })),
       request: requestOf(incoming, outgoing),
-      redlock: await valueFor(redlock, request),
-      provider: await valueFor(provider, request),
-      deadline: await valueFor(deadline, request),
-      waitUntil: undefined,
-      async admitted(delivery) {
-        if (delivery) request.webhook = delivery;
-        const given = delivery as never;
-        return { scope: await scopeFor(scope, request, given), lock: await lockFor(lock, request, given) };
-      },
+      outer: request.idempotency,
       body: (cap) => bodyOf(incoming, cap, rules.webhook),
-      async handle(context) {
-        request.idempotency = run = context;
+      async handle(run) {
+        request.idempotency = run;
         if (run) held = new HeldResponse(outgoing, rules.maxResponseBody, exchange.headers);
         exchange.proceed(held);
         return held ? held.answered : { response: new Response() };
       },
     });
-    // A run of the same key under way further out, in which this one waits for itself.
-    if (outer && refusal?.code === "IN_PROGRESS" && refusal.key === outer.key) {
-      throw new TypeError("this is mounted twice on the route, with the same key and scope");
-    }
-    if (run) Object.assign(run, { status });
     if (status === "unguarded") return;
     if (status === "executed" || status === "failed") return held?.send();
     await answerInstead(exchange, held, response, status === "replayed");

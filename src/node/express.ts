@@ -1,9 +1,9 @@
+import { resolveRoute } from "../http/route.ts";
 import {
   answerOnce,
   type IdempotentRequest,
   type NodeOptions,
   type NodeWebhookOptions,
-  resolveNodeRules,
   sendWhole,
 } from "./exchange.ts";
 import type { NodeRequest, NodeResponse } from "./message.ts";
@@ -46,7 +46,7 @@ export function idempotentExpress<Req extends NodeRequest = NodeRequest>(
 export function idempotentExpress<Req extends NodeRequest>(
   options: NodeOptions<Req, never>,
 ): NodeMiddleware<Req> {
-  const rules = resolveNodeRules("idempotentExpress", options);
+  const rules = resolveRoute("idempotentExpress", options);
   return function idempotent(req, res, next) {
     const answered = answerOnce(rules, options, {
       request: req,

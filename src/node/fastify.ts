@@ -1,9 +1,9 @@
+import { resolveRoute } from "../http/route.ts";
 import {
   answerOnce,
   type IdempotentRequest,
   type NodeOptions,
   type NodeWebhookOptions,
-  resolveNodeRules,
   sendWhole,
 } from "./exchange.ts";
 import type { HeldResponse } from "./held-response.ts";
@@ -68,7 +68,7 @@ export function idempotentFastify<Req extends FastifyRequestLike = FastifyReques
 export function idempotentFastify<Req extends FastifyRequestLike>(
   options: NodeOptions<Req, never>,
 ): FastifyPlugin {
-  const rules = resolveNodeRules("idempotentFastify", options);
+  const rules = resolveRoute("idempotentFastify", options);
   const running = new WeakMap<object, HeldResponse>();
   const plugin: FastifyPlugin = (app, _, done) => {
     for (const name of ["idempotency", "webhook"]) {

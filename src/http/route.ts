@@ -1,0 +1,101 @@
+import { checkScope, checkType, wrongType } from "../check.ts";
+import { checkResources, clientStateOf, type LockClient } from "../lock/options.ts";
+import type { WebhookProvider } from "../webhooks/index.ts";
+import type { Delivery } from "./delivery.ts";
+import { type PerRequest, type ResolvedRules, type RouteOptions, resolveRules } from "./options.ts";
+
+/** What the options of a route say for one request. */
+export interface RequestOptions {
+  readonly redlock: LockClient;
+  readonly provider: WebhookProvider | undefined;
+  readonly deadline: number | undefined;
+  /** Called once for a request with a key: with the verified delivery, or without a provider before the body is read. */
+  admitted(delivery?: Delivery): Promise<DeliveryOptions>;
+}
+
+/** The options that may depend on a webhook's delivery. */
+export interface DeliveryOptions {
+  readonly scope: string | readonly string[] | undefined;
+  /** The resources that the run locks. */
+  readonly lock?: readonly string[] | undefined;
+}
+
+/**
+ * Checks the options, as far as they do not differ between requests.
+ *
+ * @param what name of the function that takes them, for errors
+ * @throws TypeError | RangeError naming the option
+ */
+export function resolveRoute(what: string, options: RouteOptions<never, never>): ResolvedRules {
+  const { redlock, provider, scope, lock } = checkType("options", options, "object");
+  checkClient(redlock);
+  if (provider !== undefined && typeof provider !== "function") checkProvider(provider);
+  if (scope !== undefined && typeof scope !== "function") checkScope(scope);
+  if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
+  return resolveRules(what, options, provider !== undefined);
+}
+
+/**
+ * What the options say for one request.
+ *
+ * @param admit is told the verified delivery, before the functions that depend on it
+ */
+export async function routeFor<Context extends readonly unknown[]>(
+  { redlock, provider, scope, lock, deadline }: RouteOptions<Context, never>,
+  context: Context,
+  admit?: (delivery: Delivery) => void,
+): Promise<RequestOptions> {
+  return {
+    redlock: await valueFor(redlock, ...context),
+    provider: await providerFor(provider, context),
+    deadline: await valueFor(deadline, ...context),
+    async admitted(delivery) {
+      if (delivery) admit?.(delivery);
+      const given = [...context, delivery as never] as const;
+      // A function must return a value: a scope of absent parts would be shared by unrelated callers, and a handler that
+      // relies on a lock gets one.
+      return {
+        scope: scope === undefined ? scope : checkScope(await valueFor(scope, ...given)),
+        lock: lock === undefined ? lock : checkResources(await valueFor(lock, ...given), "lock"),
+      };
+    },
+  };
+}
+
+/** An option's value for this request. */
+export function valueFor<Value, Given extends readonly unknown[]>(
+  option: PerRequest<Value, Given>,
+  ...given: Given
+): Value | Promise<Value> {
+  return typeof option === "function"
+    ? (option as (...given: Given) => Value | Promise<Value>)(...given)
+    : option;
+}
+
+async function providerFor<Context extends readonly unknown[]>(
+  provider: RouteOptions<Context>["provider"],
+  context: Context,
+): Promise<WebhookProvider | undefined> {
+  try {
+    return await valueFor(provider, ...context);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    // A provider that was not called takes the context for its options.
+    const hint = "Is it set, and is the provider called, as in (c) => stripe({ secret: c.env.SECRET })?";
+    throw new TypeError(`the function provider has failed: ${cause.message}. ${hint}`, { cause });
+  }
+}
+
+/** Checks a client, or a function that returns one for each request. */
+export function checkClient(redlock: unknown): void {
+  if (redlock === undefined) {
+    throw new TypeError("redlock is missing from the options: give them as { redlock }");
+  }
+  if (typeof redlock !== "function") clientStateOf(redlock as LockClient);
+}
+
+/** @throws TypeError where it is not a provider, for example one that was not called */
+export function checkProvider(provider: WebhookProvider | undefined): WebhookProvider {
+  if (typeof Object(provider).verify === "function") return provider!;
+  throw wrongType("provider", provider, "a sender of webhooks, for example github({ secret })");
+}
