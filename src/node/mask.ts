@@ -13,7 +13,6 @@ const stateNames = [
   "closed",
   "destroyed",
   "errored",
-  "finished",
   "headersSent",
   "socket",
   "writableEnded",
@@ -44,26 +43,21 @@ export function maskWith(
   own: Partial<Methods>,
   isPassing: () => boolean,
 ): Mask {
-  let socket: Connection | null | undefined;
-  const undo: (() => void)[] = [];
-  const turn = (value: Connection | null | undefined) => {
-    socket = value;
-    if (socket && !res.stream) undo.push(keepOpen(socket));
-  };
-  turn(res.socket);
+  let { socket } = res;
   const original = replaceMethods(res, shadow, own, isPassing);
-  for (const name of stateNames) {
-    // Node sets it when it is the response's turn.
-    const onSet = name === "socket" ? (value: unknown) => turn(value as Connection) : () => undefined;
-    undo.push(replaceState(res, shadow, name, onSet));
-  }
-  // Node calls this one by way of the response: who has replaced it within has been heard.
-  undo.push(() => Object.assign(res, { writeHead: original.writeHead }));
+  const undo = stateNames.map((name) =>
+    replaceState(res, shadow, name, (value) => {
+      // Node sets it when it is the response's turn.
+      if (name === "socket") socket = value as Connection;
+    }),
+  );
   return {
     original,
     socket: () => socket,
     takeOff() {
       for (const each of undo) each();
+      // Node calls this one by way of the response: who has replaced it within has been heard.
+      res.writeHead = original.writeHead;
     },
   };
 }
@@ -114,16 +108,5 @@ function replaceState(
     if (before) Object.defineProperty(res, name, before);
     // It is inherited.
     else Reflect.deleteProperty(res, name);
-  };
-}
-
-/** Keeps the connection of HTTP/1: a server that closes ends those as idle whose response is `finished`. */
-function keepOpen(socket: Connection): () => void {
-  const message = socket._httpMessage;
-  if (!message) return () => undefined;
-  const get = (target: object, name: PropertyKey) => name !== "finished" && Reflect.get(target, name);
-  socket._httpMessage = new Proxy(message, { get });
-  return () => {
-    socket._httpMessage = message;
   };
 }

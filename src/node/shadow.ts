@@ -5,8 +5,6 @@ export type Method = (...given: unknown[]) => unknown;
 export interface Connection {
   destroy: Method;
   write: Method;
-  /** The response whose turn it is. Node's server looks at it: whether the connection is idle, and when it closes. */
-  _httpMessage?: object | null;
 }
 
 /** The methods of a response that act on its shadow while it is held; others end in these, or concern the connection. */
