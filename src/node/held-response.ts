@@ -1,21 +1,26 @@
 import { concatBytes } from "../bytes.ts";
+import type { Handled } from "../http/serve.ts";
 import { isStream } from "../http/stored.ts";
 import { type Mask, maskWith } from "./mask.ts";
 import type { HeaderValue, NodeResponse } from "./message.ts";
 import { headerNames, type Outgoing, type Shadow, shadowOf, withDestroy } from "./shadow.ts";
-
-/** What a handler has answered, for the record of its key. */
-export interface Answer {
-  readonly response: Response;
-  /** It is not to be stored. */
-  readonly failed?: boolean;
-}
 
 /**
  * More than the buffer of any stream of Node: a writer that was told to wait for `drain` has filled one, and hears it from
  * whatever stream it writes to, for example that of a middleware that compresses.
  */
 const enoughToDrain = 131_072;
+
+/** An array of headers as an object: of an array Node 20 keeps only the last value of each name, beside other headers. */
+function valuesByName(headers: readonly unknown[]): Record<string, unknown[]> {
+  const flat = Array.isArray(headers[0]) ? headers.flat() : headers;
+  const values: Record<string, unknown[]> = {};
+  for (let at = 0; at < flat.length; at += 2) {
+    const name = String(flat[at]);
+    values[name] = [...(values[name] ?? []), flat[at + 1]];
+  }
+  return values;
+}
 
 /**
  * Keeps back what the handler writes to `res` until its record is stored: status, headers and body. A body that is not
@@ -28,8 +33,10 @@ const enoughToDrain = 131_072;
  */
 export class HeldResponse {
   /** Rejects if the handler gives its response up. */
-  readonly answered: Promise<Answer>;
-  #settle!: { resolve(answer: Answer): void; reject(error: unknown): void };
+  readonly answered: Promise<Handled>;
+  /** Whether the handler, or its framework, has broken its response off. */
+  wasGivenUp = false;
+  #settle!: { resolve(answer: Handled): void; reject(error: unknown): void };
   readonly #res: Outgoing;
   readonly #shadow: Shadow;
   #cap: number;
@@ -38,7 +45,6 @@ export class HeldResponse {
   readonly #mask: Mask;
   /** held: the shadow answers; passing: as if nothing were replaced; dropped: another response was sent. */
   #phase: "held" | "passing" | "dropped" = "held";
-  #wasGivenUp = false;
   /** What the handler has written; `isImplied` by the body, not by `writeHead` or `flushHeaders`. */
   #head: { readonly status: number; readonly message: string; readonly isImplied: boolean } | undefined;
   #isWriting = false;
@@ -75,11 +81,6 @@ export class HeldResponse {
     this.#holdEvents();
   }
 
-  /** Whether the handler, or its framework, has broken its response off. */
-  get wasGivenUp(): boolean {
-    return this.#wasGivenUp;
-  }
-
   /** The framework says that the handler has failed: its response is sent, but not stored. */
   fail(): void {
     this.#hasFailed = true;
@@ -88,7 +89,7 @@ export class HeldResponse {
   /** Sends what was held; what follows is not held any more. */
   send(): void {
     // While a stream's record was stored.
-    if (this.#wasGivenUp) return;
+    if (this.wasGivenUp) return;
     const { write, writeHead, end, flushHeaders } = this.#mask.original;
     const { writableNeedDrain } = this.#shadow.response;
     this.#stop();
@@ -145,11 +146,7 @@ export class HeldResponse {
     const { response } = this.#shadow;
     const { removeHeader, setHeader } = this.#mask.original;
     for (const name of [...headerNames(this.#res), ...this.#removed]) removeHeader.call(this.#res, name);
-    for (const name of headerNames(response)) {
-      // HTTP/1.0 has no trailers, and Node would throw; the handler has written as if there were.
-      if (name.toLowerCase() === "trailer" && this.#res.req.httpVersion === "1.0") continue;
-      setHeader.call(this.#res, name, response.getHeader(name));
-    }
+    for (const name of headerNames(response)) setHeader.call(this.#res, name, response.getHeader(name));
   }
 
   /** The connection has ended while the response was held. */
@@ -211,7 +208,8 @@ export class HeldResponse {
 
   #writeHead(given: unknown[]): unknown {
     const { response, methods } = this.#shadow;
-    methods.writeHead.apply(response, this.#withoutArray(given));
+    const named = given.map((each) => (Array.isArray(each) ? valuesByName(each) : each));
+    methods.writeHead.apply(response, named);
     // Only the body reaches the sink, and as it is.
     response._headerSent = true;
     response.chunkedEncoding = false;
@@ -220,29 +218,13 @@ export class HeldResponse {
       message: response.statusMessage,
       isImplied: this.#isWriting,
     };
-    const { headers } = this.#storable();
-    if (!this.#hasEnded && isStream({ headers }, this.#cap)) this.#passOn();
+    if (!this.#hasEnded && isStream(this.#storable(), this.#cap)) this.#answer("unfinished");
     return response;
-  }
-
-  /** Where no header is set, Node sends an array as it is. Kept beside others, a name would have its last value only. */
-  #withoutArray(given: unknown[]): unknown[] {
-    const { response, methods } = this.#shadow;
-    const last = given.at(-1);
-    if (!Array.isArray(last)) return given;
-    const flat: unknown[] = Array.isArray(last[0]) ? last.flat() : last;
-    const rest = given.slice(0, -1);
-    if (flat.length % 2 !== 0 || headerNames(response).length > 0) return [...rest, flat];
-    for (let at = 0; at < flat.length; at += 2) {
-      methods.appendHeader.call(response, flat[at], flat[at + 1]);
-    }
-    return rest;
   }
 
   #writeBy(name: "write" | "end", given: unknown[]): unknown {
     const { response, methods } = this.#shadow;
     this.#isWriting = true;
-    response.strictContentLength = this.#res.strictContentLength ?? false;
     try {
       return methods[name].apply(response, given);
     } finally {
@@ -260,7 +242,7 @@ export class HeldResponse {
     if (this.#phase !== "held" || this.#length <= this.#cap) done();
     else {
       this.#askForMore = done;
-      this.#passOn();
+      this.#answer("unfinished");
     }
   }
 
@@ -284,17 +266,13 @@ export class HeldResponse {
     return response;
   }
 
-  /** The body is not stored: the response is answered before it has ended. */
-  #passOn(): void {
-    this.#answer(new ReadableStream());
-  }
-
-  #answer(body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>): void {
+  /** @param body `unfinished`: it is not stored, and the response is answered before it has ended */
+  #answer(body: Uint8Array<ArrayBuffer> | "unfinished"): void {
     const { status, headers } = this.#storable();
     // 101 is an upgraded connection; the others are not of HTTP.
     const isStorable = status >= 200 && status <= 599;
     const isBodiless = /^(204|205|304)$/.test(`${status}`);
-    if (!ArrayBuffer.isView(body)) headers.set("transfer-encoding", "chunked");
+    if (body === "unfinished") headers.set("transfer-encoding", "chunked");
     const response = isStorable
       ? new Response(isBodiless ? null : body, { status, headers })
       : new Response(null, { status: 500 });
@@ -331,7 +309,7 @@ export class HeldResponse {
     if (isAnswered && (this.#phase === "held" || !res.writableFinished)) res.once("finish", destroy);
     else if (this.#phase !== "held") destroy();
     else {
-      this.#wasGivenUp = true;
+      this.wasGivenUp = true;
       this.#stop();
       destroy();
       this.#tellGone();

@@ -27,13 +27,12 @@ export const methodNames = [
 
 export type Methods = Record<(typeof methodNames)[number], Method>;
 
-/** What is used of a response, and of its request. */
+/** What is used of any response, and of its request. */
 export interface Outgoing extends Methods {
   statusCode: number;
   statusMessage: string;
   readonly destroyed: boolean;
   readonly writableFinished: boolean;
-  readonly strictContentLength?: boolean;
   readonly req: {
     readonly method?: string;
     readonly httpVersion?: string;
@@ -50,11 +49,9 @@ export interface Outgoing extends Methods {
 
 /** What is used of a `ServerResponse` of `node:http`. */
 interface ServerResponse extends Methods {
-  readonly headersSent: boolean;
   readonly finished: boolean;
   readonly writableNeedDrain: boolean;
   readonly statusMessage: string;
-  strictContentLength: boolean;
   socket: object;
   assignSocket(socket: object): void;
   on(event: string, listener: (error: Error) => void): unknown;
@@ -106,9 +103,9 @@ interface SinkOwner {
  */
 export function shadowOf(res: Outgoing, room: number, owner: SinkOwner): Shadow {
   const ServerResponse = responseClass(res);
-  // The client's version of HTTP concerns the real response.
-  const request = { method: res.req.method, headers: {}, httpVersionMajor: 1, httpVersionMinor: 1 };
-  const response = new ServerResponse(request);
+  const { method, httpVersion } = res.req;
+  const httpVersionMinor = httpVersion === "1.0" ? 0 : 1;
+  const response = new ServerResponse({ method, headers: {}, httpVersionMajor: 1, httpVersionMinor });
   const sink = new ServerResponse.Writable({
     highWaterMark: room,
     write: (chunk, _, done) => owner.write(chunk, done),
@@ -123,8 +120,9 @@ export function shadowOf(res: Outgoing, room: number, owner: SinkOwner): Shadow 
   response.setHeader("x", "");
   response.removeHeader("x");
   for (const name of headerNames(res)) response.setHeader(name, res.getHeader(name));
-  // Frameworks set them at any time. HTTP/2 has no message.
-  for (const name of res.stream ? ["statusCode"] : ["statusCode", "statusMessage"]) {
+  // Frameworks and handlers set them at any time. HTTP/2 has no message.
+  for (const name of ["statusCode", "statusMessage", "strictContentLength"]) {
+    if (res.stream && name !== "statusCode") continue;
     const get = () => Reflect.get(res, name);
     Object.defineProperty(response, name, { get, set: (value) => Reflect.set(res, name, value) });
   }
