@@ -1,16 +1,15 @@
 import { wrongType } from "../check.ts";
-import { type Mark, raiseOrFail } from "./dialects.ts";
+import { raiseOrFail, sqlite, tables } from "./dialects.ts";
 import {
   checkPrune,
   type InboxEntry,
   type InboxOutcome,
   type InboxRow,
-  type Marked,
+  type Mark,
   type PruneOptions,
   rowOf,
   StaleFenceError,
 } from "./entry.ts";
-import { pruneOfSqlite } from "./prune.ts";
 
 /** A prepared statement of D1 with its values. */
 export interface D1Statement {
@@ -31,8 +30,11 @@ export interface D1<Statement extends D1Statement, Result> {
 
 const insertKey = "INSERT INTO redlock_inbox (key) VALUES (?)";
 
-const isHigher = (mark: Mark) =>
-  `EXISTS (SELECT 1 FROM redlock_${mark}s WHERE entity = ? AND ${mark} > CAST(? AS INTEGER))`;
+const isHigher = ({ kind }: Mark) =>
+  `EXISTS (SELECT 1 FROM redlock_${kind}s WHERE entity = ? AND ${kind} > CAST(? AS INTEGER)) AS ${kind}`;
+
+// As text, because D1 takes no bigint.
+const valuesOf = ({ entity, number }: Mark) => [entity, `${number}`];
 
 /**
  * Commits an effect in D1 together with its delivery's key, in one batch: both or neither, and once per key. The table
@@ -67,12 +69,10 @@ async function enter<Statement extends D1Statement, Result>(
   row: InboxRow,
   effect: readonly Statement[],
 ): Promise<InboxOutcome<Result[]>> {
+  const { key, marks } = row;
   const own = [
-    db.prepare(insertKey).bind(row.key),
-    ...marksOf(row).map(([mark, { entity, number }]) =>
-      // As text, because D1 takes no bigint.
-      db.prepare(raiseOrFail(mark)).bind(entity, `${number}`),
-    ),
+    db.prepare(insertKey).bind(key),
+    ...marks.map((mark) => db.prepare(raiseOrFail(mark.kind)).bind(...valuesOf(mark))),
   ];
   try {
     const results = await db.batch([...own, ...effect]);
@@ -83,20 +83,13 @@ async function enter<Statement extends D1Statement, Result>(
       throwIfMissing(cause);
     });
     if (found?.repeated) return { first: false };
-    if (found?.fence && row.fence) throw new StaleFenceError(row.fence.entity, row.fence.number);
-    if (!found?.version) throw error;
-    // Stale it remains: now the key alone.
-    const { first } = await enter(db, { ...row, version: undefined }, []);
+    const stale = marks.find(({ kind }) => found?.[kind]);
+    if (!stale) throw error;
+    if (stale.kind === "fence") throw new StaleFenceError(stale.entity, stale.number);
+    // Stale it remains: now the key alone, and its fence.
+    const { first } = await enter(db, { key, marks: marks.filter((mark) => mark !== stale) }, []);
     return first ? { first: false, stale: true } : { first };
   }
-}
-
-/** What an entry raises, in this order. */
-function marksOf({ fence, version }: InboxRow): [Mark, Marked][] {
-  return [...(fence ? [["fence", fence]] : []), ...(version ? [["version", version]] : [])] as [
-    Mark,
-    Marked,
-  ][];
 }
 
 function checkDatabase(db: unknown): void {
@@ -122,16 +115,11 @@ function throwIfMissing(cause: unknown): void {
 /** Which statement of its own has failed. */
 async function find<Statement extends D1Statement, Result>(
   db: D1<Statement, Result>,
-  row: InboxRow,
-): Promise<Partial<Record<"repeated" | Mark, number>>> {
-  const marks = marksOf(row);
-  const columns = marks.map(([mark]) => `, ${isHigher(mark)} AS ${mark}`).join("");
-  const values = marks.flatMap(([, { entity, number }]) => [entity, `${number}`]);
-  const sql = `SELECT EXISTS (SELECT 1 FROM redlock_inbox WHERE key = ?) AS repeated${columns}`;
-  return (await db
-    .prepare(sql)
-    .bind(row.key, ...values)
-    .first()) as Record<string, number>;
+  { key, marks }: InboxRow,
+): Promise<Partial<Record<"repeated" | Mark["kind"], number>>> {
+  const isRepeated = "EXISTS (SELECT 1 FROM redlock_inbox WHERE key = ?) AS repeated";
+  const statement = db.prepare(`SELECT ${[isRepeated, ...marks.map(isHigher)].join(", ")}`);
+  return (await statement.bind(key, ...marks.flatMap(valuesOf)).first()) as Record<string, number>;
 }
 
 /**
@@ -148,7 +136,10 @@ export async function pruneD1<Statement extends D1Statement, Result>(
 ): Promise<void> {
   const { olderThan, limit } = checkPrune("pruneD1", options);
   checkDatabase(db);
-  const statements = pruneOfSqlite(olderThan, limit).map(([sql, params]) => db.prepare(sql).bind(...params));
+  const statements = tables.map((table) => {
+    const [sql, params] = sqlite.prune(table, olderThan, limit);
+    return db.prepare(sql).bind(...params);
+  });
   try {
     await db.batch(statements);
   } catch (error) {

@@ -1,11 +1,9 @@
 import { toHex } from "../bytes.ts";
 import { randomToken, systemRuntime } from "../runtime.ts";
+import type { Mark } from "./entry.ts";
 
 /** One statement with its values, which stand in it once each, in this order. All are texts: no client changes them. */
 export type Step = readonly [sql: string, params: readonly string[]];
-
-/** A number that only grows, for each entity: in the table `redlock_fences` or `redlock_versions`. */
-export type Mark = "fence" | "version";
 
 /** The statements of one database, on the tables of this module. */
 export interface Dialect {
@@ -18,16 +16,26 @@ export interface Dialect {
   /** Undoes `insertKey`. */
   deleteKey(key: string): Step;
   /** Raises an entity's mark, unless it is higher. The last step returns a row if it was not. */
-  raise(mark: Mark, entity: string, number: bigint): readonly Step[];
+  raise(mark: Mark): readonly Step[];
+  /** Deletes rows of one table that are older than so many ms, at most `limit` of them. */
+  prune(table: InboxTable, olderThan: number, limit: number): Step;
 }
 
-/** Statements that Postgres and SQLite share but for how a number is written. */
-const upsert = (mark: Mark, first: string, number: string) =>
-  `INSERT INTO redlock_${mark}s (entity, ${mark}) VALUES (${first}, ${number}) ON CONFLICT (entity) DO UPDATE SET`;
+/** The tables of this module, and the name of what each row is about. */
+export const tables = [
+  { table: "redlock_inbox", name: "key" },
+  { table: "redlock_fences", name: "entity" },
+  { table: "redlock_versions", name: "entity" },
+] as const;
+export type InboxTable = (typeof tables)[number];
 
-const raiseIfLower = (mark: Mark, first: string, number: string) =>
-  `${upsert(mark, first, number)} ${mark} = excluded.${mark}, at = excluded.at
-  WHERE redlock_${mark}s.${mark} <= excluded.${mark} RETURNING 1 AS raised`;
+/** Statements that Postgres and SQLite share but for how a number is written. */
+const upsert = (kind: Mark["kind"], first: string, number: string) =>
+  `INSERT INTO redlock_${kind}s (entity, ${kind}) VALUES (${first}, ${number}) ON CONFLICT (entity) DO UPDATE SET`;
+
+const raiseIfLower = (kind: Mark["kind"], first: string, number: string) =>
+  `${upsert(kind, first, number)} ${kind} = excluded.${kind}, at = excluded.at
+  WHERE redlock_${kind}s.${kind} <= excluded.${kind} RETURNING 1 AS raised`;
 
 export const postgres: Dialect = {
   schema: "postgresSchema",
@@ -43,7 +51,14 @@ export const postgres: Dialect = {
   ],
   deleteKey: (key) => ["DELETE FROM redlock_inbox WHERE key = $1", [key]],
   // By way of text: a client that asks Postgres for the types would otherwise need a number.
-  raise: (mark, entity, number) => [[raiseIfLower(mark, "$1", "$2::text::bigint"), [entity, `${number}`]]],
+  raise: ({ kind, entity, number }) => [
+    [raiseIfLower(kind, "$1", "$2::text::bigint"), [entity, `${number}`]],
+  ],
+  prune: ({ table, name }, olderThan, limit) => [
+    `DELETE FROM ${table} WHERE ${name} IN (SELECT ${name} FROM ${table}
+      WHERE at < now() - $1::text::float8 * interval '1 millisecond' ORDER BY at LIMIT ${limit})`,
+    [`${olderThan}`],
+  ],
 };
 
 /** As an expression, because D1 takes no bigint. */
@@ -56,13 +71,23 @@ export const sqlite: Dialect = {
     ["INSERT INTO redlock_inbox (key) VALUES (?) ON CONFLICT DO NOTHING RETURNING 1 AS inserted", [key]],
   ],
   deleteKey: (key) => ["DELETE FROM redlock_inbox WHERE key = ?", [key]],
-  raise: (mark, entity, number) => [[raiseIfLower(mark, "?", sqliteInteger), [entity, `${number}`]]],
+  raise: ({ kind, entity, number }) => [[raiseIfLower(kind, "?", sqliteInteger), [entity, `${number}`]]],
+  prune: ({ table, name }, olderThan, limit) => [
+    name === "key"
+      ? // The order of the rows is that of time: no index is needed, which would cost a written row for each delivery.
+        `DELETE FROM ${table} WHERE rowid IN (
+      SELECT number FROM (SELECT rowid AS number, at FROM ${table} ORDER BY rowid LIMIT ${limit})
+      WHERE at < unixepoch() * 1000 - CAST(? AS REAL))`
+      : `DELETE FROM ${table} WHERE ${name} IN (
+      SELECT ${name} FROM ${table} WHERE at < unixepoch() * 1000 - CAST(? AS REAL) ORDER BY at LIMIT ${limit})`,
+    [`${olderThan}`],
+  ],
 };
 
 /** Raises a mark in SQLite. Where it is higher already, this fails: it becomes null, which the column refuses. */
-export const raiseOrFail = (mark: Mark): string =>
-  `${upsert(mark, "?", sqliteInteger)}
-    ${mark} = CASE WHEN excluded.${mark} >= redlock_${mark}s.${mark} THEN excluded.${mark} END, at = excluded.at`;
+export const raiseOrFail = (kind: Mark["kind"]): string =>
+  `${upsert(kind, "?", sqliteInteger)}
+    ${kind} = CASE WHEN excluded.${kind} >= redlock_${kind}s.${kind} THEN excluded.${kind} END, at = excluded.at`;
 
 /** In ASCII, because a connection may have another character set, or another way to escape. */
 const hexOf = (text: string) => toHex(new TextEncoder().encode(text));
@@ -86,20 +111,25 @@ export const mysql: Dialect = {
     ];
   },
   deleteKey: (key) => ["DELETE FROM redlock_inbox WHERE `key` = UNHEX(?)", [hexOf(key)]],
-  raise: (mark, entity, number) => {
-    const [table, integer] = [`redlock_${mark}s`, "CAST(? AS SIGNED)"];
+  raise: ({ kind, entity, number }) => {
+    const [table, integer] = [`redlock_${kind}s`, "CAST(? AS SIGNED)"];
     const [bytes, value] = [hexOf(entity), `${number}`];
     return [
       [
-        `INSERT INTO ${table} (entity, ${mark}) VALUES (UNHEX(?), ${integer}) ON DUPLICATE KEY UPDATE
-  at = IF(${integer} >= ${mark}, UTC_TIMESTAMP(3), at), ${mark} = GREATEST(${mark}, ${integer})`,
+        `INSERT INTO ${table} (entity, ${kind}) VALUES (UNHEX(?), ${integer}) ON DUPLICATE KEY UPDATE
+  at = IF(${integer} >= ${kind}, UTC_TIMESTAMP(3), at), ${kind} = GREATEST(${kind}, ${integer})`,
         [bytes, value, value, value],
       ],
       // With a lock, because without one it may read what the transaction saw at its beginning.
       [
-        `SELECT 1 AS raised FROM ${table} WHERE entity = UNHEX(?) AND ${mark} = ${integer} FOR UPDATE`,
+        `SELECT 1 AS raised FROM ${table} WHERE entity = UNHEX(?) AND ${kind} = ${integer} FOR UPDATE`,
         [bytes, value],
       ],
     ];
   },
+  prune: ({ table }, olderThan, limit) => [
+    `DELETE FROM ${table} WHERE at < UTC_TIMESTAMP(3) - INTERVAL CAST(? AS DECIMAL(20, 3)) SECOND
+      ORDER BY at LIMIT ${limit}`,
+    [`${olderThan / 1_000}`],
+  ],
 };

@@ -1,6 +1,6 @@
 import { wrongType } from "../check.ts";
-import type { Dialect, Step } from "./dialects.ts";
-import { type InboxRow, StaleFenceError } from "./entry.ts";
+import { type Dialect, type Step, tables } from "./dialects.ts";
+import { type CheckedPrune, type InboxRow, StaleFenceError } from "./entry.ts";
 
 /**
  * Runs one statement in the open transaction. Resolves with its rows: an array, `{ rows }`, or `[rows, fields]` as mysql2
@@ -34,11 +34,7 @@ export async function requireTransaction(execute: Execute, dialect: Dialect): Pr
  *
  * @throws {StaleFenceError} nothing is written, even if the transaction is committed
  */
-export async function enter(
-  execute: Execute,
-  { key, fence, version }: InboxRow,
-  dialect: Dialect,
-): Promise<Entered> {
+export async function enter(execute: Execute, { key, marks }: InboxRow, dialect: Dialect): Promise<Entered> {
   const lastRow = async (steps: readonly Step[]) => {
     let result: unknown;
     for (const step of steps) result = await runStep(execute, step, dialect);
@@ -46,15 +42,21 @@ export async function enter(
   };
   const row = await lastRow(dialect.insertKey(key));
   if (row === undefined) return { as: "repeated" };
-  if (fence && (await lastRow(dialect.raise("fence", fence.entity, fence.number))) === undefined) {
+  for (const mark of marks) {
+    if ((await lastRow(dialect.raise(mark))) !== undefined) continue;
+    if (mark.kind === "version") return { as: "stale" };
     // The caller may catch the error and commit.
     await runStep(execute, dialect.deleteKey(key), dialect);
-    throw new StaleFenceError(fence.entity, fence.number);
-  }
-  if (version && (await lastRow(dialect.raise("version", version.entity, version.number))) === undefined) {
-    return { as: "stale" };
+    throw new StaleFenceError(mark.entity, mark.number);
   }
   return { as: "first", row };
+}
+
+/** Deletes old rows, of each table at most `limit`. */
+export async function prune(execute: Execute, options: CheckedPrune, dialect: Dialect): Promise<void> {
+  for (const table of tables) {
+    await runStep(execute, dialect.prune(table, options.olderThan, options.limit), dialect);
+  }
 }
 
 /**

@@ -94,11 +94,11 @@ export interface PruneOptions {
   readonly limit?: number | undefined;
 }
 
+/** {@link PruneOptions} with every default filled in. */
+export type CheckedPrune = { readonly [Name in keyof PruneOptions]-?: number };
+
 /** @throws TypeError | RangeError naming the option that is wrong */
-export function checkPrune(
-  caller: string,
-  options: PruneOptions,
-): { readonly olderThan: number; readonly limit: number } {
+export function checkPrune(caller: string, options: PruneOptions): CheckedPrune {
   checkNames(caller, checkOptions(options, "olderThan"), { olderThan: 1, limit: 1 });
   const { olderThan, limit = 1_000 } = options;
   return {
@@ -127,8 +127,9 @@ export function deliveryKey(
   throw new TypeError("a delivery's provider, owner, scope and id must be texts, none of them empty");
 }
 
-/** An entity's fence or version. */
-export interface Marked {
+/** A number of an entity that only grows. Each kind has its table: `redlock_fences` and `redlock_versions`. */
+export interface Mark {
+  readonly kind: "fence" | "version";
   readonly entity: string;
   readonly number: bigint;
 }
@@ -136,8 +137,8 @@ export interface Marked {
 /** An entry as it is stored. */
 export interface InboxRow {
   readonly key: string;
-  readonly fence: Marked | undefined;
-  readonly version: Marked | undefined;
+  /** What it raises, in this order: the fence, then the version. */
+  readonly marks: readonly Mark[];
 }
 
 const names: Readonly<Record<keyof InboxEntry, 1>> = { key: 1, entity: 1, fence: 1, version: 1 };
@@ -163,21 +164,21 @@ export function rowOf(entry: InboxEntry): InboxRow {
       "an entity needs a fence or a version, and they need it: entity and fence, entity and version, or all three",
     );
   }
-  const marked = <Value>(value: Value | undefined, check: (value: Value) => bigint): Marked | undefined =>
-    entity === undefined || value === undefined
-      ? undefined
-      : { entity: checkEntity(entity), number: check(value) };
-  return {
-    key: checkText("key", JSON.stringify(parts), most),
-    fence: marked(fence, (value) => checkCount("fence", value, 1n)),
-    version: marked(version, (value) =>
-      checkCount(
-        "version",
-        typeof Object(value).getTime === "function" ? Object(value).getTime() : value,
-        0n,
-      ),
-    ),
-  };
+  const stored = checkText("key", JSON.stringify(parts), most);
+  if (entity === undefined) return { key: stored, marks: [] };
+  const time = Object(version).getTime;
+  const given = [
+    ["fence", fence, 1n],
+    ["version", typeof time === "function" ? time.call(version) : version, 0n],
+  ] as const;
+  const marks = given
+    .filter(([, value]) => value !== undefined)
+    .map(([kind, value, least]) => ({
+      kind,
+      entity: checkEntity(entity),
+      number: checkCount(kind, value, least),
+    }));
+  return { key: stored, marks };
 }
 
 function isPart(part: unknown): boolean {

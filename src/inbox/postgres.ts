@@ -1,6 +1,6 @@
 import { checkType, wrongType } from "../check.ts";
 import { postgres } from "./dialects.ts";
-import { enter, runStep } from "./enter.ts";
+import { enter, prune } from "./enter.ts";
 import {
   checkPrune,
   type InboxEntry,
@@ -10,7 +10,6 @@ import {
   rowOf,
   TransactionEndedError,
 } from "./entry.ts";
-import { pruneOfPostgres } from "./prune.ts";
 
 /** One connection, as `pg` and clients with the same interface have it. */
 export interface SqlClient {
@@ -196,9 +195,7 @@ async function rollBack(client: SqlClient): Promise<boolean> {
  * await prunePostgres(pool, { olderThan: 30 * 86_400_000 }); // once a day
  */
 export async function prunePostgres(client: Pick<SqlClient, "query">, options: PruneOptions): Promise<void> {
-  const { olderThan, limit } = checkPrune("prunePostgres", options);
+  const checked = checkPrune("prunePostgres", options);
   if (typeof client?.query !== "function") throw wrongType("client", client, "a connection or a pool");
-  for (const step of pruneOfPostgres(olderThan, limit)) {
-    await runStep((sql, params) => client.query(sql, params), step, postgres);
-  }
+  await prune((sql, params) => client.query(sql, params), checked, postgres);
 }

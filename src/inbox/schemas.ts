@@ -1,3 +1,7 @@
+/** The table of keys, then those of marks: the fences and the versions. */
+const schemaOf = (keys: string, marks: (mark: "fence" | "version") => string): string =>
+  [keys, marks("fence"), marks("version")].join("\n\n").concat("\n");
+
 /**
  * The tables in D1, libSQL and other SQLite. Every statement can be repeated. `at` is in ms since 1970, by the database's
  * clock.
@@ -5,52 +9,36 @@
  * `redlock_inbox` has a row for each delivery that is done, `redlock_fences` the highest fence that has written to each
  * entity, `redlock_versions` the highest version of each entity.
  */
-export const d1Schema = `CREATE TABLE IF NOT EXISTS redlock_inbox (
+export const d1Schema: string = schemaOf(
+  `CREATE TABLE IF NOT EXISTS redlock_inbox (
   key TEXT NOT NULL PRIMARY KEY,
   at INTEGER NOT NULL DEFAULT (unixepoch() * 1000)
-) STRICT;
-
-CREATE TABLE IF NOT EXISTS redlock_fences (
+) STRICT;`,
+  (mark) => `CREATE TABLE IF NOT EXISTS redlock_${mark}s (
   entity TEXT NOT NULL PRIMARY KEY,
-  fence INTEGER NOT NULL,
+  ${mark} INTEGER NOT NULL,
   at INTEGER NOT NULL DEFAULT (unixepoch() * 1000)
 ) STRICT;
 
-CREATE INDEX IF NOT EXISTS redlock_fences_at ON redlock_fences (at);
-
-CREATE TABLE IF NOT EXISTS redlock_versions (
-  entity TEXT NOT NULL PRIMARY KEY,
-  version INTEGER NOT NULL,
-  at INTEGER NOT NULL DEFAULT (unixepoch() * 1000)
-) STRICT;
-
-CREATE INDEX IF NOT EXISTS redlock_versions_at ON redlock_versions (at);
-`;
+CREATE INDEX IF NOT EXISTS redlock_${mark}s_at ON redlock_${mark}s (at);`,
+);
 
 /** The tables in Postgres, with the names and meanings of {@link d1Schema}. Every statement can be repeated. */
-export const postgresSchema = `CREATE TABLE IF NOT EXISTS redlock_inbox (
+export const postgresSchema: string = schemaOf(
+  `CREATE TABLE IF NOT EXISTS redlock_inbox (
   key text PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT now()
 );
 
-CREATE INDEX IF NOT EXISTS redlock_inbox_at ON redlock_inbox (at);
-
-CREATE TABLE IF NOT EXISTS redlock_fences (
+CREATE INDEX IF NOT EXISTS redlock_inbox_at ON redlock_inbox (at);`,
+  (mark) => `CREATE TABLE IF NOT EXISTS redlock_${mark}s (
   entity text PRIMARY KEY,
-  fence bigint NOT NULL,
+  ${mark} bigint NOT NULL,
   at timestamptz NOT NULL DEFAULT now()
 );
 
-CREATE INDEX IF NOT EXISTS redlock_fences_at ON redlock_fences (at);
-
-CREATE TABLE IF NOT EXISTS redlock_versions (
-  entity text PRIMARY KEY,
-  version bigint NOT NULL,
-  at timestamptz NOT NULL DEFAULT now()
+CREATE INDEX IF NOT EXISTS redlock_${mark}s_at ON redlock_${mark}s (at);`,
 );
-
-CREATE INDEX IF NOT EXISTS redlock_versions_at ON redlock_versions (at);
-`;
 
 // Bytes, because a collation would make keys equal that differ in case or in spaces at the end. 800 characters have at
 // most 2 400 of them, and an index of InnoDB takes 3 072. `attempt` is the random name of the call that has inserted the
@@ -59,24 +47,17 @@ CREATE INDEX IF NOT EXISTS redlock_versions_at ON redlock_versions (at);
  * The tables in MySQL 8 and MariaDB, with the names and meanings of {@link d1Schema}. Every statement can be repeated; most
  * clients take one at a time. `at` is UTC.
  */
-export const mysqlSchema = `CREATE TABLE IF NOT EXISTS redlock_inbox (
+export const mysqlSchema: string = schemaOf(
+  `CREATE TABLE IF NOT EXISTS redlock_inbox (
   \`key\` VARBINARY(2400) NOT NULL PRIMARY KEY,
   attempt CHAR(33) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   at DATETIME(3) NOT NULL DEFAULT (UTC_TIMESTAMP(3)),
   INDEX redlock_inbox_at (at)
-) ENGINE = InnoDB;
-
-CREATE TABLE IF NOT EXISTS redlock_fences (
+) ENGINE = InnoDB;`,
+  (mark) => `CREATE TABLE IF NOT EXISTS redlock_${mark}s (
   entity VARBINARY(2400) NOT NULL PRIMARY KEY,
-  fence BIGINT NOT NULL,
+  ${mark} BIGINT NOT NULL,
   at DATETIME(3) NOT NULL DEFAULT (UTC_TIMESTAMP(3)),
-  INDEX redlock_fences_at (at)
-) ENGINE = InnoDB;
-
-CREATE TABLE IF NOT EXISTS redlock_versions (
-  entity VARBINARY(2400) NOT NULL PRIMARY KEY,
-  version BIGINT NOT NULL,
-  at DATETIME(3) NOT NULL DEFAULT (UTC_TIMESTAMP(3)),
-  INDEX redlock_versions_at (at)
-) ENGINE = InnoDB;
-`;
+  INDEX redlock_${mark}s_at (at)
+) ENGINE = InnoDB;`,
+);

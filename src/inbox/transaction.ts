@@ -1,8 +1,7 @@
 import { checkNames, checkOptions, checkType } from "../check.ts";
 import { type Dialect, mysql, postgres, sqlite } from "./dialects.ts";
-import { type Execute, enter, requireTransaction, runStep } from "./enter.ts";
+import { type Execute, enter, prune, requireTransaction } from "./enter.ts";
 import { checkPrune, type InboxEntry, type NotFirst, type PruneOptions, rowOf } from "./entry.ts";
-import { pruneOfMysql, pruneOfPostgres, pruneOfSqlite } from "./prune.ts";
 
 /** Which database it is. */
 export interface DialectOptions {
@@ -10,8 +9,11 @@ export interface DialectOptions {
   readonly dialect?: "postgres" | "mysql" | "sqlite" | undefined;
 }
 
-const dialects = { postgres, mysql, sqlite };
-const prunes = { postgres: pruneOfPostgres, mysql: pruneOfMysql, sqlite: pruneOfSqlite };
+const dialects: Readonly<Record<NonNullable<DialectOptions["dialect"]>, Dialect>> = {
+  postgres,
+  mysql,
+  sqlite,
+};
 
 /**
  * Enters a delivery's key in a transaction that is open already: if the transaction commits, the key does, too. Where it
@@ -41,7 +43,7 @@ export async function onceInTransaction(
 ): Promise<{ readonly first: true } | NotFirst> {
   const row = rowOf(entry);
   checkType("execute", execute, "function");
-  const dialect: Dialect = dialects[nameOf("onceInTransaction", options)];
+  const dialect = dialectFor("onceInTransaction", options);
   await requireTransaction(execute, dialect);
   const { as } = await enter(execute, row, dialect);
   if (as === "first") return { first: true };
@@ -61,14 +63,13 @@ export async function onceInTransaction(
  */
 export async function pruneInbox(execute: Execute, options: PruneOptions & DialectOptions): Promise<void> {
   const { dialect, ...rest } = checkOptions(options, "olderThan");
-  const { olderThan, limit } = checkPrune("pruneInbox", rest);
+  const checked = checkPrune("pruneInbox", rest);
   checkType("execute", execute, "function");
-  const name = nameOf("pruneInbox", { dialect });
-  for (const step of prunes[name](olderThan, limit)) await runStep(execute, step, dialects[name]);
+  await prune(execute, checked, dialectFor("pruneInbox", { dialect }));
 }
 
-function nameOf(caller: string, options: DialectOptions): keyof typeof dialects {
+function dialectFor(caller: string, options: DialectOptions): Dialect {
   const { dialect = "postgres" } = checkNames(caller, options, { dialect: 1 });
-  if (Object.hasOwn(dialects, dialect)) return dialect;
+  if (Object.hasOwn(dialects, dialect)) return dialects[dialect];
   throw new RangeError(`dialect must be postgres, mysql or sqlite, got ${JSON.stringify(dialect)}`);
 }
