@@ -29,54 +29,33 @@ const runErrors: Readonly<Record<string, string>> = {
 
 /** The end of an operation that an event reports, or undefined. */
 export function endOf(event: ObservedEvent): OperationEnd | undefined {
-  if ("resources" in event) return endOfLock(event);
+  if ("resources" in event) return "rounds" in event ? endOfAcquire(event) : endOfHold(event);
   return "id" in event && event.type !== "called" ? endOfRun(event) : undefined;
 }
 
-function endOfLock(event: Extract<ObservedEvent, { resources: unknown }>): OperationEnd | undefined {
-  switch (event.type) {
-    case "acquired":
-      return endOfAcquire(event, event.type, undefined, { "redlock.fencing": event.fence !== undefined });
-    case "notAcquired": {
-      const { code } = event.error;
-      // Somebody else has it: that is what a lock is for.
-      if (code === "LOCK_HELD") return endOfAcquire(event, "held", undefined);
-      return endOfAcquire(event, code === "NO_QUORUM" ? "unavailable" : "failed", code);
-    }
-    case "aborted":
-      return endOfAcquire(event, event.type, typeOf(event.error));
-    case "released": {
-      if (event.freed) return endOfHold(event, "released", undefined);
-      const isUnknown = event.freed === undefined;
-      return endOfHold(event, isUnknown ? "unreleased" : "gone", isUnknown ? "NO_QUORUM" : "LOCK_LOST");
-    }
-    case "lost":
-      return endOfHold(event, event.type, "LOCK_LOST", { "redlock.reason": event.reason });
-    case "detached":
-      return endOfHold(event, event.type, undefined);
-    default:
-      return undefined;
-  }
-}
-
-function endOfAcquire(
-  event: Extract<ObservedEvent, { rounds: number }>,
-  outcome: string,
-  error: string | undefined,
-  attributes: Attributes = {},
-): OperationEnd {
-  const { rounds, requests, commands, elapsed: ms } = event;
+function endOfAcquire(event: Extract<ObservedEvent, { rounds: number }>): OperationEnd | undefined {
+  if (event.type === "contended") return undefined;
+  const { type, rounds, requests, commands, elapsed: ms } = event;
   const costs = { "redlock.rounds": rounds, "redlock.requests": requests, "redlock.commands": commands };
-  return { operation: "acquire", outcome, error, ms, attributes: { ...costs, ...attributes } };
+  const end = { operation: "acquire", outcome: type, error: undefined, ms, attributes: costs } as const;
+  if (type === "acquired") {
+    return { ...end, attributes: { ...costs, "redlock.fencing": event.fence !== undefined } };
+  }
+  if (type === "aborted") return { ...end, error: typeOf(event.error) };
+  const { code } = event.error;
+  // Somebody else has it: that is what a lock is for.
+  if (code === "LOCK_HELD") return { ...end, outcome: "held" };
+  return { ...end, outcome: code === "NO_QUORUM" ? "unavailable" : "failed", error: code };
 }
 
-function endOfHold(
-  { held: ms }: Extract<ObservedEvent, { held: number }>,
-  outcome: string,
-  error: string | undefined,
-  attributes: Attributes = {},
-): OperationEnd {
-  return { operation: "hold", outcome, error, ms, attributes };
+function endOfHold(event: Extract<ObservedEvent, { resources: unknown }>): OperationEnd | undefined {
+  if (!("held" in event)) return undefined;
+  const { type, held: ms } = event;
+  const end = { operation: "hold", outcome: type, error: undefined, ms, attributes: {} } as const;
+  if (type === "lost") return { ...end, error: "LOCK_LOST", attributes: { "redlock.reason": event.reason } };
+  if (type === "detached" || event.freed) return end;
+  const isUnknown = event.freed === undefined;
+  return { ...end, outcome: isUnknown ? "unreleased" : "gone", error: isUnknown ? "NO_QUORUM" : "LOCK_LOST" };
 }
 
 function endOfRun(event: Exclude<Extract<ObservedEvent, { id: number }>, RedlockEvent>): OperationEnd {
