@@ -70,26 +70,22 @@ export const calls = {
     }
   },
   "docs/once.md POST": async (POST, env) => {
-    // Without PostgreSQL, test/support/postgres.ts has warned, and CI fails.
-    if (env.PGPORT === undefined) return;
     const { postgresSchema } = await inbox();
-    const client = new pg.Client();
-    await client.connect();
-    try {
+    await inPostgres(env, async (client) => {
       await client.query(`${postgresSchema} CREATE TABLE customers (id text, credit integer)`);
       await client.query("INSERT INTO customers VALUES ('c', 0)");
-      await credited(POST, env);
+      const body = '{"id":"evt_7","type":"customer.credited","data":{"object":{"customer":"c","amount":7}}}';
+      const deliver = async () => bodyOf(await POST(stripeDelivery(body)));
+      assert.deepEqual(await deliver(), { first: true });
+      assert.deepEqual(await deliver(), { first: true });
+      await onEach(env, "FLUSHALL");
+      assert.deepEqual(await deliver(), { first: false });
       assert.deepEqual((await client.query("SELECT credit FROM customers")).rows, [{ credit: 7 }]);
-    } finally {
-      await client.end();
-    }
+    });
   },
   "docs/once.md setBalance": async (setBalance, env) => {
-    if (env.PGPORT === undefined) return;
     const { postgresSchema } = await inbox();
-    const client = new pg.Client();
-    await client.connect();
-    try {
+    await inPostgres(env, async (client) => {
       await client.query(`${postgresSchema} CREATE TABLE wallets (id text, balance integer)`);
       await client.query("INSERT INTO wallets VALUES ('a', 0)");
       const [older, newer] = [new Date(1_000), new Date(2_000)];
@@ -97,9 +93,7 @@ export const calls = {
       assert.equal(await setBalance("1", "a", 7, newer), false);
       assert.equal(await setBalance("0", "a", 5, older), false);
       assert.deepEqual((await client.query("SELECT balance FROM wallets")).rows, [{ balance: 7 }]);
-    } finally {
-      await client.end();
-    }
+    });
   },
   "docs/idempotency.md accessToken": async (accessToken) => {
     const tokens = await Promise.all(["acme", "acme", "other"].map((account) => accessToken(account)));
@@ -119,9 +113,6 @@ export const calls = {
     assert.equal(await changed("shop-1", 4), "indexed version 4");
   },
   "docs/refresh-once.md accessToken": async (accessToken, env) => {
-    if (env.PGPORT === undefined) return;
-    const client = new pg.Client();
-    await client.connect();
     process.env.TOKENS_KEY = Buffer.alloc(32, 7).toString("base64");
     const { fetch } = globalThis;
     const used = [];
@@ -131,7 +122,7 @@ export const calls = {
       const n = used.length;
       return Response.json({ access_token: `access-${n}`, refresh_token: `refresh-${n}`, expires_in: 3_600 });
     };
-    try {
+    await inPostgres(env, async (client) => {
       // That of Auth.js, as far as it matters here.
       await client.query(`CREATE TABLE accounts ("userId" text, provider text, access_token text, refresh_token text,
         expires_at bigint, fence bigint NOT NULL DEFAULT 0)`);
@@ -148,10 +139,8 @@ export const calls = {
       assert.equal(await writing, "access-2");
       assert.equal((await client.query("SELECT * FROM accounts")).rows[0].refresh_token, "refresh-2");
       assert.deepEqual(used, ["refresh-0", "refresh-1"]);
-    } finally {
-      globalThis.fetch = fetch;
-      await client.end();
-    }
+    });
+    globalThis.fetch = fetch;
   },
   "docs/sync.md stored": async (stored) => {
     for (const part of ["1", "2", "3", "4", "5"]) await stored("7", part);
@@ -184,6 +173,18 @@ async function deliveredTwice(handle) {
   assert.ok(/^(true|replayed)$/.test(statuses[1]), `the second delivery was handled again: ${statuses}`);
 }
 
+/** Calls with a client of PostgreSQL. Without it, test/support/postgres.ts has warned, and CI fails. */
+async function inPostgres({ PGPORT }, call) {
+  if (PGPORT === undefined) return;
+  const client = new pg.Client();
+  await client.connect();
+  try {
+    await call(client);
+  } finally {
+    await client.end();
+  }
+}
+
 /** Calls with a function that sends a request to the server, which may listen already. */
 async function overHttp(server, call) {
   if (!server.listening) await once(server.listen(0), "listening");
@@ -198,21 +199,7 @@ async function overHttp(server, call) {
 }
 
 /** The packed package's inbox, as the program that is called imports it. */
-const inbox = () => entry("redlock-edge/inbox");
-
-async function entry(name) {
-  return import(pathToFileURL(createRequire(process.argv[1]).resolve(name)).href);
-}
-
-/** An event of Stripe, a duplicate of it, and one more after Redis has lost its memory: only the first has an effect. */
-async function credited(handle, env) {
-  const body = '{"id":"evt_7","type":"customer.credited","data":{"object":{"customer":"c","amount":7}}}';
-  const deliver = async () => bodyOf(await handle(stripeDelivery(body)));
-  assert.deepEqual(await deliver(), { first: true });
-  assert.deepEqual(await deliver(), { first: true });
-  await onEach(env, "FLUSHALL");
-  assert.deepEqual(await deliver(), { first: false });
-}
+const inbox = () => import(pathToFileURL(createRequire(process.argv[1]).resolve("redlock-edge/inbox")).href);
 
 /** The replies of the endpoints to one command. */
 function onEach(env, ...command) {

@@ -15,6 +15,15 @@ describe("README.md", () => {
   });
 });
 
+describe("docs/getting-started.md", () => {
+  it("starts the same endpoints as README.md", () => {
+    const starts = ["README.md", "docs/getting-started.md"].map((page) =>
+      fencesOf(page).filter((fence) => fence.text.startsWith("npx redis-rest-local")),
+    );
+    expect(starts[0]!.map((fence) => fence.text)).toEqual(starts[1]!.map((fence) => fence.text));
+  });
+});
+
 describe("links", () => {
   it.each(pages())("%s: every relative link leads to a file, and to a heading of it", (page) => {
     const prose = text(page).replace(/^(```+)[\s\S]*?^\1$/gm, "");
@@ -45,11 +54,14 @@ function anchorsOf(page: string): string[] {
   );
 }
 
+/** What the rows of the table below a heading begin with. */
+function rowsOf(page: string, heading: string): string[] {
+  const section = text(page).split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
+  const body = section.slice(section.indexOf("| --- |"));
+  return Array.from(body.matchAll(/^\| `(\w+)` \|/gm), ([, name]) => name!).sort();
+}
+
 describe("docs/errors.md", () => {
-  const rows = (heading: string) => {
-    const section = text("docs/errors.md").split(`## ${heading}\n`)[1]!.split("\n## ")[0]!;
-    return Array.from(section.matchAll(/^\| `([A-Z_]+)` \|/gm), ([, code]) => code!);
-  };
   const union = (file: string, name: string) => {
     const body = text(file).split(`export type ${name} =`)[1]!.split(";")[0]!;
     return Array.from(body.matchAll(/"([A-Z_]+)"/g), ([, code]) => code!);
@@ -58,20 +70,16 @@ describe("docs/errors.md", () => {
 
   it("has a row for every code of RedlockErrorCode", () => {
     expect(codes.length).toBeGreaterThan(10);
-    expect(rows("Errors with a code").sort()).toEqual(codes.sort());
+    expect(rowsOf("docs/errors.md", "Errors with a code")).toEqual(codes.sort());
   });
 
   it("has a row for every other code of an HTTP answer", () => {
     const others = union("src/http/problem.ts", "ProblemCode").filter((code) => !codes.includes(code));
-    expect(rows("HTTP answers").sort()).toEqual(others.sort());
+    expect(rowsOf("docs/errors.md", "HTTP answers")).toEqual(others.sort());
   });
 });
 
 describe("events", () => {
-  const rowsOf = (page: string) => {
-    const section = text(page).split("\n## Events\n")[1]!.split("\n## ")[0]!;
-    return Array.from(section.matchAll(/^\| `(\w+)` \|/gm), ([, event]) => event!);
-  };
   /** The values of `type` in the declaration of an event. */
   const typesOf = (file: string, name: string) => {
     const [, body] = text(file).split(new RegExp(`^export (?:type|interface) ${name}\\b`, "m"));
@@ -82,14 +90,14 @@ describe("events", () => {
   it("of locks and endpoints all have a row in observability.md, and there alone", () => {
     const types = typesOf("src/events.ts", "RedlockEvent");
     expect(types.length).toBeGreaterThan(10);
-    expect(rowsOf("docs/observability.md").sort()).toEqual(types.sort());
+    expect(rowsOf("docs/observability.md", "Events")).toEqual(types.sort());
     expect(text("docs/options.md")).toMatch(/^\| `onEvent` .*\(observability\.md#events\)/m);
   });
 
   it("of runs all have a row in idempotency.md, but the first, which every call begins with", () => {
     const types = typesOf("src/idempotency/events.ts", "IdempotencyEvent");
     expect(types.length).toBeGreaterThan(12);
-    expect(["called", ...rowsOf("docs/idempotency.md")].sort()).toEqual(types.sort());
+    expect(["called", ...rowsOf("docs/idempotency.md", "Events")].sort()).toEqual(types.sort());
   });
 
   it("of requests are all named in http.md", () => {
@@ -157,15 +165,16 @@ describe("shell commands", () => {
   );
 
   it("are commands that exist", async () => {
-    const commands = blocks.flatMap((block) =>
-      commandsOf(block).map((command) => ({ page: block.page, line: block.line, command })),
-    );
+    const commands = blocks.flatMap((block) => commandsOf(block).map((command) => ({ ...block, command })));
     expect(commands.length).toBeGreaterThan(20);
-    const problems: string[] = [];
-    for (const { page, line, command } of commands) {
-      const problem = await problemWith(command, page);
-      if (problem !== undefined) problems.push(`${page}:${line}: ${command}: ${problem}`);
-    }
-    expect(problems).toEqual([]);
+    const problems = await Promise.all(
+      commands.map(async ({ page, line, command }) => [
+        page,
+        line,
+        command,
+        await problemWith(command, page),
+      ]),
+    );
+    expect(problems.filter(([, , , problem]) => problem !== undefined)).toEqual([]);
   });
 });

@@ -9,8 +9,6 @@ export interface Program {
   readonly path: string;
   readonly language: "ts" | "js";
   readonly text: string;
-  /** Whether the page names it as a file. */
-  readonly named: boolean;
   /** What the page says that it prints. */
   readonly output: string | undefined;
 }
@@ -37,7 +35,7 @@ export function programsOf(fences: readonly Fence[]): Program[] {
     const name = file ?? `line-${line}.${language}`;
     const path = `${page.replace(/\.md$/, "")}/${name}`;
     if (found.some((other) => other.path === path)) throw new Error(`${where}: a second \`${file}\``);
-    found.push({ page, line, path, language, text, named: file !== undefined, output });
+    found.push({ page, line, path, language, text, output });
   }
   return found;
 }

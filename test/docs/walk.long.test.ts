@@ -1,4 +1,5 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
@@ -15,67 +16,40 @@ import { type Fence, fencesOf } from "./fences.ts";
 vi.setConfig({ testTimeout: 90_000 });
 
 const start = fencesOf("docs/getting-started.md");
-const readme = fencesOf("README.md");
-const hasCurl = ((): boolean => {
-  try {
-    return execFileSync("curl", ["--version"], { stdio: "ignore" }) === null;
-  } catch {
-    return false;
-  }
-})();
+const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 
 let project: Project;
 let port = 3000;
-const running: ChildProcess[] = [];
-let isOver = false;
+const stops: (() => Promise<void>)[] = [];
 beforeAll(async () => {
   project = await installPacked();
   // The tests cannot reach the registry.
   const converter = "node_modules/@remix-run/node-fetch-server";
   mkdirSync(join(project.folder, dirname(converter)), { recursive: true });
   symlinkSync(resolve(converter), join(project.folder, converter));
-  for (const fence of [...start, ...readme]) {
+  for (const fence of start) {
     if (fence.file?.endsWith(".mjs")) writeFileSync(join(project.folder, fence.file), fence.text);
   }
   // Something else may listen at the ports of the pages.
-  background(blockWith(start, "npx redis-rest-local").text.replace(/--port \d+ /, ""));
+  background(blockWith("npx redis-rest-local").text.replace(/--port \d+ /, ""));
   const variables = join(project.folder, ".dev.vars");
   await until(() => existsSync(variables) && readFileSync(variables, "utf8").includes("TOKEN_3"), "the file");
 }, 120_000);
 afterAll(async () => {
-  isOver = true;
-  for (const child of running) {
-    const ended = child.exitCode ?? new Promise((done) => child.once("exit", done));
-    // With its group: the shell's child must end, too.
-    if (child.exitCode === null) process.kill(-child.pid!, "SIGTERM");
-    await ended;
-  }
+  await Promise.all(stops.map((stop) => stop()));
   project.remove();
-});
-
-describe("README.md", () => {
-  it("starts the same endpoints as docs/getting-started.md", () => {
-    expect(blockWith(readme, "npx redis-rest-local").text).toBe(
-      blockWith(start, "npx redis-rest-local").text,
-    );
-  });
-
-  it("has a first program that reads the file that the command writes", () => {
-    const block = blockWith(readme, "node --env-file");
-    expect(shell(block.text)).toBe(outputAfter(readme, block));
-  });
 });
 
 describe.skipIf(!hasCurl)("docs/getting-started.md", () => {
   it("leads to a handler that acts once", async () => {
     port = await freePort();
-    const server = background(blockWith(start, "node --env-file").text);
+    const server = background(blockWith("node --env-file").text);
     await until(() => server.printed().includes("listening"), "the server");
     const requests = start.filter(({ text, language }) => language === "sh" && text.startsWith("curl"));
     expect(requests).toHaveLength(2);
     for (const block of requests) {
       expect(`${shell(block.text.replaceAll("localhost:3000", `localhost:${port}`))}\n`).toBe(
-        outputAfter(start, block),
+        outputAfter(block),
       );
     }
     await until(() => server.printed().includes("payment"), "what the server prints");
@@ -83,14 +57,14 @@ describe.skipIf(!hasCurl)("docs/getting-started.md", () => {
   });
 });
 
-function blockWith(fences: readonly Fence[], text: string): Fence {
-  const found = fences.find((fence) => fence.language === "sh" && fence.text.includes(text));
+function blockWith(text: string): Fence {
+  const found = start.find((fence) => fence.language === "sh" && fence.text.includes(text));
   if (!found) throw new Error(`no block has: ${text}`);
   return found;
 }
 
-function outputAfter(fences: readonly Fence[], block: Fence): string {
-  const next = fences[fences.indexOf(block) + 1];
+function outputAfter(block: Fence): string {
+  const next = start[start.indexOf(block) + 1];
   if (!next?.output) throw new Error(`${block.page}:${block.line}: the page does not say what this prints`);
   return next.text;
 }
@@ -106,17 +80,18 @@ function shell(commands: string): string {
 /** Starts a block as in a terminal of its own. */
 function background(command: string): { printed(): string } {
   const child = spawn("bash", ["-ec", command], { cwd: project.folder, env: environment(), detached: true });
-  running.push(child);
+  const ended = once(child, "exit");
   let printed = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    printed += text;
-  });
-  let complained = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    complained += text;
-  });
-  child.once("exit", (code, signal) => {
-    if (!isOver) console.error(`${command} has ended with ${code ?? signal}:\n${printed}${complained}`);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      printed += text;
+    });
+  }
+  stops.push(async () => {
+    // With its group: the shell's child must end, too.
+    if (child.exitCode === null) process.kill(-child.pid!, "SIGTERM");
+    else console.error(`${command} has ended with ${child.exitCode}:\n${printed}`);
+    await ended;
   });
   return { printed: () => printed };
 }

@@ -114,9 +114,12 @@ export async function crossedNames(page: Page, names: readonly string[]): Promis
   }, names);
 }
 
-/** Texts in view that are smaller than 11 px, or whose contrast with what is behind them is less than 4.5. */
-export function faintTexts(page: Page): Promise<string[]> {
-  return page.evaluate(() => {
+/**
+ * Texts in view that are smaller than 11 px, or whose contrast with what is behind them is less than 4.5. `within`: of this
+ * element, for example a dialog that covers the others.
+ */
+export function faintTexts(page: Page, within = "body"): Promise<string[]> {
+  return page.evaluate((root) => {
     const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true })!;
     // The layers from the lowest to the uppermost, as one colour.
     const painted = (colours: readonly string[]) => {
@@ -138,7 +141,7 @@ export function faintTexts(page: Page): Promise<string[]> {
     const layersAt = (x: number, y: number) =>
       document
         .elementsFromPoint(x, y)
-        .filter(({ tagName }) => !["text", "path", "line"].includes(tagName))
+        .filter(({ tagName }) => !["text", "tspan", "path", "line"].includes(tagName))
         .map((other) => {
           const { fill, fillOpacity, backgroundColor } = getComputedStyle(other);
           if (!isDrawn(other)) return backgroundColor;
@@ -147,17 +150,20 @@ export function faintTexts(page: Page): Promise<string[]> {
         })
         .reverse();
     const found: string[] = [];
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(document.querySelector(root)!, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const element = node.parentElement!;
       const text = node.textContent!.trim();
       if (text === "" || element.closest("script, style, .spoken, :disabled, [aria-disabled=true]")) continue;
+      if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
       const [box] = range.getClientRects();
       if (!box || box.width === 0) continue;
       const [x, y] = [box.left + Math.min(4, box.width / 2), box.top + box.height / 2];
       if (x < 0 || y < 0 || x > innerWidth || y > innerHeight) continue;
+      // What has been scrolled out of its box is not there.
+      if (!isDrawn(element) && !document.elementsFromPoint(x, y).includes(element)) continue;
       const { fontSize, color, fill } = getComputedStyle(element);
       const under = layersAt(x, y);
       const [ink, ground] = [painted([...under, isDrawn(element) ? fill : color]), painted(under)];
@@ -168,5 +174,5 @@ export function faintTexts(page: Page): Promise<string[]> {
       }
     }
     return found;
-  });
+  }, within);
 }
