@@ -1,5 +1,5 @@
 import type { MemoryEndpoint } from "../local/src/memory/index.ts";
-import { keyOf, parseKey, type StoredKey } from "../src/stored/index.ts";
+import { keyOf, parseKey, type StoredKey } from "../src/stored/parse.ts";
 import { epoch } from "./names.ts";
 
 /** One value at one endpoint. */

@@ -2,7 +2,7 @@ import { type MemoryEndpoint, memoryEndpoint, VirtualTime } from "../local/src/m
 import type { Command } from "../src/index.ts";
 import { cellScript } from "../src/redis/cell.lua.ts";
 import { upstashFlag } from "../src/redis/script.ts";
-import { tokensIn } from "../src/stored/index.ts";
+import { tokensIn } from "../src/stored/parse.ts";
 import { queueScript } from "../src/sync/internal/queue.lua.ts";
 import { slotScript } from "../src/sync/internal/slot.lua.ts";
 import { Client } from "./client.ts";

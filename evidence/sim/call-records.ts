@@ -1,5 +1,5 @@
 import type { Outcome as Vote } from "../../playground/picture/timeline.ts";
-import { parseKey } from "../../src/stored/index.ts";
+import { parseKey } from "../../src/stored/parse.ts";
 import { nonceOf, type Request } from "./request.ts";
 
 /** A call, and how the endpoints voted in its last round. */

@@ -1,4 +1,4 @@
-import { parseKey, type StoredKey } from "redlock-edge/stored";
+import { parseKey, type StoredKey } from "../../../src/stored/parse.ts";
 import { recordKind } from "./key.ts";
 
 // What a command of this library's does, and what its reply means. The playground uses it too.

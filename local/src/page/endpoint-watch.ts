@@ -1,4 +1,4 @@
-import type { StoredKey } from "redlock-edge/stored";
+import type { StoredKey } from "../../../src/stored/parse.ts";
 import type { FaultRule } from "../faults/faults.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { isShown } from "./key.ts";

@@ -1,4 +1,4 @@
-import type { StoredKey } from "redlock-edge/stored";
+import type { StoredKey } from "../../../src/stored/parse.ts";
 
 // What the page calls a key of this library's.
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { keyOf, parseKey, parseValue, type StoredKey, tokensIn } from "redlock-edge/stored";
+import { keyOf, parseKey, parseValue, type StoredKey, tokensIn } from "../../../src/stored/parse.ts";
 import { type Reply, ReplyError } from "../engine/engine.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import type { SeenValue } from "./stored.ts";

@@ -1,5 +1,5 @@
 import type { Buffer } from "node:buffer";
-import { type StoredKey, tokensIn } from "redlock-edge/stored";
+import { type StoredKey, tokensIn } from "../../../src/stored/parse.ts";
 import { ReplyError } from "../engine/engine.ts";
 import { type Argument, nameOf, textOf } from "../rest/argument.ts";
 import type { WireReply } from "../rest/redis/resp.ts";

@@ -1,4 +1,4 @@
-import type { StoredKey } from "redlock-edge/stored";
+import type { StoredKey } from "../../../src/stored/parse.ts";
 import { heldKind } from "./key.ts";
 import type { LockRow, RecordRow, Share } from "./state.ts";
 

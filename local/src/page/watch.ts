@@ -1,6 +1,6 @@
-import { keyOf, type StoredKey } from "redlock-edge/stored";
 import type { Timeline, TimelineEvent } from "../../../playground/picture/timeline.ts";
 import { appended } from "../../../playground/picture/view.ts";
+import { keyOf, type StoredKey } from "../../../src/stored/parse.ts";
 import { isReading } from "../rest/http/command-access.ts";
 import type { Observation } from "../rest/observe.ts";
 import type { LocalEndpoints } from "../rest/start.ts";

@@ -147,6 +147,15 @@ describe("what is stored", () => {
     // An owner's handles are one holder.
     const owned = (nonce: string) => storedValue(parts, [`${token(nonce)}me`, 1, null], 0)?.holder;
     expect(owned("1")).toBe(owned("2"));
+    for (const [kind, text] of [
+      ["slot:0", `${token("3")}me`],
+      ["fair", `${token("4")}me`],
+      ["reentrant", `s${token("5").slice(1)}me`],
+      ["once", `r12:${token("6")}me`],
+    ] as const) {
+      const held = parseKey(keyOf("p", kind, "a"))!;
+      expect(storedValue(held, [text, 1, null], 0)?.holder, kind).toBe(owned("1"));
+    }
     expect(storedValue(parts, [new ReplyError("WRONGTYPE"), 5, null], 0)).toBeUndefined();
     expect(storedValue(parts, ["", -2, null], 0)).toBeUndefined();
     const record = parseKey(keyOf("p", "flight", "h"))!;

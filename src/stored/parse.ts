@@ -1,19 +1,21 @@
-import { countOf, noFingerprint, parseRecord, type UnstoredReason } from "../idempotency/record.ts";
+import { countOf, parseRecord } from "../idempotency/record.ts";
 import { keyOf, parseKey, type StoredKey } from "../redis/keys.ts";
 import { tokenLength } from "../runtime.ts";
 
-// What endpoints have stored, for tools that show or check it. It reads nothing itself.
+// What endpoints have stored, for the page of the local endpoints and for the playground. It reads nothing itself, and is no
+// part of the published package.
 
-export { keyOf, parseKey, type StoredKey, type UnstoredReason };
+export { keyOf, parseKey, type StoredKey };
 
 /** What a value says. */
 export type StoredValue = StoredHold | StoredRecord | StoredCount;
 
-/** Who holds a lock, a permit, an interval, or is a member. */
+/** Who holds a lock, a permit or an interval. */
 export interface StoredHold {
   readonly type: "hold";
   /**
-   * The random name of its handle; of `reentrant` the owner. Of `read-write`: `r` for a reader, else the writer's token. It is a secret: with it anybody could release the lock.
+   * The random name of its handle; of `reentrant` the owner. Of `read-write`: `r` for a reader, else the writer's token. It
+   * is a secret: with it anybody could release the lock.
    */
   readonly holder: string;
 }
@@ -25,12 +27,6 @@ export interface StoredRecord {
   readonly state: "pending" | "complete" | "corrupt";
   /** When the run began or completed, in ms since 1970. */
   readonly since?: number;
-  /** Of the request: hexadecimal. */
-  readonly fingerprint?: string;
-  /** Of a complete run, as the codec encoded it. */
-  readonly result?: string;
-  /** Why a complete run has no result, where it has none. */
-  readonly unstored?: UnstoredReason;
 }
 
 /** How many runs of a key began and neither completed nor failed. */
@@ -39,29 +35,16 @@ export interface StoredCount {
   readonly attempts: number;
 }
 
-const holds: ReadonlySet<string> = new Set([
-  "lock",
-  "slot",
-  "fair",
-  "reentrant",
-  "read-write",
-  "writers",
-  "once",
-]);
+const holds: ReadonlySet<string> = new Set(["lock", "slot", "fair", "reentrant", "once"]);
 
 /**
  * Reads a value.
  *
- * @param key of any prefix and resource
- * @param text a string as GET returns it, or one member of a sorted set (`read-write`, `writers`). Of a record
- * the first 300 bytes are enough, where its result is not needed whole
+ * @param text a string as GET returns it; of a record, the first 300 bytes are enough
  * @returns undefined where a value of this kind says nothing that can be shown, or has another form
- * @example
- * const key = parseKey(name);
- * const said = key && parseValue(key, await redis.get(name));
- * if (said?.type === "record" && said.state === "pending") console.log("running since", said.since);
  */
 export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): StoredValue | undefined {
+  // An interval of `once` that a run has confirmed names the number of confirmations first.
   if (holds.has(kind)) return { type: "hold", holder: holderOf(text.replace(/^r\d+:/, "")) };
   if (kind === "idem" || kind === "flight") return { type: "record", ...recordOf(text) };
   const attempts = kind === "tries" ? countOf(text) : undefined;
@@ -76,11 +59,8 @@ function holderOf(value: string): string {
 function recordOf(text: string): Omit<StoredRecord, "type"> {
   const record = parseRecord(text);
   if (!record) return { state: "corrupt" };
-  const { state, fingerprint } = record;
-  const known = fingerprint === noFingerprint ? {} : { fingerprint };
-  if (state === "pending") return { state, since: record.startedAt, ...known };
-  const { completedAt: since, result, unstored } = record;
-  return { state, since, ...known, ...(unstored ? { unstored } : result !== undefined && { result }) };
+  const { state } = record;
+  return { state, since: state === "pending" ? record.startedAt : record.completedAt };
 }
 
 /**
