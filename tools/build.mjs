@@ -6,8 +6,10 @@ import process from "node:process";
 import { build } from "esbuild";
 import { everyRuntime } from "./bundle.mjs";
 import { project } from "./load.mjs";
+import { writeModules } from "./lua.mjs";
 
 process.chdir(project);
+writeModules();
 
 /** The peer of the local endpoints: their classes of errors must be the same as the program's. */
 const redlockEdgeOutside = {

@@ -1,4 +1,5 @@
-// `node tools/lua.mjs`: writes `x.lua.ts` beside every src/**/x.lua: the script without its comments, and its hashes.
+// `node tools/lua.mjs`: writes `x.lua.ts` beside every src/**/x.lua: the script without its comments, and its hashes. `npm ci`,
+// the tests and the build do it, too.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, posix, relative } from "node:path";
@@ -68,7 +69,8 @@ function readSource(file) {
   return readFileSync(join(project, file), "utf8");
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+/** Writes the modules that are not up to date. What they contain is no part of the repository. */
+export function writeModules() {
   for (const file of luaFiles()) {
     const target = `${file}.ts`;
     const module = moduleOf(file);
@@ -80,3 +82,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     );
   }
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeModules();
