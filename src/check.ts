@@ -22,12 +22,6 @@ export function checkType<Value>(name: string, value: Value, type: string): Valu
   throw wrongType(name, value, type === "object" ? "an object" : `a ${type}`);
 }
 
-/** Options as an object. `usual`: the option that is meant where somebody gives a number instead. */
-export function checkOptions<Options>(options: Options, usual: string): Options {
-  if (typeof options !== "number") return checkType("options", options, "object");
-  throw new TypeError(`options must be an object; did you mean { ${usual}: ${options} }?`);
-}
-
 /** Refuses to run a method without its object: the `this` of one that was taken off it is missing. */
 export function checkThis(object: unknown, call: string): void {
   if (!object) throw new TypeError(`the method was taken off its object: call it as ${call}`);
@@ -57,34 +51,104 @@ export function checkWellFormed(name: string, value: string): string {
   return value;
 }
 
+/** Throws a TypeError or RangeError that names the option where its value cannot be used. */
+export type Check = (name: string, value: never) => unknown;
+
+/** What each option of a set must be. The compiler notices when one is missing. */
+export type Schema<Options> = { readonly [Name in keyof Options]-?: Check };
+
+/** A number within bounds, both included. */
+export function number(min: number, max: number, unit?: "ms"): Check {
+  return (name, value) => checkNumber(unit ? `${name} (${unit})` : name, value, min, max);
+}
+
+/** An integer within bounds, both included. */
+export function integer(min: number, max: number, unit?: "ms"): Check {
+  return (name, value) => checkInteger(unit ? `${name} (${unit})` : name, value, min, max);
+}
+
+/** A value of this type. */
+export function typed(type: "boolean" | "function" | "object" | "string"): Check {
+  return (name, value) => checkType(name, value, type);
+}
+
+/** One of these texts. */
+export function oneOf(...texts: readonly string[]): Check {
+  return (name, value) => {
+    if (texts.includes(value)) return;
+    const all = texts.map((text) => JSON.stringify(text));
+    throw new RangeError(
+      `${name} must be ${all.slice(0, -1).join(", ")} or ${all.at(-1)}, got ${show(value)}`,
+    );
+  };
+}
+
+/** An AbortSignal. */
+export const abortSignal: Check = (name, value: unknown) => {
+  if (typeof Object(value).removeEventListener === "function") return;
+  throw wrongType(name, value, "an AbortSignal: controller.signal");
+};
+
+/** What is checked where it is used. */
+export const later: Check = () => undefined;
+
+/** What {@link checkOptions} knows beside the schema. */
+export interface OptionHints {
+  /** The options that must be given. Default: none. */
+  readonly required?: readonly string[];
+  /** The option that is meant where somebody gives a number in place of the options. */
+  readonly usual?: string;
+  /** The names of options of something else, and what that is. */
+  readonly elsewhere?: Readonly<Record<string, string>>;
+}
+
 /**
- * Refuses unknown options: a misspelt one would silently leave its default in place. One that is undefined changes nothing
- * anywhere.
+ * Checks options by their schema. One that it does not have is refused: a misspelt one would silently leave its default in
+ * place. One that is undefined is absent.
  *
- * @param elsewhere the names of options of something else, and what that is
- * @throws TypeError with the unknown name, and the closest valid one or where it belongs
+ * @param what what has these options, for the error
+ * @throws TypeError | RangeError with the unknown name, and the closest valid one or where it belongs; or what a check throws
  */
-export function checkNames<Options extends object>(
+export function checkOptions<Options extends object>(
   what: string,
   options: Options,
-  known: Readonly<Record<string, unknown>>,
-  elsewhere: Readonly<Record<string, string>> = {},
+  schema: Schema<Options>,
+  { required = [], usual, elsewhere = {} }: OptionHints = {},
 ): Options {
+  if (usual && typeof options === "number") {
+    throw new TypeError(`options must be an object; did you mean { ${usual}: ${options} }?`);
+  }
   // The value is not shown: instead of the options it may be a secret.
-  if (typeof options !== "object" || options === null)
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new TypeError(`${what} needs an object of options`);
-  const names = Object.keys(known);
+  }
+  const checks = new Map<string, Check>(Object.entries(schema));
   for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || names.includes(name)) continue;
-    const near = nearest(name, names);
-    const hint = Object.hasOwn(elsewhere, name)
-      ? `it belongs to ${elsewhere[name]}`
-      : near
-        ? `did you mean ${near}?`
-        : `there are ${names.join(", ")}`;
-    throw new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
+    if (value !== undefined && !checks.has(name))
+      throw unknownOption(what, name, [...checks.keys()], elsewhere);
+  }
+  const given = options as Readonly<Record<string, unknown>>;
+  for (const [name, check] of checks) {
+    const value = given[name];
+    if (value !== undefined || required.includes(name))
+      (check as (name: string, value: unknown) => unknown)(name, value);
   }
   return options;
+}
+
+function unknownOption(
+  what: string,
+  name: string,
+  names: readonly string[],
+  elsewhere: Readonly<Record<string, string>>,
+): TypeError {
+  const near = nearest(name, names);
+  const hint = Object.hasOwn(elsewhere, name)
+    ? `it belongs to ${elsewhere[name]}`
+    : near
+      ? `did you mean ${near}?`
+      : `there are ${names.join(", ")}`;
+  return new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
 }
 
 /** The name that was probably meant; undefined where none is near. */
@@ -113,14 +177,14 @@ function isNear(given: string, known: string): boolean {
  * A scope: one name or several, none of them empty. A scope with empty parts would be shared by callers that are
  * unrelated.
  */
-export function checkScope(scope: string | readonly string[]): string | readonly string[] {
+export function checkScope(name: string, scope: string | readonly string[]): string | readonly string[] {
   const parts: unknown = typeof scope === "string" ? [scope] : scope;
   if (!Array.isArray(parts) || parts.length === 0) {
-    throw new TypeError(`scope must be a string, or an array of at least one, got ${show(scope)}`);
+    throw new TypeError(`${name} must be a string, or an array of at least one, got ${show(scope)}`);
   }
   for (const part of parts) {
-    if (!checkType("a part of scope", part as unknown, "string"))
-      throw new RangeError("scope must have no empty part");
+    if (!checkType(`a part of ${name}`, part as unknown, "string"))
+      throw new RangeError(`${name} must have no empty part`);
   }
   return scope;
 }

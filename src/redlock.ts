@@ -5,9 +5,8 @@ import { type FencedLock, Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
   type ClientParts,
-  checkAcquire,
-  checkCallNames,
-  checkLockNames,
+  checkAcquireOptions,
+  checkLockOptions,
   checkResources,
   clientStateOf,
   type LockClient,
@@ -52,7 +51,7 @@ export class Redlock implements LockClient {
   constructor(given: RedlockOptions) {
     const { endpoints, runtime, ...options } = given ?? {};
     const list = asEndpoints(endpoints);
-    checkLockNames(options);
+    checkLockOptions(options);
     setClientState(this, { settings: resolveSettings({ endpoints: list, runtime }, options), options });
   }
 
@@ -81,7 +80,7 @@ export class Redlock implements LockClient {
   tryAcquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock | null>;
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
-    const outcome = await acquireOn(this, resource, { ...checkCallNames(options), wait: 0 });
+    const outcome = await acquireOn(this, resource, { ...checkAcquireOptions(options), wait: 0 });
     if (outcome instanceof Lock) return outcome;
     if (outcome.code === "LOCK_HELD") return null;
     throw outcome;
@@ -114,7 +113,7 @@ export class Redlock implements LockClient {
   ): Promise<Result> {
     const routine = rest[rest.length - 1];
     if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
-    const options = checkCallNames(rest.length > 1 ? (rest[0] as AcquireOptions) : {});
+    const options = checkAcquireOptions(rest.length > 1 ? (rest[0] as AcquireOptions) : {});
     const autoExtend =
       options.autoExtend ?? clientStateOf(this, "redlock.using(…)").options.autoExtend ?? true;
     // With a fence where the options ask for it: the overloads have said so.
@@ -138,7 +137,7 @@ function acquireOn(
   const { settings, options: defaults } = clientStateOf(redlock, "redlock.acquire(…)");
   // The usual call overrides nothing, and need not be checked again.
   // Stryker disable next-line ConditionalExpression: checked again, the settings are the same
-  const isPlain = Object.keys(checkCallNames(options)).length === 0;
+  const isPlain = Object.keys(checkAcquireOptions(options)).length === 0;
   const own = isPlain ? settings : resolveSettings(settings, defaults, options);
-  return acquireWithRetry(own, checkResources(resource), checkAcquire(options));
+  return acquireWithRetry(own, checkResources(resource), options);
 }

@@ -1,3 +1,4 @@
+import { type Schema, typed } from "../check.ts";
 /** A Redis command: its name and arguments. */
 export type Command = readonly (string | number)[];
 
@@ -44,6 +45,12 @@ export function checkDialect(dialect: Dialect | undefined): Dialect | undefined 
   if (dialect === undefined || ["upstash", "redis-8.4", "redis"].includes(dialect)) return dialect;
   throw new TypeError(`dialect must be ${dialectNames}, got ${String(dialect)}`);
 }
+
+/** What every endpoint can be told. */
+export const endpointSchema: Schema<{ name?: string | undefined; dialect?: Dialect | undefined }> = {
+  name: typed("string"),
+  dialect: (_, dialect: Dialect) => checkDialect(dialect),
+};
 
 /**
  * A server's error text without secrets: cut where Redis or Upstash begin to quote the command, or where JSON begins,

@@ -1,7 +1,14 @@
-import { checkInteger, checkNames, checkType, wrongType } from "../check.ts";
+import { checkInteger, checkOptions, checkType, integer, later, type Schema, wrongType } from "../check.ts";
 import { addressOf } from "./address.ts";
 import { batchingSend } from "./batch.ts";
-import { checkDialect, type Dialect, dialectNames, dialectOf, type Endpoint } from "./endpoint.ts";
+import {
+  checkDialect,
+  type Dialect,
+  dialectNames,
+  dialectOf,
+  type Endpoint,
+  endpointSchema,
+} from "./endpoint.ts";
 import { postTo } from "./post.ts";
 import { setAddress } from "./server.ts";
 import { type RestEndpoint, subscriber } from "./subscribe.ts";
@@ -40,15 +47,13 @@ export interface HttpEndpointOptions {
   readonly maxRequests?: number | undefined;
 }
 
-// As a record, so that the compiler notices when one is missing.
-const optionNames: Readonly<Record<keyof HttpEndpointOptions, 1>> = {
-  url: 1,
-  token: 1,
-  basePath: 1,
-  allowInsecure: 1,
-  name: 1,
-  dialect: 1,
-  maxRequests: 1,
+const schema: Schema<HttpEndpointOptions> = {
+  ...endpointSchema,
+  url: later,
+  token: later,
+  basePath: later,
+  allowInsecure: later,
+  maxRequests: integer(1, 10_000),
 };
 
 /**
@@ -71,7 +76,7 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
 function restEndpoint(options: HttpEndpointOptions, where: string, number: string): RestEndpoint {
   const { url, token } = checkType(where, options, "object");
   // An object of a class has more than options, as a local endpoint does.
-  if (Object.getPrototypeOf(options) === Object.prototype) checkNames(where, options, optionNames);
+  if (Object.getPrototypeOf(options) === Object.prototype) checkOptions(where, options, schema);
   for (const option of ["url", "token"] as const) {
     if (options[option]) continue;
     const variable = `UPSTASH_REDIS_REST_${option.toUpperCase()}${number}`;

@@ -1,7 +1,7 @@
-import { checkNames, checkType, wrongType } from "../check.ts";
+import { checkOptions, later, wrongType } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 import { addressOf } from "./address.ts";
-import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
+import { type Dialect, dialectOf, type Endpoint, endpointSchema, withoutSecrets } from "./endpoint.ts";
 import { answerReason, networkReason } from "./failure.ts";
 import { subscriber } from "./subscribe.ts";
 
@@ -48,10 +48,10 @@ export interface UpstashEndpointOptions {
 export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointOptions = {}): Endpoint {
   // createScript tells it from ioredis and node-redis, whose eval takes other arguments.
   if (!client?.createScript) throw wrongType("the client", client, "a client of @upstash/redis");
-  checkNames("upstashEndpoint", options, { name: 1, dialect: 1, basePath: 1, allowInsecure: 1 });
+  checkOptions("upstashEndpoint", options, { ...endpointSchema, basePath: later, allowInsecure: later });
   const address = addressIn(client, options);
-  const name = checkType("name", options.name ?? address?.name ?? "@upstash/redis", "string");
-  const dialect = checkDialect(options.dialect) ?? dialectOf(address?.name ?? "");
+  const name = options.name ?? address?.name ?? "@upstash/redis";
+  const dialect = options.dialect ?? dialectOf(address?.name ?? "");
 
   const [, token] = authorizationOf(client);
   // The client's own reader of streams ends without a word when a stream does.

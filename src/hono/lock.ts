@@ -1,5 +1,5 @@
 import type { Context, Env, MiddlewareHandler } from "hono";
-import { checkNames, checkType, wrongType } from "../check.ts";
+import { checkOptions, later, type Schema, wrongType } from "../check.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import { checkClient, valueFor } from "../http/route.ts";
 import { warn } from "../http/warn.ts";
@@ -8,7 +8,7 @@ import {
   type ClientParts,
   clientStateOf,
   type LockOptions,
-  lockOptionNames,
+  lockSchema,
   resolveSettings,
 } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -42,13 +42,17 @@ export type FencedLockRouteOptions<E extends Env = UnknownEnv> = LockRouteOption
   readonly fencing: true;
 };
 
-// As a record, so that the compiler notices when one is missing.
-const names: Readonly<Record<keyof LockRouteOptions, 1>> = {
-  ...lockOptionNames,
-  redlock: 1,
-  resource: 1,
-  status: 1,
-  deadline: 1,
+const schema: Schema<LockRouteOptions> = {
+  ...lockSchema,
+  redlock: (_, redlock) => checkClient(redlock),
+  resource(name, resource: unknown) {
+    if (/^(string|function)$/.test(typeof resource) || Array.isArray(resource)) return;
+    throw wrongType(name, resource, "a name, several, or (c) => name");
+  },
+  status(name, status: unknown) {
+    if (status !== 423 && status !== 409) throw new RangeError(`${name} must be 423 or 409, got ${status}`);
+  },
+  deadline: later,
 };
 
 /**
@@ -74,13 +78,8 @@ export function lock<E extends Env = UnknownEnv>(
   options: LockRouteOptions<E>,
 ): MiddlewareHandler<E & { Variables: LockVariables }>;
 export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHandler {
-  const { redlock, resource, status = 423, deadline, ...given } = checkType("options", options, "object");
-  checkNames("lock", options, names);
-  checkClient(redlock);
-  if (!/^(string|function)$/.test(typeof resource) && !Array.isArray(resource)) {
-    throw wrongType("resource", resource, "a name, several, or (c) => name");
-  }
-  if (status !== 423 && status !== 409) throw new RangeError(`status must be 423 or 409, got ${status}`);
+  checkOptions("lock", options as unknown as LockRouteOptions, schema, { required: ["redlock", "resource"] });
+  const { redlock, resource, status = 423, deadline, ...given } = options;
   resolveSettings({} as ClientParts, given);
 
   const acquire = async (client: Redlock, c: Context): Promise<Lock> => {

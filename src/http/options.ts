@@ -1,6 +1,16 @@
-import { checkInteger, checkNames, checkNumber, checkType, wrongType } from "../check.ts";
+import {
+  checkInteger,
+  checkNumber,
+  checkOptions,
+  checkType,
+  integer,
+  later,
+  type Schema,
+  typed,
+  wrongType,
+} from "../check.ts";
 import type { EventHook } from "../events.ts";
-import { optionNames, resolveIdempotency } from "../idempotency/idempotency.ts";
+import { idempotencySchema, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
 import { type ClientParts, type LockClient, mergeOptions } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
@@ -157,22 +167,26 @@ export interface ResolvedRules extends StoragePolicy {
  */
 const transientStatuses = [401, 403, 407, 408, 409, 423, 425, 426, 429, 499];
 
-// As a record, so that the compiler notices when one is missing.
-const names: Readonly<Record<keyof RouteOptions<[]>, 1>> = {
-  ...optionNames,
-  redlock: 1,
-  provider: 1,
-  scope: 1,
-  lock: 1,
-  deadline: 1,
-  header: 1,
-  required: 1,
-  fingerprint: 1,
-  failOpen: 1,
-  store: 1,
-  omitHeaders: 1,
-  maxRequestBody: 1,
-  maxResponseBody: 1,
+const schema: Schema<RouteOptions<[]>> = {
+  ...idempotencySchema,
+  redlock: later,
+  provider: later,
+  scope: later,
+  lock: later,
+  deadline: later,
+  header: checkHeader,
+  required: typed("boolean"),
+  fingerprint(name, fingerprint: unknown) {
+    if (typeof fingerprint !== "boolean") checkType(name, fingerprint, "function");
+  },
+  failOpen: typed("boolean"),
+  store: typed("function"),
+  omitHeaders(name, headers: unknown) {
+    if (!Array.isArray(headers)) throw wrongType(name, headers, "an array of names");
+    for (const header of headers) checkHeader(name, header);
+  },
+  maxRequestBody: integer(0, 2 ** 31),
+  maxResponseBody: integer(0, 2 ** 31),
 };
 
 /**
@@ -182,29 +196,28 @@ const names: Readonly<Record<keyof RouteOptions<[]>, 1>> = {
  * @throws TypeError | RangeError naming the option
  */
 export function resolveRules(what: string, options: HttpRules, webhook: boolean): ResolvedRules {
-  const given = mergeOptions<HttpRules>(checkNames(what, options, names));
+  const given = mergeOptions<HttpRules>(checkOptions<RouteOptions<[]>>(what, options as never, schema));
   const { header = "Idempotency-Key", required = true, failOpen = false, onEvent } = given;
   const { store = webhook ? isSuccess : isFinal, omitHeaders = [], maxResult = 1_000_000 } = given;
+  const { fingerprint = !webhook, maxRequestBody } = given;
   const mostStored = Math.max(0, Math.floor(maxResult / 2) - 16_384);
-  const { maxRequestBody, maxResponseBody = Math.min(262_144, mostStored) } = given;
+  const { maxResponseBody = Math.min(262_144, mostStored) } = given;
   if (webhook && failOpen) throw new RangeError("failOpen is not for webhooks: their senders try again");
-  checkInteger("maxRequestBody", maxRequestBody ?? 0, 0, 2 ** 31);
-  checkType("store", store, "function");
-  if (!Array.isArray(omitHeaders)) throw wrongType("omitHeaders", omitHeaders, "an array of names");
   return {
     what,
     webhook,
-    header: checkHeader("header", header),
-    required: checkType("required", required, "boolean"),
-    failOpen: checkType("failOpen", failOpen, "boolean"),
-    fingerprint: fingerprintOf(given.fingerprint ?? !webhook),
+    header: header.toLowerCase(),
+    required,
+    failOpen,
+    fingerprint:
+      typeof fingerprint === "function" ? fingerprint : fingerprint ? requestFingerprint : undefined,
     // A promise would always count as true.
     store: (response) => checkType("the result of store", store(response), "boolean"),
-    omitHeaders: omitHeaders.map((name) => checkHeader("omitHeaders", name)),
+    omitHeaders: omitHeaders.map((name) => name.toLowerCase()),
     maxRequestBody,
     maxResponseBody: checkInteger("maxResponseBody", maxResponseBody, 0, mostStored),
     runs: runOptions(given, webhook),
-    onEvent: onEvent && checkType("onEvent", onEvent, "function"),
+    onEvent,
   };
 }
 
@@ -217,14 +230,9 @@ function isFinal({ status }: Response): boolean {
   return status < 500 && !transientStatuses.includes(status);
 }
 
-function fingerprintOf(fingerprint: boolean | Fingerprint): Fingerprint | undefined {
-  if (typeof fingerprint === "boolean") return fingerprint ? requestFingerprint : undefined;
-  return checkType("fingerprint", fingerprint, "function");
-}
-
 /** The options of `Idempotency`; `onEvent` is set for each request. */
 function runOptions(given: HttpRules, webhook: boolean): IdempotencyOptions {
-  const ofRuns = Object.entries(given).filter(([name]) => name !== "onEvent" && name in optionNames);
+  const ofRuns = Object.entries(given).filter(([name]) => name !== "onEvent" && name in idempotencySchema);
   const runs: IdempotencyOptions = {
     wait: webhook ? 2_000 : 0,
     retention: (webhook ? 7 : 1) * 86_400_000,
@@ -236,10 +244,9 @@ function runOptions(given: HttpRules, webhook: boolean): IdempotencyOptions {
   return runs;
 }
 
-/** The name of a header in lower case. */
-function checkHeader(option: string, name: string): string {
+/** The name of a header. */
+function checkHeader(option: string, name: string): void {
   if (!/^[-!#$%&'*+.^_`|~0-9a-z]+$/i.test(checkType(option, name, "string"))) {
     throw new TypeError(`${option} must be the name of a header, got ${JSON.stringify(name)}`);
   }
-  return name.toLowerCase();
 }

@@ -30,7 +30,7 @@ export function resolveRoute(what: string, options: RouteOptions<never, never>):
   const { redlock, provider, scope, lock } = checkType("options", options, "object");
   checkClient(redlock);
   if (provider !== undefined && typeof provider !== "function") checkProvider(provider);
-  if (scope !== undefined && typeof scope !== "function") checkScope(scope);
+  if (scope !== undefined && typeof scope !== "function") checkScope("scope", scope);
   if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
   return resolveRules(what, options, provider !== undefined);
 }
@@ -55,7 +55,7 @@ export async function routeFor<Context extends readonly unknown[]>(
       // A function must return a value: a scope of absent parts would be shared by unrelated callers, and a handler that
       // relies on a lock gets one.
       return {
-        scope: scope === undefined ? scope : checkScope(await valueFor(scope, ...given)),
+        scope: scope === undefined ? scope : checkScope("scope", await valueFor(scope, ...given)),
         lock: lock === undefined ? lock : checkResources(await valueFor(lock, ...given), "lock"),
       };
     },

@@ -1,12 +1,24 @@
-import { checkInteger, checkNames, checkScope, checkThis, checkType } from "../check.ts";
+import {
+  checkInteger,
+  checkOptions,
+  checkScope,
+  checkThis,
+  checkType,
+  integer,
+  later,
+  oneOf,
+  type Schema,
+  typed,
+} from "../check.ts";
 import type { EventHook } from "../events.ts";
 import {
   type ClientParts,
-  checkAcquire,
+  callSchema,
   checkResources,
   clientStateOf,
   type LockClient,
   type LockOptions,
+  lockSchema,
   mergeOptions,
   resolveSettings,
   type Settings,
@@ -92,28 +104,30 @@ export type LockedRunOptions<Value> = RunOptions<Value> & { readonly lock: strin
 /** `kind` is for the HTTP handlers and the single flights of this package. */
 type AnyRunOptions<Value> = RunOptions<Value> & { readonly kind?: KeyKind };
 
-/** The names of {@link IdempotencyOptions}; as a record, so that the compiler notices when one is missing. */
-export const optionNames: Readonly<Record<keyof IdempotencyOptions, 1>> = {
-  lease: 1,
-  retention: 1,
-  wait: 1,
-  maxHold: 1,
-  timeout: 1,
-  backoff: 1,
-  waitUntil: 1,
-  maxAttempts: 1,
-  maxResult: 1,
-  onEvent: 1,
+const { maxHold, timeout, backoff, waitUntil } = lockSchema;
+
+/** The schema of {@link IdempotencyOptions}. */
+export const idempotencySchema: Schema<IdempotencyOptions> = {
+  lease: integer(10, maxTimerDelay, "ms"),
+  retention: integer(10, 2 ** 45, "ms"),
+  wait: lockSchema.wait,
+  maxHold,
+  timeout,
+  backoff,
+  waitUntil,
+  maxAttempts: integer(1, Number.MAX_SAFE_INTEGER),
+  maxResult: integer(1_000, 4_000_000),
+  onEvent: typed("function"),
 };
-const runNames: Readonly<Record<keyof AnyRunOptions<unknown>, 1>> = {
-  ...optionNames,
-  scope: 1,
-  fingerprint: 1,
-  codec: 1,
-  lock: 1,
-  signal: 1,
-  deadline: 1,
-  kind: 1,
+
+const runSchema: Schema<AnyRunOptions<unknown>> = {
+  ...idempotencySchema,
+  ...callSchema,
+  scope: checkScope,
+  fingerprint: later,
+  codec: checkCodec,
+  lock: (name, lock) => checkResources(lock, name),
+  kind: oneOf("run", "http", "flight"),
 };
 
 /** {@link IdempotencyOptions} with every default filled in. */
@@ -140,7 +154,7 @@ export class Idempotency {
 
   /** @throws TypeError | RangeError when an option is wrong or unknown */
   constructor(redlock: LockClient, options: IdempotencyOptions = {}) {
-    checkNames("Idempotency", options, optionNames);
+    checkOptions("Idempotency", options, idempotencySchema);
     this.redlock = redlock;
     this.options = options;
     this.#resolve(options);
@@ -193,14 +207,10 @@ export class Idempotency {
     checkThis(this, "idempotency.run(…)");
     const handler = checkType("handler", rest.at(-1), "function") as Handler<Value>;
     const options: AnyRunOptions<Value> = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
-    checkNames("run", options, runNames);
-    checkAcquire(options);
+    checkOptions<AnyRunOptions<unknown>>("run", options as AnyRunOptions<unknown>, runSchema);
     const { signal, deadline = Infinity, codec = json } = options;
-    // Checked before the handler runs: later, its effect would have happened, and would be repeated by the next call.
-    checkType("codec.encode", Object(codec).encode, "function");
-    checkType("codec.decode", Object(codec).decode, "function");
     const { settings, ...rules } = this.#resolve(options);
-    const lock = options.lock === undefined ? undefined : checkResources(options.lock, "lock");
+    const lock = options.lock === undefined ? undefined : checkResources(options.lock);
     // Computed before the handler can change what they are computed from.
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
@@ -213,9 +223,9 @@ export class Idempotency {
 }
 
 /**
- * Merges the options of a call, fills in the defaults and checks everything.
+ * Merges the options of a call, each checked, and fills in the defaults.
  *
- * @throws TypeError | RangeError naming the option that is wrong
+ * @throws RangeError when the retention is shorter than the lease
  */
 export function resolveIdempotency(
   client: {
@@ -228,13 +238,12 @@ export function resolveIdempotency(
     lease,
     retention,
     wait = 0,
-    maxAttempts,
+    maxAttempts = Infinity,
     maxResult = 1_000_000,
     onEvent,
     ...shared
   } = mergeOptions(...layers);
   const { timeout, backoff, maxHold, waitUntil } = shared;
-  if (lease !== undefined) checkInteger("lease (ms)", lease, 10, maxTimerDelay);
   const ttl = lease ?? 30_000;
   // The client's must not bound the lease, which is not a lock's ttl.
   const fenceRetention = client.options.fenceRetention && Math.max(client.options.fenceRetention, ttl);
@@ -243,13 +252,16 @@ export function resolveIdempotency(
   return {
     settings,
     retention: checkInteger("retention (ms)", retention ?? 86_400_000, settings.ttl, 2 ** 45),
-    maxAttempts:
-      maxAttempts === undefined
-        ? Infinity
-        : checkInteger("maxAttempts", maxAttempts, 1, Number.MAX_SAFE_INTEGER),
-    maxResult: checkInteger("maxResult", maxResult, 1_000, 4_000_000),
-    onEvent: onEvent && checkType("onEvent", onEvent, "function"),
+    maxAttempts,
+    maxResult,
+    onEvent,
   };
+}
+
+/** Checked before the handler runs: later, its effect would have happened, and would be repeated by the next call. */
+function checkCodec(name: string, codec: Codec<unknown>): void {
+  checkType(`${name}.encode`, Object(codec).encode, "function");
+  checkType(`${name}.decode`, Object(codec).decode, "function");
 }
 
 /** The kind of the record's key in Redis. */
@@ -264,12 +276,11 @@ export async function recordKeysOf(
   { prefix }: Settings,
   key: string,
   {
-    scope,
+    scope = [],
     kind = "run",
   }: { readonly scope?: RunOptions<unknown>["scope"]; readonly kind?: KeyKind | undefined },
 ): Promise<RecordKeys> {
   if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
-  if (!Object.hasOwn(recordKinds, kind)) throw new RangeError('kind must be "run", "http" or "flight"');
-  const hash = await hashKey(scope === undefined ? [] : checkScope(scope), key, kind);
+  const hash = await hashKey(scope, key, kind);
   return { key, name: keyOf(prefix, recordKinds[kind], hash), counter: keyOf(prefix, "tries", hash) };
 }

@@ -1,7 +1,7 @@
-import { checkNames, wrongType } from "../check.ts";
+import { checkOptions, checkScope, oneOf, type Schema, wrongType } from "../check.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
-import { clientStateOf, type Settings } from "../lock/options.ts";
+import { clientStateOf, lockSchema, type Settings } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
@@ -61,7 +61,11 @@ export interface KeyOptions {
   readonly timeout?: number | undefined;
 }
 
-const optionNames: Readonly<Record<keyof KeyOptions, 1>> = { scope: 1, timeout: 1, kind: 1 };
+const schema: Schema<KeyOptions> = {
+  scope: checkScope,
+  timeout: lockSchema.timeout,
+  kind: oneOf("run", "http", "flight"),
+};
 
 /**
  * Checks what an operator gives, and resolves it.
@@ -74,7 +78,7 @@ export async function openKey(
   key: string,
   options: KeyOptions,
 ): Promise<{ readonly settings: Settings; readonly keys: RecordKeys }> {
-  checkNames(caller, options, optionNames);
+  checkOptions(caller, options, schema);
   if (!idempotency?.redlock) throw wrongType("idempotency", idempotency, "new Idempotency(redlock)");
   const { timeout } = options;
   const { settings } = resolveIdempotency(clientStateOf(idempotency.redlock), idempotency.options, {

@@ -1,4 +1,12 @@
-import { checkNames, checkNumber, checkScope, checkType } from "../check.ts";
+import {
+  abortSignal,
+  checkNumber,
+  checkOptions,
+  checkScope,
+  checkType,
+  oneOf,
+  type Schema,
+} from "../check.ts";
 import { isRedlockError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { clientStateOf, type LockClient } from "../lock/options.ts";
@@ -6,7 +14,7 @@ import { type Runtime, stopwatch } from "../runtime.ts";
 import { SharedFailureError } from "./errors.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import { forgetRecords } from "./forget.ts";
-import { Idempotency } from "./idempotency.ts";
+import { Idempotency, idempotencySchema } from "./idempotency.ts";
 import { jsonOf } from "./json.ts";
 import { parseRecord } from "./record.ts";
 import { type Codec, encodeResult, type JsonResult, json } from "./result.ts";
@@ -45,19 +53,23 @@ export interface SingleFlightOptions<Value> {
   readonly onEvent?: EventHook<IdempotencyEvent> | undefined;
 }
 
-const names: Readonly<Record<keyof SingleFlightOptions<unknown>, 1>> = {
-  ttl: 1,
-  wait: 1,
-  lease: 1,
-  scope: 1,
-  onFailure: 1,
-  onOutage: 1,
-  signal: 1,
-  onEvent: 1,
-};
-
 /** The longest ttl, in ms: 30 days. */
 const longestTtl = 30 * 86_400_000;
+
+const { wait, lease, onEvent } = idempotencySchema;
+
+const schema: Schema<SingleFlightOptions<unknown>> = {
+  ttl(name, ttl: unknown) {
+    if (typeof ttl !== "function") checkNumber(`${name} (ms)`, ttl as number, 0, longestTtl);
+  },
+  wait,
+  lease,
+  scope: checkScope,
+  onFailure: oneOf("retry", "share"),
+  onOutage: oneOf("throw", "run"),
+  signal: abortSignal,
+  onEvent,
+};
 
 /** What is stored. Times are ms since 1970, as far as the wall clocks agree. */
 interface Flight<Value> {
@@ -122,21 +134,9 @@ export async function singleFlight<Value>(
   compute: Compute<Value> & JsonResult<Value>,
 ): Promise<Value> {
   checkType("key", key, "string");
-  checkOptions(options);
+  checkOptions<SingleFlightOptions<never>>("singleFlight", options as never, schema, { required: ["ttl"] });
   checkType("compute", compute, "function");
   return new Call(redlock, key, options, compute).run();
-}
-
-function checkOptions<Value>(options: SingleFlightOptions<Value>): void {
-  checkNames("singleFlight", options, names);
-  const { ttl, scope, wait = 0, onFailure = "retry", onOutage = "throw", onEvent } = options;
-  if (typeof ttl !== "function") checkNumber("ttl (ms)", ttl, 0, longestTtl);
-  checkNumber("wait (ms)", wait, 0, Infinity);
-  if (scope !== undefined) checkScope(scope);
-  if (onEvent) checkType("onEvent", onEvent, "function");
-  if (onFailure !== "retry" && onFailure !== "share")
-    throw new RangeError('onFailure must be "retry" or "share"');
-  if (onOutage !== "throw" && onOutage !== "run") throw new RangeError('onOutage must be "throw" or "run"');
 }
 
 /** One call of {@link singleFlight}. */

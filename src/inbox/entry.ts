@@ -1,10 +1,11 @@
 import {
-  checkInteger,
-  checkNames,
-  checkNumber,
   checkOptions,
   checkText,
   checkType,
+  integer,
+  later,
+  number,
+  type Schema,
   wrongType,
 } from "../check.ts";
 import { RedlockError } from "../errors.ts";
@@ -97,14 +98,16 @@ export interface PruneOptions {
 /** {@link PruneOptions} with every default filled in. */
 export type CheckedPrune = { readonly [Name in keyof PruneOptions]-?: number };
 
+const pruneSchema: Schema<PruneOptions> = {
+  olderThan: number(0, Number.MAX_SAFE_INTEGER, "ms"),
+  limit: integer(1, 2 ** 31 - 1),
+};
+
 /** @throws TypeError | RangeError naming the option that is wrong */
 export function checkPrune(caller: string, options: PruneOptions): CheckedPrune {
-  checkNames(caller, checkOptions(options, "olderThan"), { olderThan: 1, limit: 1 });
-  const { olderThan, limit = 1_000 } = options;
-  return {
-    olderThan: checkNumber("olderThan (ms)", olderThan, 0, Number.MAX_SAFE_INTEGER),
-    limit: checkInteger("limit", limit, 1, 2 ** 31 - 1),
-  };
+  const hints = { usual: "olderThan", required: ["olderThan"] };
+  const { olderThan, limit = 1_000 } = checkOptions(caller, options, pruneSchema, hints);
+  return { olderThan, limit };
 }
 
 /**
@@ -141,7 +144,7 @@ export interface InboxRow {
   readonly marks: readonly Mark[];
 }
 
-const names: Readonly<Record<keyof InboxEntry, 1>> = { key: 1, entity: 1, fence: 1, version: 1 };
+const schema: Schema<InboxEntry> = { key: later, entity: later, fence: later, version: later };
 
 /** Most characters of a stored text. In UTF-8 they are less than the 2 704 bytes of an entry of Postgres' index. */
 const most = 800;
@@ -153,7 +156,7 @@ const most = 800;
  * @throws TypeError | RangeError naming the argument
  */
 export function rowOf(entry: InboxEntry): InboxRow {
-  checkNames("the entry", entry, names);
+  checkOptions("the entry", entry, schema);
   const { key, entity, fence, version } = entry;
   const parts: readonly unknown[] = Array.isArray(key) ? key : [key];
   if (parts.length === 0 || !parts.every(isPart)) {

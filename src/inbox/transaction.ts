@@ -1,4 +1,4 @@
-import { checkNames, checkOptions, checkType } from "../check.ts";
+import { checkOptions, checkType, oneOf, type Schema } from "../check.ts";
 import { type Dialect, mysql, postgres, sqlite } from "./dialects.ts";
 import { type Execute, enter, prune, requireTransaction } from "./enter.ts";
 import { checkPrune, type InboxEntry, type NotFirst, type PruneOptions, rowOf } from "./entry.ts";
@@ -62,14 +62,14 @@ export async function onceInTransaction(
  * await pruneInbox((sql, params) => prisma.$queryRawUnsafe(sql, ...params), { olderThan: 30 * 86_400_000 });
  */
 export async function pruneInbox(execute: Execute, options: PruneOptions & DialectOptions): Promise<void> {
-  const { dialect, ...rest } = checkOptions(options, "olderThan");
+  const { dialect, ...rest } = Object(options) as PruneOptions & DialectOptions;
   const checked = checkPrune("pruneInbox", rest);
   checkType("execute", execute, "function");
   await prune(execute, checked, dialectFor("pruneInbox", { dialect }));
 }
 
 function dialectFor(caller: string, options: DialectOptions): Dialect {
-  const { dialect = "postgres" } = checkNames(caller, options, { dialect: 1 });
-  if (Object.hasOwn(dialects, dialect)) return dialects[dialect];
-  throw new RangeError(`dialect must be postgres, mysql or sqlite, got ${JSON.stringify(dialect)}`);
+  const schema: Schema<DialectOptions> = { dialect: oneOf("postgres", "mysql", "sqlite") };
+  const { dialect = "postgres" } = checkOptions(caller, options, schema);
+  return dialects[dialect];
 }

@@ -1,11 +1,16 @@
 import {
+  abortSignal,
   checkInteger,
-  checkNames,
   checkNumber,
   checkOptions,
   checkText,
   checkThis,
   checkType,
+  integer,
+  later,
+  number,
+  type Schema,
+  typed,
   wrongType,
 } from "../check.ts";
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
@@ -66,31 +71,33 @@ export interface AcquireOptions extends LockOptions {
   readonly deadline?: number | undefined;
 }
 
-/** The names of {@link LockOptions}, as a record: then the compiler notices when one is missing. */
-export const lockOptionNames: Readonly<Record<keyof LockOptions, 1>> = {
-  ttl: 1,
-  wait: 1,
-  timeout: 1,
-  driftFactor: 1,
-  backoff: 1,
-  fencing: 1,
-  fenceRetention: 1,
-  prefix: 1,
-  waitUntil: 1,
-  autoExtend: 1,
-  maxHold: 1,
-  wakeUp: 1,
-  onEvent: 1,
+/** The schema of {@link LockOptions}. */
+export const lockSchema: Schema<LockOptions> = {
+  ttl: integer(10, maxTimerDelay, "ms"),
+  wait: number(0, Infinity, "ms"),
+  timeout: number(1, maxTimerDelay, "ms"),
+  driftFactor: number(0, 0.5),
+  backoff: checkBackoff,
+  fencing: typed("boolean"),
+  fenceRetention: integer(10, 2 ** 45, "ms"),
+  prefix: checkPrefix,
+  waitUntil: checkWaitUntil,
+  autoExtend: typed("boolean"),
+  maxHold: number(0, Infinity, "ms"),
+  wakeUp: checkWakeUp,
+  onEvent: typed("function"),
 };
 
-const acquireOptionNames: Readonly<Record<keyof AcquireOptions, 1>> = {
-  ...lockOptionNames,
-  signal: 1,
-  deadline: 1,
+/** The schema of what {@link AcquireOptions} adds. */
+export const callSchema: Schema<Pick<AcquireOptions, "signal" | "deadline">> = {
+  signal: abortSignal,
+  deadline: (name, value) => checkNumber(`${name} (ms since 1970)`, value, 0, Infinity),
 };
+
+const acquireSchema: Schema<AcquireOptions> = { ...lockSchema, ...callSchema };
 
 /** Where options belong that somebody gives elsewhere. */
-const places = {
+const elsewhere = {
   endpoints: "new Redlock()",
   runtime: "new Redlock()",
   signal: "acquire()",
@@ -99,20 +106,17 @@ const places = {
 };
 
 /**
- * Checks the names of options, not their values.
+ * Checks the options of a client.
  *
- * @throws TypeError when they are not an object, or one is unknown or of something else
+ * @throws TypeError | RangeError when they are not an object, or one is unknown, of something else or wrong
  */
-export function checkLockNames<Options extends LockOptions>(
-  options: Options,
-  known: Readonly<Record<string, 1>> = lockOptionNames,
-): Options {
-  return checkNames("a lock", checkOptions(options, "ttl"), known, places);
+export function checkLockOptions<Options extends LockOptions>(options: Options): Options {
+  return checkOptions<LockOptions>("a lock", options, lockSchema, { usual: "ttl", elsewhere }) as Options;
 }
 
 /** The same for the options of one acquire. */
-export function checkCallNames(options: AcquireOptions): AcquireOptions {
-  return checkLockNames(options, acquireOptionNames);
+export function checkAcquireOptions(options: AcquireOptions): AcquireOptions {
+  return checkOptions("a lock", options, acquireSchema, { usual: "ttl", elsewhere });
 }
 
 /** {@link LockOptions} with every default filled in, and what rounds need. */
@@ -170,7 +174,7 @@ export function clientStateOf(redlock: LockClient, call?: string): ClientState {
 /** The settings of a call beside the client's own methods: the client's defaults, then further layers of options. */
 export function settingsOf(redlock: LockClient, ...layers: LockOptions[]): Settings {
   const { settings, options } = clientStateOf(redlock);
-  return resolveSettings(settings, options, ...layers.map((layer) => checkLockNames(layer)));
+  return resolveSettings(settings, options, ...layers.map(checkLockOptions));
 }
 
 /** Merges layers of options: later layers win, except where they have `undefined`. */
@@ -190,7 +194,7 @@ export interface ClientParts extends Pick<RoundContext, "endpoints" | "latencies
 }
 
 /**
- * Merges the options of a call, fills in the defaults and checks every value.
+ * Merges the options of a call, each checked, and fills in the defaults.
  *
  * @throws TypeError | RangeError naming the option that is wrong
  */
@@ -200,8 +204,7 @@ export function resolveSettings(
 ): Settings {
   const given = mergeOptions(...layers);
   const { backoff = {}, waitUntil, wakeUp, onEvent } = given;
-  // First, because other defaults are computed from it.
-  const ttl = checkInteger("ttl (ms)", given.ttl ?? 10_000, 10, maxTimerDelay);
+  const { ttl = 10_000 } = given;
   const settings: Settings = {
     wait: 5_000,
     timeout: Math.min(1_000, ttl / 3),
@@ -213,7 +216,7 @@ export function resolveSettings(
     maxHold: 300_000,
     ...(given as object),
     ttl,
-    backoff: checkBackoff(backoff),
+    backoff,
     waitUntil,
     wakeUp,
     onEvent,
@@ -222,46 +225,33 @@ export function resolveSettings(
     latencies,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
   };
-  checkNumber("wait (ms)", settings.wait, 0, Infinity);
-  checkNumber("timeout (ms)", settings.timeout, 1, maxTimerDelay);
-  checkNumber("driftFactor", settings.driftFactor, 0, 0.5);
   checkInteger("fenceRetention (ms)", settings.fenceRetention, ttl, 2 ** 45);
-  checkNumber("maxHold (ms)", settings.maxHold, 0, Infinity);
-  checkType("fencing", settings.fencing, "boolean");
-  checkType("autoExtend", settings.autoExtend, "boolean");
-  if (onEvent) checkType("onEvent", onEvent, "function");
-  if (wakeUp && !wakeUp.listen) throw wrongType("wakeUp", wakeUp, "pubSub");
-  if (waitUntil && typeof waitUntil !== "function" && typeof waitUntil.waitUntil !== "function") {
-    throw wrongType("waitUntil", waitUntil, "a function, or the platform's context");
-  }
-  if (/[{}]/.test(checkText("prefix", settings.prefix, Infinity))) {
-    throw new RangeError(`prefix must have no braces, got "${settings.prefix}"`);
-  }
   return settings;
 }
 
-/** @throws TypeError | RangeError when the backoff cannot be used */
-export function checkBackoff(backoff: Backoff): Backoff {
-  if (typeof backoff !== "function") {
-    // Null is refused: as a bound it would count as 0, and rounds would follow each other without a pause.
-    const { min = 25, max = Infinity } = checkType("backoff", backoff, "object");
-    checkNames("backoff", backoff, { min: 1, max: 1 });
-    checkNumber("backoff.min (ms)", min, 1, Infinity);
-    checkNumber("backoff.max (ms)", max, backoff.min ?? 1, Infinity);
-  }
-  return backoff;
+function checkBackoff(name: string, backoff: Backoff): void {
+  if (typeof backoff === "function") return;
+  // Null is refused: as a bound it would count as 0, and rounds would follow each other without a pause.
+  checkOptions(name, checkType(name, backoff, "object"), { min: later, max: later });
+  const { min = 1, max = Infinity } = backoff;
+  checkNumber("backoff.min (ms)", min, 1, Infinity);
+  checkNumber("backoff.max (ms)", max, min, Infinity);
 }
 
-/** Checks the options that {@link resolveSettings} leaves out: those of one acquire. */
-export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOptions>>(
-  options: Options,
-): Options {
-  const { signal, deadline } = options;
-  if (signal && typeof signal.removeEventListener !== "function") {
-    throw wrongType("signal", signal, "an AbortSignal: controller.signal");
+function checkPrefix(name: string, prefix: string): void {
+  if (/[{}]/.test(checkText(name, prefix, Infinity))) {
+    throw new RangeError(`prefix must have no braces, got "${prefix}"`);
   }
-  if (deadline !== undefined) checkNumber("deadline (ms since 1970)", deadline, 0, Infinity);
-  return options;
+}
+
+/** The same for every option that keeps late requests alive. */
+export function checkWaitUntil(name: string, waitUntil: WaitUntil): void {
+  if (typeof waitUntil === "function" || typeof Object(waitUntil).waitUntil === "function") return;
+  throw wrongType(name, waitUntil, "a function, or the platform's context");
+}
+
+function checkWakeUp(name: string, wakeUp: WakeUp): void {
+  if (!Object(wakeUp).listen) throw wrongType(name, wakeUp, "pubSub");
 }
 
 /**

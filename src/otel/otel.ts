@@ -1,5 +1,5 @@
 import { type Attributes, type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
-import { checkNames, checkType } from "../check.ts";
+import { checkOptions, checkType, type Schema, typed } from "../check.ts";
 import type { ObservedEvent } from "./end.ts";
 import { Metrics } from "./metrics.ts";
 import { Spans } from "./spans.ts";
@@ -20,7 +20,12 @@ export interface OtelOptions {
 }
 
 // As a record, so that the compiler notices when one is missing.
-const optionNames: Readonly<Record<keyof OtelOptions, 1>> = { tracer: 1, meter: 1, names: 1, attributes: 1 };
+const schema: Schema<OtelOptions> = {
+  tracer: (name, tracer) => checkType(`${name}.startSpan`, Object(tracer).startSpan, "function"),
+  meter: (name, meter) => checkType(`${name}.createCounter`, Object(meter).createCounter, "function"),
+  names: typed("boolean"),
+  attributes: typed("object"),
+};
 
 /**
  * Spans and metrics of OpenTelemetry, from the events of locks, synchronizers, idempotent runs and requests. One function
@@ -37,12 +42,7 @@ const optionNames: Readonly<Record<keyof OtelOptions, 1>> = { tracer: 1, meter: 
  * const idempotency = new Idempotency(redlock, { onEvent });
  */
 export function otel(options: OtelOptions = {}): (event: ObservedEvent) => void {
-  checkNames("otel", checkType("options", options, "object"), optionNames);
-  const { tracer, meter, names = false, attributes = {} } = options;
-  if (tracer !== undefined) checkType("tracer.startSpan", Object(tracer).startSpan, "function");
-  if (meter !== undefined) checkType("meter.createCounter", Object(meter).createCounter, "function");
-  checkType("names", names, "boolean");
-  checkType("attributes", attributes, "object");
+  const { tracer, meter, names = false, attributes = {} } = checkOptions("otel", options, schema);
   const spans = new Spans(tracer ?? trace.getTracer("redlock-edge"), attributes, names);
   let measures: Metrics | undefined;
   return (event) => {

@@ -1,5 +1,5 @@
-import { checkNames, checkType, wrongType } from "../check.ts";
-import { checkDialect, dialectOf, type Endpoint } from "../endpoints/endpoint.ts";
+import { checkOptions, wrongType } from "../check.ts";
+import { dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
 import { type Emitter, Link } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
 import { Subscriber } from "./subscriber.ts";
@@ -66,12 +66,12 @@ const known = new WeakMap<IoredisClient, Shared>();
  */
 export function ioredisEndpoint(client: IoredisClient, options: SocketEndpointOptions = {}): Endpoint {
   checkClient(client);
-  checkNames("ioredisEndpoint", options, { name: 1, dialect: 1 });
+  checkOptions("ioredisEndpoint", options, endpointSchema);
   const ioredis = client as Client;
   const { isCluster, options: own } = ioredis;
   const address = addressOf(ioredis);
-  const name = checkType("name", options.name ?? address, "string");
-  const dialect = checkDialect(options.dialect) ?? dialectOf(address);
+  const name = options.name ?? address;
+  const dialect = options.dialect ?? dialectOf(address);
   const shared = known.get(client) ?? share(ioredis);
   known.set(client, shared);
   const forgets = !isCluster && own.autoResendUnfulfilledCommands === false;

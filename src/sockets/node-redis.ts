@@ -1,6 +1,6 @@
-import { checkNames, checkType, wrongType } from "../check.ts";
+import { checkOptions, wrongType } from "../check.ts";
 import type { Expiry } from "../endpoints/deadline.ts";
-import { checkDialect, dialectOf, type Endpoint } from "../endpoints/endpoint.ts";
+import { dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
 import { type Emitter, Link } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
 import { Subscriber, type Subscription, type SubscriptionEvents } from "./subscriber.ts";
@@ -72,12 +72,12 @@ const known = new WeakMap<NodeRedisClient, Shared>();
  */
 export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpointOptions = {}): Endpoint {
   checkClient(client);
-  checkNames("nodeRedisEndpoint", options, { name: 1, dialect: 1 });
+  checkOptions("nodeRedisEndpoint", options, endpointSchema);
   const cluster = "nodeClient" in client ? (client as unknown as Cluster) : undefined;
   const single = client as unknown as Client;
   const address = cluster ? (cluster.masters[0]?.address ?? "node-redis") : addressOf(single);
-  const name = checkType("name", options.name ?? address, "string");
-  const dialect = checkDialect(options.dialect) ?? dialectOf(address);
+  const name = options.name ?? address;
+  const dialect = options.dialect ?? dialectOf(address);
   const shared = known.get(client) ?? share(single, cluster !== undefined);
   known.set(client, shared);
 

@@ -1,15 +1,15 @@
-import { checkInteger, checkText } from "../check.ts";
-import { checkAcquire, type LockClient } from "../lock/options.ts";
+import { checkText, integer, type Schema } from "../check.ts";
+import type { LockClient } from "../lock/options.ts";
 import {
   type ArrivalOptions,
   type ArrivalQuery,
   type ArrivalSet,
-  arrivalOptionNames,
+  arrivalSchema,
   arrivalSet,
   defaultTtl,
   pollArrivals,
 } from "./internal/arrivals.ts";
-import { checkName, checkSyncNames, syncSettings } from "./internal/hold.ts";
+import { checkName, checkSyncOptions, syncSettings } from "./internal/hold.ts";
 
 /** The count of a {@link CountDownLatch}, and the defaults of every call. */
 export interface CountDownLatchOptions extends Omit<ArrivalOptions, "signal" | "deadline"> {
@@ -22,8 +22,8 @@ export interface CountDownLatchOptions extends Omit<ArrivalOptions, "signal" | "
   readonly ttl?: number | undefined;
 }
 
-const { signal: _signal, deadline: _deadline, ...ownNames } = arrivalOptionNames;
-const names: Readonly<Record<keyof CountDownLatchOptions, 1>> = { ...ownNames, count: 1 };
+const { signal: _signal, deadline: _deadline, ...ownNames } = arrivalSchema;
+const schema: Schema<CountDownLatchOptions> = { ...ownNames, count: integer(1, 1_000) };
 
 /** What a quorum knows of a latch. */
 export interface LatchState {
@@ -61,9 +61,12 @@ export class CountDownLatch {
 
   /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: CountDownLatchOptions) {
-    const { count, ...options } = checkSyncNames("a latch", given, names, "count");
+    const { count, ...options } = checkSyncOptions("a latch", given, schema, {
+      required: ["count"],
+      usual: "count",
+    });
     this.name = checkName(name);
-    this.count = checkInteger("count", count, 1, 1_000);
+    this.count = count;
     this.#redlock = redlock;
     this.#options = options;
     this.#arrivals(options);
@@ -105,13 +108,13 @@ export class CountDownLatch {
   }
 
   async #poll(first: ArrivalQuery, options: ArrivalOptions, waits: boolean): Promise<LatchState> {
-    checkSyncNames("the call", options, arrivalOptionNames, "wait");
+    checkSyncOptions("the call", options, arrivalSchema, { usual: "wait" });
     if (first.id !== undefined) checkText("id", first.id);
     const { count } = this;
     const arrivals = this.#arrivals(options);
     const arrived = new Set<string>();
     let epoch = firstEpoch;
-    return pollArrivals<LatchState>(arrivals, checkAcquire(options), first, (snapshot, query) => {
+    return pollArrivals<LatchState>(arrivals, options, first, (snapshot, query) => {
       const { latest, isDecided, ids, isUnanimous, result } = snapshot;
       const latestEpoch = latest.slice(0, -1);
       // These endpoints have not heard of the reset.

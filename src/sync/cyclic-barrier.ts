@@ -1,17 +1,17 @@
-import { checkInteger, checkText } from "../check.ts";
-import { checkAcquire, type LockClient } from "../lock/options.ts";
+import { checkText, integer, type Schema } from "../check.ts";
+import type { LockClient } from "../lock/options.ts";
 import { randomToken } from "../runtime.ts";
 import {
   type ArrivalOptions,
   type ArrivalQuery,
   type ArrivalSet,
   type ArrivalSnapshot,
-  arrivalOptionNames,
+  arrivalSchema,
   arrivalSet,
   defaultTtl,
   pollArrivals,
 } from "./internal/arrivals.ts";
-import { checkName, checkSyncNames, syncSettings } from "./internal/hold.ts";
+import { checkName, checkSyncOptions, syncSettings } from "./internal/hold.ts";
 
 /** The parties of a {@link CyclicBarrier}, and the defaults of every call. */
 export interface CyclicBarrierOptions extends Omit<ArrivalOptions, "signal" | "deadline"> {
@@ -24,8 +24,8 @@ export interface CyclicBarrierOptions extends Omit<ArrivalOptions, "signal" | "d
   readonly ttl?: number | undefined;
 }
 
-const { signal: _signal, deadline: _deadline, ...ownNames } = arrivalOptionNames;
-const names: Readonly<Record<keyof CyclicBarrierOptions, 1>> = { ...ownNames, parties: 1 };
+const { signal: _signal, deadline: _deadline, ...ownNames } = arrivalSchema;
+const schema: Schema<CyclicBarrierOptions> = { ...ownNames, parties: integer(1, 1_000) };
 
 /** The state of a party that has not passed yet. */
 interface PartyState {
@@ -92,9 +92,12 @@ export class CyclicBarrier {
 
   /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: CyclicBarrierOptions) {
-    const { parties, ...options } = checkSyncNames("a barrier", given, names, "parties");
+    const { parties, ...options } = checkSyncOptions("a barrier", given, schema, {
+      required: ["parties"],
+      usual: "parties",
+    });
     this.name = checkName(name);
-    this.parties = checkInteger("parties", parties, 1, 1_000);
+    this.parties = parties;
     this.#redlock = redlock;
     this.#options = options;
     this.#arrivals(options);
@@ -112,7 +115,7 @@ export class CyclicBarrier {
    * @throws the signal's reason when it aborts
    */
   async arriveAndWait(id: string, options: ArrivalOptions = {}): Promise<number> {
-    checkSyncNames("the call", options, arrivalOptionNames, "wait");
+    checkSyncOptions("the call", options, arrivalSchema, { usual: "wait" });
     checkText("id", id);
     const arrivals = this.#arrivals(options);
     const { runtime, ttl } = arrivals.settings;
@@ -133,7 +136,7 @@ export class CyclicBarrier {
       if (ids.size < arrivals.count) return queryOf(state, id);
       return moveTo(state, id, generation(levelOf(to) + 1, runOf(to)));
     };
-    const complete = await pollArrivals(arrivals, checkAcquire(options), queryOf(state, id), next);
+    const complete = await pollArrivals(arrivals, options, queryOf(state, id), next);
     this.#states.delete(id);
     return complete;
   }

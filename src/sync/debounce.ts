@@ -1,10 +1,10 @@
-import { checkInteger, checkNames, checkOptions, checkType } from "../check.ts";
+import { checkInteger, checkOptions, checkType, integer, type Schema } from "../check.ts";
 import { LockLostError } from "../errors.ts";
-import { checkAcquire, type LockClient } from "../lock/options.ts";
+import type { LockClient } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { keyOf } from "../redis/keys.ts";
 import { sleep, stopwatch } from "../runtime.ts";
-import { checkName, syncSettings, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
+import { checkName, syncSettings, type WaitOptions, waitSchema } from "./internal/hold.ts";
 import {
   announce,
   announceNewest,
@@ -26,20 +26,19 @@ export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHo
   readonly ttl?: number | undefined;
 }
 
-const {
-  autoExtend: _extend,
-  maxHold: _hold,
-  deadline: _deadline,
-  wakeUp: _wakeUp,
-  ...usualNames
-} = waitOptionNames;
-const names: Readonly<Record<keyof DebounceOptions, 1>> = { ...usualNames, window: 1 };
+const { autoExtend: _extend, maxHold: _hold, deadline: _deadline, wakeUp: _wakeUp, ...usual } = waitSchema;
 
 /** Whether the routine ran here, and what it returned; `ran: false`: a later call superseded this one. */
 export type DebounceOutcome<Value> = { readonly ran: true; readonly value: Value } | { readonly ran: false };
 
 /** Longest window, and longest ttl, in ms: their sum is a ttl that Redis and timers keep. */
 const maxWindow = 2 ** 30 - 1;
+
+const schema: Schema<DebounceOptions> = {
+  ...usual,
+  window: integer(1, maxWindow, "ms"),
+  ttl: integer(10, maxWindow, "ms"),
+};
 
 /**
  * Waits for `window` ms and then runs `routine`, unless a later call of this name, on any replica, superseded it
@@ -66,9 +65,9 @@ export async function debounce<Value>(
   checkName(name);
   checkType("routine", routine, "function");
   // Not as the other synchronizers do: a deadline does not belong to any call of this one.
-  const { window, ...given } = checkNames("debounce", checkOptions(options, "window"), names);
-  checkInteger("window (ms)", window, 1, maxWindow);
-  const { signal } = checkAcquire(given);
+  const hints = { usual: "window", required: ["window"] };
+  const { window, ...given } = checkOptions("debounce", options, schema, hints);
+  const { signal } = given;
   const settings = syncSettings(redlock, given);
   const ttl = window + checkInteger("ttl (ms)", settings.ttl, 10, maxWindow);
   const key = keyOf(settings.prefix, "debounce", name);

@@ -2,10 +2,10 @@ import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
   checkName,
-  checkSyncNames,
+  checkSyncOptions,
   type Hold,
   type SyncOptions,
-  syncOptionNames,
+  syncSchema,
   syncSettings,
   unlessHeld,
   type WaitOptions,
@@ -40,7 +40,7 @@ export class FairLock {
     this.name = checkName(name);
     this.#redlock = redlock;
     this.#options = options;
-    syncSettings(redlock, checkSyncNames("a fair lock", options, syncOptionNames));
+    syncSettings(redlock, checkSyncOptions("a fair lock", options, syncSchema));
   }
 
   /**

@@ -10,7 +10,7 @@ import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
 import { defaultTtl } from "./internal/arrivals.ts";
 import { freeSynchronizerScript } from "./internal/free-synchronizer.lua.ts";
-import { checkName, checkSyncNames, type SyncOptions, syncSettings } from "./internal/hold.ts";
+import { checkName, checkSyncOptions, type SyncOptions, syncSchema, syncSettings } from "./internal/hold.ts";
 import { isInteger, itemsOf } from "./internal/reply.ts";
 
 /** The kind of a synchronizer: the name that it is imported by. */
@@ -89,7 +89,8 @@ export async function forceRelease(
 ): Promise<boolean> {
   checkName(name);
   if (!Object.hasOwn(kindsOf, kind)) throw new TypeError(`there is no synchronizer of kind ${String(kind)}`);
-  checkSyncNames("forceRelease", options, { prefix: 1, timeout: 1, onEvent: 1 });
+  const { prefix, timeout, onEvent } = syncSchema;
+  checkSyncOptions("forceRelease", options, { prefix, timeout, onEvent });
   const settings = syncSettings(redlock, options);
   const keys = kindsOf[kind].map((part) => keyOf(settings.prefix, part, name));
   const target: Target = { settings, name, keys };

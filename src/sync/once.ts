@@ -1,17 +1,11 @@
-import { checkInteger, checkType } from "../check.ts";
+import { checkInteger, checkType, integer, type Schema } from "../check.ts";
 import { LockHeldError, type RedlockError } from "../errors.ts";
 import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
-import { checkAcquire, clientStateOf, type LockClient, type Settings } from "../lock/options.ts";
+import { clientStateOf, type LockClient, type Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { maxTimerDelay, sleep } from "../runtime.ts";
-import {
-  checkName,
-  checkSyncNames,
-  syncSettings,
-  type WaitOptions,
-  waitOptionNames,
-} from "./internal/hold.ts";
+import { checkName, checkSyncOptions, syncSettings, type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
 
 /** The interval of {@link once}, and the options of the call. */
@@ -31,8 +25,8 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" 
   readonly wait?: number | undefined;
 }
 
-const { autoExtend: _extend, maxHold: _hold, wakeUp: _wakeUp, ...usualNames } = waitOptionNames;
-const names: Readonly<Record<keyof OnceOptions, 1>> = { ...usualNames, every: 1 };
+const { autoExtend: _extend, maxHold: _hold, wakeUp: _wakeUp, ...usual } = waitSchema;
+const schema: Schema<OnceOptions> = { ...usual, every: integer(20, maxTimerDelay, "ms") };
 
 /** What a run's routine gets. */
 export interface OnceContext {
@@ -77,9 +71,11 @@ export async function once<Value>(
 ): Promise<OnceOutcome<Value>> {
   checkName(name);
   checkType("routine", routine, "function");
-  const { every, ...given } = checkSyncNames("once", options, names, "every");
-  checkInteger("every (ms)", every, 20, maxTimerDelay);
-  const { signal, deadline } = checkAcquire(given);
+  const { every, ...given } = checkSyncOptions("once", options, schema, {
+    required: ["every"],
+    usual: "every",
+  });
+  const { signal, deadline } = given;
   const settings = onceSettings(redlock, every, given);
   const strategy = intervalStrategy(settings.runtime, settings.prefix, name);
   const outcome = await acquireWithRetry(settings, [name], { signal, deadline }, strategy);

@@ -2,10 +2,10 @@ import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
   checkName,
-  checkSyncNames,
+  checkSyncOptions,
   type Hold,
   type SyncOptions,
-  syncOptionNames,
+  syncSchema,
   syncSettings,
   unlessHeld,
   type WaitOptions,
@@ -42,7 +42,7 @@ export class ReadWriteLock {
     this.name = checkName(name);
     this.#redlock = redlock;
     this.#options = options;
-    syncSettings(redlock, checkSyncNames("a read-write lock", options, syncOptionNames));
+    syncSettings(redlock, checkSyncOptions("a read-write lock", options, syncSchema));
   }
 
   /**

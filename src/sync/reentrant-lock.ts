@@ -1,13 +1,13 @@
-import { checkText } from "../check.ts";
+import { checkText, type Schema } from "../check.ts";
 import type { LockClient } from "../lock/options.ts";
 import { randomToken } from "../runtime.ts";
 import {
   acquireHold,
   checkName,
-  checkSyncNames,
+  checkSyncOptions,
   type Hold,
   type SyncOptions,
-  syncOptionNames,
+  syncSchema,
   syncSettings,
   unlessHeld,
   type WaitOptions,
@@ -25,7 +25,7 @@ export interface ReentrantLockOptions extends SyncOptions {
   readonly owner?: string | undefined;
 }
 
-const names: Readonly<Record<keyof ReentrantLockOptions, 1>> = { ...syncOptionNames, owner: 1 };
+const schema: Schema<ReentrantLockOptions> = { ...syncSchema, owner: checkText };
 
 /**
  * A lock that its owner can acquire again while holding it. It is free for others when the owner's last hold was
@@ -47,12 +47,12 @@ export class ReentrantLock {
 
   /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: ReentrantLockOptions = {}) {
-    const { owner, ...options } = checkSyncNames("a reentrant lock", given, names);
+    const { owner, ...options } = checkSyncOptions("a reentrant lock", given, schema);
     this.name = checkName(name);
     this.#redlock = redlock;
     this.#options = options;
     const { runtime } = syncSettings(redlock, options);
-    this.#owner = owner === undefined ? randomToken(runtime) : checkText("owner", owner);
+    this.#owner = owner ?? randomToken(runtime);
   }
 
   /** The name of the owner. Who knows it can acquire the lock beside its holder: neither console.log nor JSON shows it. */

@@ -1,12 +1,12 @@
-import { checkText, checkType, wrongType } from "../check.ts";
+import { checkText, checkType, type Schema, typed, wrongType } from "../check.ts";
 import { LockLostError, type RedlockError } from "../errors.ts";
 import { Lock } from "../lock/lock.ts";
-import { checkAcquire, type LockClient, type Settings, settingsOf } from "../lock/options.ts";
+import { type LockClient, type Settings, settingsOf } from "../lock/options.ts";
 import { retry } from "../quorum/retry.ts";
 import { maxTimerDelay } from "../runtime.ts";
 import { RefreshedNotWrittenError } from "./errors.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
-import { checkSyncNames, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
+import { checkSyncOptions, type WaitOptions, waitSchema } from "./internal/hold.ts";
 
 /** What `refresh` and `write` get. */
 export interface RefreshContext {
@@ -34,14 +34,15 @@ export interface RefreshOptions<Value> extends Omit<WaitOptions, "autoExtend"> {
   readonly write: (fresh: Value, context: RefreshContext) => Promise<boolean> | boolean;
 }
 
-const { autoExtend: _extend, ...usualNames } = waitOptionNames;
-const names: Readonly<Record<keyof RefreshOptions<unknown>, 1>> = {
-  ...usualNames,
-  read: 1,
-  isFresh: 1,
-  refresh: 1,
-  write: 1,
+const { autoExtend: _extend, ...usual } = waitSchema;
+const schema: Schema<RefreshOptions<unknown>> = {
+  ...usual,
+  read: typed("function"),
+  isFresh: typed("function"),
+  refresh: typed("function"),
+  write: typed("function"),
 };
+const required = ["read", "isFresh", "refresh", "write"] as const;
 
 /**
  * Returns a value that is fresh: the one in the store, without a lock and without any Redis command, or else a new one.
@@ -76,12 +77,8 @@ export async function refreshOnce<Value>(
   options: RefreshOptions<Value>,
 ): Promise<Value> {
   checkText("key", key, 1_024);
-  const { read, isFresh, refresh, write, ...given } = checkSyncNames("refreshOnce", options, names, "wait");
-  for (const [name, part] of Object.entries({ read, isFresh, refresh, write })) {
-    checkType(name, part as unknown, "function");
-  }
-  const { signal, deadline, ...lockOptions } = given;
-  checkAcquire({ signal, deadline });
+  checkSyncOptions("refreshOnce", options as RefreshOptions<unknown>, schema, { required, usual: "wait" });
+  const { read, isFresh, refresh, write, signal, deadline, ...lockOptions } = options;
   const settings = settingsOf(redlock, lockOptions, { fencing: true, autoExtend: true });
   return new Refresh(settings, key, options).run();
 }

@@ -1,12 +1,12 @@
-import { checkInteger } from "../check.ts";
+import { integer, type Schema } from "../check.ts";
 import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
   checkName,
-  checkSyncNames,
+  checkSyncOptions,
   type Hold,
   type SyncOptions,
-  syncOptionNames,
+  syncSchema,
   syncSettings,
   unlessHeld,
   type WaitOptions,
@@ -22,7 +22,7 @@ export interface SemaphoreOptions extends SyncOptions {
   readonly limit: number;
 }
 
-const names: Readonly<Record<keyof SemaphoreOptions, 1>> = { ...syncOptionNames, limit: 1 };
+const schema: Schema<SemaphoreOptions> = { ...syncSchema, limit: integer(1, 1_000) };
 
 /** A permit of a {@link Semaphore}. It is valid for `remaining()` ms, like a lock. */
 export interface Permit extends Hold {
@@ -48,9 +48,12 @@ export class Semaphore {
 
   /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: SemaphoreOptions) {
-    const { limit, ...options } = checkSyncNames("a semaphore", given, names, "limit");
+    const { limit, ...options } = checkSyncOptions("a semaphore", given, schema, {
+      required: ["limit"],
+      usual: "limit",
+    });
     this.name = checkName(name);
-    this.limit = checkInteger("limit", limit, 1, 1_000);
+    this.limit = limit;
     this.#redlock = redlock;
     this.#options = options;
     syncSettings(redlock, options);

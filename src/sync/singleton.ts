@@ -1,15 +1,15 @@
 import { onAbort } from "../abort.ts";
-import { checkType } from "../check.ts";
+import { checkType, oneOf, type Schema } from "../check.ts";
 import { LockHeldError, LockLostError } from "../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../lock/acquire.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { holderSeen } from "../lock/contention.ts";
 import { Lock } from "../lock/lock.ts";
-import { checkAcquire, type LockClient, type Settings, settingsOf } from "../lock/options.ts";
+import { type LockClient, type Settings, settingsOf } from "../lock/options.ts";
 import { keyOf } from "../redis/keys.ts";
 import { maxTimerDelay, stopwatch } from "../runtime.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
-import { checkName, checkSyncNames, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
+import { checkName, checkSyncOptions, type WaitOptions, waitSchema } from "./internal/hold.ts";
 import {
   type Announcement,
   announce,
@@ -40,8 +40,8 @@ export interface SingletonOptions<Mode extends SingletonMode = SingletonMode>
   readonly wait?: number | undefined;
 }
 
-const { autoExtend: _extend, wakeUp: _wakeUp, ...usualNames } = waitOptionNames;
-const names: Readonly<Record<keyof SingletonOptions, 1>> = { ...usualNames, mode: 1 };
+const { autoExtend: _extend, wakeUp: _wakeUp, ...usual } = waitSchema;
+const schema: Schema<SingletonOptions> = { ...usual, mode: oneOf("skip", "coalesce", "cancel") };
 
 /** What a job gets. */
 export interface SingletonContext {
@@ -108,13 +108,11 @@ export async function singleton<Mode extends SingletonMode, Value>(
   job: Job<Value>,
 ): Promise<SingletonOutcome<Mode, Value>> {
   checkName(name);
-  const { mode, ...given } = checkSyncNames("singleton", options, names, "ttl");
+  const { mode, ...given } = checkSyncOptions("singleton", options as SingletonOptions, schema, {
+    required: ["mode"],
+  });
   checkType("job", job, "function");
-  if (mode !== "skip" && mode !== "coalesce" && mode !== "cancel") {
-    throw new RangeError('mode must be "skip", "coalesce" or "cancel"');
-  }
   const { signal, deadline, ...lockOptions } = given;
-  checkAcquire({ signal, deadline });
   const { ttl, maxHold } = settingsOf(redlock, lockOptions);
   const wait = mode === "coalesce" ? maxHold + ttl : mode === "cancel" ? 2 * ttl : undefined;
   const settings = settingsOf(redlock, { wait }, lockOptions, {

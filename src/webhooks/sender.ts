@@ -1,4 +1,4 @@
-import { checkNames } from "../check.ts";
+import { checkOptions, later } from "../check.ts";
 import { generated, requireForm, requireForms, urlOption } from "./option-checks.ts";
 import type { IdOptions, PublicKeyOptions, SecretOptions, ToleranceOptions, UrlOptions } from "./options.ts";
 import type { WebhookProvider } from "./provider.ts";
@@ -25,7 +25,7 @@ export type Row = {
   /** Its users have, or must give, `id`: whether `deliveryId` is the id. The default is the one in the body. */
   readonly idOption?: "optional" | "required";
   /** Further options; the sender checks them. */
-  readonly moreOptions?: Readonly<Record<string, unknown>>;
+  readonly moreOptions?: readonly string[];
   /** The most bytes of a delivery, where the sender documents that. */
   readonly maxBody?: number;
 } & (
@@ -55,14 +55,15 @@ type SenderOptions = Partial<SecretOptions & PublicKeyOptions & IdOptions & UrlO
  * @throws {RangeError} `tolerance` is out of range
  */
 export function sender(call: string, options: SenderOptions, row: Row): WebhookProvider {
-  checkNames(call, options, {
-    [row.publicKey ? "publicKey" : "secret"]: true,
-    ...(row.idOption && { id: true }),
-    ...(row.url && { url: true }),
-    ...row.moreOptions,
-    ...(row.tolerance !== undefined && { tolerance: true, now: true }),
-    name: true,
-  });
+  const names = [
+    row.publicKey ? "publicKey" : "secret",
+    ...(row.idOption ? ["id"] : []),
+    ...(row.url ? ["url"] : []),
+    ...(row.moreOptions ?? []),
+    ...(row.tolerance === undefined ? [] : ["tolerance", "now"]),
+    "name",
+  ];
+  checkOptions<object>(call, options, Object.fromEntries(names.map((option) => [option, later])));
   const name = options.name ?? row.name ?? call;
   const url = options.url === undefined && row.url !== "required" ? undefined : urlOption(options.url);
   const fromBody = row.idOption === undefined || isFromBody(row, options.id);

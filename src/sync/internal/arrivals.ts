@@ -1,3 +1,4 @@
+import type { Schema } from "../../check.ts";
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { QuorumError } from "../../errors.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
@@ -11,7 +12,7 @@ import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, runInBackground } from "../../runtime.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import { arrivalScript } from "./arrival.lua.ts";
-import { type WaitOptions, waitOptionNames } from "./hold.ts";
+import { type WaitOptions, waitSchema } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
 // The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
@@ -65,10 +66,10 @@ export interface ArrivalSnapshot {
 /** Options of those that arrive or wait. Nothing is held, so nothing is extended. */
 export type ArrivalOptions = Omit<WaitOptions, "autoExtend" | "maxHold" | "driftFactor">;
 
-const { autoExtend: _extend, maxHold: _hold, driftFactor: _drift, ...names } = waitOptionNames;
+const { autoExtend: _extend, maxHold: _hold, driftFactor: _drift, ...schema } = waitSchema;
 
-/** The names of {@link ArrivalOptions}. */
-export const arrivalOptionNames: Readonly<Record<keyof ArrivalOptions, 1>> = names;
+/** The schema of {@link ArrivalOptions}. */
+export const arrivalSchema: Schema<ArrivalOptions> = schema;
 
 /** Default ttl of arrivals, in ms: 24 hours. */
 export const defaultTtl = 86_400_000;

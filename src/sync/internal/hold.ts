@@ -1,14 +1,14 @@
-import { checkNames, checkOptions, checkText } from "../../check.ts";
+import { checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
 import { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
-  checkAcquire,
+  callSchema,
   clientStateOf,
   type LockClient,
   type LockOptions,
-  lockOptionNames,
+  lockSchema,
   resolveSettings,
   type Settings,
 } from "../../lock/options.ts";
@@ -23,20 +23,16 @@ export type SyncOptions = Omit<LockOptions, "fencing" | "fenceRetention">;
 /** {@link SyncOptions}, and what belongs to one call only. */
 export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadline">;
 
-const { fencing: _fencing, fenceRetention: _retention, ...syncNames } = lockOptionNames;
+const { fencing: _fencing, fenceRetention: _retention, ...ofLocks } = lockSchema;
 
-/** The names of {@link SyncOptions}. */
-export const syncOptionNames: Readonly<Record<keyof SyncOptions, 1>> = syncNames;
+/** The schema of {@link SyncOptions}. */
+export const syncSchema: Schema<SyncOptions> = ofLocks;
 
-/** The names of {@link WaitOptions}. */
-export const waitOptionNames: Readonly<Record<keyof WaitOptions, 1>> = {
-  ...syncNames,
-  signal: 1,
-  deadline: 1,
-};
+/** The schema of {@link WaitOptions}. */
+export const waitSchema: Schema<WaitOptions> = { ...syncSchema, ...callSchema };
 
 /** Where options belong that somebody gives elsewhere. */
-const places = {
+const elsewhere = {
   endpoints: "new Redlock()",
   runtime: "new Redlock()",
   signal: "the call",
@@ -48,18 +44,18 @@ const places = {
 };
 
 /**
- * Checks the names of options, not their values.
+ * Checks the options of a synchronizer.
  *
- * @param usual the option that is meant where somebody gives a number
- * @throws TypeError when they are not an object, or one is unknown or of something else
+ * @param hints what must be given, and what is meant where somebody gives a number. Default: nothing, and the ttl
+ * @throws TypeError | RangeError when they are not an object, or one is unknown, of something else or wrong
  */
-export function checkSyncNames<Options extends object>(
+export function checkSyncOptions<Options extends object>(
   what: string,
   options: Options,
-  known: Readonly<Record<keyof Options, 1>>,
-  usual = "ttl",
+  schema: Schema<Options>,
+  hints: OptionHints = {},
 ): Options {
-  return checkNames(what, checkOptions(options, usual), known, places);
+  return checkOptions(what, options, schema, { usual: "ttl", elsewhere, ...hints });
 }
 
 /**
@@ -124,7 +120,7 @@ export async function acquireHold<Strategy extends HoldStrategy>(
   layers: readonly [own: SyncOptions, call: WaitOptions],
   strategyOf: (settings: Settings) => Strategy,
 ): Promise<[Hold, Strategy]> {
-  const { signal, deadline } = checkAcquire(checkSyncNames("acquire", layers[1], waitOptionNames));
+  const { signal, deadline } = checkSyncOptions("acquire", layers[1], waitSchema);
   const settings = syncSettings(redlock, ...layers);
   const strategy = strategyOf(settings);
   try {
@@ -163,7 +159,7 @@ export async function unlessHeld<Held>(
   acquire: (options: WaitOptions) => Promise<Held>,
 ): Promise<Held | null> {
   try {
-    return await acquire({ ...checkOptions(options, "ttl"), wait: 0 });
+    return await acquire({ ...checkSyncOptions("acquire", options, waitSchema), wait: 0 });
   } catch (error) {
     if (error instanceof LockHeldError) return null;
     throw error;

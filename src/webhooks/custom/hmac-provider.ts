@@ -1,9 +1,9 @@
-import { checkNames, checkType } from "../../check.ts";
+import { type Check, checkOptions, checkType, later, type Schema, typed } from "../../check.ts";
 import { decodeBase64, decodeBase64Url, decodeHex, type Encoding } from "../encoding.ts";
 import type { WebhookProvider } from "../provider.ts";
 import { readerOf, type Scheme } from "../scheme.ts";
 import type { Key } from "../signature-check.ts";
-import { type Check, checkAll, keys, later, text, texts, typed } from "./checks.ts";
+import { keys, text, texts } from "./checks.ts";
 import { type SignatureProviderOptions, signatureProvider } from "./signature-provider.ts";
 
 /**
@@ -55,7 +55,7 @@ const decoders = { hex: decodeHex, base64: decodeBase64, base64url: decodeBase64
  * const { id, timestamp } = await provider.verify(request, body);
  */
 export function hmacProvider(options: HmacProviderOptions): WebhookProvider {
-  checkAll("hmacProvider", options, checks, ["name", "secret", "header"]);
+  checkOptions("hmacProvider", options, schema, { required: ["name", "secret", "header"] });
   checkCombination(options);
   const { name, secret, tagSecrets, algorithm = "HMAC-SHA256", encoding = "hex", tolerance, now } = options;
   const read = readerOf(name, { ...options, decode: decoders[encoding] });
@@ -64,7 +64,7 @@ export function hmacProvider(options: HmacProviderOptions): WebhookProvider {
 
 const headerName = /^[\w!#$%&'*+.^`|~-]+$/;
 
-const checks: Readonly<Record<keyof HmacProviderOptions, Check>> = {
+const schema: Schema<HmacProviderOptions> = {
   name: text(),
   secret: keys(true),
   tagSecrets: typed("boolean"),
@@ -84,13 +84,14 @@ const checks: Readonly<Record<keyof HmacProviderOptions, Check>> = {
 
 /** A place of exactly one kind, as `{ header: "acme-time" }` is. */
 function place(kinds: Readonly<Record<string, Check>>): Check {
-  return (option, value) => {
-    const given = checkNames(option, checkType<object>(option, value as object, "object"), kinds);
+  return (option, value: unknown) => {
+    const given = checkType(option, value, "object") as Record<string, unknown>;
+    checkOptions(option, given, kinds);
     const [kind, ...more] = Object.entries(given).filter(([, name]) => name !== undefined);
     if (!kind || more.length > 0) {
       throw new TypeError(`${option} must have one of ${Object.keys(kinds).join(", ")}`);
     }
-    kinds[kind[0]]!(`${option}.${kind[0]}`, kind[1]);
+    kinds[kind[0]]!(`${option}.${kind[0]}`, kind[1] as never);
   };
 }
 

@@ -1,8 +1,9 @@
+import { checkOptions, later, type Schema, typed } from "../../check.ts";
 import type { ToleranceOptions } from "../options.ts";
 import type { WebhookProvider } from "../provider.ts";
 import { algorithms, type Key, type SignatureAlgorithm, signatureCheck } from "../signature-check.ts";
 import { type ReadSigned, verifier } from "../verifier.ts";
-import { type Check, checkAll, keys as keysCheck, later, text, typed } from "./checks.ts";
+import { keys as keysCheck, text } from "./checks.ts";
 
 /**
  * Options of `signatureProvider`. A value of the wrong type or form is a `TypeError` at set-up. `tolerance` is 300 000
@@ -55,9 +56,9 @@ export interface SignatureProviderOptions extends ToleranceOptions {
  * });
  */
 export function signatureProvider(options: SignatureProviderOptions): WebhookProvider {
-  checkAll("signatureProvider", options, checks, ["name", "algorithm", "read"]);
+  checkOptions("signatureProvider", options, schema, { required: ["name", "algorithm", "read"] });
   const { name, algorithm, key, tagSecrets = true, read, tolerance, now } = options;
-  keysCheck(algorithms[algorithm].name === "HMAC")("key", key);
+  keysCheck(algorithms[algorithm].name === "HMAC")("key", key as never);
   const keys = typeof key === "string" || key instanceof Uint8Array ? [key] : key;
   return verifier({
     name,
@@ -69,7 +70,7 @@ export function signatureProvider(options: SignatureProviderOptions): WebhookPro
   });
 }
 
-const checks: Readonly<Record<keyof SignatureProviderOptions, Check>> = {
+const schema: Schema<SignatureProviderOptions> = {
   name: text(),
   algorithm: oneOfAlgorithms,
   key: later,

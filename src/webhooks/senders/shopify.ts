@@ -44,7 +44,7 @@ function providerBy(prefix: string, options: ShopifyOptions): WebhookProvider {
     // Shopify's documentation named the event's id as the deduplication id before it named the delivery's.
     deliveryId: [`${prefix}-webhook-id`, `${prefix}-event-id`],
     idOption: "optional",
-    moreOptions: { topics: true },
+    moreOptions: ["topics"],
     scope({ name, fromBody }) {
       const topics = fromBody || options.topics !== undefined ? requireTopics(options.topics) : undefined;
       return (request) => {

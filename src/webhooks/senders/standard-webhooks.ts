@@ -1,4 +1,4 @@
-import { checkNames } from "../../check.ts";
+import { checkOptions, later, type Schema } from "../../check.ts";
 import { decodeBase64 } from "../encoding.ts";
 import { malformed, requireHeader, requireId } from "../header.ts";
 import { requireForms } from "../option-checks.ts";
@@ -9,7 +9,14 @@ import { signatureCheck } from "../signature-check.ts";
 import { parseSeconds } from "../tolerance.ts";
 import { type SignedRequest, verifier } from "../verifier.ts";
 
-const optionNames = { secret: 1, publicKey: 1, headerPrefix: 1, tolerance: 1, now: 1, name: 1 };
+const schema: Schema<StandardWebhooksOptions> = {
+  secret: later,
+  publicKey: later,
+  headerPrefix: later,
+  tolerance: later,
+  now: later,
+  name: later,
+};
 
 // The start of a header's name, without the dash that follows.
 const prefixForm = /^[A-Za-z0-9-]*[A-Za-z0-9]$/;
@@ -35,7 +42,7 @@ const v1a = { prefix: "v1a,", decode: decodeBase64, length: 64 };
  * const { id, timestamp } = await provider.verify(request, body);
  */
 export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvider {
-  checkNames("standardWebhooks", options, optionNames);
+  checkOptions("standardWebhooks", options, schema);
   const { name = "standard-webhooks", tolerance, now, secret, publicKey } = options;
   const prefixes = requireForms("headerPrefix", options.headerPrefix ?? ["webhook", "svix"], prefixForm);
   if (secret === undefined && publicKey === undefined) {
