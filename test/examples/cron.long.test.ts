@@ -9,7 +9,8 @@ it("examples/cron/interval runs on one of three replicas that start at once, and
   const example = await bundleForNode("cron/interval.mjs");
   const start = () => startNode([example], { ...at.stage.local.env(), REPORTS_URL: at.service.url });
   const replicas = [start(), start(), start()];
-  expect(await Promise.all(replicas.map(({ ended }) => ended))).toEqual([0, 0, 0]);
+  const codes = await Promise.all(replicas.map(({ ended }) => ended));
+  expect(codes, replicas.map(({ output }) => output()).join()).toEqual([0, 0, 0]);
   const late = start();
   expect(await late.ended).toBe(0);
   const lines = [...replicas, late].map(({ output }) => output());

@@ -86,7 +86,8 @@ const schema: Schema<HmacProviderOptions> = {
 function place(kinds: Readonly<Record<string, Check>>): Check {
   return (option, value: unknown) => {
     const given = checkType(option, value, "object") as Record<string, unknown>;
-    checkOptions(option, given, kinds);
+    // Here only the names: which one is given decides what its value is called.
+    checkOptions(option, given, Object.fromEntries(Object.keys(kinds).map((kind) => [kind, later])));
     const [kind, ...more] = Object.entries(given).filter(([, name]) => name !== undefined);
     if (!kind || more.length > 0) {
       throw new TypeError(`${option} must have one of ${Object.keys(kinds).join(", ")}`);
