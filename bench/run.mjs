@@ -1,12 +1,12 @@
-// `npm run bench` builds the package, then prints speed, size, waiting, far endpoints and a webhook's delivery. To print
-// one of them: `npm run bench -- speed|size|sync|waiting|far|delivery`. `npm run bench -- load` puts the README's
+// `npm run bench` builds the package, then prints speed, the path of one lock, size, waiting, far endpoints and a webhook's delivery. To print
+// one of them: `npm run bench -- speed|path|size|sync|waiting|far|delivery`. `npm run bench -- load` puts the README's
 // webhook under load; `durable` measures a lock server; `peers` and `scale` measure other packages beside this one. `--svg` writes a chart of sync and waiting into docs/images.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { plot } from "./plot.mjs";
 
-const parts = ["speed", "size", "sync", "waiting", "far", "delivery"];
+const parts = ["speed", "path", "size", "sync", "waiting", "far", "delivery"];
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { svg: { type: "boolean" } } });
 const [only] = positionals;
 const all = [...parts, "load", "durable", "peers", "scale"];
