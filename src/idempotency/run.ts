@@ -84,7 +84,7 @@ class RunCall<Value> {
     this.#report("called");
     try {
       const limit = timeUntil(deadline, settings.runtime);
-      return await retry<Outcome<Value>>({ ...settings, signal, limit }, (progress) =>
+      return await retry<Outcome<Value>>({ ...settings, signal, limit, elapsed: this.#elapsed }, (progress) =>
         this.#attempt(handler, progress, limit),
       );
     } catch (error) {
@@ -104,12 +104,17 @@ class RunCall<Value> {
     limit: number,
   ): Promise<{ readonly value: Outcome<Value> } | Failed<Outcome<Value>>> {
     const { settings, signal } = this.#request;
-    const patience = { runtime: settings.runtime, ms: progress.remaining(), signal };
-    const { claim, result } = await turnsOf(settings.endpoints).take(async () => {
+    const turns = turnsOf(settings.endpoints);
+    if (!turns.enter()) await turns.wait({ runtime: settings.runtime, ms: progress.remaining(), signal });
+    let claim: Claim;
+    let result: RoundResult | undefined;
+    try {
       if (signal?.aborted) throw signal.reason;
-      const begun = this.#begin(progress, limit);
-      return { claim: begun, result: await unlessAborted(begun.round, signal) };
-    }, patience);
+      claim = this.#begin(progress, limit);
+      result = await unlessAborted(claim.round, signal);
+    } finally {
+      turns.leave();
+    }
     let pass: Pass<Value> = { claim, result, state: await this.#stateAfterBegin(claim, result) };
     pass = await this.#drawFence(pass);
     if (pass.state.kind === "run") {

@@ -104,14 +104,15 @@ class Acquisition {
     const settings = this.#settings;
     const { onEvent, runtime } = settings;
     const { signal, deadline = Infinity } = this.#options;
+    const elapsed = this.#elapsed;
     emit(onEvent, { type: "acquiring", id: this.#id, resources: this.#resources });
     try {
       const limit = timeUntil(deadline, runtime);
-      const outcome = await retry<Lock | RedlockError>({ ...settings, signal, limit }, (progress) =>
+      const outcome = await retry<Lock | RedlockError>({ ...settings, signal, limit, elapsed }, (progress) =>
         this.#attempt(progress, limit),
       );
       if (outcome instanceof Lock)
-        outcome.activate({ type: "acquired", ...this.#facts(), fence: outcome.fence });
+        outcome.activate(() => ({ type: "acquired", ...this.#facts(), fence: outcome.fence }));
       else emit(onEvent, { type: "notAcquired", ...this.#facts(), error: outcome });
       return outcome;
     } catch (error) {
@@ -134,9 +135,14 @@ class Acquisition {
   ): Promise<{ readonly value: Lock } | Failed<Lock | RedlockError>> {
     const { endpoints, runtime } = this.#settings;
     const { signal } = this.#options;
-    const patience = { runtime, ms: progress.remaining(), signal };
-    const attempt = await turnsOf(endpoints).take(() => this.#sendRound(progress, limit), patience);
-    return attempt.lock ? { value: attempt.lock } : this.#failed(attempt, progress);
+    const turns = turnsOf(endpoints);
+    if (!turns.enter()) await turns.wait({ runtime, ms: progress.remaining(), signal });
+    try {
+      const attempt = await this.#sendRound(progress, limit);
+      return attempt.lock ? { value: attempt.lock } : this.#failed(attempt, progress);
+    } finally {
+      turns.leave();
+    }
   }
 
   /** With a fresh nonce in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
@@ -160,7 +166,7 @@ class Acquisition {
     const { timeout, ttl, runtime } = this.#settings;
     // The last round waits for every endpoint, so that it can tell contention from an outage.
     const isLast = progress.remaining() <= timeout;
-    const left = limit - progress.elapsed();
+    const left = limit === Infinity ? limit : limit - progress.elapsed();
     // An answer after the ttl would be useless.
     const bounded = { cost: this.#cost, timeout: ttl };
     const cell = acquiredCell(request);

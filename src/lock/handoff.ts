@@ -154,7 +154,7 @@ function lockOf(
 function begun({ onEvent }: Settings, lock: Lock, { elapsed, cost }: Swap["round"]): Lock {
   const { id } = lock.parts();
   const { resources, fence, ttl } = lock;
-  lock.activate({ type: "resumed", id, resources, fence });
+  lock.activate(() => ({ type: "resumed", id, resources, fence }));
   emit(onEvent, { type: "extended", id, resources, ttl, elapsed: elapsed(), ...cost });
   return lock;
 }

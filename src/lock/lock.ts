@@ -182,10 +182,12 @@ export class Lock {
   }
 
   /** @internal Reports that it is held, and for the same hook notices the end; extends it, where that is wanted. */
-  activate(event: RedlockEvent): void {
+  activate(begin: () => RedlockEvent): void {
     const settings = this.#settings;
-    emit(settings.onEvent, event);
-    if (settings.onEvent) this.#validity.watch();
+    if (settings.onEvent) {
+      emit(settings.onEvent, begin());
+      this.#validity.watch();
+    }
     if (!settings.autoExtend) return;
     const { runtime, maxHold, backoff } = settings;
     const ttl = () => this.#ttl;
@@ -234,8 +236,10 @@ export class Lock {
     });
     if (renewsCounters) this.#sinceCounters = round.elapsed;
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
-    const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
-    emit(settings.onEvent, { type: "extended", ...event });
+    if (settings.onEvent) {
+      const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
+      emit(settings.onEvent, { type: "extended", ...event });
+    }
     // What the endpoints granted before its release is worth nothing.
     if (this.#validity.released) throw this.#validity.lose("it was released");
     return this.remaining();
@@ -290,27 +294,25 @@ export class Lock {
   async #releaseEverywhere(): Promise<boolean> {
     const settings = this.#settings;
     this.#validity.release();
-    const release = async () => {
-      const options = { includeRefused: true };
-      const begun = rollback(settings, this.#round, (call) => this.#releaseOne(call), options);
-      const isInBackground = runInBackground(settings, begun.done);
-      return { round: begun, result: await begun.result, isInBackground };
-    };
-    const { endpoints, runtime, wait } = settings;
+    const { endpoints, runtime, wait, onEvent } = settings;
+    const turns = turnsOf(endpoints);
     // After its ttl there is nothing to release.
     const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
-    const { round, result, isInBackground } = await turnsOf(endpoints).take(release, patience);
+    if (!turns.enter()) await turns.wait(patience);
+    const options = { includeRefused: true };
+    const round = rollback(settings, this.#round, (call) => this.#releaseOne(call), options);
+    const isInBackground = runInBackground(settings, round.done);
+    const result = await round.result;
+    turns.leave();
     // Without waitUntil nothing else may keep these requests alive, so most answers are waited for.
     if (!isInBackground) await mostlyDone(settings, round);
     const freed = result === "granted";
     this.#isGone = result !== "unavailable";
-    emit(settings.onEvent, {
-      type: "released",
-      ...this.#endOfHold(),
-      elapsed: round.elapsed(),
-      ...round.cost,
-      freed: this.#isGone ? freed : undefined,
-    });
+    if (onEvent) {
+      const known = this.#isGone ? freed : undefined;
+      const end = { ...this.#endOfHold(), elapsed: round.elapsed(), ...round.cost };
+      emit(onEvent, { type: "released", ...end, freed: known });
+    }
     if (!this.#isGone) throw new QuorumError("release", this.resources, round.votes());
     return freed;
   }

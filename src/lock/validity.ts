@@ -59,7 +59,8 @@ export class Validity {
   remaining(): number {
     if (this.#loss || this.#released) return 0;
     const { limit, elapsed } = this.#options;
-    return Math.min(this.#budget - this.#elapsed(), limit - elapsed());
+    const remaining = this.#budget - this.#elapsed();
+    return limit === Infinity ? remaining : Math.min(remaining, limit - elapsed());
   }
 
   /** ms for which it may still be held: `maxHold` and the limit, less the time held. */

@@ -14,6 +14,8 @@ export interface RetryContext {
   /** Ends it at once; the call rejects with its reason. Rollbacks go on. */
   readonly signal?: AbortSignal | undefined;
   readonly waitUntil?: WaitUntil | undefined;
+  /** ms since the call. Default: since now. */
+  readonly elapsed?: () => number;
 }
 
 /** What an attempt knows of the call that it belongs to. */
@@ -60,8 +62,7 @@ export async function retry<Value>(
   context: RetryContext,
   attempt: (progress: Progress) => Promise<{ readonly value: Value } | Failed<Value>>,
 ): Promise<Value> {
-  const { runtime, wait, limit = Infinity, signal } = context;
-  const elapsed = stopwatch(runtime);
+  const { runtime, wait, limit = Infinity, signal, elapsed = stopwatch(runtime) } = context;
   const nextPause = pauses(context.backoff, runtime);
   const rollbacks = new Set<Promise<unknown>>();
   let isWaiting = true;

@@ -23,6 +23,7 @@ export async function mostlyDone(context: RoundContext, round: Round<Answer>): P
   const { endpoints, runtime, latencies = new Map() } = context;
   if ((await round.result) === "unavailable") return round.done;
   const silent = endpoints.filter((_, index) => !round.answers[index]);
+  if (silent.length === 0) return;
   const elapsed = round.elapsed();
   const usual = Math.max(minLatency, usefulWait(latencies, silent), 1.5 * elapsed);
   await settledWithin(runtime, usual - elapsed, round.done);

@@ -39,23 +39,22 @@ class Turns {
     this.#endpoints = endpoints;
   }
 
-  /**
-   * Does the work of a turn: at once where it may, else when others have ended. After `ms`, or when `signal` aborts, it no
-   * longer waits.
-   */
-  async take<Result>(work: () => Promise<Result>, patience: Patience): Promise<Result> {
-    const { ms, signal } = patience;
-    if (ms > 0 && !signal?.aborted && !this.#isFree()) await this.#wait(patience);
-    else this.#taken += 1;
-    try {
-      return await work();
-    } finally {
-      this.#taken -= 1;
-      this.#beginNext();
-    }
+  /** Begins a turn where one is free. Whoever has begun one ends it by {@link leave}. */
+  enter(): boolean {
+    const isFree = this.#isFree();
+    if (isFree) this.#taken += 1;
+    return isFree;
   }
 
-  #beginNext(): void {
+  /** Begins a turn when others have ended: after `ms`, or when `signal` aborts, in any case. */
+  async wait(patience: Patience): Promise<void> {
+    if (patience.ms > 0 && !patience.signal?.aborted) await this.#wait(patience);
+    else this.#taken += 1;
+  }
+
+  /** Ends a turn; the next ones begin. */
+  leave(): void {
+    this.#taken -= 1;
     for (const queue of [this.#urgent, this.#waiting]) {
       for (const begin of queue) {
         if (!this.#isFree()) return;
