@@ -17,8 +17,6 @@ export class Client implements Sender {
   readonly name: string;
   readonly world: Wire;
   readonly runtime: Runtime;
-  /** ms by which its wall clock is off. */
-  wallOffset = 0;
   isFrozen = false;
   doing = "acquire";
   #frozenAt = 0;
@@ -31,7 +29,7 @@ export class Client implements Sender {
     this.name = name;
     const { time } = world;
     this.runtime = {
-      now: () => time.now() + this.wallOffset,
+      now: () => time.now(),
       // It stands still while the platform freezes the process, as in a Lambda.
       monotonic: () => (this.isFrozen ? this.#frozenAt : time.elapsed) - this.#frozenFor,
       timer: (ms, callback) => {
@@ -82,12 +80,6 @@ export class Client implements Sender {
     this.#frozenFor += this.world.time.elapsed - this.#frozenAt;
     this.record({ phase: "healed", name: "frozen" });
     for (const then of this.#held.splice(0)) then();
-  }
-
-  /** Sets its wall clock, as an operator or a time server does. */
-  jump(ms: number): void {
-    this.wallOffset += ms;
-    this.world.recordJump({ client: this.name }, ms);
   }
 
   record(event: Omit<TimelineEvent, "time" | "client">): void {

@@ -1,15 +1,10 @@
-import type { Redlock } from "../src/index.ts";
-import { FairLock, Semaphore } from "../src/sync/index.ts";
-import type { Client, Validity } from "./client.ts";
+import type { Lock, Redlock } from "../src/index.ts";
+import type { Client } from "./client.ts";
 import type { Ledger } from "./ledger.ts";
 import { resource } from "./names.ts";
 
-/** What the contenders use. */
-export type Kind = "lock" | "semaphore" | "fair lock";
-
 /** What is the same for all contenders of a world. */
 export interface Race {
-  readonly kind: Kind;
   readonly fencing: boolean;
   readonly ledger: Ledger;
   /** Counts the holds of the world. */
@@ -19,17 +14,11 @@ export interface Race {
 /** What a contender does now. */
 export type State = "idle" | "waiting" | "holding" | "lost";
 
-interface Hold extends Validity {
-  readonly fence?: number | undefined;
-  readonly signal: AbortSignal;
-  release(): Promise<boolean>;
-}
-
 /** One client that acquires, writes, and releases. */
 export class Contender {
   readonly client: Client;
   state: State = "idle";
-  #hold: Hold | undefined;
+  #hold: Lock | undefined;
   #number = 0;
   #cancel: AbortController | undefined;
   readonly #redlock: Redlock;
@@ -56,7 +45,8 @@ export class Contender {
     this.client.doing = "acquire";
     this.#cancel = new AbortController();
     try {
-      const hold = await this.#acquire({ ...given, signal: this.#cancel.signal });
+      const options = { ...given, signal: this.#cancel.signal, fencing: this.#race.fencing };
+      const hold: Lock = await this.#redlock.acquire(resource, options);
       this.#race.holds += 1;
       this.#number = this.#race.holds;
       this.#hold = hold;
@@ -81,7 +71,7 @@ export class Contender {
     const hold = this.#hold;
     if (!hold || this.state !== "holding") return;
     this.client.doing = "extend";
-    await Object(hold).extend();
+    await hold.extend();
     this.client.holds(resource, hold);
   }
 
@@ -98,16 +88,5 @@ export class Contender {
     this.state = "idle";
     // Where it cannot be known, the ttl frees it.
     await hold.release().catch(() => false);
-  }
-
-  #acquire(options: {
-    readonly signal: AbortSignal;
-    readonly wait?: number;
-    readonly ttl?: number;
-  }): Promise<Hold> {
-    const { kind, fencing } = this.#race;
-    if (kind === "fair lock") return new FairLock(this.#redlock, resource).acquire(options);
-    if (kind === "semaphore") return new Semaphore(this.#redlock, resource, { limit: 2 }).acquire(options);
-    return this.#redlock.acquire(resource, { ...options, fencing });
   }
 }

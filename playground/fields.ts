@@ -7,22 +7,6 @@ export interface Field<Value> {
   show(value: Value): void;
 }
 
-/** One of several. */
-export function choice<Option extends string>(
-  label: string,
-  options: readonly Option[],
-  choose: (option: Option) => void,
-): Field<Option> {
-  const made = options.map((option) => element("option", { value: option }, option));
-  const select = element("select", { onchange: () => choose(select.value as Option) }, ...made);
-  return {
-    element: element("label", {}, label, select),
-    show: (option) => {
-      select.value = option;
-    },
-  };
-}
-
 /** Yes or no. */
 export function tick(label: string, choose: (isOn: boolean) => void): Field<boolean> {
   const input = element("input", { type: "checkbox", onchange: () => choose(input.checked) });

@@ -18,7 +18,6 @@ export interface Wire {
   claim(command: Command, client: string): void;
   look(endpoint: MemoryEndpoint): void;
   record(event: Omit<TimelineEvent, "time">): void;
-  recordJump(where: Pick<TimelineEvent, "client" | "endpoint">, ms: number): void;
 }
 
 /** A client, as far as its requests need it. */

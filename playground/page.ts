@@ -1,14 +1,13 @@
 import { button, element, setText } from "./dom.ts";
-import { slider } from "./fields.ts";
+import { slider, tick } from "./fields.ts";
 import { type Moment, readMoment, writeMoment } from "./moment.ts";
 import { clientsPanel, endpointsPanel, outcomePanel, type Panel } from "./panels.ts";
 import { type MountedPicture, mountPicture } from "./picture/index.ts";
 import type { TimelineEvent } from "./picture/timeline.ts";
 import { type Preset, presets } from "./presets.ts";
 import { type Recording, record, stageOf } from "./recording.ts";
-import { type Cast, Stage } from "./stage.ts";
+import type { Stage } from "./stage.ts";
 import { Story } from "./story.ts";
-import { WorldPanel } from "./world-panel.ts";
 
 /** The scene that is played, and what happens in it as long as nobody changes its world. */
 interface Scene extends Recording {
@@ -30,17 +29,22 @@ export class Page {
   readonly #next = button("Next →", () => this.#step(1), { title: "The next step (arrow key)" });
   readonly #pause = button("Pause", () => this.#toggle(), { className: "main" });
   readonly #restart = button("Begin again", () => void this.#again());
-  readonly #copy = button("Copy link", () => void this.#copyLink(), { title: "A link to this moment" });
   readonly #speedField = slider("Speed", { least: 2, most: 200, unit: "%" }, (speed) => {
     this.#speed = speed / 100;
   });
-  readonly #world = new WorldPanel((cast) => this.#change(cast));
+  readonly #fencing = tick("Fencing", (fencing) => void this.#refence(fencing));
+  readonly #latency = slider("Latency", { least: 5, most: 300, unit: "ms" }, (latency) => {
+    this.#stage.world.network.latency = latency;
+  });
+  readonly #loss = slider("Loss", { least: 0, most: 60, unit: "%" }, (loss) => {
+    this.#stage.world.network.loss = loss / 100;
+  });
   readonly #panels = element("div", { className: "panels" });
   readonly #picture = element("div", { id: "picture" });
   #shown: MountedPicture | undefined;
   #stage!: Stage;
-  #preset: Preset | undefined;
-  /** Undefined in a world of one's own, also in that of a scene whose reader has changed something. */
+  #preset: Preset = usual;
+  /** Undefined once its reader has changed its world. */
   #scene: Scene | undefined;
   #parts: readonly Panel[] = [];
   #pending: TimelineEvent[] = [];
@@ -74,7 +78,7 @@ export class Page {
   }
 
   /** The scene that is played. */
-  get preset(): Preset | undefined {
+  get preset(): Preset {
     return this.#preset;
   }
 
@@ -107,7 +111,7 @@ export class Page {
   #layOut(): Node[] {
     const lead =
       "Processes compete for a lock on several Redis servers, in slow motion: time goes from left to right, and slanted lines are requests and replies.";
-    const buttons = [this.#previous, this.#pause, this.#next, this.#copy, this.#restart];
+    const buttons = [this.#previous, this.#pause, this.#next, this.#restart];
     const story = element(
       "section",
       { className: "story" },
@@ -142,12 +146,12 @@ export class Page {
 
   /** Plays a scene from its beginning, or shows a moment of it. */
   async #open(preset: Preset, { time, fencing = preset.fencing }: Partial<Moment> = {}): Promise<void> {
-    if (preset !== this.#preset) this.#setSpeed(preset.speed);
     this.#preset = preset;
     setText(this.#ending, "");
     const recording = await record(preset, fencing);
     // Another one was chosen meanwhile.
     if (this.#preset !== preset) return;
+    if (this.#scene?.preset !== preset) this.#setSpeed(preset.speed);
     this.#scene = { ...recording, preset, fencing };
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.#rewind(time ?? (isStill ? recording.end : undefined));
@@ -164,26 +168,13 @@ export class Page {
     });
   }
 
+  /** Plays the scene again, as it was chosen. */
   async #again(): Promise<void> {
-    const { cast } = this.#stage;
-    if (!this.#preset) return this.#change(cast);
-    await this.#open(this.#preset, { fencing: cast.fencing });
-    this.#writeAddress();
+    await this.#refence(this.#stage.cast.fencing);
   }
 
-  /** Another world. A scene is played in it if only its fencing differs. */
-  #change(cast: Cast): void {
-    const { cast: before } = this.#stage;
-    if (this.#preset && cast.fencing !== before.fencing) {
-      void this.#open(this.#preset, cast);
-      return;
-    }
-    this.#preset = undefined;
-    this.#scene = undefined;
-    this.#isRunning = true;
-    this.#setSpeed(0.4);
-    const { network } = this.#stage.world;
-    this.#begin((onEvent) => new Stage(cast, { network, seed: 1, onEvent }));
+  async #refence(fencing: boolean): Promise<void> {
+    await this.#open(this.#preset, { fencing });
     this.#writeAddress();
   }
 
@@ -198,7 +189,7 @@ export class Page {
     this.#drawn = -1;
     setText(this.#notice, "");
     setText(this.#ending, "");
-    setText(this.#shows, this.#preset?.shows ?? "A world of your own: press the buttons below.");
+    setText(this.#shows, this.#preset.shows);
     this.#story.begin(this.#scene?.steps ?? []);
     for (const [index, scene] of this.#scenes.entries()) {
       scene.setAttribute("aria-pressed", String(presets[index] === this.#preset));
@@ -216,7 +207,11 @@ export class Page {
     const endpoints = endpointsPanel(stage);
     const outcome = outcomePanel(stage);
     this.#parts = [clients, endpoints, outcome];
-    this.#world.show(stage);
+    const { latency, loss } = stage.world.network;
+    this.#fencing.show(stage.cast.fencing);
+    this.#latency.show(latency);
+    this.#loss.show(loss * 100);
+    const fields = [this.#fencing, this.#latency, this.#loss];
     this.#panels.replaceChildren(
       element("h2", {}, "Now break it"),
       element(
@@ -230,7 +225,7 @@ export class Page {
       endpoints.element,
       outcome.element,
       element("h3", {}, "The world"),
-      this.#world.element,
+      element("section", { className: "world" }, ...fields.map((field) => field.element)),
     );
   }
 
@@ -297,32 +292,20 @@ export class Page {
     history.replaceState(null, "", hash || location.pathname + location.search);
   }
 
-  async #copyLink(): Promise<void> {
-    const [page] = location.href.split(/[?#]/);
-    const link = page + this.#hash(Math.ceil(this.#now));
-    try {
-      await navigator.clipboard.writeText(link);
-      setText(this.#notice, "The link to this moment is copied.");
-    } catch {
-      setText(this.#notice, `A link to this moment: ${link}`);
-    }
-  }
-
   #update(): void {
     const { elapsed } = this.#stage.world.time;
     const scene = this.#scene;
     const steps = scene?.steps ?? [];
     setText(this.#time, scene ? `${Math.round(elapsed)} of ${scene.end} ms` : `${Math.round(elapsed)} ms`);
     setText(this.#pause, this.#isRunning ? "Pause" : "Play");
-    for (const control of [this.#previous, this.#next, this.#copy]) control.hidden = !scene;
+    for (const control of [this.#previous, this.#next]) control.hidden = !scene;
     this.#restart.hidden = scene !== undefined;
     this.#previous.ariaDisabled = String(!steps.some(({ time }) => time < elapsed));
     this.#next.ariaDisabled = String(!steps.some(({ time }) => time > elapsed));
-    // While nobody waits or holds anything, the picture of a free world stays as it is.
+    // While nobody waits or holds anything, the picture of a changed world stays as it is.
     const isBusy = this.#stage.contenders.some(({ state }) => state === "waiting" || state === "holding");
     if (this.#pending.length > 0 || (elapsed > this.#drawn && (isBusy || scene))) {
       const events = this.#pending.splice(0);
-      for (const event of events) this.#story.tell(event);
       this.#shown?.add(events, elapsed);
       this.#drawn = elapsed;
     }

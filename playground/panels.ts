@@ -1,5 +1,5 @@
 import type { Client } from "./client.ts";
-import type { Contender } from "./contender.ts";
+import type { Contender, State } from "./contender.ts";
 import { button, element, setText } from "./dom.ts";
 import type { Stage } from "./stage.ts";
 
@@ -27,9 +27,6 @@ function clientCard(stage: Stage, contender: Contender): Panel {
   const freeze = button("Freeze", () => (client.isFrozen ? client.thaw() : client.freeze()), {
     title: "Stop the process, as a platform does; its monotonic clock stands still",
   });
-  const clocks = [5_000, -5_000].map((ms) =>
-    button(`Clock ${ms > 0 ? "+" : "−"}5 s`, () => client.jump(ms), { title: "Set its wall clock" }),
-  );
   return {
     element: element(
       "section",
@@ -37,7 +34,7 @@ function clientCard(stage: Stage, contender: Contender): Panel {
       element("h4", {}, `${client.name} `),
       state,
       element("div", { className: "buttons" }, ...actions.map((action) => action.element)),
-      element("div", { className: "buttons faults" }, freeze, ...clocks),
+      element("div", { className: "buttons faults" }, freeze),
     ),
     update() {
       setText(state, describe(stage, contender));
@@ -59,33 +56,21 @@ function describe(stage: Stage, contender: Contender): string {
 
 /** What a contender can do: buttons that are enabled when it makes sense. */
 function turns(contender: Contender): Panel[] {
-  const may = (states: readonly string[], made: HTMLButtonElement): Panel => ({
-    element: made,
-    update() {
-      made.disabled = contender.client.isFrozen || !states.includes(contender.state);
-    },
-  });
+  const turn = (label: string, states: readonly State[], act: () => unknown): Panel => {
+    const made = button(label, () => void act());
+    return {
+      element: made,
+      update() {
+        made.disabled = contender.client.isFrozen || !states.includes(contender.state);
+      },
+    };
+  };
   return [
-    may(
-      ["idle", "lost"],
-      button("Acquire", () => void contender.acquire()),
-    ),
-    may(
-      ["waiting"],
-      button("Give up", () => contender.giveUp()),
-    ),
-    may(
-      ["holding", "lost"],
-      button("Write", () => void contender.write(`${contender.client.name}'s line`)),
-    ),
-    may(
-      ["holding"],
-      button("Extend", () => void contender.extend().catch(() => undefined)),
-    ),
-    may(
-      ["holding", "lost"],
-      button("Release", () => void contender.release()),
-    ),
+    turn("Acquire", ["idle", "lost"], () => contender.acquire()),
+    turn("Give up", ["waiting"], () => contender.giveUp()),
+    turn("Write", ["holding", "lost"], () => contender.write(`${contender.client.name}'s line`)),
+    turn("Extend", ["holding"], () => contender.extend().catch(() => undefined)),
+    turn("Release", ["holding", "lost"], () => contender.release()),
   ];
 }
 
@@ -106,7 +91,6 @@ function deliveries({ shop }: Stage, client: Client): Panel[] {
     made("Send", () => void shop.deliver(shop.newId(), client)),
     made("Send it again", again(1), true),
     made("Five times more", again(5), true),
-    made("Bad signature", () => void shop.deliver(shop.newId(), client, { isForged: true })),
   ];
 }
 
@@ -118,12 +102,7 @@ export function endpointsPanel(stage: Stage): Panel {
     const kill = button("Kill", () => world.kill(endpoint));
     const start = button("Start", () => world.start(endpoint, "kept"));
     const empty = button("Start empty", () => world.start(endpoint, "lost"), { title: "Its data is lost" });
-    const jump = button("Clock +5 s", () => {
-      const offset = typeof endpoint.clockOffset === "number" ? endpoint.clockOffset : 0;
-      endpoint.clockOffset = offset + 5_000;
-      world.recordJump({ endpoint: endpoint.name }, 5_000);
-      world.look(endpoint);
-    });
+    const jump = button("Clock +5 s", () => world.jump(endpoint, 5_000));
     const cuts = world.clients.map(({ name }) => cutSwitch(stage, name, endpoint.name));
     return {
       element: element(

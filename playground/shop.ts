@@ -37,13 +37,13 @@ export class Shop {
   }
 
   /** Delivers to the function that runs in this client's process. */
-  async deliver(id: string, client: Client, { isForged = false } = {}): Promise<Delivered> {
+  async deliver(id: string, client: Client): Promise<Delivered> {
     const { world } = client;
     client.doing = "begin";
     const call = world.newRequest();
     client.record({ phase: "called", operation: "delivery", call, key: "delivery", detail: id });
     world.computing.add(client.name);
-    const request = await this.#request(id, client, isForged);
+    const request = await this.#request(id, client);
     const provider = standardWebhooks({ secret, now: () => signedTime(client) });
     let isReplayed = false;
     const response = await withIdempotency(request, () => this.#charge(id, client), {
@@ -55,7 +55,7 @@ export class Shop {
         if (type === "replayed") isReplayed = true;
       },
     }).finally(() => world.computing.delete(client.name));
-    const outcome = response.ok ? "granted" : response.status === 401 ? "error" : "held";
+    const outcome = response.ok ? "granted" : "held";
     client.record({
       phase: "returned",
       operation: "delivery",
@@ -76,11 +76,10 @@ export class Shop {
     return Response.json({ charged: id });
   }
 
-  async #request(id: string, client: Client, isForged: boolean): Promise<Request> {
+  async #request(id: string, client: Client): Promise<Request> {
     const body = JSON.stringify({ type: "payment.succeeded", id });
     const timestamp = String(Math.floor(signedTime(client) / 1_000));
-    // Somebody else signed something.
-    const signature = await sign(`${isForged ? "other" : id}.${timestamp}.${body}`);
+    const signature = await sign(`${id}.${timestamp}.${body}`);
     const headers = {
       "content-type": "application/json",
       "webhook-id": id,

@@ -1,4 +1,4 @@
-import { Contender, type Kind, type Race } from "./contender.ts";
+import { Contender, type Race } from "./contender.ts";
 import { Ledger } from "./ledger.ts";
 import type { TimelineEvent } from "./picture/timeline.ts";
 import { Shop } from "./shop.ts";
@@ -8,7 +8,7 @@ import { type Network, World } from "./world.ts";
 export interface Cast {
   readonly endpoints: number;
   readonly clients: readonly string[];
-  readonly kind: Kind | "webhook";
+  readonly kind: "lock" | "webhook";
   readonly fencing: boolean;
 }
 
@@ -33,8 +33,7 @@ export class Stage {
     this.world = new World(cast, given);
     this.ledger = new Ledger(this.world);
     this.shop = new Shop(this.ledger);
-    const { kind, fencing } = cast;
-    this.#race = { kind: kind === "webhook" ? "lock" : kind, fencing, ledger: this.ledger, holds: 0 };
+    this.#race = { fencing: cast.fencing, ledger: this.ledger, holds: 0 };
     this.contenders = this.world.clients.map((client) => new Contender(client, this.#race));
   }
 

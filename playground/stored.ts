@@ -14,14 +14,14 @@ export interface Stored {
 }
 
 /** The kinds of keys that say who holds something. */
-const shown = new Set(["lock", "fair", "slot", "idem"]);
+const shown = new Set(["lock", "idem"]);
 
 /** What the picture calls a resource. */
 export function labelOf({ kind, resource }: StoredKey): string {
   return kind === "idem" ? "delivery" : resource;
 }
 
-/** What says who holds something at an endpoint: locks, permits and idempotency records, without counters and tombstones. */
+/** What says who holds something at an endpoint: locks and idempotency records, without counters and tombstones. */
 export function storedAt(
   { engine, clockOffset }: MemoryEndpoint,
   ownerOf: (value: string) => string,
@@ -31,13 +31,13 @@ export function storedAt(
   for (const name of engine.execute(["KEYS", "*"]) as string[]) {
     const key = parseKey(name);
     if (!key || !shown.has(key.kind)) continue;
-    const { prefix, resource, slot } = key;
+    const { prefix, resource } = key;
     const value = String(engine.execute(["GET", name]));
     const expires = Number(engine.execute(["PEXPIRETIME", name]));
     const fence = engine.execute(["GET", keyOf(prefix, "fence", resource)]);
     found.set(name, {
       value,
-      label: slot === undefined ? labelOf(key) : `${resource} permit ${slot}`,
+      label: labelOf(key),
       holder: ownerOf(value),
       until: expires - offset - epoch,
       fence: fence === null ? undefined : Number(fence),

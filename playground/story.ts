@@ -1,17 +1,12 @@
 import { button, element, setText } from "./dom.ts";
-import type { TimelineEvent } from "./picture/timeline.ts";
-import { sentenceOf } from "./sentences.ts";
 import type { Step } from "./steps.ts";
 
-/** How many sentences of a free world stay. */
-const told = 8;
-
-/** What happens, in words: the steps of a scene or, in a world of one's own, what has happened last. */
+/** What happens in a scene, step by step. */
 export class Story {
   readonly element: HTMLElement = element("div", { className: "telling" });
   /** Says the step that begins to those who cannot see it. */
   readonly #spoken = element("p", { className: "spoken", "aria-live": "polite" });
-  readonly #list = element("ol");
+  readonly #list = element("ol", { className: "steps" });
   readonly #choose: (step: Step) => void;
   #steps: readonly Step[] = [];
   #current: Step | undefined;
@@ -26,8 +21,6 @@ export class Story {
     if (steps === this.#steps && steps.length > 0) return;
     this.#steps = steps;
     this.#current = undefined;
-    this.#list.className = steps.length > 0 ? "steps" : "log";
-    this.#list.ariaLive = steps.length > 0 ? "off" : "polite";
     const lines = steps.map((step) => {
       const line = button("", () => this.#choose(step));
       line.append(element("span", { className: "hint" }, `${step.time} ms`), ` ${step.text}`);
@@ -49,22 +42,4 @@ export class Story {
     }
     setText(this.#spoken, current?.text ?? "");
   }
-
-  /** Adds what an event means, where there are no steps. */
-  tell(event: TimelineEvent): void {
-    const sentence = this.#steps.length > 0 ? undefined : sentenceOf(event);
-    const lines = this.#list.children as HTMLCollectionOf<HTMLElement>;
-    // Each round of a long wait says the same.
-    if (!sentence || [...lines].some(({ dataset }) => dataset.call === callOf(event))) return;
-    const line = element("li", { className: event.phase === "violated" ? "broken" : "" });
-    line.dataset.call = callOf(event);
-    line.append(`${Math.round(event.time)} ms: ${sentence}`);
-    this.#list.append(line);
-    while (lines.length > told) lines[0]!.remove();
-  }
-}
-
-/** The call whose round was refused; of such sentences one is enough. Other events have a name of their own. */
-function callOf({ operation, call, time, phase, client }: TimelineEvent): string {
-  return operation === "round" && call !== undefined ? call : `${phase} ${time} ${client}`;
 }

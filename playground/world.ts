@@ -3,8 +3,6 @@ import type { Command } from "../src/index.ts";
 import { cellScript } from "../src/redis/cell.lua.ts";
 import { upstashFlag } from "../src/redis/script.ts";
 import { tokensIn } from "../src/stored/parse.ts";
-import { queueScript } from "../src/sync/internal/queue.lua.ts";
-import { slotScript } from "../src/sync/internal/slot.lua.ts";
 import { Client } from "./client.ts";
 import type { Wire } from "./link.ts";
 import { epoch, storageName } from "./names.ts";
@@ -19,7 +17,7 @@ export interface Network {
   loss: number;
 }
 
-const scripts = [cellScript, slotScript, queueScript];
+const scripts = [cellScript];
 
 /**
  * Clients, endpoints and the network between them, in virtual time. The clients run the real library, the endpoints the
@@ -113,11 +111,14 @@ export class World implements Wire {
     this.#onEvent({ time: this.time.elapsed, ...event });
   }
 
-  /** A clock was set: a fault that is over at once. */
-  recordJump(where: Pick<TimelineEvent, "client" | "endpoint">, ms: number): void {
-    const name = `clock ${ms > 0 ? "+" : "−"}${Math.abs(ms) / 1_000} s`;
-    this.record({ phase: "fault", ...where, name });
-    this.record({ phase: "healed", ...where, name });
+  /** Sets an endpoint's clock forward: a fault that is over at once. */
+  jump(endpoint: MemoryEndpoint, ms: number): void {
+    const offset = typeof endpoint.clockOffset === "number" ? endpoint.clockOffset : 0;
+    endpoint.clockOffset = offset + ms;
+    const fault = { endpoint: endpoint.name, name: `clock +${ms / 1_000} s` };
+    this.record({ phase: "fault", ...fault });
+    this.record({ phase: "healed", ...fault });
+    this.look(endpoint);
   }
 
   /** Remembers whose the tokens in a command are. */

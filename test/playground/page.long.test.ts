@@ -95,7 +95,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
         return [...world.clients, ...world.endpoints].map(({ name }: { name: string }) => name);
       });
       expect(await crossedNames(page, lanes)).toEqual([]);
-      const controls = await page.$$eval("button, select, label:has(input), [type=range]", (all) =>
+      const controls = await page.$$eval("button, label:has(input), [type=range]", (all) =>
         all.filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().height),
       );
       // Fingers, on a phone.
@@ -131,14 +131,10 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await page.getByRole("button", { name: "Play", exact: true }).click();
     expect((await moment(page))[2]).toBe("#scene=late-writer");
     await page.getByText("3906 of 3906 ms").waitFor();
-    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByLabel("Fencing").click();
     await page.getByRole("button", { name: "writes over Bob's line" }).click();
     await standsAt(page, 3_995);
-    await page.getByRole("button", { name: "Copy link" }).click();
-    await page.getByText("is copied").waitFor();
-    const copied = await page.evaluate(() => navigator.clipboard.readText());
-    expect(copied).toBe(`${url}#scene=late-writer&t=3995&fencing=off`);
+    expect((await moment(page))[2]).toBe("#scene=late-writer&t=3995&fencing=off");
     // Whoever breaks something leaves the scene, and its captions.
     await page.locator('[data-endpoint="redis-2"]').getByRole("button", { name: "Kill" }).click();
     await page.getByText("You changed this world").waitFor();
@@ -172,9 +168,8 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
   });
 
   it("has picture and controls in sight, and shows what has the focus", async () => {
-    const { page, problems, close } = await openPage(browser, `${url}?embed#scene=even-split&t=1380`);
+    const { page, problems, close } = await openPage(browser, `${url}#scene=even-split&t=1380`);
     await standsAt(page, 1_380);
-    expect(await page.getByRole("heading", { level: 1 }).isVisible()).toBe(false);
     const isInSight = (selector: string) =>
       page.$eval(selector, (shown) => {
         const { top, bottom } = shown.getBoundingClientRect();
@@ -186,7 +181,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await page.getByLabel("Loss").scrollIntoViewIfNeeded();
     expect(await isInSight("svg.picture")).toBe(true);
     await page.keyboard.press("Tab");
-    const hidden = await page.$$eval("button:enabled, input, select, [tabindex]", (all) =>
+    const hidden = await page.$$eval("button:enabled, input, [tabindex]", (all) =>
       (all as HTMLElement[])
         .filter((one) => one.checkVisibility())
         .filter((one) => {
@@ -202,12 +197,13 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
 
   it("does what its buttons say", async () => {
     const { page, problems, close } = await openPage(browser, url);
-    await page.getByLabel("Clients").selectOption("2");
+    await page.getByText("3906 of 3906 ms").waitFor();
     await faster(page);
     const client = (name: string) => page.locator(`[data-client="${name}"]`);
     const press = (name: string, label: string) =>
       client(name).getByRole("button", { name: label, exact: true }).click();
     await press("Ann", "Acquire");
+    await page.getByText("You changed this world").waitFor();
     await client("Ann").getByText("holds it for").waitFor();
     const { said, held } = await endpointsOf(page);
     expect(held).toEqual(["Ann", "Ann", "Ann"]);
@@ -219,31 +215,31 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await page.locator('[data-endpoint="redis-2"]').getByRole("button", { name: "Kill" }).click();
     await page.locator('[data-endpoint="redis-2"] .state').getByText("killed").waitFor();
     await press("Bob", "Freeze");
-    await page.getByText("Bob is frozen").waitFor();
+    await client("Bob").getByText("frozen").waitFor();
     await press("Bob", "Wake up");
-    await page.getByText("Bob runs again").waitFor();
+    await client("Bob").getByRole("button", { name: "Freeze" }).waitFor();
     expect(problems).toEqual([]);
     await close();
   });
 
-  it("sends webhooks: again, five times more, and forged", async () => {
+  it("sends webhooks, again, and five times more", async () => {
     const { page, problems, close } = await openPage(browser, url);
-    await page.getByLabel("What they use").selectOption("webhook");
+    await page.getByRole("button", { name: "A webhook" }).click();
     await faster(page);
+    await page.waitForFunction(() => document.querySelector(".ending")?.textContent !== "");
     const press = (label: string) =>
       page.locator('[data-client="fn-1"]').getByRole("button", { name: label, exact: true }).click();
     await press("Send");
-    await page.getByText("evt_1 to fn-1: HTTP 200").first().waitFor();
+    await page.getByText("evt_2 to fn-1: HTTP 200").waitFor();
     await press("Five times more");
+    const lines = page.locator(".ledger li");
     await expect
-      .poll(() => page.locator(".ledger li").allTextContents())
+      .poll(async () => (await lines.allTextContents()).filter((line) => line.includes("evt_2")))
       .toEqual([
-        "fn-1: charge for evt_1",
-        "evt_1 to fn-1: HTTP 200",
-        ...Array(5).fill("evt_1 to fn-1: HTTP 200, replayed"),
+        "fn-1: charge for evt_2",
+        "evt_2 to fn-1: HTTP 200",
+        ...Array(5).fill("evt_2 to fn-1: HTTP 200, replayed"),
       ]);
-    await press("Bad signature");
-    await page.getByText("evt_2 to fn-1: HTTP 401").waitFor();
     expect(problems).toEqual([]);
     await close();
   });

@@ -3,7 +3,6 @@ import { storageName } from "../../playground/names.ts";
 import type { TimelineEvent } from "../../playground/picture/timeline.ts";
 import { type Preset, presets } from "../../playground/presets.ts";
 import { type Recording, record, stageOf } from "../../playground/recording.ts";
-import { Stage } from "../../playground/stage.ts";
 
 // The playground's scenes, without its page: what they are to show happens, and their captions say what does.
 
@@ -16,15 +15,6 @@ test.each<[Preset, fencing: boolean, sentence: RegExp]>([
   [webhook, false, /^6 deliveries, 1 charge\.$/],
 ])("$id ends with a sentence, fencing %s", async (preset, fencing, sentence) => {
   expect(preset.outcome((await record(preset, fencing)).stage)).toMatch(sentence);
-});
-
-test("a forged delivery acts never", async () => {
-  const network = { latency: 40, loss: 0 };
-  const stage = new Stage(webhook, { network, seed: 1, onEvent: () => undefined });
-  const { status } = await stage.shop.deliver(stage.shop.newId(), stage.world.clients[0]!, {
-    isForged: true,
-  });
-  expect([status, stage.shop.charges.size]).toEqual([401, 0]);
 });
 
 test.each(presets)("$id happens as it was recorded, however its time passes", async (preset) => {
