@@ -196,7 +196,7 @@ async function runAll(tasks) {
 }
 
 async function draw(folder, traces) {
-  const { parseTimeline, toSvg } = await load("playground/picture/index.ts");
+  const { toSvg } = await load("playground/picture/index.ts");
   mkdirSync(folder, { recursive: true });
   const failures = simulations
     .filter(({ fails }) => fails)
@@ -208,7 +208,7 @@ async function draw(folder, traces) {
     const timeline = timelineOf(readFileSync(join(traces, `${name}.itf.json`), "utf8"), about);
     const words = name.replace(/Test$/, "").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     const file = join(folder, `${words}.svg`);
-    writeFileSync(file, toSvg(parseTimeline(JSON.stringify(timeline))));
+    writeFileSync(file, toSvg(timeline));
     console.log(file);
   }
 }

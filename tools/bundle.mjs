@@ -16,7 +16,7 @@ export const everyRuntime = {
 /**
  * A script for a page or a Worker: one text, with all that it imports.
  *
- * @param {string} entry path relative to the project, for example `playground/picture/browser.ts`
+ * @param {string} entry path relative to the project, for example `playground/main.ts`
  * @param {import("esbuild").BuildOptions} [more]
  * @returns {Promise<string>}
  */

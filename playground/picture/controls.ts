@@ -9,7 +9,6 @@ export interface Actions {
   /** Zooms by a factor, around px of the stage or the middle. */
   zoom(factor: number, x?: number): void;
   all(): void;
-  filter(key: string | undefined): void;
   /** Looks at what is at a point of the stage. */
   point(x: number, y: number): void;
   /** Looks at the next or the previous thing. */
@@ -24,15 +23,12 @@ const panStep = 0.2;
 export function listen(parts: Parts, actions: Actions): () => void {
   const control = new AbortController();
   const { signal } = control;
-  const { buttons, select } = parts;
+  const { buttons } = parts;
   buttons.in.addEventListener("click", () => actions.zoom(zoomStep), { signal });
   buttons.out.addEventListener("click", () => actions.zoom(1 / zoomStep), { signal });
   buttons.left.addEventListener("click", () => actions.pan(-panStep), { signal });
   buttons.right.addEventListener("click", () => actions.pan(panStep), { signal });
   buttons.all.addEventListener("click", () => actions.all(), { signal });
-  select.addEventListener("change", () => actions.filter(select.value === "" ? undefined : select.value), {
-    signal,
-  });
   listenToKeys(parts.stage, actions, signal);
   listenToPointers(parts.stage, actions, signal);
   return () => control.abort();

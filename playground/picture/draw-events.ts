@@ -67,7 +67,7 @@ function barText(bar: Bar, pen: Pen): string {
   const room = Math.min(safeEnd, frame.now) - start - 3;
   const stored = bar.kind === "stored";
   const letter = stored ? (shapes.lanes[bar.holder]?.letter ?? "?") : "";
-  const key = shapes.keys.length > 1 ? bar.key : "";
+  const key = shapes.namesKeys ? bar.key : "";
   const fence = bar.fence === undefined ? "" : `fence ${bar.fence}`;
   const number = bar.fence === undefined ? "" : `${bar.fence}`;
   const joined = (...parts: string[]) => parts.filter((part) => part !== "").join(" · ");

@@ -1,6 +1,5 @@
 import { barsOf, fillRows } from "./bars.ts";
 import { flightsOf, requestsOf, unsentOf } from "./requests.ts";
-import { selectEvents } from "./select.ts";
 import type { Call, Fault, Lane, LaneIndex, Shapes, Span, Violation } from "./shapes.ts";
 import type { Timeline, TimelineEvent } from "./timeline.ts";
 
@@ -9,13 +8,12 @@ import type { Timeline, TimelineEvent } from "./timeline.ts";
 /**
  * Computes what a picture of the timeline consists of.
  *
- * @param key Only what concerns this resource, faults, and violations that name no other.
  * @param late ms that a request or a reply takes at least that is called late. Default 20.
  */
-export function shapesOf(timeline: Timeline, key?: string, late?: number): Shapes {
-  const { events, keys } = selectEvents(timeline.events, key);
-  const clients = named(timeline.clients, timeline.events, "client");
-  const endpoints = named(timeline.endpoints, timeline.events, "endpoint");
+export function shapesOf(timeline: Timeline, late?: number): Shapes {
+  const { events } = timeline;
+  const clients = named(timeline.clients, events, "client");
+  const endpoints = named(timeline.endpoints, events, "endpoint");
   const index = laneIndex(clients, endpoints);
   const span = spanOf(timeline);
   const requests = requestsOf(events);
@@ -44,11 +42,11 @@ export function shapesOf(timeline: Timeline, key?: string, late?: number): Shape
     calls: callsOf(events, index, span.to),
     faults,
     violations: violationsOf(events, index),
-    keys,
+    namesKeys: new Set(events.flatMap(({ key }) => key ?? [])).size > 1,
   };
 }
 
-/** Lanes with more are unreadable: the filter helps. */
+/** Lanes with more are unreadable. */
 const mostRows = 6;
 
 /** The names that the timeline gives, and those that only its events have: a live source may learn of them late. */

@@ -19,8 +19,6 @@ export interface MountedPicture {
    * @param now The recorder's time: what goes on is drawn up to it. Default: the time of the last event.
    */
   add(events: readonly TimelineEvent[], now?: number): void;
-  /** Shows another timeline, all of it. */
-  set(timeline: Timeline): void;
   /** Removes the picture, and its listeners. */
   close(): void;
 }
@@ -39,7 +37,7 @@ export interface MountOptions {
 }
 
 /**
- * Draws a timeline in a page, and lets its reader zoom, pan, filter, and look at everything with pointer or keyboard.
+ * Draws a timeline in a page, and lets its reader zoom, pan, and look at everything with pointer or keyboard.
  * It is drawn at most once for each frame of the display, and only what is in view.
  *
  * @example
@@ -54,7 +52,6 @@ export function mountPicture(
   const picture = new Picture(element, timeline, options);
   return {
     add: (events, now) => picture.add(events, now),
-    set: (next) => picture.set(next),
     close: () => picture.close(),
   };
 }
@@ -70,7 +67,6 @@ class Picture {
   readonly #stop: () => void;
   readonly #resized: ResizeObserver;
   #timeline: Timeline;
-  #key: string | undefined;
   #shapes: Shapes;
   #items: Item[] = [];
   #frame: Frame;
@@ -86,7 +82,7 @@ class Picture {
     this.#until = until;
     this.#late = late;
     this.#timeline = timeline;
-    this.#shapes = shapesOf(timeline, undefined, this.#late);
+    this.#shapes = shapesOf(timeline, this.#late);
     this.#view = new ViewState(this.#whole());
     this.#frame = frameOf(this.#shapes, { ...this.#view.range, width: this.#width() });
     this.#stop = listen(this.#parts, {
@@ -94,7 +90,6 @@ class Picture {
       drag: (px) => this.#change(() => this.#view.pan(-px / (this.#frame.right - this.#frame.left))),
       zoom: (factor, x) => this.#change(() => this.#view.zoom(factor, x && this.#timeAt(x))),
       all: () => this.#change(() => this.#view.all()),
-      filter: (key) => this.#filter(key),
       point: (x, y) => this.#point(x, y),
       step: (by) => this.#step(by),
       clear: () => this.#select(undefined),
@@ -109,16 +104,6 @@ class Picture {
 
   add(events: readonly TimelineEvent[], now?: number): void {
     this.#timeline = appended(this.#timeline, events, { now, latest: this.#latest });
-    this.#stale = true;
-    this.#redraw();
-  }
-
-  set(timeline: Timeline): void {
-    this.#timeline = timeline;
-    this.#key = undefined;
-    this.#selected = undefined;
-    this.#shapes = shapesOf(timeline, undefined, this.#late);
-    this.#view = new ViewState(this.#whole());
     this.#stale = true;
     this.#redraw();
   }
@@ -149,13 +134,6 @@ class Picture {
     this.#redraw();
   }
 
-  #filter(key: string | undefined): void {
-    this.#key = key;
-    this.#selected = undefined;
-    this.#stale = true;
-    this.#redraw();
-  }
-
   #redraw(): void {
     this.#request ??= requestAnimationFrame(() => {
       this.#request = undefined;
@@ -166,10 +144,10 @@ class Picture {
   #draw(): void {
     if (this.#stale) {
       this.#stale = false;
-      this.#shapes = shapesOf(this.#timeline, this.#key, this.#late);
+      this.#shapes = shapesOf(this.#timeline, this.#late);
       this.#items = itemsOf(this.#shapes);
       this.#view.grow(this.#whole());
-      this.#parts.show(this.#shapes, this.#key);
+      this.#parts.name(this.#shapes.title);
     }
     const width = this.#width();
     this.#frame = frameOf(this.#shapes, { ...this.#view.range, width, above: 6 });

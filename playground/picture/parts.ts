@@ -1,4 +1,3 @@
-import type { Shapes } from "./shapes.ts";
 import type { Note } from "./words.ts";
 
 /** The elements of a mounted picture. */
@@ -7,10 +6,9 @@ export interface Parts {
   /** What has the focus, and takes pointers and keys. */
   readonly stage: HTMLElement;
   readonly svg: SVGSVGElement;
-  readonly select: HTMLSelectElement;
   readonly buttons: Readonly<Record<ButtonName, HTMLButtonElement>>;
-  /** Offers the resources that there are, and says what the picture is. */
-  show(shapes: Shapes, key: string | undefined): void;
+  /** Says what the picture is. */
+  name(title: string): void;
   /** Shows a note next to a point of the stage, or none. */
   card(note: Note | undefined, at: { readonly x: number; readonly y: number }): void;
 }
@@ -40,11 +38,8 @@ export function buildView(element: Element, css: string): Parts {
   const style = page.createElement("style");
   style.textContent = css;
   const tools = make("div", "picture-tools");
-  const select = page.createElement("select");
-  const label = page.createElement("label");
-  label.append("Resource", select);
   const buttons = buttonsOf(page);
-  tools.append(label, ...Object.values(buttons));
+  tools.append(...Object.values(buttons));
   const help = make("p", "picture-hint");
   help.textContent = hint;
   const stage = make("div", "picture-stage");
@@ -64,13 +59,10 @@ export function buildView(element: Element, css: string): Parts {
     root,
     stage,
     svg,
-    select,
     buttons,
-    show: (shapes, key) => {
-      stage.setAttribute("aria-label", shapes.title);
-      svg.setAttribute("aria-label", shapes.title);
-      offer(select, shapes.keys, key);
-      label.hidden = shapes.keys.length < 2;
+    name: (title) => {
+      stage.setAttribute("aria-label", title);
+      svg.setAttribute("aria-label", title);
     },
     card: (note, at) => showCard(card, stage, note, at),
   };
@@ -94,19 +86,6 @@ function buttonsOf(page: Document): Parts["buttons"] {
     all: button("all"),
   };
 }
-
-/** Fills the filter, if other keys are there than before. */
-function offer(select: HTMLSelectElement, keys: readonly string[], chosen: string | undefined): void {
-  const now = ["", ...keys];
-  const before = [...select.options].map(({ value }) => value);
-  if (now.length !== before.length || now.some((value, at) => value !== before[at])) {
-    select.replaceChildren(...now.map((value) => new Option(value === "" ? "all" : short(value), value)));
-  }
-  select.value = chosen ?? "";
-}
-
-/** The list is as wide as its longest name. */
-const short = (name: string): string => (name.length > 60 ? `${name.slice(0, 59)}…` : name);
 
 function showCard(
   card: HTMLElement,

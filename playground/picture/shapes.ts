@@ -106,8 +106,8 @@ export interface Shapes extends Span {
   readonly calls: readonly Call[];
   readonly faults: readonly Fault[];
   readonly violations: readonly Violation[];
-  /** What the picture can be filtered by. */
-  readonly keys: readonly string[];
+  /** Whether bars name their keys: there are several. */
+  readonly namesKeys: boolean;
 }
 
 /** All that is known of one request. */

@@ -17,36 +17,17 @@ import { pictureCss } from "./theme.ts";
 import type { Timeline } from "./timeline.ts";
 import { Narrator } from "./words.ts";
 
-/** What part of a timeline a picture shows, and how large. */
-export interface PictureOptions {
-  /** px. Default 960. */
-  readonly width?: number;
-  /** The first and last ms on the recorder's clock. Default: the timeline's. */
-  readonly from?: number;
-  readonly to?: number;
-  /** Only what concerns this resource. Default: everything. */
-  readonly key?: string;
-}
-
 /**
  * Draws a timeline as a self-contained SVG image, with its title, a legend, and a tooltip on everything. It needs no
  * script, has no link to anything else, and follows the reader's light or dark scheme.
  *
- * @example
- * await writeFile("docs/images/late-writer.svg", toSvg(timeline, { width: 960 }));
+ * @param width px. Default 960.
  */
-export function toSvg(timeline: Timeline, options: PictureOptions = {}): string {
-  const shapes = shapesOf(timeline, options.key);
-  const width = options.width ?? 960;
+export function toSvg(timeline: Timeline, width = 960): string {
+  const shapes = shapesOf(timeline);
   const heading = wrap(shapes.title, width - 24, 15);
   const above = 14 + heading.length * 20;
-  const whole = viewOf(shapes.from, shapes.to);
-  const frame = frameOf(shapes, {
-    width,
-    above,
-    from: options.from ?? whole.from,
-    to: options.to ?? whole.to,
-  });
+  const frame = frameOf(shapes, { ...viewOf(shapes.from, shapes.to), width, above });
   const title = heading.map((line, at) => text(12, 24 + at * 20, line, "heading")).join("");
   const { markup, height } = drawPicture(shapes, frame, { tooltips: true, id: "picture" });
   return `<svg xmlns="http://www.w3.org/2000/svg" class="picture" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><title>${escapeMarkup(shapes.title)}</title><style>${pictureCss}</style><rect class="paper" width="${width}" height="${height}"/>${title}${markup}</svg>\n`;

@@ -74,11 +74,10 @@ ${colours}
 export const viewCss: string = `
 .picture-view{position:relative;font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;color:var(--ink);background:var(--paper)}
 .picture-tools{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center;margin:0 0 8px}
-.picture-tools button,.picture-tools select{font:inherit;color:inherit;background:var(--lane);border:1px solid var(--axis);border-radius:6px;min-height:34px;min-width:34px;padding:2px 10px;max-width:100%}
+.picture-tools button{font:inherit;color:inherit;background:var(--lane);border:1px solid var(--axis);border-radius:6px;min-height:34px;min-width:34px;padding:2px 10px;max-width:100%}
 .picture-tools button:hover{border-color:var(--ink)}
-@media (max-width:700px){.picture-view{display:flex;flex-direction:column}.picture-tools{order:1;margin-top:8px}.picture-hint{order:1}.picture-tools button,.picture-tools select{min-height:40px;min-width:40px}}
+@media (max-width:700px){.picture-view{display:flex;flex-direction:column}.picture-tools{order:1;margin-top:8px}.picture-hint{order:1}.picture-tools button{min-height:40px;min-width:40px}}
 .picture-tools :focus-visible,.picture-stage:focus-visible{outline:3px solid var(--c0);outline-offset:1px}
-.picture-tools label{display:flex;gap:6px;align-items:center;min-width:0}
 .picture-tools [hidden]{display:none}
 .picture-hint{color:var(--soft);font-size:13px;margin:8px 0}
 .picture-stage{touch-action:pan-y;cursor:grab;overflow:hidden}

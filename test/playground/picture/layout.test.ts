@@ -4,8 +4,8 @@ import type { Timeline, TimelineEvent } from "../../../playground/picture/timeli
 import { sampleTimeline } from "../../support/timeline.ts";
 
 // Lanes of every timeline here: 0 is client A, 1 is B, 2 to 4 are the endpoints x, y, z.
-const shapes = (events: TimelineEvent[], more: Partial<Timeline> = {}, key?: string) =>
-  shapesOf({ version: 1, title: "", clients: ["A", "B"], endpoints: ["x", "y", "z"], events, ...more }, key);
+const shapes = (events: TimelineEvent[], more: Partial<Timeline> = {}) =>
+  shapesOf({ version: 1, title: "", clients: ["A", "B"], endpoints: ["x", "y", "z"], events, ...more });
 
 const about = { client: "A", endpoint: "x", request: "1", operation: "acquire", key: "k" };
 const sent = (time: number): TimelineEvent => ({ ...about, time, phase: "sent" });
@@ -89,7 +89,7 @@ describe("requests and replies", () => {
       endpoints: ["x"],
       events: [...others, sent(2), executed(99), answered(299)],
     };
-    const late = (least?: number) => shapesOf(slow, undefined, least).flights.filter((each) => each.late);
+    const late = (least?: number) => shapesOf(slow, least).flights.filter((each) => each.late);
     expect([late(), late(100)].map(({ length }) => length)).toEqual([2, 1]);
   });
 
@@ -249,30 +249,10 @@ describe("calls, faults and violations", () => {
   });
 });
 
-describe("lanes and keys", () => {
+describe("lanes", () => {
   it("clients and endpoints that only events name have lanes, too", () => {
     const { lanes } = shapes([{ ...sent(1), client: "C", endpoint: "w" }]);
     expect(lanes.map(({ name }) => name)).toEqual(["A", "B", "C", "x", "y", "z", "w"]);
-  });
-
-  it("the filter leaves what concerns one key, requests and replies included, and faults", () => {
-    const other: TimelineEvent = { ...sent(2), request: "2", key: "other" };
-    const events: TimelineEvent[] = [
-      sent(1),
-      other,
-      { time: 3, phase: "fault", name: "slow", endpoint: "x" },
-      { time: 4, phase: "executed", endpoint: "x", request: "2" },
-      { time: 5, phase: "executed", endpoint: "x", request: "1" },
-      { time: 6, phase: "violated", name: "of other", key: "other" },
-      { time: 7, phase: "violated", name: "of all" },
-    ];
-    const filtered = shapes(events, {}, "k");
-    expect(filtered.keys).toEqual(["k", "other"]);
-    expect(filtered.flights.map(({ to }) => to.time)).toEqual([5]);
-    expect(filtered.unsent).toEqual([]);
-    expect(filtered.faults).toHaveLength(1);
-    expect(filtered.violations.map(({ name }) => name)).toEqual(["of all"]);
-    expect(filtered.to).toBe(7);
   });
 
   it.each([

@@ -4,25 +4,12 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { pictureHtml } from "../../../playground/picture/html.ts";
 import { toSvg } from "../../../playground/picture/svg.ts";
-import type { Timeline } from "../../../playground/picture/timeline.ts";
 import { bundle } from "../../../tools/bundle.mjs";
-import { pictureScript } from "../../../tools/draw.mjs";
 import { chromiumPath, openBrowser, openPage, overflows, overlappingTexts } from "../../support/browser.ts";
 import { sampleTimeline } from "../../support/timeline.ts";
 
 // The page of a timeline in a real browser.
-
-/** The sample, and a call for another resource. */
-const timeline: Timeline = {
-  ...sampleTimeline,
-  events: [
-    ...sampleTimeline.events,
-    { time: 442, phase: "called", client: "B", operation: "acquire", key: "<b>other</b>", call: "other" },
-    { time: 446, phase: "returned", client: "B", operation: "acquire", call: "other", outcome: "error" },
-  ],
-};
 
 let folder: string;
 let browser: Browser;
@@ -31,16 +18,25 @@ const file = (name: string) => pathToFileURL(join(folder, name)).href;
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   folder = await mkdtemp(join(tmpdir(), "redlock-edge-picture-"));
-  await writeFile(join(folder, "page.html"), pictureHtml(timeline, await pictureScript()));
-  await writeFile(join(folder, "picture.svg"), toSvg(timeline));
-  const live = await bundle("test/playground/picture/live-page.ts");
-  await writeFile(join(folder, "live.html"), `<!doctype html><div id="live"></div><script>${live}</script>`);
+  const script = await bundle("test/playground/picture/live-page.ts");
+  const page = `<!doctype html><meta name="viewport" content="width=device-width"><div id="picture"></div><script>${script}</script>`;
+  await writeFile(join(folder, "page.html"), page);
+  await writeFile(join(folder, "picture.svg"), toSvg(sampleTimeline));
   browser = await openBrowser();
 });
 afterAll(async () => {
   await browser?.close();
   if (folder) await rm(folder, { recursive: true, force: true });
 });
+
+/** A page with the sample. */
+async function openSample() {
+  const opened = await openPage(browser, file("page.html"));
+  await opened.page.evaluate((timeline) => {
+    window.mountPicture(document.querySelector("#picture")!, timeline);
+  }, sampleTimeline);
+  return opened;
+}
 
 /** The numbers of the time axis. */
 const ticks = (page: Page) =>
@@ -49,14 +45,13 @@ const names = (page: Page) => page.locator(".picture .name").allTextContents();
 
 describe.skipIf(chromiumPath === undefined)("the page of a timeline", () => {
   it("is readable at both widths, light and dark, and loads nothing", async () => {
-    const { page, problems, close } = await openPage(browser, file("page.html"));
+    const { page, problems, close } = await openSample();
     for (const width of [1_280, 390]) {
       for (const colorScheme of ["light", "dark"] as const) {
         await page.setViewportSize({ width, height: 800 });
         await page.emulateMedia({ colorScheme });
-        await expect
-          .poll(() => page.locator(".picture").getAttribute("width"))
-          .toBe(`${width === 390 ? 374 : 1248}`);
+        // Without the margins of the page.
+        await expect.poll(() => page.locator(".picture").getAttribute("width")).toBe(`${width - 16}`);
         expect(await names(page)).toEqual(["redis-1", "redis-2", "redis-3", "database"]);
         expect(await overflows(page)).toBe(false);
         expect(await overlappingTexts(page)).toEqual([]);
@@ -72,7 +67,7 @@ describe.skipIf(chromiumPath === undefined)("the page of a timeline", () => {
   });
 
   it("zooms and moves by buttons, keys, wheel and drag", async () => {
-    const { page, problems, close } = await openPage(browser, file("page.html"));
+    const { page, problems, close } = await openSample();
     const whole = await ticks(page);
     const changes = async (action: () => Promise<void>) => {
       const before = JSON.stringify(await ticks(page));
@@ -104,7 +99,7 @@ describe.skipIf(chromiumPath === undefined)("the page of a timeline", () => {
   });
 
   it("says what the pointer is on, and steps through all by keyboard", async () => {
-    const { page, problems, close } = await openPage(browser, file("page.html"));
+    const { page, problems, close } = await openSample();
     const card = page.locator(".picture-card");
     await page
       .locator(".picture text", { hasText: /^B ·.*fence 8/ })
@@ -126,19 +121,6 @@ describe.skipIf(chromiumPath === undefined)("the page of a timeline", () => {
     await close();
   });
 
-  it("filters by resource", async () => {
-    const { page, problems, close } = await openPage(browser, file("page.html"), { width: 390 });
-    const bars = page.locator(".picture .bar-text");
-    expect(await bars.count()).toBeGreaterThan(4);
-    await page.getByLabel("Resource").selectOption("<b>other</b>");
-    await expect.poll(() => bars.count()).toBe(0);
-    await page.getByLabel("Resource").selectOption({ label: "all" });
-    await expect.poll(() => bars.count()).toBeGreaterThan(4);
-    expect(await overflows(page)).toBe(false);
-    expect(problems).toEqual([]);
-    await close();
-  });
-
   it("the SVG file is well-formed, and loads nothing", async () => {
     const { page, problems, close } = await openPage(browser, file("picture.svg"), { scheme: "dark" });
     expect(await page.evaluate(() => document.documentElement.nodeName)).toBe("svg");
@@ -149,11 +131,11 @@ describe.skipIf(chromiumPath === undefined)("the page of a timeline", () => {
   });
 
   it("a live picture goes along, draws once for many events, and leaves nothing behind", async () => {
-    const { page, problems, close } = await openPage(browser, file("live.html"));
+    const { page, problems, close } = await openPage(browser, file("page.html"));
     const drawn = await page.evaluate(async () => {
       const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
       const picture = window.mountPicture(
-        document.querySelector("#live")!,
+        document.querySelector("#picture")!,
         { version: 1, title: "live", clients: ["A"], endpoints: ["x"], events: [] },
         { latest: 100 },
       );
@@ -173,7 +155,7 @@ describe.skipIf(chromiumPath === undefined)("the page of a timeline", () => {
       const marks = [...document.querySelectorAll(".picture text")].map(({ textContent }) => textContent);
       const lines = document.querySelectorAll("svg.picture .flight").length;
       picture.close();
-      return { drawings, marks, lines, left: document.querySelector("#live")!.childElementCount };
+      return { drawings, marks, lines, left: document.querySelector("#picture")!.childElementCount };
     });
     expect(drawn.drawings).toBe(1);
     expect(drawn.marks).toContain("1000");
