@@ -2,7 +2,6 @@ import type { MemoryEndpoint, VirtualTime } from "../local/src/memory/index.ts";
 import { answerOf, keysIn, operationOf } from "../local/src/page/command.ts";
 import { type Command, type Endpoint, EndpointError } from "../src/index.ts";
 import type { TimelineEvent } from "./picture/timeline.ts";
-import { labelOf } from "./stored.ts";
 
 /** What a world is to its clients and to what they send. */
 export interface Wire {
@@ -10,7 +9,6 @@ export interface Wire {
   readonly endpoints: readonly MemoryEndpoint[];
   readonly network: { readonly loss: number };
   readonly killed: ReadonlySet<string>;
-  readonly computing: Set<string>;
   random(): number;
   newRequest(): string;
   travelTime(client: string, endpoint: string): number;
@@ -53,9 +51,8 @@ export class Link implements Endpoint {
     const [key] = keysIn(words);
     const named = operationOf(words, key);
     const operation = named === words[0] ? this.#client.doing : named;
-    const about = { client, endpoint, request, operation, ...(key && { key: labelOf(key) }) };
+    const about = { client, endpoint, request, operation, ...(key && { key: key.resource }) };
     world.claim(command, client);
-    world.computing.delete(client);
     world.record({ phase: "sent", ...about });
     const { time, network } = world;
     const isLost = world.isCut(client, endpoint) || world.random() < network.loss;

@@ -219,7 +219,7 @@ export class Page {
         { className: "hint" },
         "Freeze a client, kill an endpoint, lose requests. The real library runs in this page, and nothing is sent anywhere.",
       ),
-      element("h3", {}, stage.cast.kind === "webhook" ? "Functions" : "Clients"),
+      element("h3", {}, "Clients"),
       clients.element,
       element("h3", {}, "Endpoints"),
       endpoints.element,

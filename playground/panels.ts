@@ -1,4 +1,3 @@
-import type { Client } from "./client.ts";
 import type { Contender, State } from "./contender.ts";
 import { button, element, setText } from "./dom.ts";
 import type { Stage } from "./stage.ts";
@@ -11,7 +10,7 @@ export interface Panel {
 
 /** One card per client: what it does, and what can be done to it. */
 export function clientsPanel(stage: Stage): Panel {
-  const cards = stage.contenders.map((contender) => clientCard(stage, contender));
+  const cards = stage.contenders.map((contender) => clientCard(contender));
   return {
     element: element("div", { className: "cards" }, ...cards.map((card) => card.element)),
     update() {
@@ -20,10 +19,10 @@ export function clientsPanel(stage: Stage): Panel {
   };
 }
 
-function clientCard(stage: Stage, contender: Contender): Panel {
+function clientCard(contender: Contender): Panel {
   const { client } = contender;
   const state = element("p", { className: "state" });
-  const actions = stage.cast.kind === "webhook" ? deliveries(stage, client) : turns(contender);
+  const actions = turns(contender);
   const freeze = button("Freeze", () => (client.isFrozen ? client.thaw() : client.freeze()), {
     title: "Stop the process, as a platform does; its monotonic clock stands still",
   });
@@ -37,16 +36,15 @@ function clientCard(stage: Stage, contender: Contender): Panel {
       element("div", { className: "buttons faults" }, freeze),
     ),
     update() {
-      setText(state, describe(stage, contender));
+      setText(state, describe(contender));
       setText(freeze, client.isFrozen ? "Wake up" : "Freeze");
       for (const action of actions) action.update();
     },
   };
 }
 
-function describe(stage: Stage, contender: Contender): string {
+function describe(contender: Contender): string {
   const frozen = contender.client.isFrozen ? "frozen, " : "";
-  if (stage.cast.kind === "webhook") return `${frozen}waits for deliveries`;
   if (contender.state === "holding") {
     const fence = contender.fence === undefined ? "" : ` · fence ${contender.fence}`;
     return `${frozen}holds it for ${Math.max(0, Math.round(contender.remaining()))} ms more${fence}`;
@@ -71,26 +69,6 @@ function turns(contender: Contender): Panel[] {
     turn("Write", ["holding", "lost"], () => contender.write(`${contender.client.name}'s line`)),
     turn("Extend", ["holding"], () => contender.extend().catch(() => undefined)),
     turn("Release", ["holding", "lost"], () => contender.release()),
-  ];
-}
-
-function deliveries({ shop }: Stage, client: Client): Panel[] {
-  const made = (label: string, act: () => void, needsId = false): Panel => {
-    const one = button(label, act);
-    return {
-      element: one,
-      update() {
-        one.disabled = client.isFrozen || (needsId && shop.lastId === undefined);
-      },
-    };
-  };
-  const again = (times: number) => () => {
-    for (let copy = 0; copy < times; copy += 1) void shop.deliver(shop.lastId!, client);
-  };
-  return [
-    made("Send", () => void shop.deliver(shop.newId(), client)),
-    made("Send it again", again(1), true),
-    made("Five times more", again(5), true),
   ];
 }
 
@@ -145,24 +123,15 @@ function cutSwitch({ world }: Stage, client: string, endpoint: string): Panel {
   };
 }
 
-/** The ledger's lines, or the shop's deliveries. */
-export function outcomePanel(stage: Stage): Panel {
+/** The ledger's lines. */
+export function outcomePanel({ ledger }: Stage): Panel {
   const list = element("ol", { className: "ledger" });
-  const heading = element("h3", {}, stage.cast.kind === "webhook" ? "Deliveries and charges" : "The ledger");
   return {
-    element: element("section", { className: "outcome" }, heading, list),
+    element: element("section", { className: "outcome" }, element("h3", {}, "The ledger"), list),
     update() {
-      const lines =
-        stage.cast.kind === "webhook"
-          ? stage.shop.deliveries.map(
-              ({ id, to, status, isReplayed }) =>
-                `${id} to ${to}: HTTP ${status}${isReplayed ? ", replayed" : ""}`,
-            )
-          : [];
-      const written = stage.ledger.entries.map(
+      const all = ledger.entries.map(
         ({ by, what, fence }) => `${by}: ${what}${fence === undefined ? "" : ` (fence ${fence})`}`,
       );
-      const all = [...written, ...lines];
       while (list.children.length < all.length) list.append(element("li"));
       all.forEach((line, index) => {
         setText(list.children[index]!, line);

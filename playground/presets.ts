@@ -29,7 +29,6 @@ const evenSplit: Preset = {
   shows: "Three clients ask for one lock at the same moment, and each gets one of three endpoints.",
   endpoints: 3,
   clients: ["Ann", "Bob", "Cleo"],
-  kind: "lock",
   fencing: true,
   speed: 0.1,
   captions: [
@@ -96,7 +95,6 @@ const expiredOnArrival: Preset = {
   shows: "The endpoints grant a lock, but their answers travel longer than it lasts.",
   endpoints: 3,
   clients: ["Ann"],
-  kind: "lock",
   fencing: false,
   speed: 0.06,
   captions: [
@@ -142,7 +140,6 @@ const lateWriter: Preset = {
   shows: "Ann's process freezes while she holds the lock, and writes after Bob got it.",
   endpoints: 3,
   clients: ["Ann", "Bob"],
-  kind: "lock",
   fencing: true,
   speed: 0.3,
   captions: [
@@ -199,59 +196,5 @@ const lateWriter: Preset = {
       : "The ledger has Bob's line only. Ann's came too late, and was refused.",
 };
 
-const delivered = { phase: "returned", operation: "delivery", outcome: "granted" } as const;
-
-const duplicateWebhook: Preset = {
-  id: "webhook",
-  name: "A webhook, six times",
-  shows: "A payment provider sends one event six times, to two functions. The card is to be charged once.",
-  endpoints: 3,
-  clients: ["fn-1", "fn-2"],
-  kind: "webhook",
-  fencing: false,
-  speed: 0.1,
-  captions: [
-    {
-      at: { phase: "called", operation: "delivery" },
-      says: ({ client, detail }) => `The provider delivers ${detail} to ${client}, which claims it at once.`,
-    },
-    {
-      at: { phase: "executed", operation: "begin", outcome: "held" },
-      says: ({ client, endpoint }, before) =>
-        `The same event reached ${client}. ${endpoint} refuses it: ${lastOf(before, { phase: "stored", endpoint: endpoint! }).holder} has the claim.`,
-    },
-    {
-      at: { phase: "executed", endpoint: storageName },
-      says: ({ client }) => `${client} has a quorum of claims. So it charges the card.`,
-    },
-    {
-      at: delivered,
-      says: ({ client }) => `${client} has stored its answer on a quorum, and now sends it: HTTP 200.`,
-    },
-    {
-      at: delivered,
-      says: ({ client }) => `${client} got the event again. It answers what is stored, and charges nothing.`,
-    },
-    {
-      at: delivered,
-      nth: 4,
-      says: (_, before) =>
-        `The provider has an answer to each of ${before.filter(({ phase, operation }) => phase === "called" && operation === "delivery").length} deliveries, and the card was charged once.`,
-    },
-  ],
-  async play({ world, shop, pause }) {
-    const id = shop.newId();
-    const [first, second] = world.clients as [(typeof world.clients)[0], (typeof world.clients)[0]];
-    const all = [shop.deliver(id, first)];
-    for (let copy = 0; copy < 5; copy += 1) {
-      await pause(copy === 0 ? 60 : 250);
-      all.push(shop.deliver(id, copy % 2 === 0 ? second : first));
-    }
-    await Promise.all(all);
-  },
-  outcome: ({ shop }) =>
-    `${shop.deliveries.length} deliveries, ${[...shop.charges.values()].reduce((sum, times) => sum + times, 0)} charge.`,
-};
-
 /** The scenes, in the order in which they are offered. */
-export const presets: readonly Preset[] = [evenSplit, expiredOnArrival, lateWriter, duplicateWebhook];
+export const presets: readonly Preset[] = [evenSplit, expiredOnArrival, lateWriter];

@@ -1,23 +1,20 @@
 import { Contender, type Race } from "./contender.ts";
 import { Ledger } from "./ledger.ts";
 import type { TimelineEvent } from "./picture/timeline.ts";
-import { Shop } from "./shop.ts";
 import { type Network, World } from "./world.ts";
 
 /** What a world is made of. */
 export interface Cast {
   readonly endpoints: number;
   readonly clients: readonly string[];
-  readonly kind: "lock" | "webhook";
   readonly fencing: boolean;
 }
 
-/** A world with its contenders, its ledger and its shop. */
+/** A world with its contenders and its ledger. */
 export class Stage {
   readonly cast: Cast;
   readonly world: World;
   readonly ledger: Ledger;
-  readonly shop: Shop;
   readonly contenders: readonly Contender[];
   readonly #race: Race;
 
@@ -32,7 +29,6 @@ export class Stage {
     this.cast = cast;
     this.world = new World(cast, given);
     this.ledger = new Ledger(this.world);
-    this.shop = new Shop(this.ledger);
     this.#race = { fencing: cast.fencing, ledger: this.ledger, holds: 0 };
     this.contenders = this.world.clients.map((client) => new Contender(client, this.#race));
   }

@@ -1,5 +1,5 @@
 import type { MemoryEndpoint } from "../local/src/memory/index.ts";
-import { keyOf, parseKey, type StoredKey } from "../src/stored/parse.ts";
+import { keyOf, parseKey } from "../src/stored/parse.ts";
 import { epoch } from "./names.ts";
 
 /** One value at one endpoint. */
@@ -13,15 +13,7 @@ export interface Stored {
   readonly fence: number | undefined;
 }
 
-/** The kinds of keys that say who holds something. */
-const shown = new Set(["lock", "idem"]);
-
-/** What the picture calls a resource. */
-export function labelOf({ kind, resource }: StoredKey): string {
-  return kind === "idem" ? "delivery" : resource;
-}
-
-/** What says who holds something at an endpoint: locks and idempotency records, without counters and tombstones. */
+/** What says who holds something at an endpoint: locks, without counters and tombstones. */
 export function storedAt(
   { engine, clockOffset }: MemoryEndpoint,
   ownerOf: (value: string) => string,
@@ -30,14 +22,14 @@ export function storedAt(
   const offset = typeof clockOffset === "number" ? clockOffset : 0;
   for (const name of engine.execute(["KEYS", "*"]) as string[]) {
     const key = parseKey(name);
-    if (!key || !shown.has(key.kind)) continue;
+    if (key?.kind !== "lock") continue;
     const { prefix, resource } = key;
     const value = String(engine.execute(["GET", name]));
     const expires = Number(engine.execute(["PEXPIRETIME", name]));
     const fence = engine.execute(["GET", keyOf(prefix, "fence", resource)]);
     found.set(name, {
       value,
-      label: labelOf(key),
+      label: resource,
       holder: ownerOf(value),
       until: expires - offset - epoch,
       fence: fence === null ? undefined : Number(fence),

@@ -17,8 +17,6 @@ export interface Network {
   loss: number;
 }
 
-const scripts = [cellScript];
-
 /**
  * Clients, endpoints and the network between them, in virtual time. The clients run the real library, the endpoints the
  * embedded engine.
@@ -35,8 +33,6 @@ export class World implements Wire {
   /** ms that a client's requests to an endpoint take at least, by their pair: for worlds that play a scene. */
   readonly distances = new Map<string, number>();
   readonly killed = new Set<string>();
-  /** Clients that compute until they send something: the platform does it in its own time, and the world's stands still. */
-  readonly computing = new Set<string>();
   readonly #stored = new Map<string, Map<string, Stored>>();
   readonly #owners = new Map<string, string>();
   readonly #onEvent: (event: TimelineEvent) => void;
@@ -64,17 +60,14 @@ export class World implements Wire {
     this.clients = clients.map((name) => new Client(this, name));
     for (const { name, engine } of this.endpoints) {
       this.#stored.set(name, new Map());
-      // As after some time of use: else the first requests of a scene would only send the scripts.
-      for (const { source } of scripts) engine.execute(["SCRIPT", "LOAD", upstashFlag + source]);
+      // As after some time of use: else the first requests of a scene would only send the script.
+      engine.execute(["SCRIPT", "LOAD", upstashFlag + cellScript.source]);
     }
   }
 
-  /** Nobody computes any more, and promises have had their turns. */
+  /** Promises have had their turns. */
   async #settled(): Promise<void> {
-    for (let turns = 0; turns < 3; ) {
-      await turn();
-      turns = this.computing.size > 0 ? 0 : turns + 1;
-    }
+    for (let turns = 0; turns < 3; turns += 1) await turn();
   }
 
   /** The lanes of its picture. */

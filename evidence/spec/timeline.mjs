@@ -35,7 +35,7 @@ export function timelineOf(itf, { title, violated }) {
     endpoints: [...Object.keys(first.cells), ...(names.writes ? [database] : [])],
     from: 0,
     to: end,
-    events,
+    events: events.sort((one, other) => one.time - other.time),
   };
 }
 

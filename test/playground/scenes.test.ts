@@ -6,13 +6,12 @@ import { type Recording, record, stageOf } from "../../playground/recording.ts";
 
 // The playground's scenes, without its page: what they are to show happens, and their captions say what does.
 
-const [evenSplit, expired, lateWriter, webhook] = presets as [Preset, Preset, Preset, Preset];
+const [evenSplit, expired, lateWriter] = presets as [Preset, Preset, Preset];
 
 test.each<[Preset, fencing: boolean, sentence: RegExp]>([
   [expired, false, /^Three endpoints granted it/],
   [lateWriter, true, /was refused/],
   [lateWriter, false, /overwrote/],
-  [webhook, false, /^6 deliveries, 1 charge\.$/],
 ])("$id ends with a sentence, fencing %s", async (preset, fencing, sentence) => {
   expect(preset.outcome((await record(preset, fencing)).stage)).toMatch(sentence);
 });
@@ -70,7 +69,6 @@ class Past {
 const granted = { phase: "returned", operation: "acquire", outcome: "granted" } as const;
 const refused = { phase: "returned", operation: "round", outcome: "held" } as const;
 const write = { phase: "executed", endpoint: storageName } as const;
-const answer = { phase: "returned", operation: "delivery", outcome: "granted" } as const;
 const stored = { phase: "stored" } as const;
 
 type Claims = readonly [Preset, boolean, readonly Claim[]];
@@ -201,45 +199,6 @@ const claims: readonly Claims[] = [
         /Ann runs again, and writes over/,
         (past) =>
           past.now({ ...write, client: "Ann", outcome: "granted" }) && past.now({ phase: "violated" }),
-      ],
-    ],
-  ],
-  [
-    webhook,
-    false,
-    [
-      [
-        /delivers (\w+) to (\S+), which claims/,
-        (past, detail = "", client = "") =>
-          past.now({ phase: "called", client, detail }) &&
-          past.all({ phase: "sent", operation: "begin", client }).length === 3,
-      ],
-      [
-        /reached (\S+)\. (\S+) refuses it: (\S+) has/,
-        (past, client = "", endpoint = "", holder = "") =>
-          past.now({ phase: "executed", client, endpoint, outcome: "held" }) &&
-          past.all({ ...stored, endpoint }).at(-1)!.holder === holder,
-      ],
-      [
-        /(\S+) has a quorum of claims.* charges/,
-        (past, client = "") => past.now({ ...write, client }) && past.holders()[client]! > 1,
-      ],
-      [
-        /(\S+) has stored its answer/,
-        (past, client = "") =>
-          past.now({ ...answer, client }) &&
-          past.all({ phase: "answered", client, operation: "complete", outcome: "granted" }).length > 1,
-      ],
-      [
-        /(\S+) got the event again.* charges nothing/,
-        (past, client = "") =>
-          past.now({ ...answer, client, detail: "evt_1: HTTP 200, from the stored response" }) &&
-          past.all(write).length === 1,
-      ],
-      [
-        /each of (6) deliveries.* charged once/,
-        (past, count) =>
-          past.now(answer) && past.all(answer).length === Number(count) && past.all(write).length === 1,
       ],
     ],
   ],
