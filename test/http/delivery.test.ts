@@ -1,12 +1,12 @@
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
-import { type IdempotencyVariables, idempotent } from "../../src/hono/index.ts";
+import { idempotent } from "../../src/hono/index.ts";
 import type { Delivery, HttpOptions } from "../../src/http/index.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { clientOf, recordsOf } from "../support/stores.ts";
-import { delivery, everywhere, type Handler, opened, post, provider, slowHandler } from "./stand.ts";
+import { delivery, everywhere, type Handler, opened, post, provider } from "./stand.ts";
 
 // The verified delivery, on its way to the handler and to the options that are computed from it.
 
@@ -116,34 +116,6 @@ describe.each(everywhere)("the delivery: %s", (_title, stand, { open }) => {
 
 describe("in Hono", () => {
   const at = opened();
-
-  test("middleware further out knows the delivery of a duplicate, of a busy one, and of none that is forged", async () => {
-    const id = freshKey();
-    const seen: unknown[] = [];
-    const app = new Hono<{ Variables: IdempotencyVariables }>();
-    app.use(async (c, next) => {
-      await next();
-      seen.push([c.res.status, c.var.webhook?.id]);
-    });
-    const slow = slowHandler();
-    const { redlock } = at.client;
-    app.post("/hook", idempotent({ redlock, provider, wait: 0 }), (c) =>
-      slow.handler(c.req.raw, c.var.idempotency),
-    );
-    const first = app.fetch(delivery(id));
-    await slow.started.passed;
-    await app.fetch(delivery(id));
-    slow.finish(new Response("done"));
-    await first;
-    await app.fetch(delivery(id));
-    await app.fetch(delivery(id, { signedWith: "another secret" }));
-    expect(seen).toEqual([
-      [503, id],
-      [200, id],
-      [200, id],
-      [401, undefined],
-    ]);
-  });
 
   test("a provider that is missing for one request lets nothing in, not even with a key", async () => {
     const { redlock } = at.client;

@@ -1,10 +1,7 @@
 import { once } from "node:events";
-import compression from "compression";
-import cors from "cors";
 import express5 from "express";
 import express4 from "express4";
 import { afterEach, describe, expect, test } from "vitest";
-import { pendingText } from "../../src/idempotency/record.ts";
 import {
   idempotentExpress,
   idempotentFastify,
@@ -13,10 +10,10 @@ import {
 } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
-import { allArrived, clientOf, recordName, recordsOf } from "../support/stores.ts";
+import { recordsOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { asText, listen, type NodeStand } from "./node-stand.ts";
-import { delivery, opened, post, problemIn, provider, seen } from "./stand.ts";
+import { delivery, opened, post, problemIn, provider } from "./stand.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: Express has no types of its own
 type Any = any;
@@ -266,134 +263,12 @@ describe.each([
     });
   });
 
-  describe("middleware further out", () => {
-    test("compresses, and adds CORS headers for each origin, also to replays and refusals", async () => {
-      let requests = 0;
-      const counted: Route = (_req, res, next) => {
-        requests += 1;
-        res.set("x-request", `${requests}`);
-        next();
-      };
-      const allow = cors({ origin: true, credentials: true });
-      const app = appWith(
-        (_req, res) => res.set("x-of", "handler").json({ ok: true }),
-        {},
-        allow,
-        counted,
-        compression({ threshold: 0 }),
-      );
-      const stand = await serve(app);
-      const key = freshKey();
-      const from = async (origin: string, given: string | null = key) =>
-        seen(await stand.send(post(given, { headers: { origin } })));
-      const [first, again] = [await from("https://a.example"), await from("https://b.example")];
-      const refused = await from("https://c.example", null);
-      expect([first, again, refused].map(({ headers }) => headers["x-request"])).toEqual(["1", "2", "3"]);
-      expect([first, again, refused].map(({ headers }) => headers["access-control-allow-origin"])).toEqual(
-        ["a", "b", "c"].map((name) => `https://${name}.example`),
-      );
-      expect([first, again].map(({ headers }) => headers["x-of"])).toEqual(["handler", "handler"]);
-      expect(again.headers).toMatchObject({ "content-encoding": "gzip", "idempotent-replayed": "true" });
-      expect(Buffer.from(again.bytes).toString()).toBe('{"ok":true}');
-      expect(again.headers["idempotent-body"]).toBeUndefined();
-    });
-
-    test("knows the run, how it was answered, and a duplicate's delivery", async () => {
-      const seenBy: unknown[] = [];
-      const watch: Route = (req, res, next) => {
-        res.on("finish", () => seenBy.push([req.idempotency?.status, req.webhook?.id]));
-        next();
-      };
-      const stand = await serve(appWith((_req, res) => res.end(), { provider }, watch));
-      const id = freshKey();
-      for (let times = 0; times < 2; times += 1) await stand.send(delivery(id));
-      await until(() => seenBy.length === 2);
-      expect(seenBy).toEqual([
-        ["executed", id],
-        [undefined, id],
-      ]);
-    });
-  });
-
   test("the whole path counts, also in a router", async () => {
     const router = express.Router().post("/payments", guard(), (_req: Any, res: Any) => res.send("ok"));
     const stand = await serve(express().use("/a", router).use("/b", router));
     const key = freshKey();
     expect((await stand.send(post(key, { path: "/a/payments" }))).status).toBe(200);
     expect((await stand.send(post(key, { path: "/b/payments" }))).status).toBe(422);
-  });
-
-  test("options may be functions of the request; with a lock there is a fence", async () => {
-    const app = appWith((req, res) => res.json({ fence: req.idempotency.fence }), {
-      redlock: () => at.client.redlock,
-      scope: (req) => String(req.headers["x-tenant"]),
-      lock: (req) => `account:${req.headers["x-tenant"]}`,
-    });
-    const stand = await serve(app);
-    const key = freshKey();
-    const fences = [];
-    for (const tenant of ["a", "b", "a"]) {
-      const answer = await stand.send(post(key, { headers: { "x-tenant": tenant } }));
-      fences.push((await answer.json()).fence);
-    }
-    expect(fences[0]).toBeGreaterThan(0);
-    expect(fences[2]).toBe(fences[0]);
-  });
-
-  test("where another run took over, its answer is sent instead, without the handler's headers", async () => {
-    const key = freshKey();
-    const further: Route = (_req, res, next) => {
-      res.set("x-outer", "1");
-      next();
-    };
-    const app = appWith(
-      async (_req, res) => {
-        await allArrived(at.client.links);
-        const name = await recordName(key, [], "http");
-        const text = pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() });
-        for (const index of at.store.endpoints.keys()) await at.store.execute(index, ["SET", name, text]);
-        res.statusMessage = "Fine";
-        res.set({ "x-mine": "1", "x-outer": "2", "access-control-allow-origin": "*" }).json({ mine: true });
-      },
-      {},
-      further,
-    );
-    const stand = await serve(app);
-    const answer = await stand.send(post(key));
-    expect([answer.headers.get("x-mine"), answer.headers.get("access-control-allow-origin")]).toEqual([
-      null,
-      "*",
-    ]);
-    expect([answer.headers.get("x-outer"), answer.statusText]).toEqual(["1", "Conflict"]);
-    expect(await problemIn(answer)).toEqual({ status: 409, code: "LEASE_LOST" });
-  });
-
-  test("with failOpen and without a store, the handler answers by itself", async () => {
-    const down = clientOf(at.store);
-    for (const link of down.links) link.fate = () => "refused";
-    const app = appWith((req, res) => res.json({ run: req.idempotency ?? null }), {
-      redlock: down.redlock,
-      failOpen: true,
-      onEvent: () => undefined,
-    });
-    const stand = await serve(app);
-    expect(await (await stand.send(post())).json()).toEqual({ run: null });
-  });
-
-  test("mounted twice, it says so", async () => {
-    const app = appWith((_req, res) => res.end(), { wait: 0 }, guard());
-    const errors = errorsOf(app);
-    const stand = await serve(app);
-    expect((await stand.send(post())).status).toBe(500);
-    expect(String(errors)).toContain("mounted twice");
-  });
-
-  test("an unprotected request passes untouched", async () => {
-    const app = appWith((req, res) => res.json({ run: req.idempotency ?? null }), { required: false });
-    const stand = await serve(app);
-    expect(await (await stand.send(post(null))).json()).toEqual({ run: null });
-    const get = post(freshKey(), { method: "GET", body: null });
-    expect((await stand.send(get)).headers.has("idempotent-replayed")).toBe(false);
   });
 });
 

@@ -1,32 +1,26 @@
 import "reflect-metadata";
-import { Controller, type MiddlewareConsumer, Module, Post, Req } from "@nestjs/common";
+import { Controller, type MiddlewareConsumer, Module, Post, Req, Res } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import express5 from "express";
 import express4 from "express4";
 import Fastify, { type FastifyRequest } from "fastify";
+import { type Context, Hono } from "hono";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import type { HttpRules } from "../../src/http/index.ts";
+import { idempotent } from "../../src/hono/index.ts";
+import { type HttpEvent, type HttpRules, withIdempotency } from "../../src/http/index.ts";
+import { completeText, pendingText } from "../../src/idempotency/record.ts";
 import { type IdempotentRequest, idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import type { WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
-import { recordsOf } from "../support/stores.ts";
+import { allArrived, clientOf, recordName, recordsOf } from "../support/stores.ts";
+import { until } from "../support/until.ts";
 import { listen, clientOf as senderTo } from "./node-stand.ts";
-import {
-  delivery,
-  honoStand,
-  opened,
-  plainStand,
-  post,
-  problemIn,
-  provider,
-  type Stand,
-  seen,
-} from "./stand.ts";
+import { delivery, opened, post, problemIn, provider, seen } from "./stand.ts";
 
-// What every framework does: how often a handler acts, and what its clients get.
+// What every framework does: how often a handler acts, what its clients get, and what middleware further out knows.
 
 declare module "fastify" {
   interface FastifyRequest extends IdempotentRequest {}
@@ -34,89 +28,160 @@ declare module "fastify" {
 
 // biome-ignore lint/suspicious/noExplicitAny: Express has no types of its own
 type Any = any;
-type Options = HttpRules & { readonly provider?: WebhookProvider };
-/** What a handler gets, and the JSON that it answers with status 201. */
-type Route = (given: IdempotentRequest & { readonly body: string }) => Promise<object>;
+/** Options of every framework, whose functions get its context. */
+type Options = HttpRules & {
+  readonly redlock?: Any;
+  readonly provider?: WebhookProvider;
+  readonly scope?: Any;
+  readonly lock?: Any;
+};
+/** What a handler gets, and its answer: JSON with status 201. */
+type Route = (given: IdempotentRequest & { readonly body: string }) => Promise<Answer>;
+interface Answer {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json: object;
+}
 type Send = (request: Request) => Promise<Response>;
+
+/** A framework: its app guards every route, and has middleware further out. */
+interface Framework {
+  /** What middleware further out sees after each answer goes to `watch`. `isTwice`: the guard is mounted twice. */
+  open(route: Route, options: Options, outer?: Outer): Send | Promise<Send>;
+  /** A header of the request that an option's function gets. */
+  headerOf(context: Any, name: string): string;
+}
+interface Outer {
+  readonly watch?: (seen: Pick<IdempotentRequest, "idempotency" | "webhook">) => void;
+  readonly isTwice?: boolean;
+}
 
 const at = opened();
 const closing: (() => unknown)[] = [];
 beforeAll(forgetUndefinedModules);
 afterEach(() => Promise.all(closing.splice(0).map((close) => close())));
 
-const overFetch = (stand: Stand, route: Route, options: Options): Send =>
-  stand(
+const guardOf = (options: Options) => ({ redlock: at.client.redlock, onEvent: () => undefined, ...options });
+
+/** The headers that middleware further out sets for every request: of its origin. */
+const outerHeaders = (origin = "none") => ({
+  "access-control-allow-origin": origin,
+  vary: "origin",
+  "x-outer": origin,
+});
+
+const fetching: Framework["open"] = (route, options) => (request) =>
+  withIdempotency(
+    request,
     async (request, idempotency, webhook) => {
-      const body = await request.text();
-      return Response.json(await route({ idempotency, webhook, body }), { status: 201 });
+      const { headers = {}, json } = await route({ idempotency, webhook, body: await request.text() });
+      return Response.json(json, { status: 201, headers });
     },
-    { redlock: at.client.redlock, ...options },
+    guardOf(options),
   );
 
-async function served(listener: unknown): Promise<Send> {
-  const { send, close } = await listen(listener);
-  closing.push(close);
-  return send;
-}
-
-const onExpress = (express: Any) => (route: Route, options: Options) => {
-  const app = express().set("env", "test");
-  app.use(idempotentExpress({ redlock: at.client.redlock, ...options }), express.text({ type: () => true }));
-  app.post("/:path", async ({ idempotency, webhook, body }: Any, res: Any) => {
-    res.status(201).json(await route({ idempotency, webhook, body }));
+const onHono: Framework["open"] = (route, options, { watch, isTwice } = {}) => {
+  const app = new Hono().onError((error, c) => c.text(error.message, 500));
+  app.use(async (c: Context, next) => {
+    // As Hono's cors does.
+    for (const [name, value] of Object.entries(outerHeaders(c.req.header("origin")))) {
+      c.res.headers.set(name, value);
+    }
+    await next();
+    watch?.({ idempotency: c.get("idempotency"), webhook: c.get("webhook") });
   });
-  return served(app);
+  if (isTwice) app.use(idempotent(guardOf(options)));
+  app.post("*", idempotent(guardOf(options)), async (c) => {
+    const { idempotency, webhook } = c.var;
+    const { headers = {}, json } = await route({ idempotency, webhook, body: await c.req.text() });
+    return c.json(json, 201, headers);
+  });
+  return async (request) => app.fetch(request);
 };
 
-async function onFastify(route: Route, options: Options): Promise<Send> {
+/** Middleware of Express that stands further out. */
+const outerOf =
+  ({ watch }: Outer) =>
+  (req: Any, res: Any, next: Any) => {
+    for (const [name, value] of Object.entries(outerHeaders(req.headers.origin))) res.setHeader(name, value);
+    res.on("finish", () => watch?.(req));
+    next();
+  };
+
+const onExpress =
+  (express: Any): Framework["open"] =>
+  async (route, options, outer = {}) => {
+    const app = express().set("env", "test").use(outerOf(outer));
+    if (outer.isTwice) app.use(idempotentExpress(guardOf(options)));
+    app.use(idempotentExpress(guardOf(options)), express.text({ type: () => true }));
+    app.post("/:path", async ({ idempotency, webhook, body }: Any, res: Any) => {
+      const { headers = {}, json } = await route({ idempotency, webhook, body });
+      res.status(201).set(headers).json(json);
+    });
+    app.use((error: Error, _req: Any, res: Any, _next: Any) => res.status(500).send(error.message));
+    const { send, close } = await listen(app);
+    closing.push(close);
+    return send;
+  };
+
+const onFastify: Framework["open"] = async (route, options, { watch, isTwice } = {}) => {
   const app = Fastify({ forceCloseConnections: true });
   closing.push(() => app.close());
   app.addContentTypeParser(["application/json", "*"], { parseAs: "string" }, (_, body, done) =>
     done(null, body),
   );
-  await app.register(idempotentFastify({ redlock: at.client.redlock, ...options }));
-  app.post("/:path", async ({ idempotency, webhook, body }: FastifyRequest, reply) =>
-    reply.code(201).send(await route({ idempotency, webhook, body: body as string })),
-  );
+  app.addHook("onRequest", async ({ headers }, reply) => void reply.headers(outerHeaders(headers.origin)));
+  app.addHook("onResponse", async (request) => watch?.(request));
+  if (isTwice) await app.register(idempotentFastify(guardOf(options)));
+  await app.register(idempotentFastify(guardOf(options)));
+  app.post("/:path", async ({ idempotency, webhook, body }: FastifyRequest, reply) => {
+    const { headers = {}, json } = await route({ idempotency, webhook, body: body as string });
+    return reply.code(201).headers(headers).send(json);
+  });
   return senderTo(Number(new URL(await app.listen({ host: "127.0.0.1", port: 0 })).port)).send;
-}
+};
 
 /** An app with one controller; its decorators are called by hand, because the compiler of the tests has none. */
-async function onNest(route: Route, options: Options): Promise<Send> {
+const onNest: Framework["open"] = async (route, options, outer = {}) => {
   class Payments {
-    pay({ idempotency, webhook, body }: Any): unknown {
-      return route({ idempotency, webhook, body: JSON.stringify(body) });
+    async pay({ idempotency, webhook, body }: Any, res: Any): Promise<void> {
+      const { headers = {}, json } = await route({ idempotency, webhook, body: JSON.stringify(body) });
+      res.status(201).set(headers).json(json);
     }
   }
+  const { prototype } = Payments;
   Controller()(Payments);
-  Post(["payments", "hook"])(
-    Payments.prototype,
-    "pay",
-    Object.getOwnPropertyDescriptor(Payments.prototype, "pay")!,
-  );
-  Req()(Payments.prototype, "pay", 0);
+  Post(["payments", "hook"])(prototype, "pay", Object.getOwnPropertyDescriptor(prototype, "pay")!);
+  Req()(prototype, "pay", 0);
+  Res()(prototype, "pay", 1);
   class App {
     configure(consumer: MiddlewareConsumer): void {
-      consumer.apply(idempotentExpress({ redlock: at.client.redlock, ...options })).forRoutes(Payments);
+      const guards = outer.isTwice ? [options, options] : [options];
+      consumer.apply(...guards.map((each) => idempotentExpress(guardOf(each)))).forRoutes(Payments);
     }
   }
   Module({ controllers: [Payments] })(App);
   const app = await NestFactory.create(App, { logger: false, forceCloseConnections: true, rawBody: true });
+  app.use(outerOf(outer));
   closing.push(() => app.close());
   await app.listen(0, "127.0.0.1");
   return senderTo(Number(new URL(await app.getUrl()).port)).send;
-}
+};
 
-describe.each<[name: string, open: (route: Route, options: Options) => Send | Promise<Send>]>([
-  ["a function of a request", (route, options) => overFetch(plainStand, route, options)],
-  ["Hono", (route, options) => overFetch(honoStand, route, options)],
-  ["Express 5", onExpress(express5)],
-  ["Express 4", onExpress(express4)],
-  ["Fastify", onFastify],
-  ["Nest", onNest],
-])("%s", (_name, open) => {
-  const inJson = { headers: { "content-type": "application/json" } };
+const nodeHeader: Framework["headerOf"] = ({ headers }, name) => String(headers[name]);
+const withMiddleware: readonly [name: string, framework: Framework][] = [
+  ["Hono", { open: onHono, headerOf: (c, name) => c.req.header(name) }],
+  ["Express 5", { open: onExpress(express5), headerOf: nodeHeader }],
+  ["Express 4", { open: onExpress(express4), headerOf: nodeHeader }],
+  ["Fastify", { open: onFastify, headerOf: nodeHeader }],
+  ["Nest", { open: onNest, headerOf: nodeHeader }],
+];
+const inJson = { headers: { "content-type": "application/json" } };
+const paid: Route = async () => ({ json: { paid: true } });
 
+describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
+  ["a function of a request", { open: fetching }],
+  ...withMiddleware,
+])("%s", (_name, { open }) => {
   test("five deliveries act once, and a forged one does not", async () => {
     const started = gate();
     const finish = gate();
@@ -125,7 +190,7 @@ describe.each<[name: string, open: (route: Route, options: Options) => Send | Pr
       runs += 1;
       started.open();
       await finish.passed;
-      return { runs, key: idempotency?.key, id: webhook?.id, body };
+      return { json: { runs, key: idempotency?.key, id: webhook?.id, body } };
     };
     const send = await open(route, { provider, wait: 60_000 });
     const id = freshKey();
@@ -149,7 +214,7 @@ describe.each<[name: string, open: (route: Route, options: Options) => Send | Pr
     const route: Route = async ({ idempotency }) => {
       started.open();
       await finish.passed;
-      return { key: idempotency?.key };
+      return { json: { key: idempotency?.key } };
     };
     const send = await open(route, {});
     const key = freshKey();
@@ -171,12 +236,124 @@ describe.each<[name: string, open: (route: Route, options: Options) => Send | Pr
     const failing = () => {
       throw new Error("boom");
     };
-    const send = await open(async () => ({ mine: true }), { store: failing });
+    const send = await open(paid, { store: failing });
     const key = freshKey();
     const { error, value } = await outcomeOf(Promise.resolve(send(post(key, inJson))));
     // A function of a request throws it.
     if (value) expect(value.status).toBe(500);
     else expect(error).toEqual(new Error("boom"));
     expect(await recordsOf(at.store, key, [], "http")).toEqual([null]);
+  });
+
+  test("a run that was overtaken has the other's answer, if there is one, and none of its own headers", async () => {
+    const other = { token: "tother", fingerprint: "-" };
+    const result = 't202{"content-type":"text/plain"}\ntheirs';
+    for (const [record, status, body] of [
+      [pendingText({ ...other, startedAt: Date.now() }), 409, expect.stringContaining("LEASE_LOST")],
+      [completeText({ ...other, completedAt: Date.now(), result }), 202, "theirs"],
+    ] as const) {
+      const key = freshKey();
+      const send = await open(async () => {
+        await allArrived(at.client.links);
+        await at.store.execute(0, ["SET", await recordName(key, [], "http"), record]);
+        return { json: { mine: true }, headers: { "x-mine": "1", "x-outer": "mine" } };
+      }, {});
+      const answer = await send(post(key, { headers: { ...inJson.headers, origin: "https://a.example" } }));
+      expect([answer.status, await answer.text()]).toEqual([status, body]);
+      expect(answer.headers.has("x-mine")).toBe(false);
+      if (open === fetching) continue;
+      expect(answer.headers.get("access-control-allow-origin")).toBe("https://a.example");
+      expect(answer.headers.get("vary")).toMatch(/origin/i);
+      if (open !== onHono) expect(answer.headers.get("x-outer")).toBe("https://a.example");
+    }
+  });
+
+  test("with failOpen and without a store, or without a key that is required, the handler runs unprotected", async () => {
+    const down = clientOf(at.store);
+    for (const link of down.links) link.fate = () => "refused";
+    const events: string[] = [];
+    const send = await open(async ({ idempotency, body }) => ({ json: { run: !!idempotency, body } }), {
+      redlock: down.redlock,
+      failOpen: true,
+      required: false,
+      onEvent: ({ type }: HttpEvent) => events.push(type),
+    });
+    for (const key of [freshKey(), null]) {
+      const answer = await send(post(key, inJson));
+      expect([answer.status, await answer.json()]).toEqual([201, { run: false, body: '{"amount":10}' }]);
+    }
+    expect(events).toEqual(["called", "unavailable", "unguarded"]);
+  });
+});
+
+describe.each(withMiddleware)("middleware of %s", (_name, { open, headerOf }) => {
+  test("further out has its headers on every answer, each request its own", async () => {
+    const send = await open(async () => ({ json: {}, headers: { "x-of": "handler" } }), {});
+    const key = freshKey();
+    const origins = ["https://a.example", "https://b.example", "https://c.example"];
+    const answers: Response[] = [];
+    for (const [index, origin] of origins.entries()) {
+      const headers = { ...inJson.headers, origin };
+      answers.push(await send(post(index < 2 ? key : null, { headers })));
+    }
+    const named = (name: string) => answers.map(({ headers }) => headers.get(name));
+    expect(named("idempotent-replayed")).toEqual([null, "true", null]);
+    expect(named("x-of")).toEqual(["handler", "handler", null]);
+    expect(named("x-outer")).toEqual(origins);
+    expect(named("access-control-allow-origin")).toEqual(origins);
+  });
+
+  test("further out knows how each request was answered, and every delivery that is genuine", async () => {
+    const known: unknown[] = [];
+    const watch: Outer["watch"] = ({ idempotency, webhook }) =>
+      known.push([idempotency?.status, webhook?.id]);
+    const statuses = [500, 201];
+    const send = await open(
+      async () => ({ json: {} }),
+      { provider, wait: 0, store: () => statuses.shift() === 201 },
+      { watch },
+    );
+    const id = freshKey();
+    for (const signedWith of [undefined, undefined, undefined, "another"]) {
+      const before = known.length;
+      await (await send(delivery(id, signedWith ? { signedWith } : {}))).text();
+      await until(() => known.length > before);
+    }
+    expect(known).toEqual([
+      ["failed", id],
+      ["executed", id],
+      [undefined, id],
+      [undefined, undefined],
+    ]);
+  });
+
+  test("has options that are functions of the request, and with a lock a fence", async () => {
+    const tenantOf = (context: Any) => headerOf(context, "x-tenant");
+    const send = await open(async ({ idempotency }) => ({ json: { ...idempotency } }), {
+      redlock: async () => at.client.redlock,
+      scope: async (context: Any) => ["tenant", tenantOf(context)],
+      lock: (context: Any) => `account:${tenantOf(context)}`,
+    });
+    const key = freshKey();
+    const fences: number[] = [];
+    for (const tenant of ["a", "b", "a"]) {
+      const answer = await send(post(key, { headers: { ...inJson.headers, "x-tenant": tenant } }));
+      expect(answer.status).toBe(201);
+      fences.push((await answer.json()).fence);
+    }
+    expect(fences[0]).toBeGreaterThan(0);
+    expect(fences[2]).toBe(fences[0]);
+    expect(await recordsOf(at.store, key, ["tenant", "b"], "http")).toEqual([expect.stringMatching(/^C1 /)]);
+  });
+
+  test("is mounted once: twice is an error that says so, and the key is free", async () => {
+    using _ = vi.spyOn(console, "error").mockReturnValue();
+    const send = await open(paid, { wait: 0 }, { isTwice: true });
+    const key = freshKey();
+    const answer = await send(post(key, inJson));
+    expect(answer.status).toBe(500);
+    // Nest does not tell its clients.
+    if (open !== onNest) expect(await answer.text()).toMatch(/mounted twice on this route/);
+    await until(async () => (await recordsOf(at.store, key, [], "http"))[0] === null);
   });
 });

@@ -2,14 +2,14 @@ import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { idempotent } from "../../src/hono/index.ts";
-import { withIdempotency } from "../../src/http/index.ts";
+import { type HttpRules, withIdempotency } from "../../src/http/index.ts";
 import { Redlock } from "../../src/index.ts";
-import { github } from "../../src/webhooks/index.ts";
+import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
-import { post } from "./stand.ts";
+import { steppingRuntime } from "../support/stepping-runtime.ts";
+import { delivery, plainStand, post, provider, slowHandler } from "./stand.ts";
 
 const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
-const provider = github({ secret: "s" });
 
 describe("wrong options are refused at set-up", () => {
   const cases: [what: string, options: object | null | undefined, type: new () => Error, message: RegExp][] =
@@ -44,6 +44,19 @@ describe("wrong options are refused at set-up", () => {
       ["waitUntil", { redlock, waitUntil: {} }, TypeError, /waitUntil/],
       ["omitHeaders", { redlock, omitHeaders: [7] }, TypeError, /omitHeaders.*number/],
       ["omitHeaders that are none", { redlock, omitHeaders: ["no name"] }, TypeError, /omitHeaders.*no name/],
+      ["maxRequestBody", { redlock, maxRequestBody: 2 ** 31 + 1 }, RangeError, /maxRequestBody/],
+      ["half a byte", { redlock, maxRequestBody: 0.5 }, RangeError, /maxRequestBody/],
+      ["maxResponseBody", { redlock, maxResponseBody: 483_617 }, RangeError, /maxResponseBody/],
+      ["a negative one", { redlock, maxResponseBody: -1 }, RangeError, /maxResponseBody/],
+      [
+        "one above half of maxResult",
+        { redlock, maxResponseBody: 2, maxResult: 32_770 },
+        RangeError,
+        /maxResponseBody/,
+      ],
+      ["failOpen for webhooks", { redlock, provider, failOpen: true }, RangeError, /failOpen/],
+      ["a short retention", { redlock, retention: 20_000, lease: 30_000 }, RangeError, /retention/],
+      ["an empty scope", { redlock, scope: [] }, TypeError, /scope/],
     ];
 
   test.each(cases)("%s", async (_what, options, type, message) => {
@@ -56,6 +69,27 @@ describe("wrong options are refused at set-up", () => {
       expect(error).toBeInstanceOf(type);
       expect(String(error)).toMatch(message);
     }
+  });
+
+  test.each<[HttpRules, webhook?: boolean]>([
+    [{ maxRequestBody: 2 ** 31 }],
+    [{ maxResponseBody: 0 }],
+    [{ maxResponseBody: 483_616 }],
+    [{ maxResponseBody: 1, maxResult: 32_770 }],
+    [{ maxResult: 1_000 }],
+    [{ wait: 60_001 }],
+    [{ wait: 60_000 }, true],
+    [{ wait: 0 }, true],
+  ])("but not what is just within the bounds: %j", (options, webhook = false) => {
+    expect(() => idempotent({ redlock, ...options, ...(webhook && { provider }) })).not.toThrow();
+  });
+
+  test.each([[Promise.resolve(false)], [undefined], [0]])("%s is no result of store", async (result) => {
+    const wrong = withIdempotency(post(freshKey()), () => new Response(), {
+      redlock,
+      store: () => result as never,
+    });
+    await expect(wrong).rejects.toThrow(/^the result of store .*a boolean/);
   });
 
   test("they are checked even where the client is made for each request", () => {
@@ -85,4 +119,26 @@ describe("wrong options are refused at set-up", () => {
     expect((await app.fetch(post("k"))).headers.get("idempotent-replayed")).toBe("true");
     expect((await app.fetch(post("k", { body: "other" }))).status).toBe(422);
   });
+});
+
+test.each([
+  ["a request", 0, {}, post],
+  ["a delivery", 2_000, { provider }, () => delivery("d")],
+])("a duplicate of %s waits for %i ms by default", async (_what, wait, options, request) => {
+  const runtime = steppingRuntime();
+  const redlock = new Redlock({ endpoints: [memoryEndpoint({ runtime })], runtime });
+  const { handler, started, finish } = slowHandler();
+  const answer = () => plainStand(handler, { redlock, ...options })(request("k"));
+  const first = answer();
+  await started.passed;
+  const began = runtime.now();
+  let ended: number | undefined;
+  const second = answer().finally(() => {
+    ended = runtime.now();
+  });
+  while (ended === undefined) await runtime.advance(10);
+  expect((await second).status).toBe(wait === 0 ? 409 : 503);
+  expect(Math.abs(ended - began - wait)).toBeLessThan(300);
+  finish(new Response());
+  await first;
 });

@@ -114,6 +114,24 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     expect((await fetch(request(null))).status).toBe(runs === 1 ? 400 : 204);
   });
 
+  test.each<[HttpOptions["fingerprint"], webhook: boolean, status: number]>([
+    [undefined, false, 422],
+    [true, false, 422],
+    [false, false, 200],
+    [(_request, body) => body.subarray(0, 1), false, 200],
+    [undefined, true, 200],
+    [true, true, 422],
+  ])(
+    "with the fingerprint %s, webhook: %s: the same key with another body is %i",
+    async (fingerprint, webhook, status) => {
+      const fetch = serving(() => new Response(), { fingerprint, ...(webhook && { provider }) });
+      const key = freshKey();
+      const send = (body: string) => fetch(webhook ? delivery(key, { body }) : post(key, { body }));
+      expect((await send('{"a":1}')).status).toBe(200);
+      expect((await send('{"a":2}')).status).toBe(status);
+    },
+  );
+
   test("a form that is sent again has another boundary, and is the same request", async () => {
     const fetch = serving(() => new Response("stored"));
     const sent = (fields: Record<string, string>, key: string, file = "content") => {
