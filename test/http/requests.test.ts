@@ -49,7 +49,8 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     ],
     ["formData()", form, async (request) => [...(await request.formData())], [["amount", "10"]]],
     ["clone()", "twice", async (r) => `${await r.clone().text()} ${await r.text()}`, "twice twice"],
-    ["text() of no body", null, (request) => request.text(), ""],
+    ["text() of no body", null, async (request) => [request.body, await request.text()], [null, ""]],
+    ["text() of an empty body", "", async (request) => [request.bodyUsed, await request.text()], [false, ""]],
   ])("the handler can read the body by %s", async (_how, body, read, value) => {
     let got: unknown;
     const fetch = serving(async (request) => {
@@ -77,6 +78,7 @@ describe.each(stands)("requests: %s", (_name, stand) => {
       pull: (controller) => controller.enqueue(new Uint8Array(4)),
       cancel() {
         cancelled = true;
+        throw new Error("the source's own");
       },
     });
     const silent = post(undefined, { body, duplex: "half" } as RequestInit);
@@ -190,7 +192,7 @@ describe.each(stands)("requests: %s", (_name, stand) => {
   test("a client that has gone already begins nothing", async () => {
     const key = freshKey();
     const fetch = serving(() => expect.unreachable("nobody waits for it"));
-    const response = await fetch(post(key, { signal: AbortSignal.abort() }));
+    const response = await fetch(post(key, { signal: AbortSignal.abort(new Error("its own")) }));
     expect(await problemIn(response)).toEqual({ status: 499, code: "ABORTED" });
     await until(async () => (await recordsOf(at.store, key, [], "http")).every((record) => record === null));
   });

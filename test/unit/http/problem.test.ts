@@ -9,57 +9,47 @@ import {
   RecordCorruptError,
   ResultUnavailableError,
 } from "../../../src/idempotency/index.ts";
-import { WebhookVerificationError, type WebhookVerificationReason } from "../../../src/webhooks/index.ts";
+import { WebhookVerificationError } from "../../../src/webhooks/index.ts";
 
-describe("the status of a problem, and of a webhook's", () => {
-  test.each<[ProblemCode, number, number]>([
+const notGenuine = (reason: "bad-signature" | "outside-tolerance" | "missing-header" | "malformed-header") =>
+  new WebhookVerificationError("github", reason, "why");
+
+describe("the status of a problem, of a webhook's, and when trying again may help", () => {
+  test.each<[ProblemCode, number, number, Error?, retryAfter?: number]>([
     ["KEY_MISSING", 400, 400],
     ["KEY_INVALID", 400, 400],
     ["BODY_TOO_LARGE", 413, 413],
-    ["WEBHOOK_INVALID", 401, 401],
-    ["IN_PROGRESS", 409, 503],
-    ["FINGERPRINT_MISMATCH", 422, 422],
-    ["LEASE_LOST", 409, 503],
-    ["NO_QUORUM", 503, 503],
-    ["RECORD_CORRUPT", 500, 500],
-    ["RESULT_UNAVAILABLE", 410, 200],
-    ["DEAD_KEY", 500, 500],
-    ["LOCK_HELD", 423, 423],
     ["ABORTED", 499, 499],
-  ])("%s: %i, %i", (code, status, webhook) => {
-    expect(problem(code)).toMatchObject({ code, status, retryAfter: undefined });
-    expect(problem(code, true).status).toBe(webhook);
-    expect(problem(code).title).toMatch(/\w/);
-  });
-});
-
-describe("the problem of an error", () => {
-  const held = new LockHeldError(["r"], 1, 7_000);
-  test.each<[Error, ProblemCode, retryAfter: number | undefined]>([
-    [new InProgressError("k", 12_345), "IN_PROGRESS", 12_345],
-    [new LeaseLostError("k", "why"), "LEASE_LOST", 1_000],
-    [new QuorumError("begin", ["k"], []), "NO_QUORUM", 1_000],
-    [held, "LOCK_HELD", 7_000],
-    [new FingerprintMismatchError("k"), "FINGERPRINT_MISMATCH", undefined],
-    [new RecordCorruptError("k"), "RECORD_CORRUPT", undefined],
-    [new ResultUnavailableError("k", "too-large"), "RESULT_UNAVAILABLE", undefined],
-    [new DeadKeyError("k", 3), "DEAD_KEY", undefined],
-  ])("%s is %s, with Retry-After where trying again may help", (error, code, retryAfter) => {
-    expect(problemOf(error)).toEqual(problem(code, false, retryAfter));
-    expect(problemOf(error, true)).toEqual(problem(code, true, retryAfter));
-  });
-
-  test.each<[WebhookVerificationReason, number]>([
-    ["missing-header", 400],
-    ["malformed-header", 400],
-    ["bad-signature", 401],
-    ["outside-tolerance", 401],
-  ])("a delivery with %s is %i", (reason, status) => {
-    const error = new WebhookVerificationError("github", reason, "why");
-    expect(problemOf(error, true)).toMatchObject({ code: "WEBHOOK_INVALID", status });
+    ["WEBHOOK_INVALID", 401, 401, notGenuine("bad-signature")],
+    ["WEBHOOK_INVALID", 401, 401, notGenuine("outside-tolerance")],
+    ["IN_PROGRESS", 409, 503, new InProgressError("k", 12_345), 12_345],
+    ["FINGERPRINT_MISMATCH", 422, 422, new FingerprintMismatchError("k")],
+    ["LEASE_LOST", 409, 503, new LeaseLostError("k", "why"), 1_000],
+    ["NO_QUORUM", 503, 503, new QuorumError("begin", ["k"], []), 1_000],
+    ["RECORD_CORRUPT", 500, 500, new RecordCorruptError("k")],
+    ["RESULT_UNAVAILABLE", 410, 200, new ResultUnavailableError("k", "too-large")],
+    ["DEAD_KEY", 500, 500, new DeadKeyError("k", 3)],
+    ["LOCK_HELD", 423, 423, new LockHeldError(["r"], 1, 7_000), 7_000],
+  ])("%s: %i, %i", (code, status, ofWebhook, error, retryAfter) => {
+    expect(problem(code)).toMatchObject({
+      code,
+      status,
+      retryAfter: undefined,
+      title: expect.stringMatching(/\w/),
+    });
+    expect(problem(code, true).status).toBe(ofWebhook);
+    if (!error) return;
+    for (const webhook of [false, true])
+      expect(problemOf(error, webhook)).toEqual(problem(code, webhook, retryAfter));
   });
 
-  test("there is none of other errors", () => {
+  test("a delivery without its headers is 400", () => {
+    for (const reason of ["missing-header", "malformed-header"] as const) {
+      expect(problemOf(notGenuine(reason), true)).toMatchObject({ code: "WEBHOOK_INVALID", status: 400 });
+    }
+  });
+
+  test("other errors are none", () => {
     class OtherError extends RedlockError {}
     for (const error of [new Error("IN_PROGRESS"), undefined, new OtherError("LOCK_LOST", "lost")]) {
       expect(problemOf(error)).toBe(undefined);
@@ -67,16 +57,13 @@ describe("the problem of an error", () => {
   });
 });
 
-describe("a problem as a response", () => {
-  test.each([
-    [undefined, null],
-    [0, "1"],
-    [1, "1"],
-    [1_000, "1"],
-    [1_001, "2"],
-    [59_999, "60"],
-  ])("has %s ms as whole seconds, rounded up, and at least one: %s", (retryAfter, seconds) => {
-    const response = problemResponse(problem("LOCK_HELD", false, retryAfter));
-    expect(response.headers.get("retry-after")).toBe(seconds);
-  });
+test.each([
+  [undefined, null],
+  [0, "1"],
+  [1_000, "1"],
+  [1_001, "2"],
+  [59_999, "60"],
+])("Retry-After has %s ms as whole seconds, rounded up, and at least one: %s", (retryAfter, seconds) => {
+  const response = problemResponse(problem("LOCK_HELD", false, retryAfter));
+  expect(response.headers.get("retry-after")).toBe(seconds);
 });
