@@ -1,9 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
-import { pendingText } from "../../src/idempotency/record.ts";
+import { completeText, pendingText } from "../../src/idempotency/record.ts";
 import { QuorumError } from "../../src/index.ts";
 import type { Runtime } from "../../src/runtime.ts";
 import { freshKey } from "../support/fresh-key.ts";
+import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { allArrived, type Client, clientOf, recordName, recordsOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -249,4 +250,75 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       expect(await recordsOf(at.store, key, [], "http")).toEqual(free());
     },
   );
+
+  test("an error of a provider, a fingerprint or a backoff that is none of this package's is thrown", async () => {
+    const own = new Error("its own");
+    const failing = () => Promise.reject(own);
+    const store = new QuorumError("read", ["r"], []);
+    const wrong: Partial<HttpOptions>[] = [
+      { fingerprint: failing },
+      { provider: { name: "acme", verify: failing } },
+      { provider: { name: "acme", verify: () => Promise.reject(store) } },
+    ];
+    for (const options of wrong) {
+      const { value, error } = await outcomeOf(serving(never, options)(post()));
+      if (value) expect(value.status).toBe(500);
+      else expect([own, store]).toContain(error);
+    }
+  });
+
+  test("with failOpen, too, a request is refused while another of its key is handled", async () => {
+    const key = freshKey();
+    const slow = slowHandler();
+    const fetch = serving(slow.handler, { failOpen: true });
+    const first = fetch(post(key));
+    await slow.started.passed;
+    await allArrived(client.links);
+    expect(await problemIn(await fetch(post(key)))).toEqual({ status: 409, code: "IN_PROGRESS" });
+    slow.finish(new Response());
+    await first;
+  });
+
+  test("the stream of a run that was overtaken is cancelled", async () => {
+    const key = freshKey();
+    const cancelled = gate();
+    const fetch = serving(async () => {
+      await allArrived(client.links);
+      const taken = completeText({
+        token: "tother",
+        fingerprint: "-",
+        completedAt: Date.now(),
+        result: "t200{}\nx",
+      });
+      const name = await recordName(key, [], "http");
+      for (let index = 0; index < count; index += 1) await at.store.execute(index, ["SET", name, taken]);
+      const cancel = () => {
+        cancelled.open();
+        throw new Error("the source's own");
+      };
+      return new Response(new ReadableStream({ cancel }), {
+        headers: { "content-type": "text/event-stream" },
+      });
+    });
+    expect(await (await fetch(post(key))).text()).toBe("x");
+    await cancelled.passed;
+    expect(events.map(({ type }) => type)).toEqual(["lost", "replayed"]);
+  });
+
+  test("a request without a signal, as on some platforms, is refused in an outage", async () => {
+    const fetch = serving(never);
+    for (const link of client.links) link.fate = () => "refused";
+    using _ = vi.spyOn(Request.prototype, "signal", "get").mockReturnValue(undefined as never);
+    expect((await fetch(post())).status).toBe(503);
+  });
+
+  test("a delivery begins in the scopes of its secrets in one order everywhere, in each of them once", async () => {
+    const id = freshKey();
+    const verify = async () => ({ id, idSigned: true, secretTags: ["b", "a", "b"] });
+    const fetch = serving(() => new Response(), { provider: { name: "acme", verify } });
+    expect((await fetch(post())).status).toBe(200);
+    const begun = client.links[0]!.sent.map((command) => command[1]);
+    expect(begun[0]).toBe(await recordName(id, ["acme", "a"], "http"));
+    expect(new Set(begun)).toEqual(new Set([begun[0], await recordName(id, ["acme", "b"], "http")]));
+  });
 });

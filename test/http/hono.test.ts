@@ -5,7 +5,7 @@ import { idempotent } from "../../src/hono/index.ts";
 import type { HttpRules } from "../../src/http/index.ts";
 import { stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import { recordsOf } from "../support/stores.ts";
+import { clientOf, recordsOf } from "../support/stores.ts";
 import { delivery, opened, post, provider } from "./stand.ts";
 
 const at = opened();
@@ -131,29 +131,27 @@ describe("middleware further out", () => {
   });
 });
 
-test("the platform's waitUntil is used where there is one", async () => {
-  const background: Promise<unknown>[] = [];
+test.each([
+  [["route", "platform", "client"], "route"],
+  [["platform", "client"], "platform"],
+  [["client"], "client"],
+] as const)("waitUntil of %j is that of the %s", async (present: readonly string[], expected) => {
+  const kept: Record<string, Promise<unknown>[]> = { route: [], platform: [], client: [] };
+  const keeping = (name: string) =>
+    present.includes(name) ? (work: Promise<unknown>) => void kept[name]!.push(work) : undefined;
   const platform = {
-    background,
-    waitUntil(this: { background: Promise<unknown>[] }, work: Promise<unknown>) {
-      this.background.push(work); // called on its owner, as the platform demands
+    keep: keeping("platform"),
+    waitUntil(work: Promise<unknown>) {
+      this.keep!(work); // called on its owner, as the platform demands
     },
-    passThroughOnException: () => undefined,
-    props: {},
   };
-  const app = new Hono().post("/payments", once(), (c) => c.text("x"));
-  await app.fetch(post(), {}, platform as never);
-  expect(background.length).toBeGreaterThan(0);
-  await Promise.all(background);
-  const own: Promise<unknown>[] = [];
-  const waitUntil = (work: Promise<unknown>) => own.push(work);
-  const other = new Hono().post("/payments", idempotent({ redlock: at.client.redlock, waitUntil }), (c) =>
-    c.text("x"),
-  );
-  background.length = 0;
-  await other.fetch(post(), {}, platform as never);
-  expect([own.length > 0, background.length]).toEqual([true, 0]);
-  expect((await app.fetch(post(), {}, {} as never)).status).toBe(200);
+  const { redlock } = clientOf(at.store, {}, { waitUntil: keeping("client") });
+  const guard = idempotent({ redlock, waitUntil: keeping("route") });
+  const app = new Hono().post("/payments", guard, (c) => c.text("x"));
+  await app.fetch(post(), {}, (platform.keep ? platform : {}) as never);
+  const used = Object.keys(kept).filter((name) => kept[name]!.length > 0);
+  expect(used).toEqual([expected]);
+  await Promise.all(kept[expected]!);
 });
 
 describe("idempotent() in the wrong place", () => {
