@@ -168,7 +168,27 @@ test("a server that ends the connection by its timeout does not free the key of 
   expect([runs, await again.text()]).toEqual([1, "ab"]);
 });
 
-test("requests that are sent at once are answered in their order, and all stored when the client leaves", async () => {
+test("requests that are sent at once are answered in their order", async () => {
+  const stand = await serve((req, res) =>
+    setImmediate(() => {
+      const { remoteAddress } = res.socket!;
+      res.end(`<${req.headers["idempotency-key"]} ${remoteAddress}>`);
+    }),
+  );
+  const keys = [freshKey(), freshKey(), freshKey()];
+  const socket = await stand.connect();
+  let received = "";
+  socket.setEncoding("utf8").on("data", (piece) => {
+    received += piece;
+  });
+  socket.write((await Promise.all(keys.map((key) => asText(post(key))))).join(""));
+  const answered = () => Array.from(received.matchAll(/<(\S+) (\S+)>/g), ([, key]) => key);
+  await until(() => answered().length === 3, "three answers");
+  expect(answered()).toEqual(keys);
+  socket.destroy();
+});
+
+test("requests that are sent at once are all stored when the client leaves", async () => {
   const started = gate<IncomingMessage>();
   const go = gate();
   let runs = 0;
