@@ -4,8 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test }
 import { d1Schema, type InboxEntry, onceInD1, pruneD1 } from "../../src/inbox/index.ts";
 import { databaseWorker } from "../../tools/local-database.mjs";
 import { outcomeOf } from "../support/outcomes.ts";
-import { fencesContract } from "./fences-contract.ts";
-import { versionsContract } from "./versions-contract.ts";
+import { marksContract } from "./marks-contract.ts";
 
 // On D1 in workerd. The effect of these tests is a row in `effects`, which two effects of a delivery would double.
 
@@ -110,16 +109,12 @@ describe("the inbox in D1", () => {
     for (const error of errors.slice(1)) expect(String(error)).toMatch(/^Error: .*apply d1Schema/);
   });
 
-  const contract = {
+  marksContract({
     once,
     fail: (key: string, entry: Omit<InboxEntry, "key">) =>
       onceInD1(db, { key, ...entry }, [db.prepare("INSERT INTO effects (n) VALUES (1)")]),
     effects,
     written: async () => (await rows("SELECT what FROM effects ORDER BY n")).map(({ what }) => Number(what)),
-  };
-  versionsContract(contract);
-  fencesContract({
-    ...contract,
     async stored(entity) {
       const { results } = await db
         .prepare("SELECT fence FROM redlock_fences WHERE entity = ?1")

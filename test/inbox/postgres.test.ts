@@ -311,29 +311,6 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     });
   });
 
-  test("serialization failures are errors, and never a second effect", async () => {
-    const strict = new pg.Pool({
-      connectionString: server.url,
-      max: 20,
-      options: "-c default_transaction_isolation=serializable",
-    });
-    const outcomes = await Promise.allSettled(
-      Array.from({ length: 20 }, () =>
-        onceInPostgres(strict, { key: "a", entity: "e", fence: 1 }, async (client: pg.PoolClient) => {
-          await client.query("INSERT INTO effects VALUES ('a', 'paid')");
-        }),
-      ),
-    );
-    for (const outcome of outcomes) {
-      if (outcome.status === "rejected") expect(outcome.reason.code).toBe("40001");
-    }
-    expect(outcomes.filter((outcome) => outcome.status === "fulfilled" && outcome.value.first)).toHaveLength(
-      1,
-    );
-    expect(await effects()).toEqual(["a"]);
-    await strict.end();
-  });
-
   test("prune deletes what is older", async () => {
     await pool.query("INSERT INTO redlock_inbox VALUES ('old', now() - interval '2 days')");
     await once("new");

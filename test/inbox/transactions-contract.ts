@@ -8,9 +8,8 @@ import {
 } from "../../src/inbox/index.ts";
 import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
-import { fencesContract } from "./fences-contract.ts";
 import { type Library, libraries } from "./libraries.ts";
-import { versionsContract } from "./versions-contract.ts";
+import { marksContract } from "./marks-contract.ts";
 
 /** A database of the tests, with the table `done (id, what, n)`, in which n counts the rows. */
 export interface Database {
@@ -100,17 +99,13 @@ class Inbox {
 }
 
 function entitiesContract(inbox: Inbox): void {
-  const contract = {
+  marksContract({
     once: (key: string, entry: Omit<InboxEntry, "key">, what?: string) =>
       inbox.repeated(() => inbox.once({ key, ...entry }, what)),
     fail: (key: string, entry: Omit<InboxEntry, "key">) => inbox.once({ key, ...entry }, null),
     effects: () => inbox.effects(),
     written: async () =>
       (await inbox.rows("SELECT what FROM done ORDER BY n")).map(({ what }) => Number(what)),
-  };
-  versionsContract(contract);
-  fencesContract({
-    ...contract,
     stored: async (entity) =>
       Number((await inbox.rows(`SELECT fence FROM redlock_fences WHERE entity = '${entity}'`))[0]!.fence),
   });
