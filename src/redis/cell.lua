@@ -73,8 +73,11 @@ end
 if found[tombstone] then return {0, spent, 0, -2, ""} end
 
 for i = counters, #KEYS do
+  local count = tonumber(found[i] or 0)
+  -- It is no counter. The reply has it in the fence's place, and nothing is written.
+  if not count then return {token, spent, found[i]} end
   -- What a second execution finds as its own has its fence already.
-  fence = math.max(fence, tonumber(found[i] or 0) + (op == "claim" and isNew and 1 or 0))
+  fence = math.max(fence, count + (op == "claim" and isNew and 1 or 0))
 end
 if KEYS[counters] then
   -- A counter expires by this endpoint's clock, and not before that clock has passed the counter's number: a client

@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "916b0f9eaeface9ef3dd951a43f5e04df74dfd82",
-    upstash: "162926e56d912536d29a2e1cdbf784dae5375cb6",
+    redis: "5382b5cad623d791816de6c50bae42a21da6d5f7",
+    upstash: "a06f5ca2299a4749c3259b30301c5a9f8dace0f6",
   },
   run,
 };
@@ -83,8 +83,10 @@ function write(cell: CellCall, found: Found): Reply {
   const isNew = cells.some((_, index) => (found[index] ?? null) === null);
   const drawn = op === "claim" && isNew ? 1 : 0;
   const first = cells.length + 1;
-  const others = counters.map((_, index) => whole(found[first + index] ?? 0) + drawn);
-  const fence = Math.max(cell.least, ...others);
+  const counts = counters.map((_, index) => found[first + index] ?? "0");
+  const odd = counts.find((count) => count === "" || Number.isNaN(Number(count)));
+  if (odd !== undefined) return [cell.token, cell.spent, odd];
+  const fence = Math.max(cell.least, ...counts.map((count) => whole(count) + drawn));
   const kept = counters.length > 0 ? cell.kept + Math.max(0, fence - timeOf(call)) : 0;
   for (const counter of counters) call("SET", counter, fence, "PX", kept, "GET");
   for (const [index, { key, next }] of cells.entries()) {

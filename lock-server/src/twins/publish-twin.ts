@@ -4,8 +4,8 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "03653690e29a245e2e73ed53e46464f640ec5c60",
-    upstash: "3ea489598b31d40845b0faa90eac2c53eb658f35",
+    redis: "d90e0ff92bb7ccc98ded02d97bea2b75eaaebc1e",
+    upstash: "38ca1c31455808dcc32aa4b568223b003d1cd4fd",
   },
   run,
 };

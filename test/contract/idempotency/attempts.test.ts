@@ -15,7 +15,7 @@ const maxAttempts = 3;
 type Command = readonly (string | number)[];
 const isCount = (command: Command) => command.some((word) => String(word).startsWith("redlock:tries:"));
 /** Writes a count of more than one over another. */
-const isRaise = (command: Command) => isCount(command) && command.includes("extend");
+const isRaise = (command: Command) => isCount(command) && command.includes("keep");
 
 /** The counts by endpoint, without the tokens; null where there is none. */
 const counts = (world: VirtualWorld) =>
@@ -165,8 +165,7 @@ test("a claim that is granted too late is not counted", async () => {
   const { slow } = delays(world.runtime);
   for (const late of [97, 98]) {
     const { idempotency, links, started } = runner(world, { maxAttempts, lease: 100 });
-    for (const link of links)
-      link.fate = (command) => (command.includes("release") ? "delivered" : slow(late));
+    for (const link of links) link.fate = (command) => (command.includes("end") ? "delivered" : slow(late));
     const call = watch(idempotency.run("key", never));
     await started();
     await world.runtime.advance(500);
@@ -182,7 +181,7 @@ describe("a run that cannot be counted", () => {
     const { idempotency, links, started } = runner(world, { maxAttempts });
     for (const link of links) {
       link.fate = (command) => {
-        if (command.includes("release")) return isCount(command) ? "delivered" : slow(50);
+        if (command.includes("end")) return isCount(command) ? "delivered" : slow(50);
         return isCount(command) ? "refused" : "delivered";
       };
     }
@@ -274,8 +273,7 @@ describe("a run that cannot be counted", () => {
     const { slow } = delays(world.runtime);
     const { idempotency, links, started } = runner(world, { maxAttempts, lease: 150 });
     for (const link of links) {
-      link.fate = (command) =>
-        isCount(command) ? "lost" : command.includes("release") ? "delivered" : slow(80);
+      link.fate = (command) => (isCount(command) ? "lost" : command.includes("end") ? "delivered" : slow(80));
     }
     const call = watch(idempotency.run("key", never));
     await started();
@@ -320,7 +318,7 @@ test("a count that is still being taken back makes no key dead", async () => {
   first.links.forEach((link, index) => {
     link.fate = (command) => {
       if (!isCount(command)) return "delivered";
-      if (command.includes("release") || command[0] === "DELEX") return late(50);
+      if (command.includes("end") || command[0] === "DELEX") return late(50);
       return index < 2 ? "refused" : "delivered";
     };
   });

@@ -17,7 +17,7 @@ const never = () => expect.unreachable("nothing may run");
 const start = 1_700_000_000_000;
 const pending = (token: string, fingerprint = "-") => `P1 ${token} ${start} ${fingerprint}`;
 const complete = (token: string) => `C1 ${token} ${start} - "${token}"`;
-const isBegin = (command: readonly unknown[]) => command.includes("NX") || command.includes("acquire");
+const isBegin = (command: readonly unknown[]) => command.includes("NX") || command.includes("claim");
 
 /** Calls a key that has these records, where the last endpoint answers begins after 50 ms. */
 async function calling(

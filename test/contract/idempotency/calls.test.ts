@@ -129,7 +129,7 @@ describe("waiting for another run", () => {
     const client = runner(world, options);
     const times: number[] = [];
     client.links[0]!.fate = (command) => {
-      if (!command.includes("release")) times.push(world.runtime.now() - start);
+      if (!command.includes("end")) times.push(world.runtime.now() - start);
       return "delivered";
     };
     const end = deadline === undefined ? {} : { deadline: start + deadline };
@@ -303,7 +303,7 @@ describe("waitUntil", () => {
       kept ? { waitUntil: (work) => background.push(work) } : {},
     );
     const { slow } = delays(world.runtime);
-    const isRelease = (command: readonly unknown[]) => command.includes("release");
+    const isRelease = (command: readonly unknown[]) => command.includes("end");
     links[2]!.fate = (command) => (isRelease(command) ? slow(50) : "delivered");
     const call = watch(idempotency.run("key", never));
     await started();

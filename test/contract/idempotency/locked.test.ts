@@ -37,11 +37,13 @@ function counters({ endpoints }: VirtualWorld): (string | null)[] {
   return endpoints.map(({ engine }) => engine.execute(["GET", keyOf("redlock", "fence", "a")]) as string);
 }
 
+/** The number of tombstones, by endpoint. */
+function tombstones({ endpoints }: VirtualWorld): number[] {
+  return endpoints.map(({ engine }) => (engine.execute(["KEYS", "redlock:void:*"]) as string[]).length);
+}
+
 describe("a run with a lock", () => {
-  test.each([
-    ["redis", 9],
-    ["upstash", 8],
-  ] as const)("takes two requests, and in dialect %s %i commands", async (dialect, commands) => {
+  test.each(["redis", "upstash"] as const)("takes two requests, 10 commands: %s", async (dialect) => {
     const world = virtualWorld({ dialect });
     const client = runner(world);
     const { call, end } = await running(client);
@@ -50,7 +52,7 @@ describe("a run with a lock", () => {
     await world.runtime.advance(0);
     expect(call.value).toEqual({ status: "executed", value: "done" });
     expect(client.sent()).toBe(6);
-    expect(client.events.at(-1)).toMatchObject({ type: "executed", requests: 6, commands: 3 * commands });
+    expect(client.events.at(-1)).toMatchObject({ type: "executed", requests: 6, commands: 30 });
     expect([records(world), world.values("a")]).toEqual([new Array(3).fill('C1 "done"'), free]);
     // A duplicate reads the record, even while another holds the lock.
     world.put("a", [0, 1, 2]);
@@ -121,7 +123,7 @@ describe("a run with a lock", () => {
     const world = virtualWorld();
     world.endpoints[1]!.engine.execute(["SET", keyOf("redlock", "fence", "a"), 2e12, "PX", 1_000_000]);
     const client = runner(world);
-    const isExtend = (command: readonly unknown[]) => command.includes("extend");
+    const isExtend = (command: readonly unknown[]) => command.includes("keep");
     for (const each of [0, 2])
       client.links[each]!.fate = (command) => (isExtend(command) ? "lost" : "delivered");
     const call = watch(client.idempotency.run("key", { lock: "a" }, never));
@@ -273,7 +275,7 @@ describe("waiting for the lock", () => {
 });
 
 describe("requests of a run with a lock", () => {
-  test.each(["begin", "end"])("may be executed twice: %s", async (operation) => {
+  test.each(["claim", "end"])("may be executed twice: %s", async (operation) => {
     const world = virtualWorld();
     const client = runner(world);
     for (const each of client.links)
@@ -301,20 +303,50 @@ describe("requests of a run with a lock", () => {
     expect(records(world)).toEqual(["C1 1", "C1 1", "C1 1"]);
   });
 
-  test("a begin that is executed after its rollback holds both for a lease at most", async () => {
+  test("a begin that is executed after its rollback finds its tombstone", async () => {
     const world = virtualWorld();
-    const client = runner(world, { lease: 1_000 });
+    const client = runner(world);
     const { late } = delays(world.runtime);
     for (const each of client.links)
-      each.fate = (command) => (command.includes("begin") ? late(300) : "delivered");
+      each.fate = (command) => (command.includes("claim") ? late(300) : "delivered");
     const call = watch(client.idempotency.run("key", { lock: "a" }, never));
     await client.started();
     await world.runtime.advance(250);
     expect(call.error).toBeInstanceOf(QuorumError);
     await world.runtime.advance(100);
-    expect(world.values("a")).not.toContain(null);
-    await world.runtime.advance(1_000);
     expect([records(world), world.values("a")]).toEqual([free, free]);
+  });
+
+  test.each<[how: string, handler: () => unknown]>([
+    ["completed", () => 1],
+    ["failed", () => Promise.reject(new Error("no"))],
+  ])(
+    "a begin that is executed when its run has %s finds its tombstone, left there only",
+    async (_, handler) => {
+      const world = virtualWorld();
+      const client = runner(world, { waitUntil: () => undefined });
+      const [, , third] = client.links;
+      third!.fate = () => (third!.sent.length === 1 ? delays(world.runtime).late(50_000) : "delivered");
+      const call = watch(client.idempotency.run("key", { lock: "a" }, handler));
+      await client.started();
+      await world.runtime.advance(200);
+      expect(call.settled).toBe(true);
+      expect(tombstones(world)).toEqual([0, 0, 1]);
+      await world.runtime.advance(50_000);
+      expect(world.values("a")).toEqual(free);
+    },
+  );
+
+  test("an end frees what a begin has taken whose answer is late", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { waitUntil: () => undefined });
+    client.links[2]!.fate = () => delays(world.runtime).slow(20);
+    const call = watch(client.idempotency.run("key", { lock: "a" }, () => 1));
+    await client.started();
+    await world.runtime.advance(1_000);
+    expect(call.value).toEqual({ status: "executed", value: 1 });
+    expect([records(world), world.values("a")]).toEqual([["C1 1", "C1 1", "C1 1"], free]);
+    expect(client.links[2]!.sent).toHaveLength(2);
   });
 
   test("an extension and an end that are executed after the end change nothing", async () => {

@@ -10,7 +10,7 @@ test.each([1, 3])("with %i endpoints, a run sees when the holder of its lock cha
   const client = runner(world, { wait: 60_000, backoff: { min: 10, max: 1_000 } });
   const begins: number[] = [];
   client.links[0]!.fate = (command) => {
-    if (command.includes("begin")) begins.push(world.runtime.elapsed);
+    if (command.includes("claim")) begins.push(world.runtime.elapsed);
     return "delivered";
   };
   hold("tfirst");

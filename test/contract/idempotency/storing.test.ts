@@ -113,7 +113,7 @@ describe("a result that only a minority has", () => {
     const { idempotency, links, started } = runner(world);
     for (const each of links.slice(1)) {
       // The claim is refused here, and nothing can be written.
-      each.fate = ([, , , , ...words]) => (words.includes("acquire") ? "delivered" : "refused");
+      each.fate = ([, , , , ...words]) => (words.includes("claim") ? "delivered" : "refused");
     }
     const call = watch(idempotency.run("key", never));
     await started();
@@ -213,7 +213,7 @@ describe("a run that fails", () => {
     const { slow } = delays(world.runtime);
     const { idempotency, links } = runner(world, { maxAttempts: 2 });
     const isOf = (kind: string) => (command: readonly (string | number)[]) =>
-      command.includes("release") && command.some((word) => String(word).startsWith(`redlock:${kind}:`));
+      command.includes("end") && command.some((word) => String(word).startsWith(`redlock:${kind}:`));
     for (const each of links) each.fate = (command) => (isOf("tries")(command) ? slow(80) : "delivered");
     const failure = new Error("the handler's own");
     let hasRun = false;

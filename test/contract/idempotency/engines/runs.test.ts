@@ -137,9 +137,6 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine
     ["SET", "something else"],
     ["SET", ""],
     ["SET", "P2 t0 1 -"],
-    // A lock server has neither lists nor sets.
-    ...(engine === "durable" ? [] : [["RPUSH", "x"] as [string, string], ["SADD", "x"] as [string, string]]),
-    ["HSET", "f", "x"],
   ])("what is no record is corrupt, stays, and can be forgotten: %s %j", async (command, ...rest) => {
     const key = freshKey();
     const name = await recordName(key);
@@ -153,6 +150,17 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine
     expect(await forgetKey(first.idempotency, key)).toBe(true);
     expect(await forgetKey(first.idempotency, key)).toBe(false);
     expect((await first.idempotency.run(key, () => 1)).status).toBe("executed");
+  });
+
+  test("a value of another type is corrupt, and stays", async () => {
+    const key = freshKey();
+    const name = await recordName(key);
+    for (let index = 0; index < count; index += 1) await store.execute(index, ["HSET", name, "f", "x"]);
+    const { error } = await outcomeOf(first.idempotency.run(key, never));
+    expect(error).toBeInstanceOf(RecordCorruptError);
+    expect((await inspectKey(first.idempotency, key)).state).toBe("corrupt");
+    expect((await outcomeOf(forgetKey(first.idempotency, key))).error).toBeInstanceOf(RecordCorruptError);
+    expect(await store.execute(0, ["HMGET", name, "f"])).toEqual(["x"]);
   });
 
   test("compares and replaces by native commands only where the dialect has them", async () => {
@@ -238,7 +246,13 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine
           : idempotency.run<unknown>(key, { ...options, lock }, handler);
       await run(freshKey(), () => "scripts are cached from here on");
       const key = freshKey();
-      const first = await costOf(links, () => run(key, () => "x".repeat(1_000)));
+      const first = await costOf(links, () =>
+        run(key, async () => {
+          // Where the begin is not answered, the end of a run with a lock leaves a tombstone.
+          await allArrived(links);
+          return "x".repeat(1_000);
+        }),
+      );
       const again = await costOf(links, () => run(key, never));
       let refused: number[][] = [];
       await run(lock === undefined ? `busy${key}` : freshKey(), async () => {
@@ -278,17 +292,12 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine
 
     test("a run with a lock", async () => {
       const { costs, events } = await costsOf({}, freshKey());
-      const end = dialect === "redis" ? 4 : 3;
-      expect([costs.first, costs.again, costs.refused]).toEqual([
-        all([2, 5 + end]),
-        all([1, 2]),
-        all([1, 5]),
-      ]);
+      expect([costs.first, costs.again, costs.refused]).toEqual([all([2, 10]), all([1, 2]), all([1, 3])]);
       if (count > 1) return;
       expect(events.slice(0, 3)).toEqual([
-        ["executed", 2, 5 + end],
+        ["executed", 2, 10],
         ["replayed", 1, 2],
-        ["locked", 1, 5],
+        ["locked", 1, 3],
       ]);
     });
   });
