@@ -55,7 +55,6 @@ const begins: Readonly<Record<string, Begin>> = {
   "a lock": holding((redlock) => redlock.acquire("a")),
   "a fenced lock": holding((redlock) => redlock.acquire("a", { fencing: true })),
   "locks together": holding((redlock) => redlock.acquire(["a", "b"])),
-  "an owner's lock": holding((redlock) => redlock.acquire("a", { token: "me" })),
   "a fair lock": holding((redlock) => new FairLock(redlock, "a").acquire()),
   "a permit": holding((redlock) => new Semaphore(redlock, "a", { limit: 2 }).acquire()),
   "a read lock": holding((redlock) => new ReadWriteLock(redlock, "a").acquireRead()),

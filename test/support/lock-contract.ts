@@ -4,7 +4,7 @@ import { type Local, newResource } from "./local-endpoints.ts";
 import { isSettled } from "./outcomes.ts";
 import { until } from "./until.ts";
 
-/** The contract of locks on any set of endpoints: acquire, release, several resources, tokens, resume, operators. */
+/** The contract of locks on any set of endpoints: acquire, release, several resources, resume, operators. */
 export function lockContract(open: () => Promise<Local>): void {
   let local: Local;
   beforeAll(async () => {
@@ -119,41 +119,6 @@ export function lockContract(open: () => Promise<Local>): void {
     });
   });
 
-  describe("a token of the caller", () => {
-    const token = `worker "7" {ü}\n`;
-
-    test("acquires again what it holds, and any of its handles releases", async () => {
-      const resource = newResource();
-      const redlock = local.redlock();
-      const first = await redlock.acquire(resource, { token, ttl: 300_000 });
-      const second = await redlock.acquire(resource, { token, ttl: 900_000, wait: 0 });
-      expect([first.token, second.token]).toEqual([token, token]);
-      const isLong = async () => Math.min(...(await local.expiries(resource))) > 600_000;
-      await until(isLong, "the refresh everywhere");
-      expect([await first.verify(), await second.verify()]).toEqual([true, true]);
-      // A shorter refresh does not shorten the ttl: the other handle relies on it.
-      await redlock.acquire(resource, { token, ttl: 100_000 });
-      expect(await isLong()).toBe(true);
-      expect(await first.release()).toBe(true);
-      // An endpoint that answers late, with another handle's mark, keeps it until its ttl ends.
-      expect(await local.holders(resource)).toBeLessThan(local.quorum);
-      expect(await second.release()).toBe(false);
-    });
-
-    test("refuses every other owner", async () => {
-      const resource = newResource();
-      const redlock = local.redlock();
-      await redlock.acquire(resource, { token });
-      expect(await redlock.tryAcquire(resource)).toBeNull();
-      for (const other of ["x", token.slice(1), `${token}x`, token.toUpperCase()]) {
-        expect(await redlock.tryAcquire(resource, { token: other })).toBeNull();
-      }
-      const none = newResource();
-      await redlock.acquire(none);
-      expect(await redlock.tryAcquire(none, { token })).toBeNull();
-    });
-  });
-
   describe("another process", () => {
     const jsonOf = async (lock: Lock) => JSON.parse(JSON.stringify(await handoff(lock)));
 
@@ -195,7 +160,7 @@ export function lockContract(open: () => Promise<Local>): void {
     test("release a resource by force", async () => {
       const resource = newResource();
       const redlock = local.redlock();
-      const lock = await redlock.acquire(resource, { token: "stuck" });
+      const lock = await redlock.acquire(resource);
       await until(async () => (await local.holders(resource)) === local.set.count, "the slower endpoints");
       expect(await forceRelease(redlock, resource)).toBe(true);
       await local.gone(resource);

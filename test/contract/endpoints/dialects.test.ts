@@ -96,7 +96,7 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
     expect(await plain.extend()).toBeGreaterThan(0);
     expect(await plain.release()).toBe(true);
     const resources = [newResource(), newResource()];
-    const several = await redlock.acquire(resources, { fencing: true, token: "the-owner" });
+    const several = await redlock.acquire(resources, { fencing: true });
     expect(await inspect(redlock, resources[0]!)).toMatchObject({ votes: [{ fence: several.fence }] });
     expect(await several.release()).toBe(true);
     const idempotency = new Idempotency(redlock);

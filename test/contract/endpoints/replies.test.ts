@@ -116,7 +116,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
   test.each(garbage)("%s acquires nothing", async (_, reply, kind) => {
     server.answer = () => reply;
     silent = kind === "timeout";
-    for (const options of [{}, { fencing: true }, { token: "the-owner" }]) {
+    for (const options of [{}, { fencing: true }]) {
       events = [];
       expectKind(await rejection(client().acquire("resource", options)), kind);
       expect(events.filter(({ type }) => type === "endpointError")).toHaveLength(1);
@@ -189,14 +189,22 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
 
   test("a fence that is not a positive safe integer is an error", async () => {
     for (const fence of ["0", "-1", "1.5", "9007199254740993", "1e400", "", "x", null, [], 2 ** 53]) {
-      server.answer = ({ command }) => result([command[4 + Number(command[2])], fence]);
+      server.answer = ({ command }) => result([command[4 + Number(command[2])], 4, fence]);
       const error = await rejection(client().acquire("resource", { fencing: true }));
       expectKind(error, "malformed");
     }
   });
 
   test("an echo of another value acquires nothing", async () => {
-    for (const reply of [["t0", "1"], [0], [0, -3, ""], ["", "1"], [null, "1"], ["OK", "1"], [1]]) {
+    for (const reply of [
+      ["t0", 4, "1"],
+      [0],
+      [0, 4, 0, -2, ""],
+      ["", 4, "1"],
+      [null, 4, "1"],
+      ["OK", 4, "1"],
+      [1],
+    ]) {
       server.answer = () => result(reply);
       const outcome = await client()
         .tryAcquire("resource", { fencing: true })
@@ -249,9 +257,9 @@ describe("one of three endpoints with invalid answers", () => {
     "%s does not prevent a lock",
     async (_, reply) => {
       for (const [index, server] of servers.entries()) {
-        const script = (command: readonly string[]) => command[4 + Number(command[2])];
+        const tokenOf = (command: readonly string[]) => command[4 + Number(command[2])];
         server.answer = ({ command }) =>
-          index === 1 ? reply : result(command[0] === "SET" ? "OK" : [script(command)]);
+          index === 1 ? reply : result(command[0] === "SET" ? "OK" : [tokenOf(command), 1, "t"]);
       }
       const endpoints = servers.map(({ url }) => ({ url, token: "token" }));
       const redlock = new Redlock({ ...patient, endpoints, wait: 0 });

@@ -58,7 +58,6 @@ describe.skipIf(!redisServer).each(["ioredis", "node-redis"] as const)("a Cluste
   test.each([
     ["plain", {}],
     ["fenced", { fencing: true }],
-    ["with an owner", { token: "me" }],
   ])("a lock, %s, outlives the move of its slot", async (_, options) => {
     const [holder, other] = [redlock(), redlock()];
     for (let time = 0; time < 3; time += 1) {

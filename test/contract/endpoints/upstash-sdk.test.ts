@@ -24,7 +24,6 @@ type SdkOptions = Parameters<typeof sdkClient>[1];
 const kinds = [
   ["plain", {}],
   ["fenced", { fencing: true }],
-  ["with an owner token", { token: "the-owner" }],
 ] as const;
 
 // What the SDK sends does not depend on the engine.
@@ -162,7 +161,6 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
       resources.map((resource, index) =>
         redlock.tryAcquire(resource, {
           fencing: index % 2 === 0,
-          ...(index % 3 === 0 && { token: `own ${index}` }),
         }),
       ),
     );

@@ -27,7 +27,6 @@ test("that comes before the call sends no request", async () => {
 describe.each<[string, AcquireOptions]>([
   ["plain", {}],
   ["fenced", { fencing: true }],
-  ["with an owner token", { token: "the-owner" }],
 ])("of an acquire, %s", (_, options) => {
   type Delays = ReturnType<typeof delays>;
   const never = [false, false, false];

@@ -11,7 +11,6 @@ const free = [null, null, null];
 const kinds = [
   ["plain", {}, false],
   ["fenced", { fencing: true }, true],
-  ["with an owner token", { token: "the-owner" }, true],
 ] as const;
 
 /** A client whose first request to each of these endpoints has another fate. */

@@ -55,7 +55,6 @@ function acquireOptions({ runtime }: World, random: () => number): AcquireOption
     fencing: chance(0.3),
     autoExtend: chance(0.3),
     maxHold: 1_500,
-    token: chance(0.2) ? "owner" : undefined,
     // Sometimes it has passed.
     deadline: chance(0.2) ? runtime.now() + random() * 1_000 - 200 : undefined,
     signal: controller.signal,

@@ -108,19 +108,6 @@ describe("inspect", () => {
     ]);
   });
 
-  test("recognises an owner by the token, whichever handle wrote the value", async () => {
-    const [one, two] = ["1", "2"].map((digit) => `t${digit.repeat(32)}`);
-    const { value } = await inspecting([
-      { holder: `${one}the-owner` },
-      { holder: `${two}the-owner` },
-      "free",
-    ]);
-    expect(value).toMatchObject({ held: true, holder: digestOf("the-owner") });
-    expect(JSON.stringify(value)).not.toMatch(/the-owner|1111/);
-    const others = await inspecting([{ holder: `${one}an-owner` }, { holder: `${one}the-owner` }, "free"]);
-    expect(others.value).toMatchObject({ held: false });
-  });
-
   test("returns the largest fence that any endpoint has drawn", async () => {
     const { endpoints, client } = virtualWorld();
     for (const [index, fence] of [7, 9, 8].entries()) {

@@ -52,7 +52,6 @@ describe.each([1, 3])("with %i endpoints, a waiter sees when the holder changes"
   test.each<[what: string, options: AcquireOptions & { resources?: string[] }]>([
     ["a lock with a fence", { fencing: true }],
     ["several resources", { resources: ["a", "b"] }],
-    ["an owner's lock", { token: "me" }],
   ])("of %s, from its first", async (_what, options) => {
     const rounds = await pausesWhile(virtualWorld({ count }), holders, options);
     expect(rounds.slice(0, 4)).toEqual([

@@ -9,7 +9,6 @@ const free = [null, null, null];
 const kinds = [
   ["plain", {}],
   ["fenced", { fencing: true }],
-  ["with an owner token", { token: "the-owner" }],
 ] as const;
 
 describe.each(["redis", "upstash"] as const)("an extension in the %s dialect", (dialect) => {

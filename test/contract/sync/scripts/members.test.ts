@@ -15,7 +15,6 @@ import { stores } from "../stand.ts";
 
 const nonces = ["1", "2", "3"].map((digit) => `t${digit.repeat(32)}`) as [string, string, string];
 const [n1, n2, n3] = nonces;
-const compareFrom = 34;
 
 describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on $title", ({ open }) => {
   let store: OpenStore;
@@ -38,7 +37,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     names += 1;
     const key = `members:{${names}}`;
     const waiting = `waiting:{${names}}`;
-    const cellOf = (value: string) => ({ keys: [key], value, compareFrom, tombstone: `${key}:${value}` });
+    const cellOf = (value: string) => ({ keys: [key], value, tombstone: `${key}:${value}` });
     const own = { id: "w1", tombstone: `${waiting}:w1`, expiry: 20_000 };
     return {
       key,
@@ -75,7 +74,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     await acquire(`${n1}a`);
     const costOf = async (value: string, ttl: number) => {
       const extension = call();
-      await extendMember(extension, { keys: [key], value, compareFrom }, ttl);
+      await extendMember(extension, { keys: [key], value }, ttl);
       return extension.cost.commands;
     };
     // Beside the script itself, which is also counted.
@@ -178,7 +177,6 @@ describeOnce("a member in virtual time", () => {
   const cellOf = (value: string) => ({
     keys: ["members"],
     value,
-    compareFrom,
     tombstone: `void:${value}`,
   });
   const writer = { key: "writers", own: { id: "w1", tombstone: undefined, expiry: 100 } };
@@ -260,7 +258,7 @@ describeOnce("replies that the script cannot have given", () => {
     deadline: new Deadline(),
     cost: { requests: 0, commands: 0 },
   });
-  const cell = { keys: ["k"], value, compareFrom, tombstone: "v" };
+  const cell = { keys: ["k"], value, tombstone: "v" };
   const nonsense = [null, "OK", 1, value, [], [1], ["t"], [value, 1], [null, 5], [n1], [0, 5, 6], [0, value]];
 
   test.each([...nonsense, [0], [0, -1], [0, 1.5], [0, "5"]].map((reply) => [JSON.stringify(reply), reply]))(
