@@ -10,7 +10,7 @@ import { quorumOf } from "../quorum/tally.ts";
 import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import { counterTtl, guardedCell, heldCell, type LockRequest } from "./lock-request.ts";
+import { counterTtl, guardedCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
 import { checkResources, type LockClient, type LockOptions, type Settings, settingsOf } from "./options.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
@@ -121,11 +121,14 @@ function swapNonces(settings: Settings, given: LockJSON): Swap {
   return { request, round: runRound(settings, swapOne, { timeout: ttl }) };
 }
 
-/** Undoes a failed attempt. `given`: its nonce is put back, because the message may be tried again. */
+/**
+ * Undoes a failed attempt. `given`: its nonce is put back, because the message may be tried again. Where the attempt was
+ * not answered, it may be executed later, and would keep the lock for nobody: it finds a tombstone.
+ */
 function undo(settings: Settings, { request, round }: Swap, given: LockJSON | undefined): Promise<void> {
-  const cell = heldCell(request);
+  const next = given && { text: given.nonce, ttl: given.ttl };
   const undoOne = (call: EndpointRequest) =>
-    given ? keep(call, cell, given.ttl, { next: given.nonce }) : end(call, cell);
+    end(call, guardedCell(request), { next, retention: tombstoneRetention });
   return mostlyDone(settings, rollback(settings, round, undoOne));
 }
 
@@ -147,7 +150,15 @@ function lockOf(
   { round, given: { ttl, fence } }: Pick<Swap, "round"> & { given: LockJSON },
 ): Lock {
   const { elapsed } = round;
-  return new Lock(settings, request, { id: newId(), ttl, elapsed, fence, limit: Infinity, round });
+  return new Lock(settings, request, {
+    id: newId(),
+    ttl,
+    elapsed,
+    fence,
+    limit: Infinity,
+    round,
+    isResumed: true,
+  });
 }
 
 /** The hold begins; the round that took it over is reported for its costs. */

@@ -17,6 +17,8 @@ export interface LockState {
   readonly limit: number;
   /** The round that acquired it, or took it over from another process. */
   readonly round: Round<Answer>;
+  /** Whether that round took it over. Default false. */
+  readonly isResumed?: boolean;
   readonly operations?: HoldOperations | undefined;
 }
 

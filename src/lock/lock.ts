@@ -66,8 +66,8 @@ export class Lock {
   #extension: Promise<unknown> = Promise.resolve();
   #release: Promise<boolean> | undefined;
   #isGone = false;
-  /** Requests that restore a lock check its tombstone; those that acquire a plain lock cannot. */
-  #mayRestore = false;
+  /** Whether a request checks the tombstone: one that restores or resumes it does, one that acquires a plain lock cannot. */
+  #isGuarded: boolean;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
   constructor(settings: Settings, request: LockRequest, state: LockState) {
@@ -82,6 +82,7 @@ export class Lock {
     const release = releaseFunctionOf(settings, request.resources, operations);
     this.#operations = { extend: keep, ...operations, release };
     this.#isPlain = !operations;
+    this.#isGuarded = state.isResumed === true;
     this.#ttl = ttl;
     this.#round = round;
     const { onEvent, endpoints } = settings;
@@ -273,7 +274,7 @@ export class Lock {
       const restored = requests[index]!.then(async ({ outcome }) => {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
         const cell = guardedCell(this.#request);
-        this.#mayRestore = true;
+        this.#isGuarded = true;
         const round = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
           restore(call, cell, ttl, this.#fencing(ttl)),
         );
@@ -330,7 +331,7 @@ export class Lock {
     if (!this.#pendingAcquires.includes(call.endpoint.name)) {
       return this.#operations.release(call, this.#cell, 0);
     }
-    const { tombstone } = this.#mayRestore ? guardedCell(this.#request) : acquiredCell(this.#request);
+    const { tombstone } = this.#isGuarded ? guardedCell(this.#request) : acquiredCell(this.#request);
     return this.#operations.release(call, { ...this.#cell, tombstone }, tombstoneRetention);
   }
 }

@@ -158,13 +158,13 @@ export function restore(
 
 /** What {@link end} leaves. */
 export interface EndDetails {
-  /** What replaces the record, and for how many ms. Default: it is deleted, as locks are. */
+  /** What replaces the record, or where there is none each value, and for how many ms. Default: all are deleted. */
   readonly next?: { readonly text: string; readonly ttl: number } | undefined;
   /** For how many ms the tombstone is kept, where there is one. Default 0. */
   readonly retention?: number;
 }
 
-/** Ends a claim: deletes what it has, or replaces its record. Where a run has locks, the answer is about its record. */
+/** Ends a claim: deletes what it has, or replaces it. Where a run has locks, the answer is about its record. */
 export function end(call: EndpointRequest, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
   const { keys, value } = cell;
   if (isNative(call) && isPlain(cell) && !details.next) {
@@ -218,7 +218,8 @@ async function operate(
   const own = keys.map((_, index) => (index === 0 ? record : value));
   const following = own.map((text, index) => {
     if (operation !== "end") return next ?? text;
-    return (index === 0 && next) || "";
+    // Of a run, the record is replaced; its locks are deleted.
+    return ((index === 0 || cell.record === undefined) && next) || "";
   });
   const expected = operation === "keep" || operation === "end" ? own : own.map(() => "");
   const names = tombstone ? [...keys, tombstone, ...(fencing ? counters : [])] : keys;

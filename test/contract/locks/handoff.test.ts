@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   forceRelease,
   handoff,
+  inspect,
   type Lock,
   type LockJSON,
   LockLostError,
@@ -12,113 +13,245 @@ import type { Link } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
-// A lock continues in another process: no request of the giver may end or shorten the receiver's hold. In virtual time;
-// the timeout of a request is 100 ms.
+// A lock continues in another process: of those that have its message at most one gets it, and no request of the giver may
+// end or shorten the receiver's hold. In virtual time; the timeout of a request is 100 ms.
 
 const free = [null, null, null];
 const viaText = (json: LockJSON): LockJSON => JSON.parse(JSON.stringify(json));
 const countOf = (links: readonly Link[]) => links.flatMap(({ sent }) => sent).length;
 
-describe.each(["redis", "upstash"] as const)("a handoff, in the %s dialect", (dialect) => {
-  /** A world, and the message about a lock of 30 s that was given away. */
-  async function givenAway() {
-    const world = virtualWorld({ dialect });
-    const json = viaText(await handoff(await world.client().redlock.acquire("r", { ttl: 30_000 })));
-    return { ...world, json };
-  }
+/** A world, and the message about a lock of 30 s that was given away. */
+async function givenAway(options: object = {}, { count = 3, resources = "r" as string | string[] } = {}) {
+  const world = virtualWorld({ count });
+  const lock = await world.client().redlock.acquire(resources, { ttl: 30_000, ...options });
+  return { ...world, given: lock, json: viaText(await handoff(lock)) };
+}
 
-  test("ends the giver's handle, and leaves the lock held", async () => {
-    const { client } = virtualWorld({ dialect });
-    const { redlock, links } = client();
-    const lock = await redlock.acquire("r", { ttl: 30_000 });
+describe("handoff", () => {
+  test.each([{}, { fencing: true, prefix: "other" }])(
+    "writes all that the receiver needs: %j",
+    async (options) => {
+      const { given, json } = await givenAway(options, { resources: ["a", "b"] });
+      expect(json).toStrictEqual({
+        resources: ["a", "b"],
+        prefix: "redlock",
+        nonce: given.token,
+        ttl: 30_000,
+        endpoints: ["e1", "e2", "e3"],
+        ...("prefix" in options && { prefix: options.prefix, fence: given.fence }),
+      });
+    },
+  );
+
+  test("ends the giver's handle and its automatic extension, and leaves the lock held", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links, events } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000, autoExtend: true });
     const { signal } = lock;
     const before = countOf(links);
-    const json = viaText(await handoff(lock));
+    await handoff(lock);
     expect([lock.remaining(), signal.aborted]).toEqual([0, false]);
     expect([await lock.release(), await lock.verify()]).toEqual([false, false]);
-    expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
-    expect(await rejection(handoff(lock))).toBeInstanceOf(LockLostError);
+    for (const call of [lock.extend(), handoff(lock)])
+      expect(await rejection(call)).toBeInstanceOf(LockLostError);
+    await runtime.advance(500);
     expect(countOf(links)).toBe(before);
-    const received = await resume(client().redlock, json);
-    expect(received.remaining()).toBe(30_000 - 302);
-    expect(await received.release()).toBe(true);
+    expect(events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "detached"]);
+    expect(await client().redlock.tryAcquire("r")).toBeNull();
   });
 
-  test("ends the giver's automatic extension: it cannot shorten the receiver's", async () => {
-    const { runtime, client, expiries } = virtualWorld({ dialect });
+  test.each<[what: string, end: (lock: Lock, advance: (ms: number) => Promise<unknown>) => Promise<unknown>]>(
+    [
+      ["released", (lock) => lock.release()],
+      ["given away", (lock) => handoff(lock)],
+      ["expired", (_, advance) => advance(30_000)],
+      ["found lost", (lock) => rejection(lock.extend())],
+    ],
+  )("of a lock that is %s is refused", async (what, end) => {
+    const { runtime, client } = virtualWorld();
+    const { redlock } = client();
+    const lock = await redlock.acquire("r", { ttl: 30_000 });
+    if (what === "found lost") await forceRelease(redlock, "r");
+    await end(lock, (ms) => runtime.advance(ms));
+    expect(await rejection(handoff(lock))).toBeInstanceOf(LockLostError);
+  });
+
+  test("waits for extensions under way, also for one that begins meanwhile", async () => {
+    const { runtime, client } = virtualWorld();
     const { redlock, links } = client();
-    const lock = await redlock.acquire("r", { ttl: 1_000, autoExtend: true });
-    const received = await resume(client().redlock, viaText(await handoff(lock)));
-    await received.extend(60_000);
-    const before = countOf(links);
-    await runtime.advance(5_000);
-    expect([countOf(links), expiries("r")]).toEqual([before, [55_000, 55_000, 55_000]]);
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    for (const each of links) each.fate = () => delays(runtime).slow(50);
+    const extending = [lock.extend(8_000)];
+    const call = watch(handoff(lock));
+    await runtime.advance(20);
+    extending.push(lock.extend(6_000));
+    await runtime.advance(79);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    await Promise.all(extending);
+    expect(call.value).toMatchObject({ ttl: 6_000 });
   });
 
-  test("is resumed by one at most of several processes that have the same message", async () => {
+  test.each(["acquire", "restore"])("waits for the answer to a late %s", async (what) => {
+    const { runtime, client, endpoints, values } = virtualWorld();
+    const { redlock, links } = client();
+    const [, , third] = links;
+    if (what === "acquire") third!.fate = () => delays(runtime).late(60);
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    if (what === "restore") {
+      endpoints[2]!.engine.execute(["FLUSHALL"]);
+      third!.fate = (command) => (command.includes("restore") ? delays(runtime).late(60) : "delivered");
+      await lock.extend();
+      await runtime.advance(0);
+    }
+    const call = watch(handoff(lock));
+    await runtime.advance(59);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    const received = await resume(client().redlock, call.value!);
+    await runtime.advance(0);
+    expect(values("r")).toEqual(new Array(3).fill(received.token));
+  });
+});
+
+describe("resume", () => {
+  test.each([
+    ["redis", {}],
+    ["upstash", { fencing: true }],
+  ] as const)(
+    "goes on for a whole ttl, counted from before its requests, in the %s dialect",
+    async (dialect, options) => {
+      const { runtime, client, values } = virtualWorld({ dialect });
+      const json = viaText(
+        await handoff(await client().redlock.acquire(["a", "b"], { ttl: 30_000, ...options })),
+      );
+      await runtime.advance(4_000);
+      const { redlock, links, events } = client();
+      for (const each of links) each.fate = () => delays(runtime).slow(30);
+      const call = watch(resume(redlock, json));
+      await runtime.advance(30);
+      const lock = call.value!;
+      expect([lock.remaining(), lock.fence, countOf(links)]).toEqual([30_000 - 302 - 30, json.fence, 3]);
+      expect(lock.token).not.toBe(json.nonce);
+      expect(values("b")).toEqual(new Array(3).fill(lock.token));
+      const { id } = events[0] as { id: number };
+      expect(events).toMatchObject([
+        { type: "resumed", id, resources: ["a", "b"], fence: json.fence },
+        { type: "extended", id, ttl: 30_000, requests: 3 },
+      ]);
+      for (const each of links) each.fate = () => "delivered";
+      expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
+      expect([...values("a"), ...values("b")]).toEqual([...free, ...free]);
+    },
+  );
+
+  test("uses the options of the client and of the call, and the prefix of the lock", async () => {
+    const { runtime, client, json } = await givenAway({ prefix: "other" });
+    const { redlock, events } = client({ prefix: "mine" });
+    const lock = await resume(redlock, json, { driftFactor: 0.5, autoExtend: true });
+    expect(await lock.extend(1_000)).toBe(498);
+    await runtime.advance(1_000);
+    expect(await lock.verify()).toBe(true);
+    expect(events.filter(({ type }) => type === "extended").length).toBeGreaterThan(2);
+  });
+
+  test("renews the counters of a fence: when they were renewed is not known", async () => {
+    const { client, json, endpoints } = await givenAway({ fencing: true, fenceRetention: 30_000 });
+    endpoints[1]!.engine.execute(["DEL", "redlock:fence:{r}"]);
+    const { redlock } = client();
+    const lock = await resume(redlock, json, { fenceRetention: 80_000 });
+    for (const { engine } of endpoints) {
+      expect(engine.execute(["GET", "redlock:fence:{r}"])).toBe(String(lock.fence));
+      expect(engine.execute(["PTTL", "redlock:fence:{r}"])).toBeGreaterThanOrEqual(160_000);
+    }
+    expect((await inspect(redlock, "r")).fence).toBe(json.fence);
+  });
+
+  test("by several at once gives it to one at most", async () => {
     const { runtime, client, json, values } = await givenAway();
     const resuming = [1, 2, 3, 4].map(() => watch(resume(client().redlock, json)));
     await runtime.advance(500);
     const held = resuming.flatMap(({ value }) => value ?? []);
     const refused = resuming.flatMap(({ error }) => error ?? []);
-    expect([held.length <= 1, held.length + refused.length]).toEqual([true, 4]);
+    expect([held.length, refused.length]).toEqual([1, 3]);
     for (const error of refused) expect(error).toBeInstanceOf(LockLostError);
-    for (const lock of held) {
-      expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
-      const late = await rejection(resume(client().redlock, json));
-      expect(String(late)).toMatch(/resumed before, or released, or has expired/);
-      expect(values("r")).toEqual(free);
-    }
-  });
-
-  test("is taken over by the first extension where nothing may be waited for", async () => {
-    const { client, json } = await givenAway();
-    const receivers = [client(), client()];
-    const [first, second] = await Promise.all(
-      receivers.map(({ redlock }) => resume(redlock, json, { immediate: true })),
-    );
-    expect(receivers.map(({ links }) => countOf(links))).toEqual([0, 0]);
-    expect(await first!.extend()).toBe(30_000 - 302);
-    expect(second!.remaining()).toBeGreaterThan(20_000);
-    expect([await second!.verify(), second!.remaining()]).toEqual([false, 0]);
-    expect([await first!.verify(), await first!.release()]).toEqual([true, true]);
-  });
-
-  test("is not freed by two that have a part each: neither counts what the other has freed", async () => {
-    const { runtime, client, endpoints, json } = await givenAway();
-    const given = { ...json, pendingAcquires: json.endpoints };
-    const receivers = [client(), client()];
-    const locks = await Promise.all(
-      receivers.map(({ redlock }) => resume(redlock, given, { immediate: true })),
-    );
-    endpoints[2]!.engine.execute(["DEL", "redlock:lock:{r}"]);
-    for (const [own, { links }] of receivers.entries()) {
-      for (const [index, link] of links.entries()) link.fate = () => (index === own ? "delivered" : "lost");
-    }
-    const extensions = locks.map((lock) => watch(lock.extend()));
-    await runtime.advance(200);
-    for (const { error } of extensions) expect(error).toBeInstanceOf(QuorumError);
-    for (const { links } of receivers) for (const link of links) link.fate = () => "delivered";
-    for (const lock of locks) {
-      const released = watch(lock.release());
-      await runtime.advance(200);
-      expect(released.value).toBe(false);
-    }
-  });
-
-  test("can be resumed again after an outage, whatever has been executed of the first attempt", async () => {
-    const { runtime, client, json, values } = await givenAway();
-    const unlucky = client();
-    for (const link of unlucky.links.slice(0, 2)) link.fate = () => "reply lost";
-    const failed = watch(resume(unlucky.redlock, json));
-    await runtime.advance(200);
-    expect(failed.error).toBeInstanceOf(QuorumError);
-    const lock = await resume(client().redlock, json);
-    expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
+    expect([await held[0]!.verify(), await held[0]!.release()]).toEqual([true, true]);
     expect(values("r")).toEqual(free);
   });
 
-  test("takes over, at its next extension, an endpoint that was down meanwhile", async () => {
+  test.each([2, 4])(
+    "by two that have half of %i endpoints each gives it to one after a pause",
+    async (count) => {
+      const { runtime, client, json, values } = await givenAway({}, { count });
+      const near = client({ backoff: { min: 10, max: 10 }, wait: 2_000 });
+      const far = client({ backoff: { min: 300, max: 300 }, wait: 2_000 });
+      // Each reaches its own half first, and learns late that the other one is taken.
+      const { late, slow } = delays(runtime);
+      for (const [index, { links }] of [near, far].entries()) {
+        for (const [at, link] of links.entries()) {
+          if (at % 2 !== index) link.fate = () => ({ before: pause(5), after: pause(20) });
+        }
+      }
+      const [held, refused] = [near, far].map(({ redlock }) => watch(resume(redlock, json)));
+      await runtime.advance(5_000);
+      const lock = held!.value!;
+      expect(refused!.error).toBeInstanceOf(LockLostError);
+      expect(values("r")).toEqual(new Array(count).fill(lock.token));
+    },
+  );
+
+  test("that contenders keep from each other until the end of `wait` is unclear, and puts the nonce back", async () => {
+    const { runtime, client, json, put, values } = await givenAway();
+    // Two others have an endpoint each, and never go on.
+    put("r", [0], "t1");
+    put("r", [1], "t2");
+    const call = watch(resume(client().redlock, json, { wait: 500 }));
+    await runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(values("r")).toEqual(["t1", "t2", json.nonce]);
+  });
+
+  test.each<[what: string, end: (received: Lock) => Promise<unknown>]>([
+    ["was resumed before", async () => undefined],
+    ["was resumed and handed on", (received) => handoff(received)],
+    ["was released", (received) => received.release()],
+  ])("of a lock that %s is a loss, and changes nothing", async (_, end) => {
+    const { client, json, values } = await givenAway();
+    await end(await resume(client().redlock, json));
+    const before = values("r");
+    const error = await rejection(resume(client().redlock, json));
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(String(error)).toMatch(/resumed before, or released, or has expired/);
+    expect(values("r")).toEqual(before);
+  });
+
+  test("of a lock that has expired is a loss, and of one that another has acquired", async () => {
+    const { runtime, client, json } = await givenAway();
+    await runtime.advance(30_000);
+    expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
+    const other = await client().redlock.acquire("r");
+    expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
+    expect(await other.verify()).toBe(true);
+  });
+
+  test.each(["reply lost", "lost", "refused"] as const)(
+    "without a quorum of answers (%s) can be tried again, whatever has been executed",
+    async (fate) => {
+      const { runtime, client, json, values } = await givenAway();
+      const unlucky = client();
+      for (const link of unlucky.links.slice(0, 2))
+        link.fate = () => (link.sent.length === 1 ? fate : "delivered");
+      const failed = watch(resume(unlucky.redlock, json));
+      await runtime.advance(200);
+      expect(failed.error).toBeInstanceOf(QuorumError);
+      expect(values("r")).toEqual(new Array(3).fill(json.nonce));
+      const lock = await resume(client().redlock, json);
+      expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
+      expect(values("r")).toEqual(free);
+    },
+  );
+
+  test("whose swap is lost at a minority holds the lock at the others, until its ttl there", async () => {
     const { runtime, client, json, values } = await givenAway();
     const { redlock, links } = client();
     links[2]!.fate = () => "lost";
@@ -126,35 +259,57 @@ describe.each(["redis", "upstash"] as const)("a handoff, in the %s dialect", (di
     await runtime.advance(100);
     const lock = resuming.value!;
     links[2]!.fate = () => "delivered";
+    await lock.extend(60_000);
+    await runtime.advance(0);
+    expect(values("r")).toEqual([lock.token, lock.token, json.nonce]);
+    expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
+    await runtime.advance(30_000);
+    expect(values("r")[2]).toBe(null);
+    // The next extension restores it there.
     await lock.extend();
     await runtime.advance(0);
-    expect(new Set(values("r"))).toEqual(new Set([lock.token]));
+    expect(values("r")).toEqual(new Array(3).fill(lock.token));
     expect(await lock.release()).toBe(true);
     expect(values("r")).toEqual(free);
   });
 
-  test("waits for an extension under way", async () => {
-    const { runtime, client } = virtualWorld({ dialect });
+  test.each([{}, { fencing: true }])(
+    "whose swap is executed after the release takes nothing: %j",
+    async (options) => {
+      const { runtime, client, json, values } = await givenAway(options);
+      const { redlock, links } = client({ waitUntil: () => undefined });
+      links[2]!.fate = () => (links[2]!.sent.length === 1 ? delays(runtime).late(1_000) : "delivered");
+      const resuming = watch(resume(redlock, json));
+      await runtime.advance(100);
+      expect(await resuming.value!.release()).toBe(true);
+      await runtime.advance(2_000);
+      // The giver's nonce is at a minority, until its ttl ends.
+      expect(values("r")).toEqual([null, null, json.nonce]);
+      expect(await client().redlock.tryAcquire("r")).not.toBeNull();
+    },
+  );
+
+  test("can be tried again also after swaps of a failed attempt that are executed late", async () => {
+    const { runtime, client, json } = await givenAway({}, { resources: ["a", "b"] });
     const { redlock, links } = client();
-    const lock = await redlock.acquire("r", { ttl: 10_000 });
-    for (const link of links) link.fate = () => delays(runtime).slow(50);
-    void lock.extend(40_000);
-    const handingOff = watch(handoff(lock));
-    await runtime.advance(49);
-    expect(handingOff.settled).toBe(false);
-    await runtime.advance(1);
-    expect(handingOff.value).toMatchObject({ ttl: 40_000, validUntil: runtime.now() + 40_000 - 402 - 50 });
+    for (const link of links) {
+      link.fate = () => (link.sent.length === 1 ? delays(runtime).late(1_000) : "delivered");
+    }
+    const failed = watch(resume(redlock, json));
+    await runtime.advance(500);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    await runtime.advance(1_000);
+    expect(await (await resume(client().redlock, json)).release()).toBe(true);
   });
 
-  test("leaves a shorter extension that is unanswered without effect", async () => {
-    const { runtime, client, expiries } = virtualWorld({ count: 1, dialect });
+  test("is not undone by a late, shorter extension of the giver", async () => {
+    const { runtime, client, expiries } = virtualWorld({ count: 1 });
     const { redlock, links } = client();
     const lock = await redlock.acquire("r", { ttl: 60_000 });
     links[0]!.fate = () => delays(runtime).late(1_000);
     const shorter = rejection(lock.extend(20_000));
     await runtime.advance(100);
     await shorter;
-    links[0]!.fate = () => "delivered";
     const received = await resume(client().redlock, viaText(await handoff(lock)));
     await received.extend(60_000);
     await runtime.advance(1_000);
@@ -162,64 +317,61 @@ describe.each(["redis", "upstash"] as const)("a handoff, in the %s dialect", (di
     expect(await received.release()).toBe(true);
   });
 
-  test("carries an owner's shorter extension that is unanswered: nobody relies on that endpoint", async () => {
-    const { runtime, client } = virtualWorld({ count: 1, dialect });
-    const { redlock, links } = client();
-    const lock = await redlock.acquire("r", { ttl: 10_000, token: "the-owner" });
-    links[0]!.fate = () => delays(runtime).late(1_500);
-    const shorter = rejection(lock.extend(2_000));
-    await runtime.advance(100);
-    await shorter;
-    links[0]!.fate = () => "delivered";
-    const json = viaText(await handoff(lock));
-    expect(Object.values(json.pendingExtensions)).toEqual([2_000]);
-    const received = await resume(client().redlock, json);
-    // Executed after this extension, the earlier one would shorten it.
-    expect(await rejection(received.extend(10_000))).toMatchObject({ code: "NO_QUORUM" });
-    expect(received.remaining()).toBeLessThan(2_000);
-    await runtime.advance(1_500);
-    expect(await received.release()).toBe(true);
+  test("is not undone by the late acquire or release of the giver", async () => {
+    const { runtime, client, values } = virtualWorld();
+    const giver = client();
+    const lock = await giver.redlock.acquire("r", { ttl: 60_000 });
+    const [acquire] = giver.links[0]!.sent;
+    const received = await resume(client().redlock, viaText(await handoff(lock)));
+    await giver.links[0]!.send(acquire!, new AbortController().signal);
+    await runtime.advance(0);
+    expect(values("r")).toEqual(new Array(3).fill(received.token));
   });
 
-  test.each([
-    ["fenced", { fencing: true }],
-    ["with a token", { token: "the-owner" }],
-  ])("carries an unanswered acquire: its release leaves a tombstone, %s", async (_, options) => {
-    const { runtime, client, values } = virtualWorld({ dialect });
-    const { redlock, links } = client({ timeout: 5_000, waitUntil: () => undefined });
-    links[2]!.fate = () => delays(runtime).late(1_000);
-    const lock = await redlock.acquire("r", { ...options, ttl: 30_000 });
-    const json = viaText(await handoff(lock));
-    expect(json.pendingAcquires).toHaveLength(1);
-    const received = await resume(client({ waitUntil: () => undefined }).redlock, json);
-    expect(await received.release()).toBe(true);
-    await runtime.advance(2_000);
-    expect(values("r")).toEqual(free);
-  });
-
-  test("of a lock that has expired meanwhile is a loss, and sends nothing", async () => {
-    const { runtime, client, json } = await givenAway();
-    await runtime.advance(30_000);
+  test.each<[what: string, change: object, error: typeof TypeError | typeof RangeError]>([
+    ["no resources", { resources: [] }, RangeError],
+    ["a resource that is not a text", { resources: [1] }, TypeError],
+    ["no list of resources", { resources: undefined }, TypeError],
+    ["a nonce that is not a text", { nonce: new Array(33).fill("t") }, TypeError],
+    ["no nonce", { nonce: undefined }, TypeError],
+    ["a nonce that is too short", { nonce: `t${"0".repeat(31)}` }, TypeError],
+    ["a nonce that is too long", { nonce: `t${"0".repeat(33)}` }, TypeError],
+    ["a prefix that is not a text", { prefix: 7 }, TypeError],
+    ["no prefix", { prefix: undefined }, TypeError],
+    ["a prefix with braces", { prefix: "a{b}" }, RangeError],
+    ["a ttl that is a text", { ttl: "10" }, TypeError],
+    ["a ttl that is too short", { ttl: 9 }, RangeError],
+    ["a ttl that is no integer", { ttl: 100.5 }, RangeError],
+    ["a ttl that no timer supports", { ttl: 2_147_483_648 }, RangeError],
+    ["a fence of 0", { fence: 0 }, RangeError],
+    ["a fence that is no integer", { fence: 1.5 }, RangeError],
+    ["too few endpoints", { endpoints: ["e1", "e2"] }, RangeError],
+    ["other endpoints", { endpoints: ["e1", "e2", "e4"] }, RangeError],
+    ["no endpoints", { endpoints: undefined }, RangeError],
+  ])("refuses %s, and sends nothing", async (_, change, type) => {
+    const { client, json } = await givenAway();
     const { redlock, links } = client();
-    expect(await rejection(resume(redlock, json))).toBeInstanceOf(LockLostError);
-    const resumed = await resume(redlock, json, { immediate: true });
-    expect([resumed.remaining(), resumed.signal.reason]).toEqual([0, expect.any(LockLostError)]);
-    expect(await rejection(resumed.extend())).toBeInstanceOf(LockLostError);
+    const error = await rejection(resume(redlock, { ...json, ...change } as LockJSON));
+    expect(error).toBeInstanceOf(type);
+    expect(String(error)).not.toContain(json.nonce);
+    const [name = ""] = Object.keys(change);
+    if (/^(prefix|ttl|fence)$/.test(name)) expect((error as Error).message).toMatch(new RegExp(`^${name} `));
     expect(countOf(links)).toBe(0);
   });
 
-  test("rejects a lost or released lock, and a client with other endpoints", async () => {
+  test.each(["a text", null, undefined, {}])("refuses %j", async (json) => {
+    expect(await rejection(resume(virtualWorld().client().redlock, json as never))).toBeInstanceOf(TypeError);
+  });
+
+  test.each([
+    { ttl: 10 },
+    { ttl: 2_147_483_647 },
+    { fence: 1 },
+    { fence: Number.MAX_SAFE_INTEGER },
+    { endpoints: ["e3", "e1", "e2"] },
+  ])("accepts %j", async (change) => {
     const { client, json } = await givenAway();
-    const { redlock } = client();
-    const elsewhere = await rejection(resume(virtualWorld({ count: 1 }).client().redlock, json));
-    expect(elsewhere).toBeInstanceOf(RangeError);
-    expect(String(elsewhere)).toMatch(/the endpoints that acquired the lock/);
-    const released: Lock = await resume(redlock, json);
-    await released.release();
-    expect(await rejection(handoff(released))).toBeInstanceOf(LockLostError);
-    const lost = await redlock.acquire("r");
-    await forceRelease(redlock, "r");
-    await rejection(lost.extend());
-    expect(await rejection(handoff(lost))).toBeInstanceOf(LockLostError);
+    const lock = await resume(client().redlock, { ...json, ...change } as LockJSON);
+    expect(await lock.release()).toBe(true);
   });
 });

@@ -1,13 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  forceRelease,
-  handoff,
-  type Lock,
-  LockLostError,
-  QuorumError,
-  type Redlock,
-  resume,
-} from "../../../src/index.ts";
+import { forceRelease, type Lock, LockLostError, QuorumError, type Redlock } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -35,10 +27,6 @@ describe("a release", () => {
   test.each<[what: string, end: (lock: Lock, redlock: Redlock) => Promise<unknown>]>([
     ["a release", (lock) => lock.release()],
     ["a release by an operator", (_, redlock) => forceRelease(redlock, "r")],
-    [
-      "a release by whom it was handed to",
-      async (lock, redlock) => (await resume(redlock, await handoff(lock))).release(),
-    ],
   ])("%s waits for its quorum, then for the others as long as they usually take", async (_, end) => {
     expect(await patience(0, end)).toBe(50);
     expect(await patience(200, end)).toBe(300);
@@ -46,11 +34,10 @@ describe("a release", () => {
 
   test("without latencies waits half as long again as its quorum took", async () => {
     const { runtime, client } = virtualWorld();
-    const json = await handoff(await client().redlock.acquire("r"));
+    await client().redlock.acquire("r");
     const { redlock, links } = client({ timeout: 1_000 });
-    const lock = await resume(redlock, json, { immediate: true });
     for (const [index, ms] of [300, 300, 449].entries()) links[index]!.fate = () => delays(runtime).late(ms);
-    const call = watch(lock.release());
+    const call = watch(forceRelease(redlock, "r"));
     await runtime.advance(448);
     expect(call.settled).toBe(false);
     await runtime.advance(1);
@@ -146,41 +133,6 @@ describe("a release", () => {
   });
 });
 
-describe("a release that is executed twice", () => {
-  const own = { token: "the-owner" };
-
-  test("with an owner's token reports that it has freed the lock: its tombstone says so", async () => {
-    const { client, values } = virtualWorld();
-    const { redlock, links } = client();
-    const lock = await redlock.acquire("r", own);
-    for (const each of links) each.fate = () => "twice";
-    expect(await lock.release()).toBe(true);
-    expect(values("r")).toEqual([null, null, null]);
-  });
-
-  test("reports that one of its resources was gone, both times", async () => {
-    const { client, values, endpoints } = virtualWorld();
-    const { redlock, links } = client();
-    const lock = await redlock.acquire(["a", "b"], own);
-    for (const { engine } of endpoints) engine.execute(["DEL", "redlock:lock:{b}"]);
-    for (const each of links) each.fate = () => "twice";
-    expect(await lock.release()).toBe(false);
-    expect([...values("a"), ...values("b")]).toEqual(new Array(6).fill(null));
-  });
-
-  test("leaves alone what the owner acquires in between", async () => {
-    const { client, values } = virtualWorld({ count: 1 });
-    const { redlock, links } = client();
-    const lock = await redlock.acquire("r", own);
-    expect(await lock.release()).toBe(true);
-    const releasing = links[0]!.sent.at(-1)!;
-    const next = await redlock.acquire("r", own);
-    await links[0]!.send(releasing, new AbortController().signal);
-    expect(values("r")).not.toEqual([null]);
-    expect(await next.verify()).toBe(true);
-  });
-});
-
 describe("the tombstone of a release", () => {
   const tombstones = ({ endpoints }: ReturnType<typeof virtualWorld>) =>
     endpoints.map(({ engine }) => {
@@ -220,13 +172,6 @@ describe("the tombstone of a release", () => {
     expect(await lock.release()).toBe(true);
     expect(tombstones(world)).toEqual(["none", "none", "none"]);
     expect(world.values("r")).toEqual([null, "somebody-else", null]);
-  });
-
-  test("is left everywhere for an owner's lock, whose release may be executed a second time", async () => {
-    const world = virtualWorld();
-    const lock = await world.client().redlock.acquire("r", { token: "the-owner" });
-    expect(await lock.release()).toBe(true);
-    expect(tombstones(world)).toEqual([60_000, 60_000, 60_000]);
   });
 
   test("is left by a plain lock, too, where it was restored and the answer is missing", async () => {

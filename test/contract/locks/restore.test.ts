@@ -65,3 +65,54 @@ describe.each(["redis", "upstash"] as const)("an extension in the %s dialect", (
     expect([released.value, values("r")]).toEqual([true, free]);
   });
 });
+
+describe("a restored lock", () => {
+  async function lostAt(index: number, options: object = {}) {
+    const world = virtualWorld();
+    const { redlock, links } = world.client(options);
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    world.endpoints[index]!.engine.execute(["DEL", "redlock:lock:{r}"]);
+    return { ...world, links, lock };
+  }
+
+  test("has the new ttl where it was lost, as elsewhere", async () => {
+    const { lock, expiries, values, runtime } = await lostAt(1);
+    await lock.extend(30_000);
+    await runtime.advance(0);
+    expect(expiries("r")).toEqual([30_000, 30_000, 30_000]);
+    expect(new Set(values("r"))).toEqual(new Set([lock.token]));
+  });
+
+  test("replaces nobody's value", async () => {
+    const { lock, put, values, runtime } = await lostAt(1);
+    put("r", [1]);
+    await lock.extend(30_000);
+    await runtime.advance(0);
+    expect(values("r")[1]).toBe("somebody-else");
+  });
+
+  test.each(["release", "loss"])("is not restored where the answer arrives after the %s", async (end) => {
+    const { lock, links, values, runtime } = await lostAt(2);
+    const { slow } = delays(runtime);
+    links[2]!.fate = (command) => (command.includes("keep") ? slow(60) : "delivered");
+    await lock.extend(end === "loss" ? 50 : 30_000);
+    if (end === "release") await lock.release();
+    await runtime.advance(60);
+    expect(links[2]!.sent.some((command) => command.includes("restore"))).toBe(false);
+    expect(values("r")[2]).toBe(null);
+  });
+
+  test("is kept alive by the platform while it is restored", async () => {
+    const background: Promise<unknown>[] = [];
+    const { lock, links, runtime } = await lostAt(2, {
+      waitUntil: (work: Promise<unknown>) => background.push(work),
+    });
+    links[2]!.fate = (command) => (command.includes("restore") ? delays(runtime).slow(60) : "delivered");
+    await lock.extend();
+    const work = watch(Promise.all(background));
+    await runtime.advance(59);
+    expect(work.settled).toBe(false);
+    await runtime.advance(1);
+    expect(work.settled).toBe(true);
+  });
+});
