@@ -3,8 +3,7 @@ import { Deadline } from "../../src/endpoints/deadline.ts";
 import type { EndpointRequest } from "../../src/endpoints/endpoint-request.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
 import type { Settings } from "../../src/lock/options.ts";
-import { acquire, raiseFence, restore } from "../../src/redis/cell.ts";
-import { beginClaim, extendClaim } from "../../src/redis/claim.ts";
+import { type Cell, claim, keep, restore } from "../../src/redis/cell.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { intervalStrategy } from "../../src/sync/internal/interval.ts";
@@ -27,13 +26,14 @@ const settings = { runtime: systemRuntime, prefix: "redlock", timeout: ttl } as 
 const keyFor = (kind: string, name: string) => keyOf(settings.prefix, kind, name);
 const keysFor = (kinds: readonly string[], name: string) => kinds.map((kind) => keyFor(kind, name));
 
-const cellOf = (name: string) => {
+const cellOf = (name: string): Cell => {
   const [lock, tombstone, counter] = keysFor(["lock", "void", "fence"], name) as [string, string, string];
   return { keys: [lock], value, tombstone, counters: [counter] };
 };
-const claimOf = (name: string) => {
-  const [record, lock, counter] = keysFor(["idem", "lock", "fence"], name) as [string, string, string];
-  return { record, pending: `P1 ${value}`, locks: [lock], token: value, counters: [counter] };
+const claimOf = (name: string): Cell => {
+  const [record] = keysFor(["idem"], name) as [string];
+  const { keys, ...rest } = cellOf(name);
+  return { ...rest, keys: [record, ...keys], record: `P1 ${value}` };
 };
 const slotOf = (name: string) => ({ keys: keysFor(["slot:0"], name), value });
 const slots = (call: EndpointRequest, name: string) =>
@@ -45,8 +45,8 @@ const confirmed = (name: string) => {
   return interval;
 };
 
-const lock: Operation = (call, name) => acquire(call, cellOf(name), ttl, { fencing });
-const begin: Operation = (call, name) => beginClaim(call, claimOf(name), ttl, fencing);
+const lock: Operation = (call, name) => claim(call, cellOf(name), ttl, { fencing });
+const begin: Operation = (call, name) => claim(call, claimOf(name), ttl, { fencing });
 const takeSlot: Operation = (call, name) => slots(call, name).acquire!(call, slotOf(name), ttl);
 const lockFair: Operation = (call, name) => ticket("a", name).acquire(call, value, { ttl, expiry: ttl });
 const lineUp: Operation = (call, name) => ticket("b", name).acquire(call, other, { ttl, expiry: ttl });
@@ -70,14 +70,14 @@ const rows: readonly {
     what: "an extension",
     kinds: ["fence"],
     before: [lock],
-    run: (call, name) => raiseFence(call, cellOf(name), { ...fencing, ttl }),
+    run: (call, name) => keep(call, cellOf(name), ttl, { fencing }),
   },
   { what: "a run's begin", kinds: ["idem", "lock", "fence"], run: begin },
   {
     what: "a run's extension",
     kinds: ["fence"],
     before: [begin],
-    run: (call, name) => extendClaim(call, claimOf(name), ttl, fencing),
+    run: (call, name) => keep(call, claimOf(name), ttl, { fencing }),
   },
   { what: "a semaphore's acquire", kinds: ["limit", "slot:0"], run: takeSlot },
   {

@@ -5,20 +5,18 @@ import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts
 import { EndpointError } from "../../../src/errors.ts";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
 import {
-  acquire,
-  acquireOrRead,
   type Cell,
   type CellAnswer,
-  extend,
-  raiseFence,
+  claim,
+  claimOrRead,
+  end,
+  keep,
   readCounter,
-  release,
   restore,
 } from "../../../src/redis/cell.ts";
 import { runScript, shaOf, textOf } from "../../../src/redis/script.ts";
 
 const plain: Cell = { keys: ["k"], value: "tv" };
-const full: Cell = { keys: ["k1", "k2"], value: "tv", tombstone: "void", counters: ["f1", "f2"] };
 const dialects: readonly Dialect[] = ["redis", "redis-8.4", "upstash"];
 const redisError = (message: string) => new EndpointError("e", "redis", message);
 
@@ -63,10 +61,10 @@ const byHash = (dialect: Dialect, keys: readonly string[], ...args: (string | nu
 
 describe("commands", () => {
   type Operation = (call: EndpointRequest) => Promise<CellAnswer>;
-  const sets: Operation = (call) => acquire(call, plain, 50);
-  const looks: Operation = (call) => acquire(call, plain, 50, { looks: true });
-  const reads: Operation = (call) => acquireOrRead(call, plain, 50);
-  const extends50: Operation = (call) => extend(call, plain, 50);
+  const sets: Operation = (call) => claim(call, plain, 50);
+  const looks: Operation = (call) => claim(call, plain, 50, { looks: true });
+  const reads: Operation = (call) => claimOrRead(call, plain, 50);
+  const extends50: Operation = (call) => keep(call, plain, 50);
   const [granted, lost] = [{ outcome: "granted" }, { outcome: "lost" }] as const;
   const held = (other: string) => ({ outcome: "held", other });
 
@@ -80,9 +78,9 @@ describe("commands", () => {
     [reads, "SET k tv NX GET PX 50", "", held("")],
     [extends50, "SET k tv IFEQ tv PX 50", "OK", granted],
     [extends50, "SET k tv IFEQ tv PX 50", null, lost],
-    [(call) => extend(call, plain, 50, "tw"), "SET k tw IFEQ tv PX 50", "OK", granted],
-    [(call) => release(call, plain), "DELEX k IFEQ tv", 1, granted],
-    [(call) => release(call, plain), "DELEX k IFEQ tv", 0, lost],
+    [(call) => keep(call, plain, 50, { next: "tw" }), "SET k tw IFEQ tv PX 50", "OK", granted],
+    [(call) => end(call, plain), "DELEX k IFEQ tv", 1, granted],
+    [(call) => end(call, plain), "DELEX k IFEQ tv", 0, lost],
   ])("%o sends %s, and %j means %j", async (perform, command, reply, expected) => {
     for (const dialect of ["upstash", "redis-8.4"] as const) {
       const { call, sent } = rig([reply], { dialect });
@@ -97,36 +95,36 @@ describe("commands", () => {
 
   describe("where Redis does not know NX with GET", () => {
     const unknown = () => redisError("ERR syntax error");
-    const plainAcquire = ["SET", "k", "tv", "NX", "PX", 50];
+    const plainClaim = ["SET", "k", "tv", "NX", "PX", 50];
 
-    test("acquireOrRead falls back to the script, and does not ask again", async () => {
-      const { call, sent } = rig([unknown(), ["tv", "0"], ["tv", "0"]], { dialect: "redis" });
-      const args: [string[], ...(string | number)[]] = [["k"], "acquire", "tv", 1, 1, 50, "tv", 0, 0];
-      expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
-      expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
+    test("claimOrRead falls back to the script, and does not ask again", async () => {
+      const { call, sent } = rig([unknown(), ["tv", 2, "0"], ["tv", 2, "0"]], { dialect: "redis" });
+      const args: [string[], ...(string | number)[]] = [["k"], "claim", "tv", 1, 50, 0, 0, 0, "", "tv"];
+      expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
+      expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
       expect(sent.slice(1)).toEqual([byText("redis", ...args), byHash("redis", ...args)]);
     });
 
-    test("an acquire that looks acquires without looking, and does not ask again", async () => {
+    test("a claim that looks claims without looking, and does not ask again", async () => {
       const { call, sent } = rig([unknown(), null, "OK"], { dialect: "redis" });
-      expect(await acquire(call, plain, 50, { looks: true })).toEqual({ outcome: "held" });
+      expect(await claim(call, plain, 50, { looks: true })).toEqual({ outcome: "held" });
       expect(call.cost).toEqual({ requests: 2, commands: 2 });
-      expect(await acquire(call, plain, 50, { looks: true })).toEqual({ outcome: "granted" });
-      expect(sent.slice(1)).toEqual([plainAcquire, plainAcquire]);
+      expect(await claim(call, plain, 50, { looks: true })).toEqual({ outcome: "granted" });
+      expect(sent.slice(1)).toEqual([plainClaim, plainClaim]);
     });
 
     test("nothing else is taken for that", async () => {
       const { call, sent } = rig([redisError("OOM command not allowed"), null, "tv"]);
-      await expect(acquireOrRead(call, plain, 50)).rejects.toThrow("OOM");
-      expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
+      await expect(claimOrRead(call, plain, 50)).rejects.toThrow("OOM");
+      expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
       expect(sent[1]).toContain("GET");
     });
   });
 });
 
 describe.each<[what: string, perform: (call: EndpointRequest, cell: Cell) => Promise<CellAnswer>]>([
-  ["an acquire that looks", (call, cell) => acquire(call, cell, 50, { looks: true })],
-  ["acquireOrRead", (call, cell) => acquireOrRead(call, cell, 50)],
+  ["a claim that looks", (call, cell) => claim(call, cell, 50, { looks: true })],
+  ["claimOrRead", (call, cell) => claimOrRead(call, cell, 50)],
 ])("null in answer to %s", (_what, perform) => {
   const granted = { outcome: "granted" };
   const cells = ["t1", "t2", "t3"].map((value): Cell => ({ keys: ["k"], value }));
@@ -162,129 +160,110 @@ describe.each<[what: string, perform: (call: EndpointRequest, cell: Cell) => Pro
   });
 });
 
-describe("scripts", () => {
-  const granted = { outcome: "granted" };
+describe("the script", () => {
+  const full: Cell = {
+    keys: ["k1", "k2"],
+    value: "tv",
+    record: "P",
+    tombstone: "void",
+    counters: ["f1", "f2"],
+  };
+  const fencing = { least: 1_700, retention: 9_000 };
+  const next = { text: "C", ttl: 80 };
+  type Operation = (call: EndpointRequest, cell: Cell) => Promise<CellAnswer>;
+  const claims: Operation = (call, cell) => claim(call, cell, 50, { fencing });
+  const keeps: Operation = (call, cell) => keep(call, cell, 50);
+  const ends: Operation = (call, cell) => end(call, cell, { next, retention: 60 });
 
-  test.each<
-    [what: string, perform: (call: EndpointRequest) => Promise<CellAnswer>, keys: string[], args: Command]
-  >([
-    ["extend", (call) => extend(call, plain, 50, "tw"), ["k"], ["extend", "tv", 1, 1, 50, "tw", 0, 0]],
-    ["release", (call) => release(call, plain), ["k"], ["release", "tv", 1, 1, 0, "", 0, 0]],
-    ["look", (call) => extend(call, plain, 0), ["k"], ["extend", "tv", 1, 1, 0, "tv", 0, 0]],
-  ])("do %s in the redis dialect", async (_what, perform, keys, args) => {
-    const { call, sent } = rig([["tv", "0"]], { dialect: "redis" });
-    expect(await perform(call)).toEqual(granted);
-    expect(sent).toEqual([byText("redis", keys, ...args)]);
+  test.each<[what: string, perform: Operation, words: string]>([
+    ["a claim", claims, "5 k1 k2 void f1 f2 claim tv 2 50 0 1700 9000  P  tv"],
+    ["a claim without a fence", (call) => claim(call, full, 50), "3 k1 k2 void claim tv 2 50 0 0 0  P  tv"],
+    ["a restore", (call) => restore(call, full, 50), "3 k1 k2 void restore tv 2 50 0 0 0  P  tv"],
+    ["an extension", keeps, "3 k1 k2 void keep tv 2 50 0 0 0 P P tv tv"],
+    ["a swap", (call) => keep(call, full, 50, { next: "tw" }), "3 k1 k2 void keep tv 2 50 0 0 0 P tw tv tw"],
+    ["an end", (call) => end(call, full, { retention: 60 }), "3 k1 k2 void end tv 2 0 60 0 0 P  tv "],
+    ["a completion", ends, "3 k1 k2 void end tv 2 80 60 0 0 P C tv "],
+  ])(
+    "is sent with the keys, the tombstone, the counters, and the arguments: %s",
+    async (_, perform, words) => {
+      for (const dialect of dialects) {
+        const { call, sent } = rig([["tv", 4, words.includes("end") ? "tt" : "1700"]], { dialect });
+        const { outcome } = await perform(call, full);
+        expect(outcome).toBe("granted");
+        const text = textOf(cellScript.source, dialect);
+        expect(sent.map((command) => command.join(" "))).toEqual([`EVAL ${text} ${words}`]);
+        expect(call.cost).toEqual({ requests: 1, commands: 5 });
+      }
+    },
+  );
+
+  test.each<[what: string, perform: (call: EndpointRequest) => Promise<CellAnswer>]>([
+    ["for several keys", (call) => claim(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
+    ["for a tombstone", (call) => claim(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
+    ["to look without a ttl", (call) => keep(call, plain, 0)],
+    ["to restore", (call) => restore(call, plain, 50)],
+    ["to replace a record", (call) => end(call, plain, { next: { text: "C", ttl: 50 } })],
+  ])("is needed %s, also where there are native commands", async (_what, perform) => {
+    const { call, sent } = rig([["tv", 2, "t"]]);
+    await perform(call).catch(() => undefined);
+    expect(sent[0]![0]).toBe("EVAL");
   });
 
-  test("do everything where replies are not exact", async () => {
-    for (const perform of [acquire, acquireOrRead, extend, release]) {
-      const { call, sent } = rig([["tv", "0"]], { exactReplies: false });
-      expect(await perform(call, plain, 50)).toEqual(granted);
+  test("does everything where replies are not exact", async () => {
+    for (const perform of [claims, keeps, ends, claimOrRead]) {
+      const { call, sent } = rig([["tv", 2, "t"]], { exactReplies: false });
+      await perform(call, plain, 50).catch(() => undefined);
       expect(sent[0]![0]).toBe("EVAL");
     }
   });
 
-  test.each<[what: string, perform: (call: EndpointRequest) => Promise<CellAnswer>]>([
-    ["for several keys", (call) => acquire(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
-    ["for an owner's value", (call) => acquire(call, { keys: ["k"], value: "tv", compareFrom: 2 }, 50)],
-    ["for a tombstone", (call) => acquire(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
-    ["to look without a ttl", (call) => extend(call, plain, 0)],
-    ["to restore", (call) => restore(call, plain, 50)],
-  ])("are needed %s, also where there are native commands", async (_what, perform) => {
-    const { call, sent } = rig([["tv", "0"]]);
-    expect(await perform(call)).toEqual(granted);
-    expect(sent[0]![0]).toBe("EVAL");
+  test.each<[Operation, reply: unknown[], CellAnswer]>([
+    [claims, ["tv", 7, "1700"], { outcome: "granted", fence: 1_700 }],
+    [claims, [0, 2, 1, -2, "Q"], { outcome: "held", other: "Q", retryAfter: -2 }],
+    [claims, [0, 3, 2, 320, "tother"], { outcome: "held", other: "tother", retryAfter: 320, blockedBy: 1 }],
+    [keeps, [0, 2, 2, -2, "tother"], { outcome: "lost", other: "tother" }],
+    [ends, ["tv", 4, "tf"], { outcome: "granted" }],
+    [ends, ["tv", 4, "ft"], { outcome: "lost" }],
+    [(call, { record, ...cell }) => ends(call, cell), ["tv", 4, "tf"], { outcome: "lost" }],
+  ])("%# answers, and %j means %j", async (perform, reply, answer) => {
+    expect(await perform(rig([reply]).call, full)).toEqual(answer);
   });
 
-  test("name no counter where there is none, and say what they do", async () => {
-    const { call, sent } = rig([["tv", "7"]]);
-    await restore(call, { ...plain, tombstone: "void" }, 50, { least: 7, retention: 9_000 });
-    expect(sent).toEqual([byText("upstash", ["k", "void"], "restore", "tv", 1, 1, 50, "tv", 7, 9_000)]);
-  });
-
-  test("name keys, tombstone and counters, in this order", async () => {
-    const { call, sent } = rig([["tv", "1700"]]);
-    const fencing = { least: 1_700, retention: 9_000 };
-    expect(await acquire(call, full, 50, { fencing })).toEqual({ outcome: "granted", fence: 1_700 });
-    const keys = ["k1", "k2", "void", "f1", "f2"];
-    expect(sent).toEqual([byText("upstash", keys, "acquire", "tv", 1, 2, 50, "tv", 1_700, 9_000)]);
-    // The script, what it reads, the clock, and what it writes: two keys and two counters.
-    expect(call.cost).toEqual({ requests: 1, commands: 7 });
-  });
-
-  test("raise counters without touching the keys", async () => {
-    const { call, sent } = rig([["tv", "1800"]]);
-    const answer = await raiseFence(call, full, { least: 1_800, retention: 9_000 });
-    expect(answer).toEqual({ outcome: "granted", fence: 1_800 });
-    expect(sent[0]!.slice(8)).toEqual(["extend", "tv", 1, 2, 0, "tv", 1_800, 9_000]);
-  });
-
-  test("return the value that holds the lock", async () => {
-    const { call } = rig([[0, 320, "tother"]]);
-    expect(await acquire(call, full, 50)).toEqual({ outcome: "held", retryAfter: 320, other: "tother" });
-    const lost = rig([[0, -3, ""]], { dialect: "redis" });
-    expect(await extend(lost.call, plain, 50)).toEqual({ outcome: "lost", other: "" });
-  });
-});
-
-describe("the handleTags of an owner's cell", () => {
-  const owned: Cell = { keys: ["k1", "k2"], value: "t1own", compareFrom: 3 };
-
-  test("are returned where the script returns them, one for each key", async () => {
-    const { call } = rig([["t1own", "0", "t1s2"]]);
-    expect(await acquire(call, owned, 50)).toEqual({ outcome: "granted", handleTags: "t1s2" });
-    const fenced = rig([["t1own", "7", "t1s2"]]);
-    const fencing = { least: 1, retention: 9_000 };
-    const answer = await acquire(fenced.call, { ...owned, counters: ["f"] }, 50, { fencing });
-    expect(answer).toEqual({ outcome: "granted", fence: 7, handleTags: "t1s2" });
-  });
-
-  test.each([undefined, "", "t1", "t1s2t", "t1 2", "T1s2", 1234])("%j is none", async (handleTags) => {
-    expect(await acquire(rig([["t1own", "0", handleTags]]).call, owned, 50)).toEqual({ outcome: "granted" });
-  });
-
-  test("do not exist where values are compared whole", async () => {
-    expect(await acquire(rig([["tv", "0", ""]]).call, full, 50)).toEqual({ outcome: "granted" });
-  });
-
-  test("that a release names are those given, or the value's own at every key", async () => {
-    const { call, sent } = rig([["t1own"], ["t1own"]]);
-    await release(call, owned);
-    await release(call, { ...owned, handleTags: "s1t2" }, 60_000);
-    expect(sent.map((command) => command.slice(5))).toEqual([
-      ["release", "t1own", 3, 2, 0, "t1t1", 0, 0],
-      ["release", "t1own", 3, 2, 60_000, "s1t2", 0, 0],
-    ]);
-  });
-
-  test("that differ are the reply to a release, which then has deleted nothing", async () => {
-    expect(await release(rig([[0, "s1--"]]).call, owned)).toEqual({ outcome: "lost", handleTags: "s1--" });
-    expect(await release(rig([[0]]).call, owned)).toEqual({ outcome: "lost" });
-    for (const reply of [[0, "s1"], [0, 5], [0, "s1--", 1], [1], [1, "s1--"], []]) {
-      await expect(release(rig([reply]).call, owned)).rejects.toThrow(/unexpected reply/);
+  test.each(
+    [
+      ...[null, "OK", {}, [], ["tv"], ["tv", "4", "1"], ["tx", 4, "1"], [1, 4, "1"], [0], [0, 4], [0, 4, 1]],
+      ...[
+        [0, 4, 1, 5],
+        [0, 4, 3, 5, "x"],
+        [0, 4, -1, 5, "x"],
+        [0, 4, "1", 5, "x"],
+        [0, 4, 1.5, 5, "x"],
+      ],
+      ...[
+        [0, 4, 1, "5", "x"],
+        [0, 4, 1, 5.5, "x"],
+        [0, 4, 1, 5, 7],
+        [0, 4, 1, 5, null],
+      ],
+    ].map((reply) => [reply]),
+  )("has not replied %j", async (reply) => {
+    for (const perform of [claims, keeps, ends]) {
+      await expect(perform(rig([reply]).call, full)).rejects.toThrow(/unexpected reply/);
     }
   });
-});
 
-describe("a refusal", () => {
-  test.each([
-    [[0, 5]],
-    [[0, 5, "x", 1]],
-    [[1, 5, "x"]],
-    [[0, "5", "x"]],
-    [[0, 5.5, "x"]],
-    [[0, 5, 7]],
-    [[0, 5, null]],
-  ])("has one form only, where replies are exact: not %j", async (reply) => {
-    await expect(acquire(rig([reply]).call, full, 50)).rejects.toThrow(/unexpected reply/);
+  test("has replied to an end for each key", async () => {
+    for (const hits of [undefined, "", "t", "ttt", "tx", 11, ["t", "t"]]) {
+      await expect(ends(rig([["tv", 4, hits]]).call, full)).rejects.toThrow(/unexpected reply/);
+    }
+    await expect(ends(rig([[0, 4, 1, 5, "x"]]).call, full)).rejects.toThrow(/unexpected reply/);
   });
 
-  test("may have a value that a client in between has parsed", async () => {
-    const { call } = rig([[0, 5, { parsed: true }]], { exactReplies: false });
-    expect(await acquire(call, full, 50)).toMatchObject({ outcome: "held", retryAfter: 5 });
-    const odd = rig([[0, "5", "x"]], { exactReplies: false });
-    await expect(acquire(odd.call, full, 50)).rejects.toThrow(/unexpected reply/);
+  test("may have returned a value that a client in between has parsed", async () => {
+    const { call } = rig([[0, 3, 1, 5, { parsed: true }]], { exactReplies: false });
+    expect(await claims(call, full)).toMatchObject({ outcome: "held", retryAfter: 5 });
+    const odd = rig([[0, 3, 1, "5", "x"]], { exactReplies: false });
+    await expect(claims(odd.call, full)).rejects.toThrow(/unexpected reply/);
   });
 });
 
