@@ -186,7 +186,7 @@ describe("resume", () => {
       const near = client({ backoff: { min: 10, max: 10 }, wait: 2_000 });
       const far = client({ backoff: { min: 300, max: 300 }, wait: 2_000 });
       // Each reaches its own half first, and learns late that the other one is taken.
-      const { late, slow } = delays(runtime);
+      const pause = (ms: number) => () => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
       for (const [index, { links }] of [near, far].entries()) {
         for (const [at, link] of links.entries()) {
           if (at % 2 !== index) link.fate = () => ({ before: pause(5), after: pause(20) });
