@@ -77,9 +77,9 @@ describe("a request", () => {
     const key = "{odd}";
     for (const args of [
       [],
-      ["acquire"],
-      ["acquire", "v", "x", "1", "10"],
-      ["extend", "v", 1, 9, "", "v", 0, 0],
+      ["claim"],
+      ["claim", "v", "x", "1", "10"],
+      ["keep", "v", 9, 10, 0, 0, 0, "v", "v"],
     ]) {
       const { status, body } = await ask("EVALSHA", sha, 1, key, ...args);
       expect([200, 400]).toContain(status);

@@ -13,11 +13,12 @@ import type { RecordKeys } from "./run-request.ts";
 const maxRemovals = 3;
 
 /**
- * Removes the result, the count of attempts, and any value that is not a record, so that the key can run again. A run
+ * Removes the result, the count of attempts, and any text that is not a record, so that the key can run again. A run
  * under way is not removed: its handler would learn of it too late, and two handlers would run.
  *
  * @returns whether there was anything to remove
  * @throws InProgressError when a run is under way
+ * @throws RecordCorruptError when there is a value of another type, such as a list: it stays
  * @throws QuorumError when an endpoint did not answer: the next run would find a copy that it keeps. The values of the
  * other endpoints are removed
  * @throws TypeError | RangeError when an option is wrong or unknown

@@ -41,9 +41,9 @@ const unordered =
 // Tolerances, because the servers execute a command one after the other: in seconds, and in ms.
 const slack: Readonly<Record<string, number>> = { TTL: 3, EXPIRETIME: 3, PTTL: 3000, PEXPIRETIME: 3000 };
 
-/** The ms until expiry in a reply {…, ms, …} of the library's script. */
+/** The ms until expiry in a reply of the library's scripts: the last but one of three or of five. */
 function remainingIn(reply: unknown): number | undefined {
-  const ms = Array.isArray(reply) && reply.length === 3 ? reply[1] : undefined;
+  const ms = Array.isArray(reply) && (reply.length === 3 || reply.length === 5) ? reply.at(-2) : undefined;
   return typeof ms === "number" && ms >= 0 ? ms : undefined;
 }
 
@@ -52,7 +52,8 @@ function isNear(ours: Answer, theirs: Answer, [name]: readonly (string | number)
   const [ourTime, theirTime] = [remainingIn(ours.reply), remainingIn(theirs.reply)];
   if (ourTime !== undefined && theirTime !== undefined) {
     const [us, them] = [ours.reply, theirs.reply] as [unknown[], unknown[]];
-    return Math.abs(ourTime - theirTime) <= slack.PTTL! && us[0] === them[0] && us[2] === them[2];
+    const rest = (reply: unknown[]) => JSON.stringify(reply.toSpliced(-2, 1));
+    return Math.abs(ourTime - theirTime) <= slack.PTTL! && rest(us) === rest(them);
   }
   const [our, their] = [ours.reply, theirs.reply];
   if (typeof our === "number" && typeof their === "number" && Math.abs(our) > 2 ** 52) {

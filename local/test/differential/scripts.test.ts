@@ -9,43 +9,37 @@ import { Engine } from "../../src/engine/engine.ts";
 import { expectSameAnswers } from "./compare.ts";
 import { type RedisServer, startRedisServer } from "./redis-server.ts";
 
-// A nonce (33 characters in the library, 3 here) and an owner, which begins at character 4.
-const value = fc.constantFrom("n1-ann", "n2-ann", "n1-bob", "n3-bob");
-const from = fc.constantFrom(1, 4);
+const value = fc.constantFrom("t1", "t2", "t3");
+// What a key has, is to have, or nothing.
+const text = fc.constantFrom("t1", "t2", "t3", "record", "");
 // Far apart, so that the ms between the two servers do not matter.
 const ttl = fc.constantFrom(1_000_000, 2_000_000, 4_000_000);
 const names = ["a", "b", "c"] as const;
 // Near 2^53, and near the present time in ms; every digit of the counter must be right.
 const least = fc.constantFrom(1, 1_763_714_567_890, 1_763_714_567_891, 9_007_199_254_740_000);
 
-interface Cell {
-  readonly keys: readonly string[];
-  readonly fenced: boolean;
-}
-
-const cell: fc.Arbitrary<Cell> = fc.record({
-  keys: fc.subarray([...names], { minLength: 1 }),
-  fenced: fc.boolean(),
-});
-
 const operation = fc
   .record({
-    cell,
-    op: fc.constantFrom("acquire", "restore", "extend", "release"),
+    keys: fc.subarray([...names], { minLength: 1 }),
+    fenced: fc.boolean(),
+    op: fc.constantFrom("claim", "restore", "keep", "end"),
     value,
-    next: value,
-    from,
+    texts: fc.array(fc.tuple(text, text), { minLength: 3, maxLength: 3 }),
+    // As the library sends them: nothing, and the value; or the value, and nothing.
+    isPlain: fc.boolean(),
     ttl,
     least,
     byName: fc.boolean(),
   })
-  .map((call) => {
-    const { keys, fenced } = call.cell;
-    const all = fenced ? [...keys, "void", ...keys.map((key) => `${key}:fence`)] : [...keys];
-    // For a release: the nonces of all keys, right or wrong.
-    const marks = (call.byName ? call.value : call.next).slice(0, call.from - 1).repeat(keys.length);
-    const argument = call.op === "extend" ? call.next : call.op === "release" ? marks : call.value;
-    const words = [call.op, call.value, call.from, keys.length, call.ttl, argument, call.least, 8_000_000];
+  .map(({ op, keys, value: token, ...call }) => {
+    const all = call.fenced ? [...keys, "void", ...keys.map((key) => `${key}:fence`)] : keys;
+    const plain = { claim: ["", token], restore: ["", token], keep: [token, token], end: [token, ""] }[op];
+    const pairs = keys.flatMap((_, index) => {
+      const [expected, next] = call.isPlain ? plain! : call.texts[index]!;
+      // Only an end writes nothing: the other operations always have a next value.
+      return [expected!, op === "end" ? next! : next || token];
+    });
+    const words = [op, token, keys.length, call.ttl, 3_000_000, call.least, 8_000_000, ...pairs];
     const script = call.byName ? ["EVALSHA", cellScript.sha.redis] : ["EVAL", cellScript.source];
     return [...script, all.length, ...all, ...words];
   });
@@ -57,6 +51,7 @@ const free = fc.constantFrom(...names).map((key) => ["EVAL", freeScript.source, 
 
 // Interference between operations: a key expires, or an operator forces a release.
 const interference = fc.constantFrom(...names, "void", "a:fence").map((key) => ["DEL", key]);
+const noCounter = fc.constantFrom("x", "").map((text) => ["SET", "b:fence", text]);
 
 const finalState = [...names, ...names.map((key) => `${key}:fence`), "void"].flatMap((key) => [
   ["GET", key],
@@ -76,6 +71,7 @@ describe.runIf(redisServer !== undefined)("the scripts of locks, engine and redi
       { weight: 1, arbitrary: peek },
       { weight: 1, arbitrary: free },
       { weight: 1, arbitrary: interference },
+      { weight: 1, arbitrary: noCounter },
     );
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { minLength: 1, maxLength: 25, size: "max" }), async (commands) => {
