@@ -12,15 +12,20 @@ import { syncWorld } from "../../support/virtual-sync.ts";
 type Operation = (redlock: Redlock, name: string, options?: { signal: AbortSignal }) => Promise<unknown>;
 
 const runOf =
-  (maxAttempts: number): Operation =>
-  (redlock, name, options = {} as { signal: AbortSignal }) =>
-    new Idempotency(redlock, { lease: 60_000, maxAttempts }).run(name, options, () => "done");
+  (maxAttempts: number, lock?: string): Operation =>
+  (redlock, name, options = {} as { signal: AbortSignal }) => {
+    const idempotency = new Idempotency(redlock, { lease: 60_000, maxAttempts });
+    return lock === undefined
+      ? idempotency.run(name, options, () => "done")
+      : idempotency.run(name, { ...options, lock }, () => "done");
+  };
 const operations: readonly (readonly [string, Operation])[] = [
   ["a lock", (redlock, name, options) => redlock.acquire(name, options)],
   ["a fenced lock", (redlock, name, options) => redlock.acquire(name, { ...options, fencing: true })],
   ["a permit", (redlock, name, options) => new Semaphore(redlock, name, { limit: 1 }).acquire(options)],
   ["a key", runOf(1_000)],
   ["a counted key", runOf(1)],
+  ["a key and locks", runOf(1, "a")],
 ];
 
 describe.each([1, 3])("on %i endpoints", (count) => {

@@ -140,18 +140,21 @@ describe("the tombstone of a release", () => {
       return key === undefined ? "none" : engine.execute(["PTTL", key]);
     });
 
-  test("is left for a minute where an acquire may still be executed, and only there", async () => {
-    const world = virtualWorld();
-    const { late } = delays(world.runtime);
-    const { redlock, links } = world.client({ timeout: 1_000, waitUntil: () => undefined });
-    links[1]!.fate = ([, , , ...rest]) => (rest.includes("claim") ? late(500) : "delivered");
-    const lock = await redlock.acquire("r", { fencing: true });
-    expect(await lock.release()).toBe(true);
-    await world.runtime.advance(250);
-    expect(tombstones(world)).toEqual(["none", 60_000, "none"]);
-    await world.runtime.advance(400);
-    expect(world.values("r")).toEqual([null, null, null]);
-  });
+  test.each([["r"], [["r", "s"]]])(
+    "is left for a minute where an acquire of %j may still be executed, and only there",
+    async (resources) => {
+      const world = virtualWorld();
+      const { late } = delays(world.runtime);
+      const { redlock, links } = world.client({ timeout: 1_000, waitUntil: () => undefined });
+      links[1]!.fate = ([, , , ...rest]) => (rest.includes("claim") ? late(500) : "delivered");
+      const lock = await redlock.acquire(resources, { fencing: typeof resources === "string" });
+      expect(await lock.release()).toBe(true);
+      await world.runtime.advance(250);
+      expect(tombstones(world)).toEqual(["none", 60_000, "none"]);
+      await world.runtime.advance(400);
+      for (const resource of lock.resources) expect(world.values(resource)).toEqual([null, null, null]);
+    },
+  );
 
   test("is not needed once that acquire is answered", async () => {
     const world = virtualWorld();
