@@ -52,7 +52,7 @@ function isNear(ours: Answer, theirs: Answer, [name]: readonly (string | number)
   const [ourTime, theirTime] = [remainingIn(ours.reply), remainingIn(theirs.reply)];
   if (ourTime !== undefined && theirTime !== undefined) {
     const [us, them] = [ours.reply, theirs.reply] as [unknown[], unknown[]];
-    const rest = (reply: unknown[]) => JSON.stringify(reply.toSpliced(-2, 1));
+    const rest = (reply: unknown[]) => JSON.stringify(reply.filter((_, index) => index !== reply.length - 2));
     return Math.abs(ourTime - theirTime) <= slack.PTTL! && rest(us) === rest(them);
   }
   const [our, their] = [ours.reply, theirs.reply];
