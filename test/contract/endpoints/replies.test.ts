@@ -188,7 +188,27 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
   });
 
   test("a fence that is not a positive safe integer is an error", async () => {
-    for (const fence of ["0", "-1", "1.5", "9007199254740993", "1e400", "", "x", null, [], 2 ** 53]) {
+    for (const fence of [
+      "0",
+      "-1",
+      "1.5",
+      "9007199254740993",
+      "1e400",
+      "7e3",
+      "0x7",
+      "",
+      "x",
+      "7x",
+      " 7",
+      "7\n",
+      "+7",
+      null,
+      true,
+      [],
+      [7],
+      0,
+      2 ** 53,
+    ]) {
       server.answer = ({ command }) => result([command[4 + Number(command[2])], 4, fence]);
       const error = await rejection(client().acquire("resource", { fencing: true }));
       expectKind(error, "malformed");

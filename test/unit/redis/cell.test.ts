@@ -11,7 +11,6 @@ import {
   claimOrRead,
   end,
   keep,
-  readCounter,
   restore,
 } from "../../../src/redis/cell.ts";
 import { runScript, shaOf, textOf } from "../../../src/redis/script.ts";
@@ -175,28 +174,6 @@ describe("the script", () => {
   const keeps: Operation = (call, cell) => keep(call, cell, 50);
   const ends: Operation = (call, cell) => end(call, cell, { next, retention: 60 });
 
-  test.each<[what: string, perform: Operation, words: string]>([
-    ["a claim", claims, "5 k1 k2 void f1 f2 claim tv 2 50 0 1700 9000  P  tv"],
-    ["a claim without a fence", (call) => claim(call, full, 50), "3 k1 k2 void claim tv 2 50 0 0 0  P  tv"],
-    ["a restore", (call) => restore(call, full, 50), "3 k1 k2 void restore tv 2 50 0 0 0  P  tv"],
-    ["an extension", keeps, "3 k1 k2 void keep tv 2 50 0 0 0 P P tv tv"],
-    ["a swap", (call) => keep(call, full, 50, { next: "tw" }), "3 k1 k2 void keep tv 2 50 0 0 0 P tw tv tw"],
-    ["an end", (call) => end(call, full, { retention: 60 }), "3 k1 k2 void end tv 2 0 60 0 0 P  tv "],
-    ["a completion", ends, "3 k1 k2 void end tv 2 80 60 0 0 P C tv "],
-  ])(
-    "is sent with the keys, the tombstone, the counters, and the arguments: %s",
-    async (_, perform, words) => {
-      for (const dialect of dialects) {
-        const { call, sent } = rig([["tv", 4, words.includes("end") ? "tt" : "1700"]], { dialect });
-        const { outcome } = await perform(call, full);
-        expect(outcome).toBe("granted");
-        const text = textOf(cellScript.source, dialect);
-        expect(sent.map((command) => command.join(" "))).toEqual([`EVAL ${text} ${words}`]);
-        expect(call.cost).toEqual({ requests: 1, commands: 5 });
-      }
-    },
-  );
-
   test.each<[what: string, perform: (call: EndpointRequest) => Promise<CellAnswer>]>([
     ["for several keys", (call) => claim(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
     ["for a tombstone", (call) => claim(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
@@ -265,30 +242,6 @@ describe("the script", () => {
     const odd = rig([[0, 3, 1, "5", "x"]], { exactReplies: false });
     await expect(claims(odd.call, full)).rejects.toThrow(/unexpected reply/);
   });
-});
-
-test.each([
-  ["1", 1],
-  ["007", 7],
-  [7, 7],
-  [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
-  [0, undefined],
-  [-7, undefined],
-  [1.5, undefined],
-  ["", undefined],
-  ["7x", undefined],
-  ["7.0", undefined],
-  ["7e3", undefined],
-  ["0x7", undefined],
-  [" 7", undefined],
-  ["7\n", undefined],
-  ["x7", undefined],
-  ["+7", undefined],
-  [[7], undefined],
-  [true, undefined],
-  [null, undefined],
-])("readCounter reads %j as %j", (word, counter) => {
-  expect(readCounter(word)).toBe(counter);
 });
 
 describe("runScript", () => {
