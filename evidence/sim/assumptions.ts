@@ -152,14 +152,12 @@ const needs = {
   /** A debounced call does not run when a quorum had a later one before its second round. */
   "a later call replaces it": exclusive,
   /**
-   * At one endpoint, a begin of a run with locks writes its record and all its locks, or nothing, and never over
-   * another's; an extension extends all of them, or none.
+   * At one endpoint, a claim writes its values at all its keys, or at none, and never over another's; a keep does so where
+   * all have what is expected there.
    */
   "all or none": [],
-  /**
-   * The end of a run with locks decides its record and each of its locks by what stands there, and changes no other.
-   */
-  "each half by itself": [],
+  /** An end replaces or deletes at each key what is expected there, and changes no other. */
+  "each key by itself": [],
   /** When a run with locks has stored its result, no quorum has its locks. */
   "a run frees its lock": ["kept memory"],
   /** Of a counted key no more handlers begin than may, unless one fails; then the count begins again. */

@@ -27,11 +27,9 @@ export class ByNonce<Server extends object, Trail> {
     return [...(this.#trails.get(nonce)?.values() ?? [])];
   }
 
-  /** On how many endpoints something is true of one of these nonces. */
-  count(nonces: string | readonly string[], isTrue: (trail: Trail) => boolean): number {
-    if (typeof nonces === "string") return this.all(nonces).filter(isTrue).length;
-    const servers = nonces.flatMap((nonce) => [...(this.#trails.get(nonce) ?? [])]);
-    return new Set(servers.flatMap(([server, trail]) => (isTrue(trail) ? [server] : []))).size;
+  /** On how many endpoints something is true of a nonce. */
+  count(nonce: string, isTrue: (trail: Trail) => boolean): number {
+    return this.all(nonce).filter(isTrue).length;
   }
 
   /** All records, in the order in which their nonces were first seen. */

@@ -41,10 +41,10 @@ export class CallRecords {
     const nonce = nonceOf(value);
     const open = [...this.#calls.values()].filter((one) => one.isOpen && one.client === client).reverse();
     const kind = kindOf(request);
-    let record = kind === "acquire" ? undefined : open.find((one) => mainKind(one.operation) === kind);
-    record ??= this.#rounds.get(nonce) ?? open.find((one) => mainKind(one.operation) === "acquire");
+    let record = kind === "claim" ? undefined : open.find((one) => mainKind(one.operation) === kind);
+    record ??= this.#rounds.get(nonce) ?? open.find((one) => mainKind(one.operation) === "claim");
     if (!record) return undefined;
-    if (operation === "acquire") this.#rounds.set(nonce, record);
+    if (operation === "claim") this.#rounds.set(nonce, record);
     record.key ??= keys[0] === undefined ? undefined : resourceOf(keys[0]);
     if (kind === mainKind(record.operation) && record.nonce !== nonce) {
       record.nonce = nonce;
@@ -74,8 +74,8 @@ const kindOf = ({ operation, raises }: Request): string => (raises ? "raise fenc
 
 /** The operation of the requests by which a call is decided. */
 function mainKind(operation: string): string {
-  if (operation === "release") return "release";
-  return operation === "extend" || operation === "verify" ? "extend" : "acquire";
+  if (operation === "release") return "end";
+  return operation === "extend" || operation === "verify" ? "keep" : "claim";
 }
 
 /** `acquire a`: the operation, and the resource where it names one. */

@@ -1,48 +1,48 @@
-import { lockIdOf, type Request } from "./request.ts";
+import type { Request } from "./request.ts";
 import type { World } from "./world.ts";
 
-// What a request about a run's key and locks does at one endpoint, by what stood there before and after.
+// What a request about a cell does at one endpoint, by what stood there before and after.
 
-/** The values at the keys of a record and locks, in this order. */
+/** The values at the keys of a cell. */
 type Contents = readonly (string | null)[];
 
-/** What stands at the keys of a run with locks; nothing for other requests. `read`: the value at a key. */
-export function contentsOf({ keys, locks }: Request, read: (key: string) => string | null): Contents {
-  return locks ? [...keys, ...locks.keys].map(read) : [];
+/** What stands at the keys of a cell; undefined for other requests. `read`: the value at a key. */
+export function contentsOf(
+  { keys, next }: Request,
+  read: (key: string) => string | null,
+): Contents | undefined {
+  return next && keys.map(read);
 }
 
-/** One execution of a request about a run's key and locks. */
-interface ClaimExecution {
+/** One execution of a request about a cell. */
+interface CellExecution {
   /** The name of the endpoint. */
   readonly where: string;
   readonly granted: boolean;
-  readonly before: Contents;
-  readonly after: Contents;
+  readonly before: Contents | undefined;
+  readonly after: Contents | undefined;
 }
 
-/** Checks one execution of a request about a run's key and locks. Others are let pass. */
-export function checkClaim(
+/** Checks one execution of a request about a cell. Others are let pass. */
+export function checkCell(
   world: Pick<World, "check">,
-  { locks, value, next }: Request,
-  { where, granted, before, after }: ClaimExecution,
+  { operation, own, next, ttl, tombstone }: Request,
+  { where, granted, before, after }: CellExecution,
 ): void {
-  if (!locks) return;
-  const own = [value, ...locks.keys.map(() => locks.value)];
+  if (!before || !after || !next) return;
   const what = () => `${where}: ${JSON.stringify(before)} became ${JSON.stringify(after)} for ${own}`;
-  if (locks.operation === "acquire") {
-    // An earlier execution may have written some of them.
-    const isFree = before.every((text, index) => text === null || text === own[index]);
-    world.check("all or none", isSame(after, granted ? own : before) && (!granted || isFree), what);
+  if (operation === "end") {
+    const expected = before.map((text, index) => (text === own[index] ? next[index] || null : text));
+    world.check("each key by itself", isSame(after, expected), what);
     return;
   }
-  if (locks.operation === "extend") {
-    world.check("all or none", isSame(after, before) && granted === isSame(before, own), what);
-    return;
-  }
-  const expected = before.map((text, index) =>
-    text !== own[index] ? text : index === 0 && next ? next : null,
-  );
-  world.check("each half by itself", isSame(after, expected), what);
+  const keeps = operation === "keep";
+  const written = !granted || ttl === 0 ? before : next;
+  // A claim's first execution may have written its own.
+  const isFree = before.every((text, index) => text === own[index] || (text === null && !keeps));
+  // What is kept is refused for its tombstone only.
+  const isRight = granted ? isFree : !(keeps && isFree) || tombstone !== undefined;
+  world.check("all or none", isSame(after, written) && isRight, what);
 }
 
 function isSame(one: Contents, other: Contents): boolean {
@@ -57,6 +57,6 @@ export function checkLocksFreed(
   standing: readonly number[],
 ): void {
   const stands = standing.filter((ms) => ms > 0).length;
-  const what = () => `${name} has stored its result, and ${stands} endpoints have the ${lockIdOf(token)}`;
+  const what = () => `${name} has stored its result, and ${stands} endpoints have the locks of ${token}`;
   world.check("a run frees its lock", 2 * stands <= world.servers.length, what);
 }

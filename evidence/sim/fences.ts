@@ -1,5 +1,5 @@
 import { type Assumption, invariants } from "./assumptions.ts";
-import { type Hold, originOf } from "./holds.ts";
+import type { Hold } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
@@ -13,7 +13,7 @@ export function checkFences(world: World, holds: readonly Hold[], retention?: Sc
     for (const earlier of fenced.slice(0, index)) {
       if (!earlier.resources.some((resource) => later.resources.includes(resource))) continue;
       // One grant that was handed off to another process.
-      if (originOf(earlier) === originOf(later)) continue;
+      if (earlier.origin === later.origin) continue;
       // Where clients' clocks are behind, only the retention keeps fences rising. It begins when the lock is over, and may
       // end while the later holder waits.
       const gap = later.acquired - (earlier.ended ?? world.now);
@@ -30,15 +30,9 @@ function compare(world: World, earlier: Hold, later: Hold, more: readonly Assump
   const [first, second] = [earlier.fence!, later.fence!];
   const wrong = () =>
     `${later.process.name} drew ${second} at ${later.acquired.toFixed()} after ${earlier.process.name} ${first} at ${earlier.acquired.toFixed()}`;
-  // Two handles that an owner acquires at once are one holder, and may draw the same fence.
   const atOnce = later.invoked <= earlier.acquired;
-  if (atOnce && later.holder === earlier.holder) return;
-  // An owner's hold that one of its releases has ended before its acquire returned.
-  if (atOnce && later.endUnknown) return;
   // An operator may free a lock before its holder has its answer, and the next holder may have its own sooner.
   if (atOnce && first !== second && world.freed.has(later.nonce)) return;
-  // What has been freed meanwhile can still be resumed without a request, and has the fence of its first grant.
-  if (later.earlier.some((nonce) => world.freed.has(nonce))) return;
   const rises = second > first;
   // Concurrent acquires may return in another order than their fences were drawn: a paused process gets its answers
   // late. Then its validity is over, unless a clock is wrong.

@@ -3,7 +3,7 @@ import { quorumOf } from "../../src/quorum/tally.ts";
 import type { Hold as Handle } from "../../src/sync/index.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
-import { type Hold, type Holds, newHold, noncesOf } from "./holds.ts";
+import { type Hold, type Holds, newHold } from "./holds.ts";
 
 // Operations on the handle of a hold, with the checks of what each returns.
 
@@ -21,7 +21,7 @@ export interface HeldHandle {
 /** A handle that the library has just returned, and what it is for. */
 interface AcquiredHandle
   extends Pick<Hold, "resources" | "nonce" | "invoked">,
-    Partial<Pick<Hold, "earlier" | "holder" | "fence" | "group" | "limit" | "extensions">> {
+    Partial<Pick<Hold, "origin" | "fence" | "group" | "limit">> {
   readonly handle: CommonHandle;
   /** The keys at which it stands. Default: those of its first request. */
   readonly keys?: readonly string[];
@@ -30,20 +30,16 @@ interface AcquiredHandle
   readonly listens: boolean;
 }
 
-/** By server: the longest of several times. A value that was never sent has none. */
-const longestOf = ({ world }: Actor, times: readonly number[][]): number[] =>
-  world.servers.map((_, index) => Math.max(0, ...times.map((each) => each[index] ?? 0)));
-
 /** Records a hold from now on, and checks that a quorum granted it with validity left. */
 export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
   const { world, process, wire, scenario } = actor;
   const { handle, holds, listens, keys, ...grant } = acquired;
-  const { resources, nonce, earlier = [] } = grant;
+  const { resources, nonce } = grant;
   if (process.running) {
     const what = () => `${process.name} got ${resources} with nothing left`;
     world.check("validity is honest", handle.remaining() > 0, what);
   }
-  const { granted } = wire.acquireVotes([nonce, ...earlier]);
+  const { granted } = wire.acquireVotes(nonce);
   world.check(
     "a quorum decides",
     granted >= quorumOf(scenario.endpoints),
@@ -52,11 +48,7 @@ export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
   const { signal } = listens ? handle : { signal: undefined };
   const remaining = () => handle.remaining();
   const lossReported = signal && (() => signal.aborted);
-  const standing = () =>
-    longestOf(
-      actor,
-      [nonce, ...earlier].map((each) => wire.standing(each, keys)),
-    );
+  const standing = () => wire.standing(nonce, keys);
   const hold = newHold({ ...grant, acquired: world.now, process, remaining, lossReported, standing });
   holds.add(hold);
   return { handle, hold, holds };
@@ -181,11 +173,9 @@ function trafficOf({ world }: Actor): string {
 }
 
 /** No extension succeeds after the end of its hold. */
-function checkExtension({ world, process }: Actor, { hold, holds }: HeldHandle): void {
+function checkExtension({ world, process }: Actor, { hold }: HeldHandle): void {
   world.count("extended");
-  // Another handle of the same owner may have released the hold, and a third one acquired it again.
-  // And an end that a wrong clock has shown is taken back when that clock is set back while the other stands still.
-  if (holds.isReleasedBeside(hold)) return;
+  // An end that a wrong clock has shown is taken back when that clock is set back while the other stands still.
   const what = () => `${process.name} extended ${hold.resources} after its end`;
   world.check("validity is honest", hold.ended === undefined, what, ["a clock that goes on"]);
 }
@@ -193,7 +183,7 @@ function checkExtension({ world, process }: Actor, { hold, holds }: HeldHandle):
 /** An extension fails as lost only where the endpoints said so, and no hold is lost within its validity. */
 function checkFailedExtension(
   actor: Actor,
-  { hold, holds }: HeldHandle,
+  { hold }: HeldHandle,
   { invoked, remainingBefore, trafficBefore }: SentExtension,
   error: unknown,
 ): void {
@@ -201,9 +191,7 @@ function checkFailedExtension(
   const lost = !(error instanceof QuorumError);
   world.count(lost ? "extend: lost" : "extend: unavailable");
   const gone = lost && String(error).includes("gone from a quorum");
-  // Another handle of the same owner may have released the hold, or an operator have freed it.
-  const isAlone = !holds.isReleasedBeside(hold) && !noncesOf(hold).some((nonce) => world.freed.has(nonce));
-  if (remainingBefore > 0 && isAlone) {
+  if (remainingBefore > 0 && !world.freed.has(hold.nonce)) {
     world.check(
       "holds survive",
       !gone,
@@ -233,9 +221,8 @@ export async function release(actor: Actor, held: HeldHandle, timeout: number): 
     codes: ["NO_QUORUM"],
     run: () => handle.release(),
   });
-  const returned = holds.endAllOfHolder(hold);
+  holds.end(hold);
   const outcome: Outcome<boolean> = await released;
-  returned();
   const said = "value" in outcome ? outcome.value : undefined;
   if (scenario.oddEndpoint && said !== undefined) {
     // In a good network a decision takes 20 ms, and what follows 50 ms in all: not the timeout of the one that is silent.
@@ -244,7 +231,7 @@ export async function release(actor: Actor, held: HeldHandle, timeout: number): 
   }
   world.count(said === undefined ? "release: unavailable" : said ? "released" : "release: gone");
   if (said === undefined) return;
-  checkRelease(actor, noncesOf(hold), said, again);
+  checkRelease(actor, hold.nonce, said, again);
   if (again) return;
   hold.releaseReturned = world.now;
   hold.released = said;
@@ -257,14 +244,14 @@ export async function release(actor: Actor, held: HeldHandle, timeout: number): 
  */
 function checkRelease(
   { world, process, wire, scenario }: Actor,
-  nonces: readonly string[],
+  nonce: string,
   said: boolean,
   again: boolean,
 ): void {
   const quorum = quorumOf(scenario.endpoints);
   const veto = scenario.endpoints - quorum + 1;
-  const done = wire.releasesExecuted(nonces);
-  const replied = wire.releaseVotes(nonces);
+  const done = wire.releasesExecuted(nonce);
+  const replied = wire.releaseVotes(nonce);
   const what = () =>
     `${process.name}: release said ${said}; ${done.freed} freed it and ${done.gone} did not find it; ` +
     `${replied.freed} replied that they freed it, ${replied.gone} that it was gone`;
@@ -272,9 +259,8 @@ function checkRelease(
     world.check("a quorum decides", done.freed >= quorum && replied.freed >= quorum, what);
   } else if (!again) {
     world.check("a quorum decides", done.gone >= veto && replied.gone >= veto, what);
-    // Endpoints remember what they freed, of members and of owners' locks. Of a plain value they do not, and a second
-    // execution finds it gone.
-    const remembers = wire.isMember(nonces[0]!) ? [] : (["single execution"] as const);
+    // Endpoints remember which members they freed. Of a plain value they do not, and a second execution finds it gone.
+    const remembers = wire.isMember(nonce) ? [] : (["single execution"] as const);
     world.check("a quorum decides", done.freed < quorum, what, [
       "kept memory",
       "bounded drift",
@@ -320,9 +306,7 @@ export function checkExtensionRate(
   { ttl, backoff }: { readonly ttl: number; readonly backoff: { readonly min: number } },
 ): void {
   const sent = wire.extensionsSent(hold.nonce);
-  // Where another handle of its owner is released first, that may not end it: it is extended until its own release.
-  const end = hold.holder === hold.nonce ? hold.ended : hold.releaseInvoked;
-  const held = (end ?? world.now) - hold.acquired;
+  const held = (hold.ended ?? world.now) - hold.acquired;
   // The drift allowance comes off the ttl, and timers fire early.
   const half = 0.495 * Math.min(ttl, hold.extensions.least) - 2;
   // Twice for a script that the endpoint does not know yet.

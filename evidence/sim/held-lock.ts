@@ -2,7 +2,6 @@ import type { Lock } from "../../src/lock/lock.ts";
 import type { Actor } from "./actor.ts";
 import { type HeldHandle, recordHold } from "./handles.ts";
 import type { Hold } from "./holds.ts";
-import { nonceOf } from "./request.ts";
 
 /** A lock that an actor holds. */
 export interface HeldLock extends HeldHandle {
@@ -12,13 +11,12 @@ export interface HeldLock extends HeldHandle {
 }
 
 /** When an acquire was called, and until when its lock may be held at most. */
-export type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit" | "extensions" | "earlier">>;
+export type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit" | "origin">>;
 
 /** Records a lock from now on. */
 export function recordLock(actor: Actor, lock: Lock, times: Times, listens: boolean): HeldHandle {
-  const { resources, token: holder, fence } = lock;
-  const nonce = nonceOf(lock.value);
+  const { resources, token: nonce, fence } = lock;
   actor.world.count("granted");
   const holds = actor.locks;
-  return recordHold(actor, { handle: lock, holds, resources, holder, nonce, fence, listens, ...times });
+  return recordHold(actor, { handle: lock, holds, resources, nonce, fence, listens, ...times });
 }

@@ -12,7 +12,7 @@ import {
   type Hold as Permit,
 } from "../linearizability/models.ts";
 import { invariants } from "./assumptions.ts";
-import { type Hold, noncesOf, originOf } from "./holds.ts";
+import type { Hold } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
@@ -58,7 +58,7 @@ export function checkPermits(
 /** Without its assumptions a history need not be linearizable, and the search may take long. */
 function mustBeExplained(world: World, holds: readonly Hold[]): boolean {
   // What an operator frees ends without its holder.
-  if (holds.flatMap(noncesOf).some((nonce) => world.freed.has(nonce))) return false;
+  if (holds.some(({ nonce, origin }) => world.freed.has(nonce) || world.freed.has(origin))) return false;
   if (!invariants.linearizable.every((assumption) => world.keeps(assumption))) return false;
   return world.keeps("single execution") || !holds.some(({ extensions }) => extensions.regrown);
 }
@@ -73,32 +73,19 @@ function report(world: World, results: ReadonlyMap<string, Result<unknown, unkno
 function wholeHolds(holds: readonly Hold[]): Hold[] {
   const whole = new Map<string, Hold>();
   for (const hold of holds) {
-    const first = whole.get(originOf(hold));
+    const first = whole.get(hold.origin);
     const { ended, releaseInvoked, releaseReturned, released } = hold;
-    const endUnknown = hold.endUnknown || first?.endUnknown === true;
-    whole.set(
-      originOf(hold),
-      first ? { ...first, endUnknown, ended, releaseInvoked, releaseReturned, released } : hold,
-    );
+    whole.set(hold.origin, first ? { ...first, ended, releaseInvoked, releaseReturned, released } : hold);
   }
   return [...whole.values()];
 }
 
 function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
-  const { process, holder, nonce, invoked, acquired, ended = world.now, fence } = hold;
-  const { releaseInvoked, releaseReturned } = hold;
-  const owner = holder === nonce ? undefined : holder;
-  // When a hold was over before its release, a repeated acquire, or a failed one of another handle of
-  // the owner, may have left a value again: what the release then freed proves nothing.
-  const repeats = owner !== undefined || !world.keeps("single execution");
-  const isOver = ended < (releaseInvoked ?? Infinity);
-  const over = releaseInvoked !== undefined && isOver && repeats;
-  const released = over ? undefined : hold.released;
-  const until = {
-    validUntil: hold.endUnknown ? acquired : Math.max(ended, acquired),
-    releaseInvoked,
-    releaseReturned,
-    released,
-  };
-  return { resource, holder: process.name, owner, invoked, acquired, fence, ...until };
+  const { process, invoked, acquired, ended = world.now, fence, releaseInvoked, releaseReturned } = hold;
+  // When a hold was over before its release, a repeated acquire may have left a value again: what the release then freed
+  // proves nothing.
+  const isOver = releaseInvoked !== undefined && ended < releaseInvoked;
+  const released = isOver && !world.keeps("single execution") ? undefined : hold.released;
+  const until = { validUntil: Math.max(ended, acquired), releaseInvoked, releaseReturned, released };
+  return { resource, holder: process.name, invoked, acquired, fence, ...until };
 }

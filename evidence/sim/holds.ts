@@ -6,11 +6,9 @@ import type { World } from "./world.ts";
 /** Something held for a time: a lock by its holder, or a key by the run that has claimed it. Times are virtual ms. */
 export interface Hold {
   readonly resources: readonly string[];
-  /** Who holds it; two handles of one owner are one holder. */
-  readonly holder: string;
   readonly nonce: string;
-  /** Of a lock that was handed over: the nonces of earlier handles, which may stand for this one's, the oldest first. */
-  readonly earlier: readonly string[];
+  /** The nonce of the round that acquired it: all handles of a lock that was handed over have it in common. */
+  readonly origin: string;
   readonly process: Process;
   /** ms, by the process's clocks, for which it may be relied on. */
   readonly remaining: () => number;
@@ -28,8 +26,6 @@ export interface Hold {
   readonly limit: number;
   /** ms that are taken off its validity, because clocks may differ; undefined: not known. For the picture. */
   readonly drift: (() => number) | undefined;
-  /** A handle of the same owner was being released during the acquire: that may have ended this hold, or not. */
-  endUnknown: boolean;
   readonly extensions: Extensions;
   /** Since when it can no longer be relied on. */
   ended: number | undefined;
@@ -53,12 +49,11 @@ export function newHold(
     "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
   > &
     Partial<
-      Pick<Hold, "earlier" | "holder" | "fence" | "group" | "standing" | "limit" | "drift" | "extensions">
+      Pick<Hold, "origin" | "fence" | "group" | "standing" | "limit" | "drift" | "extensions">
     >,
 ): Hold {
   return {
-    holder: grant.nonce,
-    earlier: [],
+    origin: grant.nonce,
     fence: undefined,
     group: undefined,
     standing: undefined,
@@ -66,25 +61,11 @@ export function newHold(
     drift: undefined,
     extensions: { least: Number.POSITIVE_INFINITY, regrown: false },
     ...grant,
-    endUnknown: false,
     ended: undefined,
     releaseInvoked: undefined,
     releaseReturned: undefined,
     released: undefined,
   };
-}
-
-/** All nonces that may stand for a hold; its own is the first. */
-export const noncesOf = ({ nonce, earlier }: Hold): string[] => [nonce, ...earlier];
-
-/** The nonce of the round that acquired it: all handles of a lock that was handed over have it in common. */
-export const originOf = ({ nonce, earlier }: Hold): string => earlier[0] ?? nonce;
-
-/** The release of one handle of an owner. */
-interface Release {
-  readonly process: Process;
-  /** When it returned; undefined: it has not. */
-  returned: number | undefined;
 }
 
 // How many ms after the end of its validity the holder must be informed. A timer may be late. Where a clock was set or
@@ -99,8 +80,6 @@ export class Holds {
   readonly #world: World;
   readonly #invariant: Invariant;
   readonly #current = new Map<string, Set<Hold>>();
-  /** By owner: the releases of its handles. */
-  readonly #releases = new Map<string, Release[]>();
 
   /** @param invariant the invariant that overlapping holds violate */
   constructor(world: World, invariant: Invariant) {
@@ -110,9 +89,7 @@ export class Holds {
 
   /** A holder has just been granted a hold. */
   add(hold: Hold): void {
-    hold.endUnknown = hold.holder !== hold.nonce && this.isReleasedBeside(hold);
     for (const resource of hold.resources) {
-      if (hold.endUnknown) continue;
       const excluded = this.all.filter(
         (other) => other.resources.includes(resource) && excludes(hold, other),
       );
@@ -127,9 +104,9 @@ export class Holds {
   /** Nobody relies on a hold any more when another one begins that it excludes. */
   #checkOver(other: Hold, hold: Hold, resource: string): void {
     const { process } = hold;
-    if (other.ended !== undefined || other.endUnknown) return;
+    if (other.ended !== undefined) return;
     // What an operator frees is not asked of its holder: only fences protect what that writes.
-    if (this.#isFreed(other) || this.#isFreed(hold)) return;
+    if (this.#world.freed.has(other.nonce) || this.#world.freed.has(hold.nonce)) return;
     const remaining = other.remaining();
     if (remaining <= 0) return;
     this.#world.violate(
@@ -137,10 +114,6 @@ export class Holds {
       `${resource} granted to ${process.name} while ${other.process.name} has ${remaining.toFixed(1)} ms`,
       this.#needs(other, invariants[this.#invariant]),
     );
-  }
-
-  #isFreed(hold: Hold): boolean {
-    return noncesOf(hold).some((nonce) => this.#world.freed.has(nonce));
   }
 
   /** A repeated execution of a shorter extension cuts a longer one. */
@@ -166,29 +139,6 @@ export class Holds {
   #close(hold: Hold): void {
     hold.ended = this.#world.now;
     for (const resource of hold.resources) this.#on(resource).delete(hold);
-  }
-
-  /**
-   * Ends every hold of the same holder: the release of one handle of an owner releases all.
-   *
-   * @returns to be called when the release has returned: it ends no hold that is acquired from then on
-   */
-  endAllOfHolder({ holder, resources, process }: Hold): () => void {
-    const release: Release = { process, returned: undefined };
-    this.#releases.set(holder, [...(this.#releases.get(holder) ?? []), release]);
-    for (const hold of this.all) {
-      if (hold.holder === holder && hold.resources.some((one) => resources.includes(one))) this.end(hold);
-    }
-    return () => {
-      release.returned = this.#world.now;
-    };
-  }
-
-  /** Whether a handle of the same holder was being released at any time since this hold's acquire was called. */
-  isReleasedBeside({ holder, invoked }: Hold): boolean {
-    const releases = this.#releases.get(holder) ?? [];
-    // A release whose process has died sends nothing more, but what it has sent may still be executed.
-    return releases.some(({ process, returned = process.diedAt ?? Infinity }) => returned >= invoked);
   }
 
   /** Ends a hold when its validity ends, however often it was extended. */
@@ -219,9 +169,8 @@ export class Holds {
       // Clocks show whole ms.
       world.check("validity is honest", end <= limit + 1.1, what, ["a clock that goes on"]);
     }
-    // What an operator has freed is gone, what is being released falls, and who has died relies on nothing.
-    if (this.#isFreed(hold)) return;
-    if (!standing || !process.alive || this.isReleasedBeside(hold)) return;
+    // What an operator has freed is gone, and who has died relies on nothing.
+    if (!standing || !process.alive || world.freed.has(hold.nonce)) return;
     const stands = standing().filter((ms) => world.now + ms > end);
     world.check(
       "what is held stands",
@@ -260,5 +209,5 @@ export class Holds {
 
 /** Whether one of two holds of a resource must end before the other begins. */
 function excludes(one: Hold, other: Hold): boolean {
-  return one.holder !== other.holder && (one.group === undefined || one.group !== other.group);
+  return one.group === undefined || one.group !== other.group;
 }

@@ -2,7 +2,7 @@ import { type Reply, ReplyError } from "../../local/src/memory/index.ts";
 import type { Outcome } from "../../playground/picture/timeline.ts";
 import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../../src/errors.ts";
-import { checkClaim, contentsOf } from "./claims.ts";
+import { checkCell, contentsOf } from "./claims.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request, readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
@@ -100,7 +100,7 @@ function outcomeOf(request: Request, command: Command, answer: Answer): Outcome 
   const { operation } = request;
   if (operation === "peek" || operation === "announce" || operation === "free") return "granted";
   if (isGranted(request, command, answer.reply)) return "granted";
-  return operation === "acquire" || operation === "restore" ? "held" : "gone";
+  return operation === "claim" || operation === "restore" ? "held" : "gone";
 }
 
 /** An answer that is an error. */
@@ -194,7 +194,8 @@ class Link {
     }
     const granted = this.#isGranted(request, command, reply);
     if (reply === null && command.includes("GET")) this.#stored.add(request.value);
-    const byLock = request.locks !== undefined && (reply as Reply[])[2] === "l";
+    // A refusal names the key that is in the way. The first one is that of a run's record.
+    const byLock = request.own[0] !== request.value && Number((reply as Reply[])[2]) > 1;
     this.#wire.answered(this.#process, this.#server, request, { granted, byLock });
     this.#world.trace(
       () =>
@@ -229,22 +230,17 @@ class Link {
       world.count("request too large");
       return failure(server, "redis", `${tooLarge}. Limit: ${longestWord} bytes`);
     }
-    const { locks } = request;
     const found = snapshotFor(server, request);
     const contents = () => contentsOf(request, (key) => server.execute(["GET", key]) as string | null);
     const contentsBefore = contents();
     const before = this.#before(request);
-    const locksBefore = locks && this.#before(locks);
     try {
       const reply = server.execute(command);
       const granted = this.#isGranted(request, command, reply);
       this.#note(request, before, { granted, copy, found });
-      if (locks && locksBefore) this.#note(locks, locksBefore, { granted, copy, found: undefined });
-      const claim = { where: server.name, granted, before: contentsBefore, after: contents() };
-      checkClaim(world, request, claim);
-      if (request.operation === "acquire" && !granted && request.from === 1) {
-        this.#checkRefusal(request, command);
-      }
+      const execution = { where: server.name, granted, before: contentsBefore, after: contents() };
+      checkCell(world, request, execution);
+      if (request.operation === "claim" && !granted) this.#checkRefusal(request, command);
       return { reply };
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
@@ -256,10 +252,10 @@ class Link {
 
   #before(request: Request): Before {
     const { operation } = request;
-    const acquires = operation === "acquire" || operation === "restore";
-    const judged = operation === "extend" || operation === "release";
+    const claims = operation === "claim" || operation === "restore";
+    const judged = operation === "keep" || operation === "end";
     return {
-      remaining: acquires ? this.#remaining(request) : 0,
+      remaining: claims ? this.#remaining(request) : 0,
       stood: judged && standsFor(this.#server, request) > 0,
     };
   }
@@ -276,17 +272,16 @@ class Link {
       this.#world.check("validity is honest", this.#remaining(request) >= remaining, what);
     }
     const stands = stood && standsFor(server, request) > 0;
-    // The answer to the end of a run with locks is about its record.
-    const isDone = request.id && request.operation === "release" ? stood && !stands : granted;
-    this.#wire.executed(process, server, request, { granted: isDone, copy, stood, stands, found });
+    this.#wire.executed(process, server, request, { granted, copy, stood, stands, found });
   }
 
   /** A repeated request must not be refused because of its first execution: then nobody would roll that back. */
   #checkRefusal(request: Request, command: Command): void {
-    const { keys, value, isMember, locks } = request;
+    const { keys, value, own, isMember } = request;
     const server = this.#server;
-    const areHere = (half: Request) => half.keys.every((key) => server.execute(["GET", key]) === half.value);
-    const stands = isMember ? this.#remaining(request) > 0 : areHere(request) && (!locks || areHere(locks));
+    const stands = isMember
+      ? this.#remaining(request) > 0
+      : keys.every((key, index) => server.execute(["GET", key]) === own[index]);
     // A value that was put back is a held lock: its release frees it everywhere, whatever the late acquire gets back.
     if (this.#wire.isRestored(nonceOf(value), server)) return;
     // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.

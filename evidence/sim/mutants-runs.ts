@@ -55,7 +55,7 @@ export const runMutants: readonly Mutant[] = [
       patch("redis/claim.lua", 'ARGV[9] == "1"', "false"),
       patch("redis/claim.lua", "found[i] == token", "found[i]"),
     ],
-    noticedBy: ["each half by itself", ...twoAtOnce],
+    noticedBy: ["each key by itself", ...twoAtOnce],
     theme: "locked-runs",
   },
   {

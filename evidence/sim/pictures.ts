@@ -2,7 +2,6 @@ import type { Lock } from "../../src/index.ts";
 import type { AcquireOptions } from "../../src/lock/options.ts";
 import type { Actor } from "./actor.ts";
 import { type Hold, newHold } from "./holds.ts";
-import { nonceOf } from "./request.ts";
 import type { Play, Stage } from "./stage.ts";
 
 // The pictures of the documentation: the real library, in plays that are performed in virtual time.
@@ -31,7 +30,7 @@ async function acquire(actor: Actor, options: AcquireOptions): Promise<Acquired 
   const lock = outcome.value;
   const hold = newHold({
     resources: [resource],
-    nonce: nonceOf(lock.value),
+    nonce: lock.token,
     process,
     remaining: () => lock.remaining(),
     lossReported: undefined,

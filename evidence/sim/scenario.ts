@@ -47,8 +47,6 @@ export interface Scenario {
   /** The typical ttl, in ms. */
   readonly ttl: number;
   readonly fencing: boolean;
-  /** The share of acquires with one of two owners' tokens. */
-  readonly owned: number;
   /** The kinds of calls, each with a frequency by how often it occurs here. */
   readonly work: readonly Work[];
   /** Whether holders hand locks off to other processes, and whether these extend them by themselves and hand them on. */
@@ -141,16 +139,14 @@ export function drawScenario(draw: Draw): Scenario {
     const badNetwork = { ...goodNetwork, tail: 0.3, tailLength: 1.5 * scenario.ttl };
     return { ...plain(scenario, badNetwork), lingering: true };
   }
-  // Two owners with several handles each, whose answers are lost.
-  if (kind < 0.1) return { ...plain(scenario, { ...goodNetwork, loseReply: 0.3 }), owned: 1 };
+  if (kind < 0.1) return handingOver(scenario, { ...goodNetwork, loseReply: 0.3 });
   const late = { ...goodNetwork, tail: 0.3, tailLength: 3 * scenario.ttl };
-  // The same, with requests that arrive when their owner has released and acquired again.
-  if (kind > 0.96) return { ...plain(scenario, late), owned: 0.9 };
-  if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handingOff: true, owned: 0 };
+  if (kind > 0.96) return handingOver(scenario, late);
+  if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handingOff: true };
   if (kind > 0.87) {
     const clocks = draw.pick(["ahead", "behind"] as const);
     const retention = { ms: 2 * scenario.ttl, clocks };
-    return { ...plain(scenario, goodNetwork), fencing: true, owned: 0, calls: 30, retention };
+    return { ...plain(scenario, goodNetwork), fencing: true, calls: 30, retention };
   }
   return scenario;
 }
@@ -167,6 +163,11 @@ function plain({ dialects, exactReplies, ...scenario }: Scenario, badNetwork: Ne
     badNetwork,
     silentMinority: false,
   };
+}
+
+/** Locks that are handed from process to process, on a network whose answers get lost or whose requests are late. */
+function handingOver(scenario: Scenario, badNetwork: NetworkConditions): Scenario {
+  return { ...scenario, work: ["lock"], faults: [], badNetwork, handingOff: true, handingOn: true };
 }
 
 function drawUsual(draw: Draw): Scenario {
@@ -202,7 +203,6 @@ function drawUsual(draw: Draw): Scenario {
     resources: draw.chance(0.6) ? ["a"] : ["a", "b{x}"],
     ttl,
     fencing: draw.chance(0.6),
-    owned: draw.pick([0, 0.05, 0.6]),
     lingering: false,
     handingOff: draw.chance(0.1),
     handingOn: false,
@@ -229,7 +229,7 @@ function drawUsual(draw: Draw): Scenario {
 }
 
 /** Without what only locks have. */
-const plainly = { owned: 0, retention: undefined, lingering: false };
+const plainly = { retention: undefined, lingering: false };
 
 /** Whether clients use HTTP, and how often its answers are garbled. An HTTP endpoint is known not to repeat anything. */
 function drawLink({ badNetwork, exactReplies }: Scenario, draw: Draw, probability: number) {
@@ -271,9 +271,7 @@ function withLockedRuns(scenario: Scenario, draw: Draw): Scenario {
     ["locked run", "locked run", "lock", "operate"],
   ] as const);
   const link = drawLink(scenario, draw, 0.3);
-  // Who inspects takes two values of one owner for two holders.
-  const owned = work.some((kind) => kind === "operate") ? 0 : scenario.owned;
-  return { ...scenario, ...plainly, ...link, owned, work, handingOff: draw.chance(0.2) };
+  return { ...scenario, ...plainly, ...link, work, handingOff: draw.chance(0.2) };
 }
 
 /**

@@ -3,7 +3,7 @@ import { Announcements } from "./announcements.ts";
 import { invariants } from "./assumptions.ts";
 import { ByNonce } from "./by-nonce.ts";
 import type { Process } from "./process.ts";
-import { idOf, isCompletion, nonceOf, type Request } from "./request.ts";
+import { isCompletion, isCount, nonceOf, type Request, successorOf } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, type Stored, standsFor } from "./standing.ts";
 import { type Execution, type Look, RequestTrail } from "./trail.ts";
@@ -53,43 +53,44 @@ export class Wire {
       this.announcements.sent(process, request);
       return;
     }
-    if (request.isCount) return;
+    if (isCount(request)) return;
+    const { operation } = request;
     const trail = this.#trail(process, server, request);
-    if (request.operation === "peek") this.#wakeUps.asked(process, request.value);
-    if (request.operation === "free")
+    if (operation === "peek") this.#wakeUps.asked(process, request.value);
+    if (operation === "free")
       this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
     const completes = isCompletion(command);
-    if (!completes) this.#noteClaim(request);
-    if (request.operation === "acquire" && completes) trail.completed = true;
-    else if (request.operation === "acquire") this.#acquireSent(trail, request);
-    else if (request.raises) trail.fenceRaises += 1;
-    else if (request.operation === "extend") trail.extensions += 1;
-    else if (request.operation === "release") {
+    if (completes) trail.completed = true;
+    else this.#noteClaim(request);
+    if (operation === "claim" && !completes) this.#claimSent(trail, request);
+    if (operation === "end") {
       trail.releases += 1;
       trail.releaseDue = false;
     }
-    if (request.operation === "extend" && completes) trail.completed = true;
-    if (request.locks) this.sent(process, server, request.locks, []);
-    if (request.successor) this.#successorSent(process, server, trail, request.successor);
+    if (operation !== "keep") return;
+    trail[request.raises ? "fenceRaises" : "extensions"] += 1;
+    const successor = successorOf(request);
+    if (successor) this.#successorSent(process, server, trail, successor);
   }
 
   /** What it replaces counts as released by it. */
   #successorSent(process: Process, server: Server, replaced: RequestTrail, successor: Request): void {
     replaced.releases += 1;
     replaced.releaseDue = false;
-    const nonce = idOf(successor);
-    if (this.#stored.has(nonce)) return;
+    const nonce = nonceOf(successor.value);
+    // The nonce that is put back is its giver's.
+    if (this.#trails.all(nonce).some(({ acquires }) => acquires > 0)) return;
     this.#stored.set(nonce, successor);
     this.#trail(process, server, successor).succeeds = true;
   }
 
-  #noteClaim({ operation, value, ttl = 0 }: Request): void {
-    if (!value.startsWith("P1 ") || operation === "release") return;
-    const nonce = nonceOf(value);
+  #noteClaim({ operation, own, ttl = 0 }: Request): void {
+    if (!own[0]?.startsWith("P1 ") || operation === "end") return;
+    const nonce = nonceOf(own[0]);
     this.#claims.set(nonce, Math.max(this.#claims.get(nonce) ?? 0, ttl));
   }
 
-  #acquireSent(trail: RequestTrail, request: Request): void {
+  #claimSent(trail: RequestTrail, request: Request): void {
     const { process } = trail;
     this.#wakeUps.asked(process, request.value);
     trail.acquires += 1;
@@ -97,7 +98,7 @@ export class Wire {
     const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
     // Timers fire early.
     trail.answerAwaitedUntil ??= this.#world.now + timeout / process.rate - 2;
-    const nonce = idOf(request);
+    const nonce = nonceOf(request.value);
     // A script's text may be sent long after its hash, when another round has begun.
     if (this.#stored.has(nonce)) return;
     this.#stored.set(nonce, request);
@@ -108,7 +109,7 @@ export class Wire {
 
   /** The client does not wait any longer: of its timeout a part had passed before the request was sent. */
   givenUp(process: Process, server: Server, request: Request): void {
-    if (request.operation !== "acquire" || request.isCount) return;
+    if (request.operation !== "claim" || isCount(request)) return;
     const trail = this.#trail(process, server, request);
     trail.answerAwaitedUntil = Math.min(
       trail.answerAwaitedUntil ?? Number.POSITIVE_INFINITY,
@@ -118,9 +119,8 @@ export class Wire {
 
   /** An endpoint did not know the script of a request, which is as if it had not been sent. */
   scriptUnknown(process: Process, server: Server, request: Request): void {
-    if (request.operation === "release" && !request.isCount)
+    if (request.operation === "end" && !isCount(request))
       this.#trail(process, server, request).releases -= 1;
-    if (request.locks) this.scriptUnknown(process, server, request.locks);
   }
 
   /**
@@ -135,19 +135,19 @@ export class Wire {
       this.announcements.executed(server, request, granted);
       return;
     }
-    if (operation === "release" && execution.stood && !execution.stands) this.#removed(request);
-    if (request.isCount) {
-      if (granted && operation !== "release") this.#counts(request);
+    if (operation === "end" && execution.stood && !execution.stands) this.#removed(request);
+    if (isCount(request)) {
+      if (granted && operation !== "end") this.#counts(request);
       return;
     }
-    if (operation === "release" && granted) this.announcements.removed(server, request);
+    if (operation === "end" && granted) this.announcements.removed(server, request);
     const trail = this.#trail(process, server, request);
     if (operation === "peek" && execution.found) {
       const { now } = this.#world;
       this.#looks.push({ process, server, key: request.keys[0]!, at: now, ...execution.found });
     }
     if (operation === "free" && execution.found) this.#freed(trail, execution.found);
-    if (operation === "release" && request.value.startsWith("P1 ")) {
+    if (operation === "end" && request.own[0]?.startsWith("P1 ")) {
       const what = () => `${process.name} removes a run of ${trail.process.name} that is under way`;
       this.#world.check("a run is not forgotten", trail.process === process, what);
     }
@@ -155,24 +155,25 @@ export class Wire {
       const { key, id } = request.announces;
       this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
     }
-    if (operation === "release") {
-      this.#released(trail, request, execution);
+    if (operation === "end") {
+      this.#released(trail, execution);
       return;
     }
-    this.#checkRolledBackStays(trail, request, execution);
-    if (operation === "extend" && execution.stood) trail.stoodAt = this.#world.now;
-    if (!granted && operation === "acquire" && execution.copy === 0) this.#acquireRefused(trail, request);
+    const next = successorOf(request);
+    const successor = next && this.#trail(process, server, next);
+    this.#checkRolledBackStays(trail, successor, request, execution);
+    if (operation === "keep" && execution.stood) trail.stoodAt = this.#world.now;
+    if (!granted && operation === "claim" && execution.copy === 0) this.#claimRefused(trail, request);
     if (!granted) return;
-    if (operation === "extend") this.#extensionGranted(trail, request);
-    if (request.successor) {
+    if (operation === "keep") this.#extensionGranted(trail, request);
+    if (successor) {
       trail.standing = false;
-      const successor = this.#trail(process, server, request.successor);
       successor.acquireExecuted = true;
       successor.standing = true;
     }
-    // A restore acquires what was lost.
-    if (operation === "acquire" || operation === "restore") {
-      this.#acquireGranted(trail, request, execution.copy);
+    // A restore claims what was lost.
+    if (operation === "claim" || operation === "restore") {
+      this.#claimGranted(trail, request, execution.copy);
     }
   }
 
@@ -187,28 +188,35 @@ export class Wire {
     if (/^[CNA]1 /.test(value)) this.#removals.set(keys[0]!, this.#world.now);
   }
 
-  #counts({ keys, value, written }: Request): void {
-    const [, token = ""] = (written ?? value).split(" ");
+  #counts({ keys, value, next }: Request): void {
+    const [, token = ""] = (next?.[0] ?? value).split(" ");
     const counted = this.#counted.get(keys[0]!) ?? new Set();
     this.#counted.set(keys[0]!, counted.add(token));
   }
 
-  #released(trail: RequestTrail, { from }: Request, { stood, stands }: Execution): void {
+  #released(trail: RequestTrail, { stood, stands }: Execution): void {
     trail.releaseExecuted = true;
     trail.standing = false;
     trail.freed ||= stood && !stands;
-    // Or its owner has it again, under another mark.
-    trail.foundGone ||= !stood || (stands && from > 1);
+    trail.foundGone ||= !stood;
   }
 
-  /** A request that is executed after its rollback is not granted, where a tombstone or the value's absence shows it. */
-  #checkRolledBackStays(trail: RequestTrail, request: Request, { granted, copy, stood }: Execution): void {
+  /**
+   * A request that is executed after its rollback is not granted, where a tombstone or the value's absence shows it. The
+   * tombstone of a handover is that of the nonce that it writes.
+   */
+  #checkRolledBackStays(
+    trail: RequestTrail,
+    successor: RequestTrail | undefined,
+    { operation, keys, tombstone }: Request,
+    { granted, copy, stood }: Execution,
+  ): void {
     const { process, server } = trail;
-    const { operation, from, keys, tombstone } = request;
-    if (!trail.releaseExecuted || from !== 1) return;
+    const isEnded = (successor ?? trail).releaseExecuted;
     // A record that was forgotten stands again where another call brings it from an endpoint that kept it.
-    const isShown = operation === "extend" ? !trail.standing && !stood : tombstone !== undefined;
-    if (!isShown) return;
+    const isGone = operation === "keep" && !successor && !trail.standing && !stood;
+    const isMarked = (operation !== "keep" || successor) && tombstone !== undefined;
+    if (!isEnded || !(isGone || isMarked)) return;
     const needs = invariants["rolled back stays rolled back"];
     this.#world.check(
       "rolled back stays rolled back",
@@ -223,20 +231,18 @@ export class Wire {
     for (const key of request.keys) this.#extensions.set(key, this.#world.now);
   }
 
-  #acquireGranted(trail: RequestTrail, request: Request, copy: number): void {
-    // Granted because the owner holds it already: then this value is nowhere.
-    if (request.from > 1) return;
+  #claimGranted(trail: RequestTrail, request: Request, copy: number): void {
     trail.acquireExecuted = true;
     trail.standing = true;
     trail.restored ||= request.operation === "restore";
     // Also where nobody waits for the answer: the request ends by an answer or its timeout, and a release follows. But
     // nobody knows of a repetition: its ttl frees the key.
     const awaited = this.#world.now < (trail.answerAwaitedUntil ?? Number.NEGATIVE_INFINITY);
-    if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
+    if (request.operation === "claim" && copy === 0 && awaited) trail.releaseDue = true;
   }
 
   /** Asked again, an endpoint refuses what it had granted: it has lost that, unless it is what is in the way. */
-  #acquireRefused(trail: RequestTrail, request: Request): void {
+  #claimRefused(trail: RequestTrail, request: Request): void {
     if (!trail.acquireExecuted || standsFor(trail.server, request) > 0) return;
     trail.acquireExecuted = false;
     trail.standing = false;
@@ -253,21 +259,21 @@ export class Wire {
       this.announcements.answered(server, request, granted);
       return;
     }
-    if (request.isCount) return;
+    if (isCount(request)) return;
     const trail = this.#trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
-    if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
+    if (request.operation === "end") trail[granted ? "answeredFreed" : "answeredGone"] = true;
     if (request.operation === "peek") this.#wakeUps.refused(process, request.value);
-    if (request.operation === "extend" && granted) this.#taken(process, server, request.successor ?? request);
+    const successor = successorOf(request);
+    if (request.operation === "keep" && granted) this.#taken(process, server, successor ?? request);
     // As of an acquire, a refusal proves that nothing was stored.
-    else if (request.successor) this.#trail(process, server, request.successor).acquireGranted ??= false;
+    else if (successor) this.#trail(process, server, successor).acquireGranted ??= false;
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
-    if (request.operation !== "acquire") return;
+    if (request.operation !== "claim") return;
     trail.acquireGranted = granted;
     if (!granted) this.#wakeUps.refused(process, request.value);
     trail.refusedByLock = byLock;
     if (granted && trail.standing) trail.releaseDue = true;
-    if (request.locks) this.answered(process, server, request.locks, { granted });
   }
 
   /** A client knows that the nonce that succeeds another one stands. */
@@ -280,14 +286,11 @@ export class Wire {
 
   /** A client got no usable answer. */
   failed(process: Process, { operation }: Request): void {
-    if (operation === "acquire" || operation === "peek") this.#wakeUps.failed(process);
+    if (operation === "claim" || operation === "peek") this.#wakeUps.failed(process);
   }
 
-  /**
-   * How many endpoints the process knows to have granted, and refused, the round of a nonce, or of several of one lock that
-   * was handed over; `byLock`: for a lock.
-   */
-  acquireVotes(nonce: string | readonly string[]): { granted: number; refused: number; byLock: number } {
+  /** How many endpoints the process knows to have granted, and refused, the round of a nonce; `byLock`: for a lock. */
+  acquireVotes(nonce: string): { granted: number; refused: number; byLock: number } {
     return {
       byLock: this.#trails.count(nonce, ({ refusedByLock }) => refusedByLock),
       granted: this.#trails.count(nonce, ({ acquireGranted }) => acquireGranted === true),
@@ -295,14 +298,11 @@ export class Wire {
     };
   }
 
-  /**
-   * How many endpoints answered a release with "freed", and with "gone". One may have answered both. Of a lock that was
-   * handed over, the nonce of the handle comes first; where it is gone, those of the earlier handles are, too.
-   */
-  releaseVotes(nonces: readonly string[]): { freed: number; gone: number } {
+  /** How many endpoints answered a release with "freed", and with "gone". One may have answered both. */
+  releaseVotes(nonce: string): { freed: number; gone: number } {
     return {
-      freed: this.#trails.count(nonces, ({ answeredFreed }) => answeredFreed),
-      gone: this.#trails.count(nonces[0]!, ({ answeredGone }) => answeredGone),
+      freed: this.#trails.count(nonce, ({ answeredFreed }) => answeredFreed),
+      gone: this.#trails.count(nonce, ({ answeredGone }) => answeredGone),
     };
   }
 
@@ -311,11 +311,11 @@ export class Wire {
     return this.#trails.find(nonce, server)?.restored ?? false;
   }
 
-  /** On how many endpoints a release has removed the value, and on how many one did not find it: see {@link releaseVotes}. */
-  releasesExecuted(nonces: readonly string[]): { freed: number; gone: number } {
+  /** On how many endpoints a release has removed the value, and on how many one did not find it. */
+  releasesExecuted(nonce: string): { freed: number; gone: number } {
     return {
-      freed: this.#trails.count(nonces, ({ freed }) => freed),
-      gone: this.#trails.count(nonces[0]!, ({ foundGone }) => foundGone),
+      freed: this.#trails.count(nonce, ({ freed }) => freed),
+      gone: this.#trails.count(nonce, ({ foundGone }) => foundGone),
     };
   }
 
@@ -328,7 +328,7 @@ export class Wire {
   standing(nonce: string, keys?: readonly string[]): number[] {
     const stored = this.#stored.get(nonce);
     if (!stored) return [];
-    return this.#world.servers.map((server) => standsFor(server, keys ? { ...stored, keys } : stored));
+    return this.#world.servers.map((server) => standsFor(server, stored, keys));
   }
 
   /** What a process's requests to inspect a key met since `time`. */
@@ -439,7 +439,7 @@ export class Wire {
   }
 
   #trail(process: Process, server: Server, request: Request): RequestTrail {
-    return this.#trails.of(idOf(request), server, () => new RequestTrail(process, server));
+    return this.#trails.of(nonceOf(request.value), server, () => new RequestTrail(process, server));
   }
 }
 
@@ -447,8 +447,12 @@ export class Wire {
 export function isGranted(request: Request, command: Command, reply: unknown): boolean {
   if (Array.isArray(reply)) {
     // A release that publishes replies with that of the release, and with what the messages cost.
-    const [first] = Array.isArray(reply[0]) ? reply[0] : reply;
-    return first === (request.locks ?? request).value;
+    const [first, , hits] = Array.isArray(reply[0]) ? reply[0] : reply;
+    if (first !== request.value || request.operation !== "end" || typeof hits !== "string") {
+      return first === request.value;
+    }
+    // The end of a run with locks is about its record.
+    return request.own[0] === request.value ? !hits.includes("f") : hits.startsWith("t");
   }
   // A lock's own value may be there because two names are of one endpoint; a run's counts as granted.
   const isLock = request.keys[0]!.startsWith("redlock:lock:");

@@ -2,7 +2,6 @@ import { handoff, isRedlockError, type LockJSON, QuorumError, resume } from "../
 import type { Actor } from "./actor.ts";
 import { extend, release } from "./handles.ts";
 import { type HeldLock, recordLock } from "./held-lock.ts";
-import { noncesOf } from "./holds.ts";
 
 /** Hands a lock off to another process, which extends, uses and releases it. */
 export async function handOff(actor: Actor, held: HeldLock): Promise<void> {
@@ -12,33 +11,35 @@ export async function handOff(actor: Actor, held: HeldLock): Promise<void> {
     // It may be executed after the receiver's extension.
     await extend(actor, held, Math.max(10, Math.floor(draw.between(0.3, 0.6) * lock.ttl)), timeout);
   }
+  // The lock stands for as long as its giver could have relied on it.
+  const until = world.now + lock.remaining() / process.rate;
   const handed = await calls.make(process, {
     what: "handoff",
-    // It waits for extensions under way.
+    // It waits for requests under way.
     bound: 4 * timeout,
     codes: ["LOCK_LOST"],
     run: async () => {
       const json = await handoff(lock);
       locks.end(hold);
       hold.releaseInvoked ??= world.now;
-      return { json, remaining: json.validUntil - process.now(), at: world.now };
+      return json;
     },
   });
-  // A lock that is lost, or that another handle has released, is released like every other.
+  // A lock that is lost is released like every other.
   if ("error" in handed) return release(actor, held, timeout);
   kept.add(hold.nonce);
   if (actor.scenario.handingOn) await checkHandedOver(actor, held);
-  const { json, remaining, at } = handed.value;
-  const message = { json, remaining, at, held };
+  const message = { json: handed.value, until, held };
   // A queue delivers at least once: sometimes twice, to two processes or to one, at once or later.
-  const isDoubled = json.owner === "" && draw.chance(0.4);
+  const isDoubled = draw.chance(0.4);
   if (isDoubled) world.count("handed off twice");
   const later = actor.sleep(draw.between(0, draw.pick([0, 0.2, 2]) * actor.scenario.ttl));
-  const deliveries = [deliver(actor, message, isDoubled)];
-  if (isDoubled) deliveries.push(later.then(() => deliver(actor, message, isDoubled)));
+  const freed = world.freed.size;
+  const deliveries = [deliver(actor, message)];
+  if (isDoubled) deliveries.push(later.then(() => deliver(actor, message)));
   const outcomes = await Promise.all(deliveries);
   // Where each delivery was refused, and by nothing that failed, the lock is lost to all.
-  if (json.owner !== "" || noncesOf(hold).some((nonce) => world.freed.has(nonce))) return;
+  if (world.freed.size > freed) return;
   const isLost = outcomes.every((outcome) => outcome === "refused");
   world.check("holds survive", !isLost, () => `${lock.resources} was handed off, and nobody could resume it`);
 }
@@ -46,22 +47,16 @@ export async function handOff(actor: Actor, held: HeldLock): Promise<void> {
 /** A lock on its way, and what the giver knows of it. */
 interface LockMessage {
   readonly json: LockJSON;
-  /** ms of validity that remained when it was sent, and when that was. */
-  readonly remaining: number;
-  readonly at: number;
+  /** Until when it stands in any case. */
+  readonly until: number;
   readonly held: HeldLock;
 }
 
 /** Delivers a lock to a process, which resumes, extends, uses and releases it. Where no quorum answers, once more. */
-async function deliver(
-  actor: Actor,
-  message: LockMessage,
-  isDoubled: boolean,
-): Promise<"held" | "refused" | "failed"> {
+async function deliver(actor: Actor, message: LockMessage): Promise<"held" | "refused" | "failed"> {
   const { draw } = actor;
   for (let tries = 0; tries < 3; tries += 1) {
-    const isOnly = !isDoubled && tries === 0;
-    const received = await receive(actor, draw.pick(actor.actors), message, isOnly);
+    const received = await receive(actor, draw.pick(actor.actors), message);
     // What an earlier try has left may refuse this one.
     if (received === "refused") return tries === 0 ? "refused" : "failed";
     if (received === "none") return "failed";
@@ -80,56 +75,35 @@ interface ReceivedLock extends HeldLock {
   readonly receiver: Actor;
 }
 
-/** Resumes a lock. `isOnly`: nobody else has the message. */
+/** Resumes a lock. */
 async function receive(
   { world, draw, scenario }: Actor,
   receiver: Actor,
-  { json, remaining, at, held }: LockMessage,
-  isOnly: boolean,
+  { json, until, held }: LockMessage,
 ): Promise<ReceivedLock | "refused" | "none" | "again"> {
   const { process, calls, redlock } = receiver;
   const { timeout, hold } = held;
-  // As if the two wall clocks agreed.
-  const validUntil = process.now() + remaining - (world.now - at);
   if (!process.running) return "none";
   const autoExtend = scenario.handingOn && draw.chance(0.5);
-  const maxHold = 3 * scenario.ttl;
-  const immediate = draw.chance(0.3);
-  const options = { timeout, autoExtend, maxHold, immediate, wait: 2 * timeout };
+  const invoked = world.now;
+  const options = { timeout, autoExtend, maxHold: 3 * scenario.ttl, wait: 2 * timeout };
   const outcome = await calls.make(process, {
     what: `resume ${json.resources}`,
     // While contenders have a part each: rounds, the answers to their requests, and what undoes them.
     bound: 8 * timeout,
     codes: ["LOCK_LOST", "NO_QUORUM"],
-    run: async () => {
-      const lock = await resume(redlock, { ...json, validUntil }, options);
-      // Until its first extension, one that has resumed at once cannot know whether it is alone.
-      if (!immediate || isOnly) return lock;
-      try {
-        await lock.extend();
-        return lock;
-      } catch (error) {
-        // As at the end of a block with `await using`.
-        await lock[Symbol.asyncDispose]();
-        throw error;
-      }
-    },
+    run: () => resume(redlock, json, options),
   });
   if ("error" in outcome) {
     world.count(`resume: ${isRedlockError(outcome.error) ? outcome.error.code : "failed"}`);
     if (outcome.error instanceof QuorumError) return "again";
-    return String(outcome.error).includes("resumed before") && !immediate ? "refused" : "none";
+    return world.now < until ? "refused" : "none";
   }
   world.count("handed off");
   const lock = outcome.value;
   if (lock.remaining() <= 0) return "none";
-  // Invoked when the giver's acquire was: a release since then may have ended it. And where nobody takes it over, the
-  // giver's extensions may be executed again, after its own and after the receiver's.
-  const { invoked } = hold;
-  const extensions = json.owner ? { ...hold.extensions } : undefined;
-  const times = { invoked, ...(extensions && { extensions }) };
-  const earlier = json.owner ? [] : [...json.earlier, json.nonce];
-  return { ...recordLock(receiver, lock, { ...times, earlier }, true), lock, timeout, receiver };
+  const { origin } = hold;
+  return { ...recordLock(receiver, lock, { invoked, origin }, true), lock, timeout, receiver };
 }
 
 /** Uses a lock that was received, then releases it or hands it on. */

@@ -11,14 +11,17 @@ import {
 } from "../../src/idempotency/index.ts";
 import { LockHeldError, QuorumError, type RedlockErrorCode } from "../../src/index.ts";
 import { quorumOf } from "../../src/quorum/tally.ts";
+import { keyOf } from "../../src/redis/keys.ts";
 import { type Actor, drawOptions, timeOf } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
 import { checkLocksFreed } from "./claims.ts";
 import { type Hold, newHold } from "./holds.ts";
-import { lockIdOf } from "./request.ts";
 import { countKeyOf, type RunHistories, recordKeyOf } from "./run-histories.ts";
 import { drawResources, longestUpdate, updateAccount } from "./work-lock.ts";
 import type { World } from "./world.ts";
+
+const lockKeysOf = (resources: readonly string[]): string[] =>
+  resources.map((resource) => keyOf("redlock", "lock", resource));
 
 /** A run's value in the histories when its result could not be stored. */
 const noResult = "no result";
@@ -230,12 +233,11 @@ export class Run {
 
   #lock({ signal, remaining, token, fence }: LockedRunContext, resources: readonly string[]): Hold {
     const { process, locks, wire, scenario } = this.#actor;
-    const id = lockIdOf(token);
-    const { granted } = wire.acquireVotes(id);
+    const { granted } = wire.acquireVotes(token);
     const what = () => `${process.name} runs with ${resources} from ${granted} endpoints`;
     this.#world.check("a quorum decides", granted >= quorumOf(scenario.endpoints), what);
     this.#world.count("run with locks");
-    const standing = () => wire.standing(id);
+    const standing = () => wire.standing(token, lockKeysOf(resources));
     const lossReported = () => signal.aborted;
     const [invoked, acquired, limit] = [this.#invoked, this.#world.now, this.#limit];
     const grant = { resources, nonce: token, fence, process, remaining, lossReported, standing };
@@ -271,7 +273,7 @@ export class Run {
   #claim({ signal, remaining, token }: RunContext): Hold {
     const { process, claims, wire } = this.#actor;
     const { key } = this.#plan;
-    const standing = () => wire.standing(token);
+    const standing = () => wire.standing(token, [recordKeyOf(key)]);
     // Not the token alone: an operator may free the locks of that name, and not the key.
     const nonce = `run ${token}`;
     if (process.running) {
@@ -308,7 +310,7 @@ export class Run {
 
   #checkOutcome({ status, value, unstored }: RunOutcome<unknown>): void {
     const world = this.#world;
-    const { process, kept } = this.#actor;
+    const { process } = this.#actor;
     const { key, bound } = this.#plan;
     // After the faults nothing may keep a result, or the record that replaces it, from its quorum.
     if (bound !== undefined) {
@@ -323,11 +325,9 @@ export class Run {
     }
     if (status === "executed" && !this.#stored) world.count("executed, not stored");
     if (!this.#locks) return;
-    const { nonce } = this.#locks;
-    // Without a quorum the claim stands until its lease ends, and keeps other runs away.
-    if (unstored === "no-quorum") kept.add(lockIdOf(nonce));
+    const { nonce, resources } = this.#locks;
     if (status === "executed" && this.#stored) {
-      checkLocksFreed(world, process.name, nonce, this.#actor.wire.standing(lockIdOf(nonce)));
+      checkLocksFreed(world, process.name, nonce, this.#actor.wire.standing(nonce, lockKeysOf(resources)));
     }
   }
 

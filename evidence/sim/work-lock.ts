@@ -22,7 +22,7 @@ export async function performLock(actor: Actor): Promise<void> {
   const passesOn = scenario.handingOff && !forgets && draw.chance(0.7);
   // What has been held for long may have too little validity left for a handoff.
   const extensions =
-    passesOn && draw.chance(0.5) ? 0 : await useHandle(actor, held, timeout, () => update(actor, lock));
+    passesOn && draw.chance(0.5) ? 0 : await useHandle(actor, held, timeout, () => updateAccount(actor, lock));
   if (passesOn) {
     await handOff(actor, held);
     return;
@@ -56,7 +56,6 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
   const resources = drawResources(actor);
   const options = drawOptions(actor);
   const autoExtend = draw.chance(0.3);
-  const token = draw.chance(actor.scenario.owned) ? draw.pick(["owner-1", "owner-2"]) : undefined;
   const abort = draw.chance(0.15) ? new AbortController() : undefined;
   let abortedAt = Number.POSITIVE_INFINITY;
   if (abort) {
@@ -69,7 +68,7 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
   const invoked = world.now;
   const limit = timeOf(actor, options.deadline);
   const maxHold = draw.pick([options.ttl, 3 * options.ttl]);
-  const given = { ...options, autoExtend, token, maxHold, signal: abort?.signal };
+  const given = { ...options, autoExtend, maxHold, signal: abort?.signal };
   const hasWaited = actor.wakeUps.begin(process, { ...options, rounds: 4 });
   const outcome = await calls.make(process, {
     what: `${once ? "tryAcquire" : "acquire"} ${resources} ${JSON.stringify(options)}`,
@@ -123,7 +122,7 @@ export async function performUsing(actor: Actor): Promise<void> {
         const { hold } = recordLock(actor, lock, { invoked, limit }, true);
         run.hold = hold;
         await actor.sleep(length);
-        await update(actor, lock);
+        await updateAccount(actor, lock);
         hold.releaseInvoked = world.now;
         run.lost = lock.signal.aborted;
         if (!run.lost) actor.locks.end(hold);
@@ -192,15 +191,9 @@ function checkFailure(actor: Actor, [resource]: readonly string[], error: unknow
   checkRefusal(actor, keyOf("redlock", "lock", resource!), error);
 }
 
-/** The longest time, in ms, that {@link update} takes. */
+/** The longest time, in ms, that {@link updateAccount} takes. */
 export function longestUpdate(ttl: number): number {
   return 2 * ttl + 120;
-}
-
-/** Adds one to a fenced account, unless the lock has an owner. */
-async function update(actor: Actor, lock: Lock): Promise<void> {
-  // Handles of one owner do not exclude each other, neither by the lock nor by fences.
-  if (lock.value === lock.token) await updateAccount(actor, lock);
 }
 
 /** Adds one to a fenced account. A careless holder ignores its validity; then only the fence refuses it. */

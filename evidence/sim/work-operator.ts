@@ -4,8 +4,7 @@ import { keyOf } from "../../src/redis/keys.ts";
 import type { Actor } from "./actor.ts";
 import { type Invariant, invariants } from "./assumptions.ts";
 import { recordHold, release, verify } from "./handles.ts";
-import { type Hold, noncesOf } from "./holds.ts";
-import { nonceOf } from "./request.ts";
+import type { Hold } from "./holds.ts";
 
 // What operators do with the locks of others: inspect them, and free them.
 
@@ -41,8 +40,8 @@ export async function probeOperator(actor: Actor, bound: number): Promise<void> 
   });
   if ("error" in outcome) return;
   const lock = outcome.value;
-  const { resources, token: holder } = lock;
-  const grant = { handle: lock, holds: actor.locks, resources, holder, nonce: nonceOf(lock.value) };
+  const { resources, token: nonce } = lock;
+  const grant = { handle: lock, holds: actor.locks, resources, nonce };
   const held = recordHold(actor, { ...grant, invoked, listens: false });
   const before = await look(actor, target);
   const freed = await free(actor, target);
@@ -90,11 +89,9 @@ export async function look(actor: Actor, { resource, timeout }: Target): Promise
 }
 
 /** Whether a hold is valid, and nobody ends it. */
-function isHeld({ world, locks }: Actor, hold: Hold): boolean {
+function isHeld({ world }: Actor, hold: Hold): boolean {
   if (hold.ended !== undefined || hold.releaseInvoked !== undefined) return false;
-  // One that was resumed without a request still has its giver's nonce.
-  if (noncesOf(hold).some((nonce) => world.freed.has(nonce))) return false;
-  return hold.process.alive && hold.remaining() > 0 && !locks.isReleasedBeside(hold);
+  return hold.process.alive && hold.remaining() > 0 && !world.freed.has(hold.nonce);
 }
 
 /** Frees a resource. Undefined: too few endpoints answered. */
@@ -110,7 +107,7 @@ export async function free(actor: Actor, { resource, key, timeout }: Target): Pr
   const said = "value" in outcome ? outcome.value : undefined;
   world.count(said === undefined ? "free: unavailable" : said ? "freed" : "free: nothing there");
   if (said === undefined) return undefined;
-  const { freed, gone } = wire.releasesExecuted([wire.lastRound(process, `free ${key}`)!]);
+  const { freed, gone } = wire.releasesExecuted(wire.lastRound(process, `free ${key}`)!);
   const quorum = quorumOf(world.servers.length);
   const invariant: Invariant = "an operator frees it";
   const what = () => `${process.name}: ${resource}: ${said}, ${freed} freed it, ${gone} had nothing`;
