@@ -57,8 +57,8 @@ export class RequestTrail {
   firstExtended: number | undefined;
   /** The holder put the value back where it was lost. */
   restored = false;
-  /** It was put in the place of another nonce: the lock was handed over. */
-  succeeds = false;
+  /** The nonce in whose place it was put: the lock was handed over. */
+  replaces: string | undefined;
   /** A completed record replaced the pending one, or was sent to do so. */
   completed = false;
 

@@ -39,7 +39,7 @@ export async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   if (isDoubled) deliveries.push(later.then(() => deliver(actor, message)));
   const outcomes = await Promise.all(deliveries);
   // Where each delivery was refused, and by nothing that failed, the lock is lost to all.
-  if (world.freed.size > freed) return;
+  if (world.freed.has(hold.nonce) || world.freed.size > freed) return;
   const isLost = outcomes.every((outcome) => outcome === "refused");
   world.check("holds survive", !isLost, () => `${lock.resources} was handed off, and nobody could resume it`);
 }
