@@ -3,15 +3,18 @@ import type { World } from "./world.ts";
 
 // What a request about a cell does at one endpoint, by what stood there before and after.
 
-/** The values at the keys of a cell. */
-type Contents = readonly (string | null)[];
+/** The values at the keys of a cell, and its fence counters. */
+interface Contents {
+  readonly values: readonly (string | null)[];
+  readonly counters: readonly (string | null)[];
+}
 
 /** What stands at the keys of a cell; undefined for other requests. `read`: the value at a key. */
 export function contentsOf(
-  { keys, next }: Request,
+  { keys, next, counters = [] }: Request,
   read: (key: string) => string | null,
 ): Contents | undefined {
-  return next && keys.map(read);
+  return next && { values: keys.map(read), counters: counters.map(read) };
 }
 
 /** One execution of a request about a cell. */
@@ -31,21 +34,23 @@ export function checkCell(
 ): void {
   if (!before || !after || !next) return;
   const what = () => `${where}: ${JSON.stringify(before)} became ${JSON.stringify(after)} for ${own}`;
+  const { values } = before;
   if (operation === "end") {
-    const expected = before.map((text, index) => (text === own[index] ? next[index] || null : text));
-    world.check("each key by itself", isSame(after, expected), what);
+    const expected = values.map((text, index) => (text === own[index] ? next[index] || null : text));
+    world.check("each key by itself", isSame(after.values, expected), what);
     return;
   }
   const keeps = operation === "keep";
-  const written = !granted || ttl === 0 ? before : next;
   // A claim's first execution may have written its own.
-  const isFree = before.every((text, index) => text === own[index] || (text === null && !keeps));
+  const isFree = values.every((text, index) => text === own[index] || (text === null && !keeps));
   // What is kept is refused for its tombstone only.
   const isRight = granted ? isFree : !(keeps && isFree) || tombstone !== undefined;
-  world.check("all or none", isSame(after, written) && isRight, what);
+  const isWritten = isSame(after.values, !granted || ttl === 0 ? values : next);
+  const isDrawn = granted || isSame(after.counters, before.counters);
+  world.check("all or none", isRight && isWritten && isDrawn, what);
 }
 
-function isSame(one: Contents, other: Contents): boolean {
+function isSame(one: readonly (string | null)[], other: readonly (string | null)[]): boolean {
   return one.every((text, index) => text === other[index]);
 }
 

@@ -48,9 +48,7 @@ export function newHold(
     Hold,
     "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
   > &
-    Partial<
-      Pick<Hold, "origin" | "fence" | "group" | "standing" | "limit" | "drift" | "extensions">
-    >,
+    Partial<Pick<Hold, "origin" | "fence" | "group" | "standing" | "limit" | "drift" | "extensions">>,
 ): Hold {
   return {
     origin: grant.nonce,

@@ -75,6 +75,24 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: ["fences increase"],
   },
   {
+    name: "a claim draws no fence",
+    breaks: "where a clock is behind, two holders have the same fence",
+    patches: [patch("redis/cell.lua", 'op == "claim" and isNew and 1 or 0', "0")],
+    noticedBy: ["fences increase"],
+  },
+  {
+    name: "a refused claim draws a fence",
+    breaks: "it changes what it does not get",
+    patches: [
+      patch(
+        "redis/cell.lua",
+        'return {0, spent, i, remaining, found[i] or ""}',
+        'for c = n + 2, #KEYS do redis.call("INCR", KEYS[c]) end\nreturn {0, spent, i, remaining, found[i] or ""}',
+      ),
+    ],
+    noticedBy: ["all or none"],
+  },
+  {
     name: "counter without a ttl",
     breaks: "the counter of every resource stays forever",
     patches: [patch("redis/cell.lua", ', "PX", string.format("%.0f", kept)', "")],
@@ -90,9 +108,22 @@ export const holdingMutants: readonly Mutant[] = [
     name: "resume takes nothing over",
     breaks: "of two processes that have the same message, both resume the lock",
     patches: [
-      patch("lock/handoff.ts tryToResume", "if (takeOver && !immediate) await lock.extend();", ""),
-      patch("lock/handoff.ts resumedParts", "nonce: randomToken(runtime)", "nonce"),
+      patch("lock/handoff.ts swapNonces", "nonce: randomToken(settings.runtime)", "nonce: given.nonce"),
     ],
     noticedBy: twoHolders,
+  },
+  {
+    name: "resume counts a vote of the old nonce",
+    breaks: "it finds the giver's nonce, which anybody with the message may replace, and leaves it there",
+    patches: [patch("lock/handoff.ts swapNonces", "next: request.nonce", "next: given.nonce")],
+    noticedBy: [...twoHolders, "a quorum decides", "holds survive"],
+  },
+  {
+    name: "a nonce is not put back",
+    breaks: "after a resume without a quorum nobody can resume the lock, and it stands until its ttl",
+    patches: [
+      patch("lock/handoff.ts resume", "putBack(settings, { given, request, round })", "Promise.resolve()"),
+    ],
+    noticedBy: ["nothing is abandoned", "holds survive"],
   },
 ];

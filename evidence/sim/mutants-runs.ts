@@ -8,8 +8,8 @@ export const runMutants: readonly Mutant[] = [
     patches: [
       patch(
         "redis/cell.lua",
-        "== string.sub(value, from) then",
-        '== string.sub(value, from) or found[i] and op == "extend" and string.find(ARGV[6], "^[CN]1 ") then',
+        "if found[i] ~= own and (found[i] or keeps) then",
+        'if found[i] ~= own and (not found[i] and keeps or found[i] and not string.find(following(i), "^[CN]1 ")) then',
       ),
     ],
     noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],
@@ -20,8 +20,8 @@ export const runMutants: readonly Mutant[] = [
     patches: [
       patch(
         "idempotency/claim.ts keyClaim",
-        "acquireOrRead(call, own, lease)",
-        "acquireOrRead(call, own, 86_400_000)",
+        "claimOrRead(call, own, lease)",
+        "claimOrRead(call, own, 86_400_000)",
       ),
     ],
     noticedBy: ["waiters are served", "calls end"],
@@ -44,18 +44,21 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "key claimed while the lock is refused",
     breaks: "a run that waits for the lock keeps its key from others, or for nobody",
-    patches: [patch("redis/claim.lua", 'if #fresh > 0 then run("DEL", unpack(fresh)) end', "")],
+    patches: [
+      patch(
+        "redis/cell.lua",
+        'return {0, spent, i, remaining, found[i] or ""}',
+        'if op == "claim" and i > 1 then redis.call("SET", KEYS[1], following(1), "PX", ttl) end\nreturn {0, spent, i, remaining, found[i] or ""}',
+      ),
+    ],
     noticedBy: ["all or none", "nothing is abandoned"],
     theme: "locked-runs",
   },
   {
-    name: "lock freed though it is another's",
-    breaks: "a late end deletes the next holder's lock",
-    patches: [
-      patch("redis/claim.lua", 'ARGV[9] == "1"', "false"),
-      patch("redis/claim.lua", "found[i] == token", "found[i]"),
-    ],
-    noticedBy: ["each key by itself", ...twoAtOnce],
+    name: "the end of a run leaves no tombstone",
+    breaks: "a begin that was not answered is executed after it, and holds key and locks for nobody",
+    patches: [patch("idempotency/claim.ts lockedClaim", "answered.has(call.endpoint)", "call")],
+    noticedBy: ["rolled back stays rolled back", "nothing is abandoned"],
     theme: "locked-runs",
   },
   {

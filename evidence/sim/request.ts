@@ -21,6 +21,8 @@ export interface Request {
   /** By key, of cells: what a `keep` or an `end` writes there; "": it is deleted. */
   readonly next?: readonly string[];
   readonly tombstone: string | undefined;
+  /** The fence counters, of cells. */
+  readonly counters?: readonly string[];
   /** Only raises the fence counters; the value is left as it is. */
   readonly raises: boolean;
   /** ms for which the value is to stand; of cells and announcements only. */
@@ -76,6 +78,7 @@ function readCell(names: string[], args: string[]): Request {
     own: isExpected ? keys.map((_, index) => pairs[2 * index]!) : next,
     next,
     tombstone: names[n],
+    counters: names.slice(n + 1),
     raises: operation === "keep" && ttl === "0" && names.length > n,
     ttl: Number(ttl),
   });

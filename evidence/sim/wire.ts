@@ -10,6 +10,9 @@ import { type Execution, type Look, RequestTrail } from "./trail.ts";
 import type { WakeUps } from "./wake-ups.ts";
 import type { World } from "./world.ts";
 
+/** For how many ms every tombstone says what an end has found. */
+const shortestMemory = 20_000;
+
 /** How often a client may be told by one server that a result is too large. */
 const mostUploads = 4;
 
@@ -118,8 +121,7 @@ export class Wire {
 
   /** An endpoint did not know the script of a request, which is as if it had not been sent. */
   scriptUnknown(process: Process, server: Server, request: Request): void {
-    if (request.operation === "end" && !isCount(request))
-      this.#trail(process, server, request).releases -= 1;
+    if (request.operation === "end" && !isCount(request)) this.#trail(process, server, request).releases -= 1;
   }
 
   /**
@@ -155,7 +157,7 @@ export class Wire {
       this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
     }
     if (operation === "end") {
-      this.#released(trail, execution);
+      this.#released(trail, request, execution);
       return;
     }
     const next = successorOf(request);
@@ -193,8 +195,14 @@ export class Wire {
     this.#counted.set(keys[0]!, counted.add(token));
   }
 
-  #released(trail: RequestTrail, { stood, stands }: Execution): void {
+  #released(trail: RequestTrail, { tombstone, next }: Request, { stood, stands, granted }: Execution): void {
     trail.releaseExecuted = true;
+    const remembers = tombstone !== undefined && next !== undefined;
+    if (remembers && trail.freedAt > this.#world.now - shortestMemory) {
+      const what = () => `${trail.server.name} does not remember that it has freed a value`;
+      this.#world.check("a quorum decides", granted, what, ["kept memory", "bounded drift"]);
+    }
+    if (remembers && stood && !stands) trail.freedAt = this.#world.now;
     trail.standing = false;
     trail.freed ||= stood && !stands;
     trail.foundGone ||= !stood;

@@ -22,7 +22,9 @@ export async function performLock(actor: Actor): Promise<void> {
   const passesOn = scenario.handingOff && !forgets && draw.chance(0.7);
   // What has been held for long may have too little validity left for a handoff.
   const extensions =
-    passesOn && draw.chance(0.5) ? 0 : await useHandle(actor, held, timeout, () => updateAccount(actor, lock));
+    passesOn && draw.chance(0.5)
+      ? 0
+      : await useHandle(actor, held, timeout, () => updateAccount(actor, lock));
   if (passesOn) {
     await handOff(actor, held);
     return;
