@@ -27,6 +27,7 @@ export async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   });
   // A lock that is lost is released like every other.
   if ("error" in handed) return release(actor, held, timeout);
+  // An endpoint that misses what puts another nonce in its place keeps it until its ttl.
   kept.add(hold.nonce);
   if (actor.scenario.handingOn) await checkHandedOver(actor, held);
   const message = { json: handed.value, until, held };
@@ -61,7 +62,7 @@ async function deliver(actor: Actor, message: LockMessage): Promise<"held" | "re
     if (received === "refused") return tries === 0 ? "refused" : "failed";
     if (received === "none") return "failed";
     if (received !== "again") {
-      await useReceived(message, received);
+      await useReceived(received);
       return "held";
     }
     actor.world.count("handed off again");
@@ -107,9 +108,9 @@ async function receive(
 }
 
 /** Uses a lock that was received, then releases it or hands it on. */
-async function useReceived({ held }: LockMessage, received: ReceivedLock): Promise<void> {
+async function useReceived(received: ReceivedLock): Promise<void> {
   const { receiver, timeout } = received;
-  const { world, draw, scenario, kept } = receiver;
+  const { world, draw, scenario } = receiver;
   if (draw.chance(0.7)) await extend(receiver, received, 2 * scenario.ttl, timeout);
   await receiver.sleep(draw.between(0, 1.5) * scenario.ttl);
   if (scenario.handingOn && draw.chance(0.4)) {
@@ -118,8 +119,6 @@ async function useReceived({ held }: LockMessage, received: ReceivedLock): Promi
     return;
   }
   await release(receiver, received, timeout);
-  // A receiver that dies keeps the lock until its ttl.
-  kept.delete(held.hold.nonce);
 }
 
 /** The giver's handle has ended: it relies on nothing, and sends nothing. */
