@@ -1,7 +1,6 @@
 import { freeScript } from "../../src/lock/free.lua.ts";
 import { publishScript } from "../../src/lock/wake-up/publish.lua.ts";
 import { cellScript } from "../../src/redis/cell.lua.ts";
-import { claimScript } from "../../src/redis/claim.lua.ts";
 import { peekScript } from "../../src/redis/peek.lua.ts";
 import type { Script } from "../../src/redis/script.ts";
 import { debounceScript } from "../../src/sync/debounce.lua.ts";
@@ -36,48 +35,52 @@ function nonce(name: string): string {
 }
 
 const nonces = ["na", "nb", "nc"].map(nonce);
-const shared = (joins: number) => `s${"0".repeat(24)}${String(joins).padStart(8, "0")}`;
 
 /** Puts a hash at one of these keys, which MGET does not see. It stays until the key is deleted or set. */
 const hash = (draw: Draw, ...keys: readonly string[]) => ["HSET", draw.pick(keys), "f", "x"];
 
+/** Locks, and the record of a run with its locks behind it. */
 const cell: RandomScript = {
   name: "cellScript",
   script: cellScript,
   call(draw) {
-    const op = draw.pick(["acquire", "acquire", "restore", "extend", "release", "release"]);
-    const names = draw.pick([["a"], ["a"], ["b"], ["a", "b"], ["a", "b", "c"]]);
-    const guarded = draw.chance(0.7);
-    const counters = guarded && draw.chance(0.5) ? names.map((name) => `${name}:fence`) : [];
-    const from = draw.pick([1, 34]);
-    const value = cellValue(draw);
-    const marks = names.map(() => (draw.chance(0.7) ? value : cellValue(draw)).slice(0, from - 1));
-    const next = draw.chance(0.7) ? value : cellValue(draw);
-    const ttl = op === "extend" && draw.chance(0.3) ? 0 : draw.pick(ttls);
-    const least = draw.pick([0, 1, 1_700_000_000_000, 1_700_000_900_000, 9_007_199_254_740_000]);
-    return {
-      keys: [...names, ...(guarded ? ["void"] : []), ...counters],
-      args: [
-        op,
-        value,
-        from,
-        names.length,
-        ttl,
-        op === "release" ? marks.join("") : next,
-        least,
-        draw.pick(ttls),
-      ],
-    };
+    const op = draw.pick(["claim", "claim", "claim", "restore", "keep", "keep", "end", "end"]);
+    const names = draw.pick([["a"], ["a"], ["b"], ["a", "b"], ["b", "a", "c"]]);
+    const run = draw.chance(0.3) ? ["record"] : [];
+    const keys = [...run, ...names];
+    const guards = draw.chance(0.7) ? ["void", ...(draw.chance(0.5) ? fencesOf(names) : [])] : [];
+    const token = draw.pick(nonces);
+    const own = [...run.map(() => pendingOf(token)), ...names.map(() => token)];
+    const ttl = op === "keep" && draw.chance(0.3) ? 0 : draw.pick(ttls);
+    const head = [op, token, keys.length, ttl, draw.pick(ttls), draw.pick(fences), draw.pick(ttls)];
+    const pairs = own.flatMap((text, index) => pairOf(draw, op, text, index < run.length));
+    return { keys: [...keys, ...guards], args: [...head, ...pairs] };
   },
   disturbance(draw) {
-    const key = draw.pick(["a", "b", "c", "void"]);
+    const key = draw.pick(["a", "b", "c", "record", "void"]);
     if (draw.chance(0.3)) return ["DEL", key];
     if (draw.chance(0.3)) return ["SET", `${draw.pick(["a", "b"])}:fence`, draw.pick([1, 1_700_000_500_000])];
-    if (draw.chance(0.1)) return hash(draw, "a", "b", "a:fence");
-    const other = key === "void" ? draw.pick(["f", "1"]) : cellValue(draw);
-    return ["SET", key, other, ...(draw.chance(0.5) ? ["PX", draw.pick(ttls)] : [])];
+    if (draw.chance(0.1)) return hash(draw, "a", "b", "record", "void", "a:fence");
+    const token = draw.pick(nonces);
+    const others = { record: [pendingOf(token), completeOf(token)], void: [token, "1"] }[key] ?? [token];
+    return ["SET", key, draw.pick(others), ...(draw.chance(0.5) ? ["PX", draw.pick(ttls)] : [])];
   },
 };
+
+const fencesOf = (names: readonly string[]) => names.map((name) => `${name}:fence`);
+const fences = [0, 1, 1_700_000_000_000, 1_700_000_900_000, 9_007_199_254_740_000];
+
+/** Not all is ASCII. */
+const pendingOf = (token: string) => `P1 ${token} 1700000000000 müller`;
+const completeOf = (token: string) => `C1 ${token} result`;
+
+/** What a call expects at a key, and what it writes there. Sometimes what another has. */
+function pairOf(draw: Draw, op: string, own: string, isRecord: boolean): Word[] {
+  const other = draw.pick(nonces);
+  const of = (text: string) => (draw.chance(0.9) ? text : isRecord ? pendingOf(other) : other);
+  if (op === "end") return [of(own), isRecord && draw.chance(0.6) ? completeOf(draw.pick(nonces)) : ""];
+  return op === "keep" ? [of(own), draw.chance(0.7) ? own : of(other)] : ["", of(own)];
+}
 
 const peek: RandomScript = {
   name: "peekScript",
@@ -98,61 +101,14 @@ const publish: RandomScript = {
   name: "publishScript",
   script: publishScript,
   call(draw) {
-    const { keys, args } = cell.call(draw);
-    const names = keys.slice(0, Number(args[3]));
-    const marks = names.map(() => cellValue(draw).slice(0, Number(args[2]) - 1)).join("");
-    const released = ["release", ...args.slice(1, 5), marks, 0, 0];
+    const names = draw.pick([["a"], ["a"], ["a", "b"]]);
+    const token = draw.pick(nonces);
+    const pairs = names.flatMap(() => pairOf(draw, "end", token, false));
+    const released = ["end", token, names.length, 0, draw.pick(ttls), 0, 0, ...pairs];
     const channels = draw.pick([["heard"], ["unheard"], ["heard", "unheard"]]);
-    return { keys: keys.slice(0, names.length + 1), args: [...released, ...channels] };
+    return { keys: [...names, ...(draw.chance(0.6) ? ["void"] : [])], args: [...released, ...channels] };
   },
   disturbance: cell.disturbance,
-};
-
-/** A nonce or a shared mark, and an owner; most of them one of two, so that they often meet. Not all is ASCII. */
-function cellValue(draw: Draw): string {
-  if (draw.chance(0.6)) return `${draw.pick(nonces.slice(0, 2))}:ann`;
-  const mark = draw.chance(0.5) ? draw.pick(nonces) : shared(draw.pick([0, 1, 41, 99_999_999]));
-  return mark + draw.pick(["", ":ann", ":bob", ":müller"]);
-}
-
-const pendings = nonces.slice(0, 2).map((token) => `P1 ${token} 1700000000000 müller`);
-
-const claim: RandomScript = {
-  name: "claimScript",
-  script: claimScript,
-  call(draw) {
-    const op = draw.pick(["begin", "begin", "begin", "extend", "end"]);
-    const names = draw.pick([["a"], ["a"], ["b"], ["a", "b"], ["b", "a", "c"]]);
-    const isFenced = op === "begin" || (op === "extend" && draw.chance(0.4));
-    const counters = isFenced ? names.map((name) => `${name}:fence`) : [];
-    const mine = draw.pick([0, 1]);
-    const ttl = isFenced && op === "extend" && draw.chance(0.5) ? 0 : draw.pick(ttls);
-    const next = op === "end" && draw.chance(0.6) ? `C1 ${nonces[mine]} result` : "";
-    const least = isFenced ? draw.pick([1, 1_700_000_000_000, 1_700_000_900_000, 9_007_199_254_740_000]) : 0;
-    const retention = isFenced ? draw.pick(ttls) : 0;
-    return {
-      keys: ["record", ...names, ...counters],
-      args: [
-        op,
-        pendings[mine]!,
-        nonces[mine]!,
-        names.length,
-        ttl,
-        next,
-        least,
-        retention,
-        draw.pick([0, 1]),
-      ],
-    };
-  },
-  disturbance(draw) {
-    const key = draw.pick(["a", "b", "record"]);
-    if (draw.chance(0.4)) return ["DEL", key];
-    if (draw.chance(0.1)) return hash(draw, key, "a:fence", "b:fence");
-    if (draw.chance(0.3)) return ["SET", "a:fence", draw.pick([1, 1_700_000_500_000])];
-    const other = key === "record" ? draw.pick([...pendings, `C1 ${nonces[2]} other`]) : draw.pick(nonces);
-    return ["SET", key, other, ...(draw.chance(0.7) ? ["PX", draw.pick(ttls)] : [])];
-  },
 };
 
 const member: RandomScript = {
@@ -311,7 +267,6 @@ export const randomScripts: readonly RandomScript[] = [
   peek,
   free,
   publish,
-  claim,
   member,
   interval,
   arrival,
