@@ -49,10 +49,9 @@ const draws: fc.Arbitrary<Outcome<"draw" | "look", number | true>> = fc.oneof(
 );
 type Held = Outcome<HoldInput, boolean>;
 const holder = fc.constantFrom("a", "b", "c");
-const until = fc.constantFrom(1, 2);
 const holds: fc.Arbitrary<Held> = fc.oneof(
-  fc.tuple(holder, until).map((of): Held => [{ kind: "acquire", holder: of[0], until: of[1] }, true]),
-  fc.tuple(holder, until).map((of): Held => [{ kind: "end", holder: of[0], until: of[1] }, undefined]),
+  holder.map((name): Held => [{ kind: "acquire", holder: name }, true]),
+  holder.map((name): Held => [{ kind: "end", holder: name }, undefined]),
   fc
     .tuple(fc.constantFrom("extend" as const, "release" as const), holder, fc.integer({ min: 0, max: 3 }))
     .map(([kind, name, drawn]): Held => [{ kind, holder: name }, drawn > 0]),

@@ -50,16 +50,6 @@ describe("grantHistory", () => {
       { ...first, extensions: [{ invoked: 99, returned: 120, extended: false }] },
       second(2, 110),
     ],
-    "two grants of one owner": [
-      { ...first, owner: "o", ...freed(50, 51, true) },
-      { ...second(10, 11), owner: "o", ...freed(60, 61, false) },
-      { ...second(40, 52), holder: "c" },
-    ],
-    "an owner's acquire of unknown outcome that brought its hold back": [
-      { ...first, owner: "o", ...freed(250, 251, true) },
-      { resource: "r", holder: "b", owner: "o", invoked: 5 },
-      { ...second(100, 101), holder: "c", validUntil: 200 },
-    ],
   };
   const bad: Record<string, GrantRecord[]> = {
     "a second holder within the validity": [first, second(2, 99)],
@@ -82,15 +72,6 @@ describe("grantHistory", () => {
       second(2, 120),
     ],
     "two grants of one client": [first, { ...second(2, 3), holder: "a" }],
-    "two owners": [
-      { ...first, owner: "o" },
-      { ...second(2, 3), owner: "p" },
-    ],
-    "another holder while one of an owner's grants is valid": [
-      { ...first, owner: "o" },
-      { ...second(10, 11), owner: "o" },
-      { ...second(40, 105), holder: "c" },
-    ],
   };
   for (const [title, records] of Object.entries(good)) {
     it(`explains ${title}`, () => {

@@ -11,8 +11,6 @@ export interface GrantRecord {
   readonly resource: string;
   /** The client; for reports. */
   readonly holder: string;
-  /** The caller's own token, if any: all grants of an owner are one hold. */
-  readonly owner?: string | undefined;
   readonly invoked: number;
   /** When the caller got its lock; undefined: unknown outcome (aborted, client died, no quorum answered). */
   readonly acquired?: number | undefined;
@@ -90,11 +88,10 @@ export function grantHistory(
 
 function operationsOf(
   record: GrantRecord,
-  grant: string,
+  holder: string,
   duplicates: boolean,
 ): Operation<HoldInput, boolean>[] {
-  const { owner, invoked, acquired, releaseInvoked, releaseReturned = Infinity, released } = record;
-  const holder = owner === undefined ? grant : `owner ${owner}`;
+  const { invoked, acquired, releaseInvoked, releaseReturned = Infinity, released } = record;
   const operation = (
     input: HoldInput,
     output: boolean | undefined,
@@ -108,19 +105,14 @@ function operationsOf(
     returned: to,
   });
   const unknown = (input: HoldInput, from: number) => operation(input, undefined, from, Infinity);
-  const acquire = (until: number): HoldInput => ({ kind: "acquire", holder, until });
-  const end = (until: number): HoldInput => ({ kind: "end", holder, until });
   const release: HoldInput = { kind: "release", holder };
 
-  if (acquired === undefined) {
-    // It has no user, so it may end as soon as it began. Where nothing else refers to its holder, it could only have
-    // kept others out, and leaving it out is equivalent.
-    return owner === undefined ? [] : [unknown(acquire(invoked), invoked), unknown(end(invoked), invoked)];
-  }
+  // It has no user, so it could only have kept others out.
+  if (acquired === undefined) return [];
   const { validUntil, extensions = [] } = record;
   if (validUntil === undefined) throw new TypeError(`a grant without validUntil: ${JSON.stringify(record)}`);
 
-  const operations = [operation(acquire(validUntil), true, invoked, acquired)];
+  const operations = [operation({ kind: "acquire", holder }, true, invoked, acquired)];
   for (const { invoked: from, returned: to, extended } of extensions) {
     if (to !== undefined && extended !== undefined) {
       operations.push(operation({ kind: "extend", holder }, extended, from, to));
@@ -133,14 +125,11 @@ function operationsOf(
     }
   }
   // One way to end is enough, and each further one multiplies the search: a hold that a release has freed did not end
-  // before, and of an end and a release of unknown outcome the earlier one stands for both. Owners need all of them: a
-  // release frees the owner's other grants, too, and an end does not.
+  // before, and of an end and a release of unknown outcome the earlier one stands for both.
   const mayRelease = releaseInvoked !== undefined && released === undefined;
-  if (mayRelease && (owner !== undefined || releaseInvoked <= validUntil)) {
-    operations.push(unknown(release, releaseInvoked));
-  }
+  if (mayRelease && releaseInvoked <= validUntil) operations.push(unknown(release, releaseInvoked));
   const ends = mayRelease ? validUntil < releaseInvoked : released !== true;
-  if (owner !== undefined || ends) operations.push(unknown(end(validUntil), validUntil));
+  if (ends) operations.push(unknown({ kind: "end", holder }, validUntil));
   return operations;
 }
 
@@ -153,9 +142,9 @@ export function fencedHistory(
   accesses: readonly AccessRecord[],
 ): Map<string, Operation<FencedInput, FencedOutput>[]> {
   const operations: (Operation<FencedInput, FencedOutput> & { readonly resource: string })[] = [];
-  for (const { resource, holder, owner, invoked, acquired, fence } of grants) {
+  for (const { resource, holder, invoked, acquired, fence } of grants) {
     if (acquired === undefined || fence === undefined) continue;
-    const input: FencedInput = { kind: "grant", fence, ...(owner !== undefined && { owner }) };
+    const input: FencedInput = { kind: "grant", fence };
     operations.push({
       resource,
       process: holder,

@@ -5,12 +5,7 @@ import {
   type GrantRecord,
   grantHistory,
 } from "../linearizability/history.ts";
-import {
-  fencedRegisterModel,
-  type HoldInput,
-  lockModel,
-  type Hold as Permit,
-} from "../linearizability/models.ts";
+import { fencedRegisterModel, type HoldInput, lockModel } from "../linearizability/models.ts";
 import { invariants } from "./assumptions.ts";
 import type { Hold } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
@@ -45,7 +40,7 @@ export function checkHistories(
 export function checkPermits(
   world: World,
   holds: readonly Hold[],
-  model: Model<readonly Permit[], HoldInput, boolean>,
+  model: Model<readonly string[], HoldInput, boolean>,
   pool?: string,
 ): void {
   if (!mustBeExplained(world, holds)) return;
