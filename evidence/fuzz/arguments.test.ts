@@ -28,7 +28,7 @@ afterAll(() => {
 const names = ["ttl", "wait", "timeout", "driftFactor", "backoff", "fencing", "fenceRetention", "prefix"];
 const option = fc.constantFrom(
   ...names,
-  ...["waitUntil", "autoExtend", "maxHold", "onEvent", "signal", "token", "deadline"],
+  ...["waitUntil", "autoExtend", "maxHold", "onEvent", "signal", "deadline"],
 );
 const backoff = fc.record({ min: anything, max: anything }, { requiredKeys: [] });
 const options = fc.oneof(
@@ -75,11 +75,11 @@ async function expectRefusedOrRight(
 }
 
 /** Resumes a lock's JSON with changes. It is refused, or extends and frees nothing but the lock's own keys. */
-async function resumeChanged(change: unknown, token: string | undefined): Promise<void> {
+async function resumeChanged(change: unknown): Promise<void> {
   const { network, redlock } = open();
   const { runtime, engines } = network;
   await runtime.outcomeOf(() => redlock.acquire("b", { fencing: true }));
-  const acquired = await runtime.outcomeOf(() => redlock.acquire("a", { fencing: true, token }));
+  const acquired = await runtime.outcomeOf(() => redlock.acquire("a", { fencing: true }));
   const { value: lock } = acquired as { value: Lock };
   const keys = ["redlock:lock:{a}", "redlock:lock:{b}"] as const;
   const values = () => keys.map((key) => engines[0]!.execute(["GET", key]));
@@ -94,15 +94,13 @@ async function resumeChanged(change: unknown, token: string | undefined): Promis
     return;
   }
   expectLockJSON(given);
-  // Its own by the owner's token, or by a nonce, in whose place another one comes.
-  const { nonce, earlier, owner } = given;
-  const own = owner ? owner === token : !token && [nonce, ...earlier].includes(value);
-  expect(values()).toEqual(own && !owner ? [resumed.value, before[1]] : before);
+  // Only the lock with the nonce of the message is found, and gets another one.
+  expect(given.nonce).toBe(value);
+  expect(values()).toEqual([resumed.token, before[1]]);
   const held = values();
   await expectRefusedOrRight(network, () => resumed.extend(10_000), ["LOCK_LOST"]);
   expect(values()).toEqual(held);
   await expectRefusedOrRight(network, () => resumed.release(), ["none"]);
-  if (!own) expect(values()).toEqual(before);
   expect(values()[1]).toBe(before[1]);
 }
 
@@ -115,15 +113,8 @@ function changed(original: LockJSON, change: unknown): LockJSON {
   return given as unknown as LockJSON;
 }
 
-function expectLockJSON({ nonce, earlier, owner, fence, ttl, validUntil, prefix }: LockJSON): void {
-  expect([typeof nonce, typeof earlier, typeof owner, typeof ttl, typeof validUntil, typeof prefix]).toEqual([
-    "string",
-    "object",
-    "string",
-    "number",
-    "number",
-    "string",
-  ]);
+function expectLockJSON({ nonce, fence, ttl, prefix }: LockJSON): void {
+  expect([typeof nonce, typeof ttl, typeof prefix]).toEqual(["string", "number", "string"]);
   expect(ttl >= 10 && Number.isInteger(ttl), `${ttl}`).toBe(true);
   if (fence !== undefined) expect(Number.isSafeInteger(fence) && fence > 0, `${fence}`).toBe(true);
 }
@@ -158,7 +149,6 @@ describe("arguments of any type", () => {
       seeded<[unknown, unknown, number]>(250, [
         ["a", { signal: { addEventListener: () => undefined } }, 0],
         ["\ud800", {}, 0],
-        ["a", { token: "\ud800" }, 0],
         ["a", { prefix: "\udfff" }, 0],
         ["a", { backoff: null }, 0],
         [dated, {}, 0],
@@ -219,23 +209,23 @@ describe("arguments of any type", () => {
   });
 
   test("of resume are refused at once, or affect only the lock's own keys", async () => {
-    const field = fc.constantFrom("resources", "prefix", "nonce", "owner", "ttl", "validUntil", "fence");
+    const field = fc.constantFrom("resources", "prefix", "nonce", "ttl", "fence", "endpoints");
     const changes = fc.oneof(
       { weight: 5, arbitrary: fc.dictionary(field, anything, { maxKeys: 3, noNullPrototype: true }) },
       { weight: 1, arbitrary: fc.array(field, { maxLength: 3 }) },
       { weight: 1, arbitrary: anything },
     );
     await fc.assert(
-      fc.asyncProperty(changes, fc.constantFrom<string | undefined>(undefined, "ann"), resumeChanged),
-      seeded<[unknown, string | undefined]>(150, [
-        [["prefix"], undefined],
-        [{ nonce: "", owner: "x" }, undefined],
-        [{ nonce: "", owner: "x", resources: ["b"] }, undefined],
-        [{ ttl: null }, undefined],
-        [{ validUntil: true }, undefined],
-        [{ fence: -1 }, undefined],
-        [{ fence: "7" }, undefined],
-        [{ ttl: 1e300 }, undefined],
+      fc.asyncProperty(changes, resumeChanged),
+      seeded<[unknown]>(150, [
+        [["prefix"]],
+        [{ nonce: "" }],
+        [{ resources: ["b"] }],
+        [{ ttl: null }],
+        [{ fence: -1 }],
+        [{ fence: "7" }],
+        [{ ttl: 1e300 }],
+        [{ endpoints: null }],
       ]),
     );
   });

@@ -6,11 +6,13 @@ import type { Command } from "../../src/endpoints/endpoint.ts";
 
 /** What a command asks of the endpoint. */
 export interface ParsedCommand {
-  readonly op: "acquire" | "restore" | "read" | "raise" | "extend" | "verify" | "release" | "free" | "peek";
-  /** The value that it acquires, extends or releases. */
+  readonly op: "claim" | "restore" | "read" | "raise" | "keep" | "verify" | "end" | "free" | "peek";
+  /** The value that it claims, keeps or ends. */
   readonly value: string;
   /** The value that stands there afterwards. */
   readonly newValue: string;
+  /** How many keys it is about. */
+  readonly count: number;
   /** Whether a fence is drawn. */
   readonly fenced: boolean;
   readonly script: boolean;
@@ -32,29 +34,21 @@ const nothing: Claim = { said: "nothing" };
 /** Parses a command of the library. */
 export function parseCommand(command: Command): ParsedCommand {
   const [name, ...words] = command.map(String);
-  if (name === "DELEX") {
-    return { op: "release", value: words[2]!, newValue: "", fenced: false, script: false };
-  }
+  const plain = { fenced: false, script: false, count: 1 };
+  if (name === "DELEX") return { ...plain, op: "end", value: words[2]!, newValue: "" };
   if (name === "SET") {
     const [, value = "", how, old] = words;
     const returnsOld = words.includes("GET");
     const looks = returnsOld && !value.startsWith("P1 ");
-    const op = how === "IFEQ" ? "extend" : returnsOld && !looks ? "read" : "acquire";
-    return {
-      op,
-      value: op === "extend" ? old! : value,
-      newValue: value,
-      fenced: false,
-      script: false,
-      looks,
-    };
+    const op = how === "IFEQ" ? "keep" : returnsOld && !looks ? "read" : "claim";
+    return { ...plain, op, value: op === "keep" ? old! : value, newValue: value, looks };
   }
-  const [operation, value = "", , , ttl, newValue = "", , retention] = words.slice(2 + Number(words[1]));
+  const args = words.slice(2 + Number(words[1]));
+  const [operation, value = "", count, ttl, , , retention, , newValue = ""] = args;
   const fenced = Number(retention) > 0;
-  const renewal = ttl !== "0" ? "extend" : fenced ? "raise" : "verify";
-  const op =
-    operation === "extend" ? renewal : (operation as "acquire" | "restore" | "release" | "free" | "peek");
-  return { op, value, newValue, fenced, script: true };
+  const kept = ttl !== "0" ? "keep" : fenced ? "raise" : "verify";
+  const op = operation === "keep" ? kept : (operation as ParsedCommand["op"]);
+  return { op, value, newValue, fenced, script: true, count: Number(count) };
 }
 
 /**
@@ -63,13 +57,13 @@ export function parseCommand(command: Command): ParsedCommand {
  * @param parsed a client in between has parsed what looks like JSON, so that a value may be of any type
  */
 export function claimOf(
-  { op, value, fenced, script, looks }: ParsedCommand,
+  { op, value, count, fenced, script, looks }: ParsedCommand,
   reply: unknown,
   parsed = false,
 ): Claim {
   const isText = (word: unknown) => parsed || typeof word === "string";
   if (!script) {
-    if (op === "release") return reply === 1 ? { said: "yes" } : reply === 0 ? { said: "no" } : nothing;
+    if (op === "end") return reply === 1 ? { said: "yes" } : reply === 0 ? { said: "no" } : nothing;
     if (op === "read" || looks) {
       if (reply === null || (reply === value && !looks)) return { said: "yes" };
       return typeof reply === "string" ? { said: "no", other: reply } : nothing;
@@ -78,17 +72,28 @@ export function claimOf(
   }
   if (!Array.isArray(reply)) return nothing;
   if (op === "peek") return isText(reply[0]) ? snapshotClaim(reply) : nothing;
-  if (reply[0] === value) {
-    if (op === "free" && reply.length !== 1) return nothing;
-    if (!fenced) return { said: "yes" };
-    const fence = integer(reply[1]);
-    return fence !== undefined && fence > 0 ? { said: "yes", fence } : nothing;
+  const [echo, commands, word, remaining, other] = reply;
+  if (op === "free") {
+    if (reply.length !== 1) return nothing;
+    return echo === value ? { said: "yes" } : echo === 0 ? { said: "no" } : nothing;
   }
-  if (reply[0] !== 0) return nothing;
-  if (op === "release" || op === "free") return reply.length === 1 ? { said: "no" } : nothing;
-  const [, remaining, other] = reply;
-  if (reply.length !== 3 || !isText(other) || !isInteger(remaining)) return nothing;
+  if (!isInteger(commands)) return nothing;
+  if (echo === value) return op === "end" ? endClaim(word, count) : grantClaim(word, fenced);
+  const isPlace = isInteger(word) && word >= 0 && word <= count;
+  if (echo !== 0 || op === "end" || !isPlace || !isText(other) || !isInteger(remaining)) return nothing;
   return { said: "no", other: String(other), remaining };
+}
+
+function grantClaim(word: unknown, fenced: boolean): Claim {
+  if (!fenced) return { said: "yes" };
+  const fence = integer(word);
+  return fence !== undefined && fence > 0 ? { said: "yes", fence } : nothing;
+}
+
+/** What an end found: a letter for each key. */
+function endClaim(word: unknown, count: number): Claim {
+  if (typeof word !== "string" || word.length !== count || /[^tf]/.test(word)) return nothing;
+  return { said: word.includes("f") ? "no" : "yes" };
 }
 
 function snapshotClaim(reply: readonly unknown[]): Claim {

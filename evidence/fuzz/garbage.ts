@@ -54,8 +54,12 @@ const scalar = fc.oneof(
 
 /** Shapes near the replies of the scripts. */
 const nearScript = fc.oneof(
-  fc.tuple(fc.constant("<value>"), fc.oneof(scalar, fc.array(scalar, { maxLength: 2 }))),
-  fc.tuple(fc.constant(0), scalar, scalar),
+  fc.tuple(
+    fc.constant("<value>"),
+    fc.oneof(fc.constantFrom(0, 3), scalar),
+    fc.oneof(fc.constantFrom("t", "f", "tf", "tt"), scalar, fc.array(scalar, { maxLength: 2 })),
+  ),
+  fc.tuple(fc.constant(0), fc.oneof(fc.constantFrom(1, 2), scalar), scalar, number, scalar),
   fc.tuple(scalar, scalar, scalar),
   fc.array(scalar, { maxLength: 4 }),
   fc.array(fc.array(scalar, { maxLength: 3 }), { maxLength: 2 }),
@@ -76,7 +80,7 @@ const reply = fc.oneof(
   {
     weight: 2,
     arbitrary: fc
-      .tuple(fc.constantFrom<unknown>("OK", null, 1, ["<value>", "7"]), scalar, fc.boolean())
+      .tuple(fc.constantFrom<unknown>("OK", null, 1, ["<value>", 3, "7"]), scalar, fc.boolean())
       .map(([value, error, first]) =>
         JSON.stringify(first ? { error, result: value } : { result: value, error }),
       ),

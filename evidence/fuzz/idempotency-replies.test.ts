@@ -129,7 +129,7 @@ function expectBegunByQuorum({ network: { endpoints, exchanges }, began }: Playe
     const begun = countOf(
       exchanges,
       ({ op, said, value }) =>
-        (op === "read" || op === "acquire") && said === "yes" && value.startsWith(`P1 ${run} `),
+        (op === "read" || op === "claim") && said === "yes" && value.startsWith(`P1 ${run} `),
     );
     expect(begun, "the handler ran without a quorum").toBeGreaterThanOrEqual(quorumOf(endpoints.length));
   }

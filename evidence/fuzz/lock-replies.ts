@@ -59,8 +59,8 @@ export class LockOperations {
         const held = "error" in outcome ? (outcome.error as { code: string }).code === "LOCK_HELD" : !lock;
         if (lock) this.#expectGranted(lock, said);
         if (held) {
-          const values = said.filter(({ op }) => op === "acquire").map(({ value }) => value);
-          const refused = values.some((value) => count(said, "no", { op: "acquire", value }) >= this.#veto);
+          const values = said.filter(({ op }) => op === "claim").map(({ value }) => value);
+          const refused = values.some((value) => count(said, "no", { op: "claim", value }) >= this.#veto);
           expect(refused, "held, and nobody said so").toBe(true);
         }
       },
@@ -80,7 +80,7 @@ export class LockOperations {
         if ("error" in outcome) expectTyped(outcome.error, "LOCK_HELD", "NO_QUORUM");
         expect("value" in outcome && outcome.value).toBe(ran ? done : false);
         if (!ran) return;
-        expect(count(said, "yes", { op: "acquire", value: ran.value })).toBeGreaterThanOrEqual(this.#quorum);
+        expect(count(said, "yes", { op: "claim", value: ran.token })).toBeGreaterThanOrEqual(this.#quorum);
       },
     };
   }
@@ -91,14 +91,14 @@ export class LockOperations {
       call: () => lock.extend(),
       check: (outcome, said) => {
         if ("value" in outcome) {
-          expect(count(said, "yes", { op: "extend" })).toBeGreaterThanOrEqual(this.#quorum);
+          expect(count(said, "yes", { op: "keep" })).toBeGreaterThanOrEqual(this.#quorum);
           expect(lock.remaining()).toBeGreaterThan(0);
           return;
         }
         expectTyped(outcome.error, "LOCK_LOST", "NO_QUORUM");
         const lost = (outcome.error as { code: string }).code === "LOCK_LOST";
         if (lost && before > 5_000) {
-          expect(count(said, "no", { op: "extend" })).toBeGreaterThanOrEqual(this.#veto);
+          expect(count(said, "no", { op: "keep" })).toBeGreaterThanOrEqual(this.#veto);
         }
         expect(lock.remaining()).toBeLessThanOrEqual(Math.max(0, before));
       },
@@ -117,32 +117,30 @@ export class LockOperations {
     };
   }
 
-  /** Resumes what was handed over. A lock of an owner sends nothing. */
+  /** Resumes what was handed over. */
   resume(json: LockJSON): CheckedCall {
     return {
       call: () => resume(this.#redlock, json),
       check: (outcome, said) => {
+        const about = { op: "keep", value: json.nonce } as const;
         if ("value" in outcome) {
-          if (json.owner) expect(said).toEqual([]);
-          else expect(count(said, "yes", { op: "extend" })).toBeGreaterThanOrEqual(this.#quorum);
+          expect(count(said, "yes", about)).toBeGreaterThanOrEqual(this.#quorum);
           return;
         }
         expectTyped(outcome.error, "LOCK_LOST", "NO_QUORUM");
         if ((outcome.error as { code: string }).code === "NO_QUORUM") return;
-        expect(count(said, "no", { op: "extend" })).toBeGreaterThanOrEqual(this.#veto);
+        expect(count(said, "no", about)).toBeGreaterThanOrEqual(this.#veto);
       },
     };
   }
 
-  /** @param earlier the nonces of the handles from which it was handed over */
-  release(lock: Lock, earlier: readonly string[]): CheckedCall {
+  release(lock: Lock): CheckedCall {
     return {
       call: () => lock.release(),
       check: (outcome, said) => {
         if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
-        const about = { op: "release", value: lock.value } as const;
-        const own = said.filter(({ value = "" }) => [lock.value, ...earlier].includes(value));
-        if (outcome.value) expect(count(own, "yes", { op: "release" })).toBeGreaterThanOrEqual(this.#quorum);
+        const about = { op: "end", value: lock.token } as const;
+        if (outcome.value) expect(count(said, "yes", about)).toBeGreaterThanOrEqual(this.#quorum);
         else expect(count(said, "no", about)).toBeGreaterThanOrEqual(this.#veto);
       },
     };
@@ -157,7 +155,7 @@ export class LockOperations {
         // A rollback of an earlier call may be sent meanwhile.
         const looks = said.filter(({ op }) => op === "peek");
         const snapshots = looks.filter((exchange) => exchange.said === "yes" && exchange.other);
-        const holders = snapshots.map(({ other }) => other!.slice(33) || other);
+        const holders = snapshots.map(({ other }) => other);
         const most = Math.max(0, ...holders.map((holder) => holders.filter((one) => one === holder).length));
         expect(held).toBe(most >= this.#quorum);
         expect(Number.isSafeInteger(remaining) && remaining >= 0, `${remaining}`).toBe(true);
@@ -185,13 +183,13 @@ export class LockOperations {
 
   /** A lock is returned only if a quorum granted it, and its fence only if a quorum has it or a larger one. */
   #expectGranted(lock: Lock, said: readonly Exchange[]): void {
-    const about = { op: "acquire", value: lock.value } as const;
+    const about = { op: "claim", value: lock.token } as const;
     expect(count(said, "yes", about)).toBeGreaterThanOrEqual(this.#quorum);
     expect(lock.remaining()).toBeGreaterThan(0);
     if (lock.fence === undefined) return;
     const { fence } = lock;
     expect(Number.isSafeInteger(fence) && fence > 0, `${fence}`).toBe(true);
-    const grants = said.filter((exchange) => exchange.op === "acquire" && exchange.said === "yes");
+    const grants = said.filter((exchange) => exchange.op === "claim" && exchange.said === "yes");
     expect(grants.map((exchange) => exchange.fence)).toContain(fence);
     const raised = said.filter((exchange) => exchange.op === "raise" && exchange.said === "yes");
     const remembered = new Set([
