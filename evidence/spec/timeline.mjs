@@ -87,7 +87,7 @@ const fenceOf = ({ world }, fence) => (world.fencing ? fence : undefined);
 const nameOf = ({ op, endpoint, call }) => `${op} ${call} ${endpoint}`;
 
 function operationOf({ op, ttl }) {
-  return op === "Extend" && ttl === 0 ? "raise" : op.toLowerCase();
+  return op === "Keep" && ttl === 0 ? "raise" : op.toLowerCase();
 }
 
 function addRequests(last, next, add) {
@@ -110,8 +110,8 @@ function addRequests(last, next, add) {
     if (after.has(request) && again === sent.again) continue;
     const { endpoint, client, nonce, op } = sent;
     const has = (state) => storedAt(state, endpoint) === nonce;
-    const isGranted = op === "Release" ? has(last) : has(next);
-    const outcome = isGranted ? "granted" : op === "Acquire" ? "held" : "gone";
+    const isGranted = op === "End" ? has(last) : has(next);
+    const outcome = isGranted ? "granted" : op === "Claim" ? "held" : "gone";
     add("executed", { endpoint, request, outcome });
     const heard = ({ clients }) => JSON.stringify([clients[client].votes, clients[client].answers]);
     if (heard(last) !== heard(next)) add("answered", { client, request, outcome }, tick / 16);
