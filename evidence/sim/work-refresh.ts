@@ -2,7 +2,6 @@ import type { RedlockErrorCode } from "../../src/errors.ts";
 import { type RefreshedNotWrittenError, refreshOnce } from "../../src/sync/index.ts";
 import { type Actor, drawOptions, type SharedContext } from "./actor.ts";
 import { type Assumption, invariants } from "./assumptions.ts";
-import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
 import type { Workload } from "./synchronizers.ts";
 import type { World } from "./world.ts";
@@ -24,8 +23,6 @@ interface Use {
   readonly disturbedBefore: number;
   /** Its hold was lost, or its answer is stored nowhere. */
   isExcused: boolean;
-  /** It needs that endpoints keep their memory: the tokens are in Redis, and not in the store. */
-  isKept: boolean;
 }
 
 /** A token that was used again. */
@@ -50,7 +47,6 @@ export class RefreshWorkload implements Workload {
   readonly blockingKeys: readonly string[] = ["redlock:lock:*"];
   readonly #world: World;
   readonly #ttl: number;
-  readonly #keeps: boolean;
   /** The store's row, whose writes are compared by their fence. */
   #stored: Tokens = { number: 0, expiresAt: 0 };
   #fence = 0;
@@ -59,10 +55,9 @@ export class RefreshWorkload implements Workload {
   #issued = 0;
   readonly #reuses: Reuse[] = [];
 
-  constructor({ world, scenario }: SharedContext, draw: Draw) {
+  constructor({ world, scenario }: SharedContext) {
     this.#world = world;
     this.#ttl = Math.max(40, scenario.ttl);
-    this.#keeps = draw.chance(0.5);
   }
 
   async perform(actor: Actor): Promise<void> {
@@ -117,7 +112,7 @@ export class RefreshWorkload implements Workload {
           isFresh: ({ expiresAt }) => expiresAt > world.now,
           refresh: (current) => {
             const { pausedFor: pausedBefore, disturbances: disturbedBefore } = process;
-            use = { process, pausedBefore, disturbedBefore, isExcused: false, isKept: false };
+            use = { process, pausedBefore, disturbedBefore, isExcused: false };
             return this.#exchange(actor, way, current, use);
           },
           write: (fresh, { fence }) =>
@@ -125,13 +120,6 @@ export class RefreshWorkload implements Workload {
               if (way.isReadonly) throw unavailable;
               return this.#write(fresh, fence);
             }),
-          ...(this.#keeps && {
-            seal: (tokens: Tokens) => {
-              use!.isKept = true;
-              return JSON.stringify(tokens);
-            },
-            open: (sealed: string) => JSON.parse(sealed) as Tokens,
-          }),
         } as Parameters<typeof refreshOnce<Tokens>>[2]),
       isExpected: (error) => error === unavailable || /^write took more than/.test((error as Error).message),
     });
@@ -197,11 +185,10 @@ export class RefreshWorkload implements Workload {
       this.#world.count("refresh: used twice, as documented");
       return;
     }
-    const more: readonly Assumption[] = before.isKept ? ["kept memory"] : [];
     this.#world.violate(
       "a token is used once",
       `${now.process.name} used the token ${number} again, after ${before.process.name}`,
-      [...invariants["a token is used once"], ...more],
+      invariants["a token is used once"],
     );
   }
 

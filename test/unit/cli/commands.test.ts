@@ -188,7 +188,7 @@ test("doctor --conformance costs what docs/operations.md says", async () => {
 
 describe("inspect", () => {
   test("shows a held lock without its token, and its cost", async () => {
-    const lock = await redlock.acquire("held", { fencing: true, token: "owner-of-it" });
+    const lock = await redlock.acquire("held", { fencing: true });
     const { code, text } = await run("inspect held");
     expect(code).toBe(0);
     expect(text).toMatch(/^held is held\n {2}why +3 of 3 endpoints have the same holder, a quorum is 2\n/);
@@ -205,7 +205,7 @@ describe("inspect", () => {
       votes: names.map((endpoint) => ({ endpoint, state: "held" })),
       cost: { requests: 3, ms: expect.any(Number) },
     });
-    expect(text + found.text).not.toMatch(/owner-of-it/);
+    expect(text + found.text).not.toContain(lock.token);
     await lock.release();
     expect(await run("inspect held")).toMatchObject({
       code: 3,

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkBackoff } from "../../../src/lock/options.ts";
 import { type Backoff, nextPause, pauses, turnoverPause } from "../../../src/quorum/backoff.ts";
 
 const seed = Date.now() % 2 ** 31;
@@ -165,7 +164,7 @@ describe("pauses", () => {
     fc.assert(
       fc.property(bound, bound, random, (min, max, drawn) => {
         fc.pre(min === undefined || max === undefined || min <= max);
-        const backoff = checkBackoff({ min, max });
+        const backoff = { min, max };
         const next = pauses(backoff, { random: () => drawn });
         const seen = Array.from({ length: 40 }, (_, round) =>
           next(2, { holder: round >> 1, waited: 1e9 * round }),
