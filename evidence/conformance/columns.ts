@@ -3,10 +3,10 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
-import { type Answer, judge } from "../../src/cli/conformance-advice.ts";
-import { examineConformance } from "../../src/cli/conformance-examine.ts";
-import { needs, requirements } from "../../src/cli/conformance-table.ts";
-import type { Dialect, HttpEndpointOptions } from "../../src/index.ts";
+import { type Answer, judge } from "../../src/cli/doctor/conformance.ts";
+import { requirements } from "../../src/cli/doctor/requirements.ts";
+import { examine, Session } from "../../src/cli/doctor/session.ts";
+import { type Dialect, type HttpEndpointOptions, httpEndpoint } from "../../src/index.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { redisServer } from "../../test/support/programs.ts";
 import { startServerlessRedisHttp } from "../../test/support/serverless-redis-http.ts";
@@ -72,22 +72,22 @@ async function lockServer(): Promise<Opened> {
 export async function answersOf(options: HttpEndpointOptions): Promise<Answers> {
   const { signal: stop } = new AbortController();
   const settings = { prefix: "p", timeout: 5_000, id: randomUUID(), stop, runtime: systemRuntime };
-  const [examined] = await examineConformance([options], settings);
+  const [examined] = await examine([new Session(() => httpEndpoint(options), settings)], requirements);
   return Object.fromEntries(
-    judge(examined!).rows.map(({ need, answer }) => [requirements[need].label, answer]),
+    judge({ ...examined!, url: options.url }).rows.map(({ need, answer }) => [
+      requirements[need]!.label,
+      answer,
+    ]),
   );
 }
 
 /** The tables in Markdown: all needs by their level, and those that not every server has. */
 export function tablesOf(found: readonly { readonly title: string; readonly answers: Answers }[]): string {
   const levels = (["error", "warning", "note"] as const).map((level) => {
-    const labels = needs
-      .map((need) => requirements[need])
-      .filter((requirement) => requirement.level === level);
+    const labels = Object.values(requirements).filter((requirement) => requirement.level === level);
     return [level, labels.map(({ label }) => label).join("; ")];
   });
-  const rows = needs.map((need) => {
-    const { label, without } = requirements[need];
+  const rows = Object.values(requirements).map(({ label, without }) => {
     const others = [...new Set(found.map(({ answers }) => answers[label]!))].filter(
       (answer) => answer !== "yes",
     );
@@ -111,8 +111,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 export function answersIn(page: string, title: string): Record<string, string> {
   const rows = page.split("\n").map((line) => line.slice("| ".length).split(" | "));
   return Object.fromEntries(
-    needs.map((need) => {
-      const { label } = requirements[need];
+    Object.values(requirements).map(({ label }) => {
       const [, cell = ""] = rows.find(([what]) => what === label) ?? [];
       const others = cell.split("; ").map((part) => part.split(": "));
       return [label, others.find(([, titles]) => titles?.split(", ").includes(title))?.[0] ?? "yes"];

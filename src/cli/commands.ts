@@ -1,72 +1,81 @@
-import { nearest } from "../check.ts";
-import { isRedlockError } from "../index.ts";
-import { type Command, type CommandEnvironment, type ExitCode, exitCode, UsageError } from "./command.ts";
-import { deadCommand } from "./dead.ts";
-import { doctorCommand } from "./doctor.ts";
-import { forgetCommand } from "./forget.ts";
-import { freeCommand } from "./free.ts";
-import { inspectCommand } from "./inspect.ts";
-import { jsonLine, printable } from "./text.ts";
-import { watchCommand } from "./watch.ts";
+import { forget, free } from "./change.ts";
+import { doctor } from "./doctor/doctor.ts";
+import type { Environment, Outcome } from "./environment.ts";
+import { inspectOnce } from "./inspect.ts";
+import { keyOptions, type OptionName, type Values } from "./options.ts";
+import { watch } from "./watch.ts";
 
-const commands: readonly Command[] = [
-  doctorCommand,
-  inspectCommand,
-  watchCommand,
-  freeCommand,
-  forgetCommand,
-  deadCommand,
+/** One command. */
+export interface Command {
+  readonly name: string;
+  /** For the list of commands. */
+  readonly summary: string;
+  /** What may follow its name. */
+  readonly usage: readonly string[];
+  /** What its argument is, for the error where it is missing; undefined: it has none. */
+  readonly argument?: string;
+  /** What it does. */
+  readonly text: string;
+  readonly examples: readonly string[];
+  /** Its options, without those of all commands. */
+  readonly options: readonly OptionName[];
+  /** Resolves with undefined where it has said all. */
+  readonly run: (argument: string, values: Values, environment: Environment) => Promise<Outcome | undefined>;
+}
+
+/** All commands. */
+export const commands: readonly Command[] = [
+  {
+    name: "doctor",
+    summary: "checks each endpoint, and says what is wrong and what to fix",
+    usage: ["[options]"],
+    text: "Checks each endpoint: whether it is reachable, the token right and not read-only, two of them the same database, the dialect right, scripts allowed; how far its clock is from this machine's, and how long a request takes. It writes a few keys below the prefix, which it deletes or which expire soon. 14 requests per endpoint.",
+    examples: ["doctor --read-env .dev.vars"],
+    options: ["conformance"],
+    run: doctor,
+  },
+  {
+    name: "inspect",
+    summary: "shows who holds a lock, or what is stored for an idempotency key, and why",
+    usage: [
+      "<resource> [options]",
+      "--key <key> [--scope <name>]… [options]",
+      "<name> --kind count-down-latch --count <n> [options]",
+    ],
+    argument: "a resource, or --key,",
+    text: "Reads the state at every endpoint and changes nothing: votes, holder, remaining time, fence, and why it is held, free or undecided. With --key: the record of idempotent runs, its age, and the number of attempts. Of the synchronizers, only a latch can be inspected.",
+    examples: ["inspect invoice:42", "inspect --key evt_1 --scope stripe --json"],
+    options: ["key", ...keyOptions, "kind", "count"],
+    run: inspectOnce,
+  },
+  {
+    name: "watch",
+    summary: "looks again and again, and prints a line for each change",
+    usage: ["<resource> [options]", "--key <key> [--scope <name>]… [options]"],
+    argument: "a resource, or --key,",
+    text: "Inspects again and again until Ctrl-C, and prints a line whenever the state, the holder, the fence or the answer of an endpoint has changed, or the lock or lease was extended. It sees a change at most one interval late, and none that was undone in between. Each look costs one request per endpoint.",
+    examples: ["watch invoice:42 --interval 500"],
+    options: ["interval", "key", ...keyOptions],
+    run: watch,
+  },
+  {
+    name: "free",
+    summary: "frees a lock, no matter who holds it; asks first",
+    usage: ["<resource> [options]", "<name> --kind <kind> [options]"],
+    argument: "a resource",
+    text: "Frees a lock, or with --kind a synchronizer, no matter who holds it. Its holder is not stopped: it learns of it at its next extension or check only, and relies on its lock until then. So stop the holder first; only a fence protects what it still writes.",
+    examples: ["free invoice:42", "free partner-api --kind semaphore --yes"],
+    options: ["kind", "yes"],
+    run: free,
+  },
+  {
+    name: "forget",
+    summary: "removes what is stored for an idempotency key, so that it runs again; asks first",
+    usage: ["<key> [--scope <name>]… [options]"],
+    argument: "a key",
+    text: "Removes the result, the count of attempts, and any value that is not a record: the next call with this key runs the handler, and its effect happens again. A run under way is not removed: wait until its lease has ended. All endpoints must answer.",
+    examples: ["forget evt_1 --webhook stripe --secret-env STRIPE_WEBHOOK_SECRET"],
+    options: [...keyOptions, "yes"],
+    run: forget,
+  },
 ];
-
-const help = `Usage: redlock-edge <command> [options]
-
-${commands.map(({ name, summary }) => `  ${name.padEnd(10)}${summary}`).join("\n")}
-
-  redlock-edge <command> --help    its options, with an example
-  redlock-edge --version           the version
-
-The commands look at the endpoints that UPSTASH_REDIS_REST_URL_1, UPSTASH_REDIS_REST_TOKEN_1, … name, in the
-environment or in a file: --read-env .dev.vars`;
-
-/** The `redlock-edge` command. Resolves with the exit code. */
-export async function runCommand(
-  args: readonly string[],
-  environment: CommandEnvironment,
-): Promise<ExitCode> {
-  const { out, warn } = environment;
-  const [first, ...others] = args;
-  // `help inspect` is `inspect --help`.
-  const [name, ...rest] = first === "help" && others.length > 0 ? [...others, "--help"] : args;
-  const command = commands.find((each) => each.name === name);
-  try {
-    if (name === "--help" || name === "-h" || name === "help") out(help);
-    else if (name === "--version" || name === "-v") out(await environment.version());
-    else if (!command) throw new UsageError(unknown(name));
-    else if (asksForHelp(rest)) out(command.help.trimEnd());
-    else return await command.run(rest, environment);
-    return exitCode.done;
-  } catch (error) {
-    const { message, cause } = error as Error;
-    const misused = error instanceof UsageError || error instanceof TypeError || error instanceof RangeError;
-    warn(printable(`redlock-edge: ${message}`));
-    if (misused) warn(`Try: redlock-edge ${command ? `${command.name} ` : ""}--help`);
-    else if (rest.includes("--json")) {
-      const known = [error, cause].find(isRedlockError);
-      out(jsonLine({ command: name, error: { code: known?.code ?? "FAILED", message } }));
-    }
-    return misused ? exitCode.usage : exitCode.failed;
-  }
-}
-
-function unknown(name: string | undefined): string {
-  const names = commands.map((each) => each.name);
-  if (name === undefined) return `a command is missing: ${names.join(", ")}`;
-  const near = nearest(name, [...names, "--help", "--version"]);
-  return `unknown command '${name}'${near ? `; did you mean ${near}?` : `, there are: ${names.join(", ")}`}`;
-}
-
-/** Whether the options contain `--help`; what follows `--` is not an option. */
-function asksForHelp(args: readonly string[]): boolean {
-  const end = args.indexOf("--");
-  return args.slice(0, end < 0 ? args.length : end).some((word) => word === "--help" || word === "-h");
-}

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { askAt } from "./ask.ts";
-import { runCommand } from "./commands.ts";
+import { runCommand } from "./run.ts";
 
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
@@ -20,6 +20,7 @@ const hasTerminal = process.stdin.isTTY && process.stderr.isTTY;
 process.exitCode = await runCommand(process.argv.slice(2), {
   out: (line) => console.log(line),
   warn: (line) => console.error(line),
+  width: process.stdout.columns ?? 120,
   stop: stop.signal,
   env: process.env,
   ask: hasTerminal ? (question) => askAt(terminal, question, stop.signal) : undefined,

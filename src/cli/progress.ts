@@ -1,4 +1,4 @@
-import { type CommandEnvironment, StoppedError } from "./command.ts";
+import { type Environment, StoppedError } from "./environment.ts";
 import { printable } from "./text.ts";
 
 /** Work that takes longer than this many ms says what it waits for, and goes on doing so as often. */
@@ -10,34 +10,27 @@ const interval = 1_000;
  * @throws StoppedError as soon as the command is stopped
  */
 export async function withProgress<Value>(
-  { progress, stop }: Pick<CommandEnvironment, "progress" | "stop">,
+  { progress, stop }: Pick<Environment, "progress" | "stop">,
   text: () => string,
   work: Promise<Value>,
 ): Promise<Value> {
   const began = performance.now();
   let isShown = false;
-  const show = () => {
+  const timer = setInterval(() => {
     progress?.(`${printable(text())} (${Math.round((performance.now() - began) / 1_000)} s)`);
     isShown = true;
-  };
-  const timer = setInterval(show, interval);
-  const { promise: stopped, forget } = stopping(stop);
+  }, interval);
+  const ended = new AbortController();
   try {
-    return await Promise.race([work, stopped]);
+    return await new Promise<Value>((resolve, reject) => {
+      const end = () => reject(new StoppedError());
+      if (stop.aborted) end();
+      stop.addEventListener("abort", end, { signal: ended.signal });
+      work.then(resolve, reject);
+    });
   } finally {
     clearInterval(timer);
-    forget();
+    ended.abort();
     if (isShown) progress?.(undefined);
   }
-}
-
-/** Rejects when the command is stopped; `forget` ends the waiting for that. */
-function stopping(stop: AbortSignal): { promise: Promise<never>; forget(): void } {
-  const ended = new AbortController();
-  const promise = new Promise<never>((_, reject) => {
-    const onStop = () => reject(new StoppedError());
-    if (stop.aborted) onStop();
-    else stop.addEventListener("abort", onStop, { once: true, signal: ended.signal });
-  });
-  return { promise, forget: () => ended.abort() };
 }

@@ -34,24 +34,31 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** `1 of 3 endpoints has`, `2 of 3 endpoints have`. */
-export function endpointsHave(count: number, total: number): string {
-  return `${count} of ${counted(total, "endpoint")} ${count === 1 ? "has" : "have"}`;
-}
+/** The least room that the last cell of a row has. */
+const leastRoom = 24;
 
-/** Labelled lines below a headline. A label may have several lines; without any it is left out. */
-export function labelled(
-  sections: readonly (readonly [label: string, lines: readonly string[]])[],
-): string[] {
-  const shown = sections.filter(([, lines]) => lines.length > 0);
-  const width = Math.max(...shown.map(([label]) => label.length)) + 2;
-  return shown.flatMap(([label, lines]) =>
-    lines.map((line, index) => `  ${(index === 0 ? label : "").padEnd(width)}${line}`),
-  );
+/** Rows whose cells stand below each other, in lines of at most `width` characters: the last cell goes on below itself. */
+export function layout(rows: readonly (readonly string[])[], width: number = Infinity): string[] {
+  const cells = rows.map((row) => row.map(printable));
+  const widths: number[] = [];
+  for (const row of cells) {
+    for (const [index, cell] of row.slice(0, -1).entries()) {
+      widths[index] = Math.max(widths[index] ?? 0, cell.length);
+    }
+  }
+  return cells.flatMap((row) => {
+    const head = row.slice(0, -1).map((cell, index) => `${cell.padEnd(widths[index]!)}  `);
+    const indent = head.join("");
+    const [first = "", ...more] = wrapped(row.at(-1) ?? "", Math.max(leastRoom, width - indent.length));
+    return [indent + first, ...more.map((line) => " ".repeat(indent.length) + line)].map((line) =>
+      line.trimEnd(),
+    );
+  });
 }
 
 /** Text in lines of at most so many characters; a longer word has a line of its own. */
-export function wrapped(text: string, width = 100): string[] {
+function wrapped(text: string, width: number): string[] {
+  if (text.length <= width) return [text];
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const last = lines.at(-1);
@@ -59,23 +66,4 @@ export function wrapped(text: string, width = 100): string[] {
     else lines.push(word);
   }
   return lines;
-}
-
-/** Rows whose cells stand below each other. */
-export function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows.reduce<number[]>(
-    (widest, row) => row.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)),
-    [],
-  );
-  return rows.map((row) =>
-    row
-      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-}
-
-/** A word as a shell reads it. */
-export function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

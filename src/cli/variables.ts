@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import { UsageError } from "./command.ts";
+import { UsageError } from "./environment.ts";
 
 const denied = "this user may not: change its permissions, or name another file";
 

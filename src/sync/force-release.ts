@@ -24,8 +24,8 @@ export type SynchronizerKind =
   | "once"
   | "debounce";
 
-/** By synchronizer: the kinds of the keys to free. */
-const kindsOf = {
+/** By synchronizer: the kinds of the keys to free. The first is there while it is in use. */
+export const kindsOf: Readonly<Record<SynchronizerKind, readonly [string, ...string[]]>> = {
   Semaphore: ["limit"],
   ReadWriteLock: ["read-write", "writers"],
   FairLock: ["fair", "queue"],
@@ -35,7 +35,7 @@ const kindsOf = {
   // The fence stays: later runs have larger ones.
   once: ["once", "once-end"],
   debounce: ["debounce"],
-} as const satisfies Record<SynchronizerKind, readonly string[]>;
+};
 
 /** One endpoint's answer. */
 interface FreeAnswer extends Answer {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { help as localHelp } from "../../local/src/cli/options.ts";
-import { runCommand } from "../../src/cli/commands.ts";
+import { runCommand } from "../../src/cli/run.ts";
 import { type Fence, fencesOf } from "./fences.ts";
 
 /** Commands that no test runs, and why. */

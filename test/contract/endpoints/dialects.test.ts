@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
-import { diagnose } from "../../../src/cli/doctor-advice.ts";
-import { examineAll } from "../../../src/cli/doctor-probe.ts";
+import { diagnose } from "../../../src/cli/doctor/advice.ts";
+import { questions } from "../../../src/cli/doctor/quick.ts";
+import { examine, Session } from "../../../src/cli/doctor/session.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { type Dialect, httpEndpoint, inspect, Redlock, upstashEndpoint } from "../../../src/index.ts";
+import { systemRuntime } from "../../../src/runtime.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
@@ -63,9 +65,10 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
 
   /** What doctor says of the dialect. Its URL is not local: there, doctor would keep its notes to itself. */
   async function adviceFor(named: Dialect) {
-    const candidate = { endpoint: endpoint(named), url: new URL("https://db.example") };
-    const settings = { prefix: "p", timeout: patient.timeout, id: newResource() };
-    const { endpoints } = diagnose(await examineAll([candidate], settings));
+    const { signal: stop } = new AbortController();
+    const settings = { prefix: "p", timeout: patient.timeout, id: newResource(), stop, runtime: systemRuntime };
+    const examined = await examine([new Session(() => endpoint(named), settings)], questions);
+    const { endpoints } = diagnose(examined.map((each) => ({ ...each, url: "https://db.example" })));
     // A busy machine may be slow.
     return endpoints[0]!.advice.filter(({ code }) => code !== "SLOW");
   }

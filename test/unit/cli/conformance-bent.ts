@@ -1,8 +1,8 @@
 import { type Dialect, type Reply, ReplyError } from "../../../local/src/engine/engine.ts";
 import { memoryEndpoint, VirtualTime } from "../../../local/src/memory/index.ts";
-import { type ConformanceResult, judge } from "../../../src/cli/conformance-advice.ts";
-import { examineEndpoint } from "../../../src/cli/conformance-examine.ts";
-import type { Need } from "../../../src/cli/conformance-session.ts";
+import { type ConformanceResult, judge } from "../../../src/cli/doctor/conformance.ts";
+import { requirements } from "../../../src/cli/doctor/requirements.ts";
+import { examine, Session } from "../../../src/cli/doctor/session.ts";
 import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/batch.ts";
 import { type Endpoint, EndpointError } from "../../../src/index.ts";
 
@@ -108,7 +108,9 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     /** What doctor finds. It takes virtual time. */
     async judged(): Promise<ConformanceResult> {
       const settings = { prefix: "p", timeout, id: "id", stop, runtime: time };
-      return judge(await time.settle(examineEndpoint(open, settings), 24 * 3_600_000));
+      const session = new Session(open, settings);
+      const [examined] = await time.settle(examine([session], requirements), 24 * 3_600_000);
+      return judge({ ...examined!, url: "" });
     },
   };
 }
@@ -122,7 +124,7 @@ function failed(
 }
 
 /** The rows that are not `yes`, with the answer. */
-export function lacksOf({ rows }: ConformanceResult): Partial<Record<Need, string>> {
+export function lacksOf({ rows }: ConformanceResult): Record<string, string> {
   const lacks = rows.filter(({ answer }) => answer !== "yes");
   return Object.fromEntries(lacks.map(({ need, answer }) => [need, answer]));
 }

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
-import { duration, jsonLine, labelled, printable, shellWord, table, wrapped } from "../../../src/cli/text.ts";
+import { expect, test } from "vitest";
+import { duration, jsonLine, layout, printable } from "../../../src/cli/text.ts";
 
 const odd = "a\u001b[2J\u009b31m\u007f\u0007\u202etxt\u2028\r\nb\u{e0041}\ud83d";
 
@@ -30,37 +30,23 @@ test.each([
   expect(duration(ms)).toBe(text);
 });
 
-test.each([
-  ["invoice:42", "invoice:42"],
-  ["a b", "'a b'"],
-  ["it's", "'it'\\''s'"],
-  ["$(rm)", "'$(rm)'"],
-  ["", "''"],
-])("shellWord(%j) is %s", (word, quoted) => {
-  expect(shellWord(word)).toBe(quoted);
-});
-
-describe("columns", () => {
-  test("table() puts cells below each other", () => {
-    expect(
-      table([
-        ["a", "long", "x"],
-        ["bbb", "c", ""],
-      ]),
-    ).toEqual(["a    long  x", "bbb  c"]);
-  });
-
-  test("labelled() leaves out labels without lines", () => {
-    expect(
-      labelled([
-        ["why", ["one", "two"]],
-        ["remaining", []],
-        ["cost", ["3"]],
-      ]),
-    ).toEqual(["  why   one", "        two", "  cost  3"]);
-  });
-
-  test("wrapped() breaks between words only", () => {
-    expect(wrapped("aa bb ccccccc d", 6)).toEqual(["aa bb", "ccccccc", "d"]);
-  });
+test("layout() puts cells below each other, and breaks the last one between words only", () => {
+  const rows = [
+    ["a", "long", "x"],
+    ["bbb", "c", ""],
+    ["\u0007", "", `${"word ".repeat(6)}${"longer".repeat(5)}`],
+  ];
+  expect(layout(rows)).toEqual([
+    "a      long  x",
+    "bbb    c",
+    `\\u{7}        ${"word ".repeat(6)}${"longer".repeat(5)}`,
+  ]);
+  const broken = [
+    `\\u{7}        ${"word ".repeat(4)}word`,
+    "             word",
+    `             ${"longer".repeat(5)}`,
+  ];
+  // The last column has room for 24 characters at least.
+  expect(layout(rows, 20).slice(2)).toEqual(broken);
+  expect(layout(rows, 38).slice(2)).toEqual(broken);
 });

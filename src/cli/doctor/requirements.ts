@@ -1,9 +1,10 @@
-import type { Dialect } from "../index.ts";
-import * as commands from "./conformance-commands.ts";
-import * as scripts from "./conformance-scripts.ts";
-import type { ConformanceSession, Need, Seen, SeenByNeed } from "./conformance-session.ts";
-import * as store from "./conformance-store.ts";
-import * as traffic from "./conformance-traffic.ts";
+import type { Dialect } from "../../index.ts";
+import * as commands from "./ask-commands.ts";
+import * as scripts from "./ask-scripts.ts";
+import * as store from "./ask-store.ts";
+import * as traffic from "./ask-traffic.ts";
+import { askClock, askRest } from "./quick.ts";
+import type { Question, Seen, SeenByNeed } from "./session.ts";
 
 // All that the library needs of a server: each need is a row, which is asked and shown in this order.
 
@@ -17,78 +18,63 @@ export interface Consequence {
 }
 
 /** Something that the library needs, what happens without it, and how to find out. */
-export interface Requirement extends Consequence {
+export interface Requirement extends Consequence, Question {
   readonly label: string;
-  readonly ask: (session: ConformanceSession) => Promise<Seen>;
-  /** Whether it says anything, after what was seen before. Default: yes, where the token may write. */
-  readonly isAsked?: (seen: SeenByNeed) => boolean;
   /** What happens instead, after what was seen, in the endpoint's dialect; undefined: nothing else. */
   readonly instead?: (seen: Seen, dialect: Dialect | undefined) => Consequence | undefined;
 }
 
 const givenTwice = "a lock would be given twice";
 const error = (without: string): Consequence => ({ level: "error", without });
+const warning = (without: string): Consequence => ({ level: "warning", without });
+const note = (without: string): Consequence => ({ level: "note", without });
 const afterEval = (seen: SeenByNeed) => seen.eval?.works === true;
 
 /** Whether this is what was found, or the error. */
 const says = ({ failure, found = "" }: Seen, pattern: RegExp) => pattern.test(failure?.message ?? found);
 
+type Instead = NonNullable<Requirement["instead"]>;
 /** What is sent in no dialect but these. */
 const neededBy =
-  (dialects: readonly Dialect[], fix: string): NonNullable<Requirement["instead"]> =>
+  (dialects: readonly Dialect[], fix: string): Instead =>
   (_, dialect) =>
     dialect && dialects.includes(dialect)
       ? error(`the dialect ${dialect} needs it: set dialect ${fix}`)
       : undefined;
-
 /** Where the server has it, but does something else. */
 const ifWrong =
-  (without: string): NonNullable<Requirement["instead"]> =>
+  (without: string): Instead =>
   ({ works }) =>
     works === false ? error(without) : undefined;
+const where =
+  (pattern: RegExp, consequence: Consequence): Instead =>
+  (seen) =>
+    says(seen, pattern) ? consequence : undefined;
+const unless =
+  (pattern: RegExp, consequence: Consequence): Instead =>
+  (seen) =>
+    says(seen, pattern) ? undefined : consequence;
+
+const mayAsk = () => true;
+const afterRest = ({ rest }: SeenByNeed) => rest?.works === true;
+const nothingWorks = error("nothing works; doctor without --conformance says what to fix");
+const byScript = (what: string) => note(`${what} is a script, as in the dialect redis`);
+const native = neededBy(["redis-8.4", "upstash"], "redis");
 
 /** All needs. */
-export const requirements: Readonly<Record<Need, Requirement>> = {
-  rest: {
-    label: "Upstash's REST API",
-    ...error("nothing works; doctor without --conformance says what to fix"),
-    ask: traffic.askRest,
-    isAsked: () => true,
-  },
-  token: {
-    label: "token may write",
-    ...error("nothing works; doctor without --conformance says what to fix"),
-    ask: traffic.askToken,
-    isAsked: ({ rest }) => rest?.works === true,
-  },
-  nx: {
-    label: "SET … NX PX",
-    ...error(`${givenTwice}, or never end`),
-    ask: commands.askNx,
-  },
+export const requirements: Readonly<Record<string, Requirement>> = {
+  rest: { label: "Upstash's REST API", ...nothingWorks, ask: askRest, isAsked: mayAsk },
+  token: { label: "token may write", ...nothingWorks, ask: traffic.askToken, isAsked: afterRest },
+  nx: { label: "SET … NX PX", ...error(`${givenTwice}, or never end`), ask: commands.askNx },
   "nx-get": {
     label: "SET … NX GET PX",
-    level: "note",
-    without: "idempotent runs and waiters send a script, which costs more commands",
+    ...note("idempotent runs and waiters send a script, which costs more commands"),
     ask: commands.askNxGet,
     // The library knows what this error says.
-    instead: (seen) =>
-      says(seen, /syntax error/) ? undefined : error("idempotent runs and waiters fail, or run twice"),
+    instead: unless(/syntax error/, error("idempotent runs and waiters fail, or run twice")),
   },
-  ifeq: {
-    label: "SET … IFEQ PX",
-    level: "note",
-    without: "an extension is a script, as in the dialect redis",
-    ask: commands.askIfEqual,
-    instead: neededBy(["redis-8.4", "upstash"], "redis"),
-  },
-  delex: {
-    label: "DELEX … IFEQ",
-    level: "note",
-    without: "a release is a script, as in the dialect redis",
-    ask: commands.askDelex,
-    instead: neededBy(["redis-8.4", "upstash"], "redis"),
-  },
+  ifeq: { label: "SET … IFEQ PX", ...byScript("an extension"), ask: commands.askIfEqual, instead: native },
+  delex: { label: "DELEX … IFEQ", ...byScript("a release"), ask: commands.askDelex, instead: native },
   eval: {
     label: "EVAL",
     ...error("no fence, no several resources, no inspect and free; in the dialect redis no release"),
@@ -100,10 +86,7 @@ export const requirements: Readonly<Record<Need, Requirement>> = {
     ...error("every script fails"),
     ask: scripts.askEvalsha,
     isAsked: afterEval,
-    instead: (seen) =>
-      says(seen, /NOSCRIPT/)
-        ? { level: "warning", without: "every script is sent twice, the second time by its text" }
-        : undefined,
+    instead: where(/NOSCRIPT/, warning("every script is sent twice, the second time by its text")),
   },
   noscript: {
     label: "error NOSCRIPT",
@@ -115,19 +98,17 @@ export const requirements: Readonly<Record<Need, Requirement>> = {
   },
   flag: {
     label: "#!lua flags=allow-…",
-    level: "note",
-    without: "scripts are sent without the flag, which only Upstash has",
+    ...note("scripts are sent without the flag, which only Upstash has"),
     ask: scripts.askFlag,
     isAsked: afterEval,
     instead: neededBy(["upstash"], "redis-8.4 or redis"),
   },
   pexpireat: {
     label: "PEXPIREAT in scripts",
-    level: "warning",
-    without: "ReadWriteLock and ReentrantLock fail",
+    ...warning("ReadWriteLock and ReentrantLock fail"),
     ask: scripts.askDeadline,
-    instead: ifWrong("a ReadWriteLock or ReentrantLock would be given twice, or never end"),
     isAsked: afterEval,
+    instead: ifWrong("a ReadWriteLock or ReentrantLock would be given twice, or never end"),
   },
   once: {
     label: "executed once",
@@ -142,11 +123,9 @@ export const requirements: Readonly<Record<Need, Requirement>> = {
   },
   pipeline: {
     label: "/pipeline",
-    level: "warning",
-    without: "calls of one turn are a request each",
+    ...warning("calls of one turn are a request each"),
     ask: traffic.askPipeline,
-    instead: (seen) =>
-      says(seen, /one command per request/) ? undefined : error("calls of one turn fail together"),
+    instead: unless(/one command per request/, error("calls of one turn fail together")),
   },
   keys: {
     label: "keys unchanged",
@@ -160,33 +139,28 @@ export const requirements: Readonly<Record<Need, Requirement>> = {
   },
   request: {
     label: "request of 1 MB",
-    level: "warning",
-    without: "larger results are not stored, and calls that share a larger request fail",
+    ...warning("larger results are not stored, and calls that share a larger request fail"),
     ask: traffic.askRequests,
-    instead: (seen) => (says(seen, /are stored/) ? error("larger results are replayed cut") : undefined),
+    instead: where(/are stored/, error("larger results are replayed cut")),
   },
   reply: {
     label: "reply of 1 MB",
-    level: "warning",
-    without: "larger results cannot be replayed",
+    ...warning("larger results cannot be replayed"),
     ask: traffic.askLargeReplies,
   },
   subscribe: {
     label: "/subscribe",
-    level: "note",
-    without: "waiters poll: wakeUp has no effect",
+    ...note("waiters poll: wakeUp has no effect"),
     ask: traffic.askStream,
   },
   clock: {
     label: "clock within 1 s",
-    level: "warning",
-    without: "ages and deadlines are wrong; locks do not compare clocks",
-    ask: traffic.askClock,
+    ...warning("ages and deadlines are wrong; locks do not compare clocks"),
+    ask: askClock,
   },
   reads: {
     label: "reads see last write",
-    level: "note",
-    without: "your own reads may be stale. If scripts are, so is inspect",
+    ...note("your own reads may be stale. If scripts are, so is inspect"),
     ask: store.askReads,
   },
   kept: {
@@ -196,17 +170,12 @@ export const requirements: Readonly<Record<Need, Requirement>> = {
   },
   eviction: {
     label: "nothing is evicted",
-    level: "warning",
-    without: "when memory is full, locks, fences and results vanish: set maxmemory-policy noeviction",
+    ...warning("when memory is full, locks, fences and results vanish: set maxmemory-policy noeviction"),
     ask: store.askEviction,
   },
   wait: {
     label: "WAIT",
-    level: "note",
-    without: "the library does not send it: a failover may lose a lock",
+    ...note("the library does not send it: a failover may lose a lock"),
     ask: store.askWait,
   },
 };
-
-/** All needs, in their order. */
-export const needs = Object.keys(requirements) as Need[];

@@ -1,61 +1,28 @@
-import { peekScript } from "../redis/peek.lua.ts";
-import {
-  type ConformanceSession,
-  probeTtl,
-  type Span,
-  UnexpectedReply,
-  type Written,
-} from "./conformance-session.ts";
-import { isRefusal } from "./doctor-advice.ts";
-import { asFailure } from "./doctor-probe.ts";
+import { peekScript } from "../../redis/peek.lua.ts";
+import { failureOf, isRefusal } from "../failure.ts";
+import { type Session, type Span, UnexpectedReply, type Written } from "./session.ts";
 
 // What a server has stored, whatever it has answered.
 
 /** ms by which a ttl may differ from what was asked for: clocks run and round differently. */
-const tolerance = 100;
+export const tolerance = 100;
 
 /** What is at a key. */
-export interface Found {
+interface Found {
   /** null: nothing. */
   readonly value: unknown;
   /** ms until it expires; -1: never, -2: nothing is there. */
   readonly remaining: unknown;
 }
 
-/** Something stored, as it was written; and the reply. */
-export type Write = Required<Written> & { readonly reply: unknown };
-
-/** Writes a value, which expires. `options` stand between the value and the ttl: `NX`. */
-export async function write(
-  session: ConformanceSession,
-  key: string,
-  value: string,
-  { options = [], ttl = probeTtl }: { readonly options?: readonly string[]; readonly ttl?: number } = {},
-): Promise<Write> {
-  const { reply, ...at } = await session.askTimed(["SET", key, value, ...options, "PX", ttl]);
-  return { key, value, ttl, at, reply };
-}
-
-/**
- * Looks whether it is stored.
- *
- * @param when begins the message
- * @throws UnexpectedReply that says what is there instead
- */
-export async function mustBeStored(
-  session: ConformanceSession,
-  written: Written,
-  when?: string,
-): Promise<void> {
+/** @throws UnexpectedReply that says what is there instead, and when */
+export async function mustBeStored(session: Session, written: Written, when = ""): Promise<void> {
   const wrong = await mistakeIn(session, written);
-  if (wrong) throw new UnexpectedReply(when ? `${when}, ${wrong}` : wrong);
+  if (wrong) throw new UnexpectedReply(when ? `${when}: ${wrong}` : wrong);
 }
 
 /** Those of which something else is there, and which cannot have expired. */
-export async function mistaken(
-  session: ConformanceSession,
-  written: readonly Written[],
-): Promise<readonly Written[]> {
+export async function mistaken(session: Session, written: readonly Written[]): Promise<Written[]> {
   const all = written.filter((each) => !mayBeOver(each, session.runtime.monotonic()));
   if (all.length === 0) return [];
   const reply = await session.ask(["MGET", ...all.map(({ key }) => key)]);
@@ -73,15 +40,15 @@ const mayBeOver = ({ ttl, at }: Written, now: number) => ttl && at && now - at.f
  * What is wrong with what is stored; undefined: nothing. Two ways to look must agree on that: a replica may lag, and a script
  * that reads may be what is wrong.
  */
-async function mistakeIn(session: ConformanceSession, written: Written): Promise<string | undefined> {
-  const wrong = await mistakeBy(session, written, peek);
-  return wrong && (await mistakeBy(session, written, read)) && wrong;
+async function mistakeIn(session: Session, written: Written): Promise<string | undefined> {
+  const wrong = await mistakeBy(peek, session, written);
+  return wrong && (await mistakeBy(read, session, written)) && wrong;
 }
 
 async function mistakeBy(
-  session: ConformanceSession,
+  look: (session: Session, key: string) => Promise<Found | undefined>,
+  session: Session,
   written: Written,
-  look: (session: ConformanceSession, key: string) => Promise<Found | undefined>,
 ): Promise<string | undefined> {
   const from = session.runtime.monotonic();
   const found = await look(session, written.key);
@@ -89,7 +56,7 @@ async function mistakeBy(
 }
 
 /** By a script, which only a primary executes; undefined: the server refuses it. */
-export async function peek(session: ConformanceSession, key: string): Promise<Found | undefined> {
+export async function peek(session: Session, key: string): Promise<Found | undefined> {
   if (session.seen.eval?.failure) return undefined;
   const reply = await unlessRefused(session.ask(["EVAL", peekScript.source, 1, key, "peek"]));
   const [text, remaining] = Array.isArray(reply) ? reply : [];
@@ -99,7 +66,7 @@ export async function peek(session: ConformanceSession, key: string): Promise<Fo
 }
 
 /** As a program reads. */
-async function read(session: ConformanceSession, key: string): Promise<Found> {
+async function read(session: Session, key: string): Promise<Found> {
   // A collection is refused: it is no value.
   const value = await unlessRefused(session.ask(["GET", key]));
   return { value, remaining: await session.ask(["PTTL", key]) };
@@ -109,7 +76,7 @@ async function unlessRefused(asking: Promise<unknown>): Promise<unknown> {
   try {
     return await asking;
   } catch (error) {
-    if (isRefusal(asFailure(error))) return undefined;
+    if (isRefusal(failureOf(error))) return undefined;
     throw error;
   }
 }
@@ -133,7 +100,7 @@ function anotherValue(value: string, found: unknown): string {
  * What is wrong with the time that remains. The server has counted from a moment of the first span to one of the second: that
  * is all that this machine's clock can tell, so a slow answer is no mistake.
  */
-export function ttlMistake(ttl: number, at: Span, remaining: unknown, look: Span): string | undefined {
+function ttlMistake(ttl: number, at: Span, remaining: unknown, look: Span): string | undefined {
   if (!Number.isSafeInteger(remaining)) return "its ttl is no number";
   const ms = Number(remaining);
   if (ms === -1) return "it never expires";

@@ -1,0 +1,134 @@
+import { forgetKey, Idempotency, InProgressError } from "../idempotency/index.ts";
+import { forceRelease } from "../index.ts";
+import { forceRelease as freeSynchronizer } from "../sync/index.ts";
+import { type Client, type Cost, openClient } from "./access.ts";
+import { type Environment, exitCode, type Outcome, UsageError } from "./environment.ts";
+import { type Finding, findingLines, withAdvice } from "./finding.ts";
+import { look } from "./inspect.ts";
+import type { Values } from "./options.ts";
+import { keyTarget, type Target } from "./target.ts";
+import { duration, layout, printable } from "./text.ts";
+
+// The commands that change something, and ask before.
+
+/** A change, and what to say of it. */
+interface Change {
+  readonly client: Client;
+  /** What is looked at before the question; undefined: it cannot be. */
+  readonly target: Target | undefined;
+  readonly question: string;
+  /** What there is to know before one decides. */
+  warnings(finding: Finding | undefined): string[];
+  act(): Promise<boolean>;
+  /** What to say where it is done, where there was nothing to do, and where too few endpoints answered. */
+  readonly done: string;
+  readonly nothing: string;
+  readonly failed: string;
+  /** For `--json`. */
+  fields(isDone: boolean): object;
+}
+
+/** Asks whether to make a change, unless `--yes` answers that, and makes it. */
+async function change(
+  { client, target, question, warnings, act, done, nothing, failed, fields }: Change,
+  { yes }: Values,
+  { ask, warn, width }: Environment,
+): Promise<Outcome> {
+  const outcome = (isDone: boolean, cost: Cost): Outcome => ({
+    code: isDone ? exitCode.done : exitCode.nothing,
+    fields: { ...fields(isDone), cost },
+    lines: () => layout([[isDone ? done : nothing]]),
+  });
+  if (!yes) {
+    if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
+    const finding = target && (await look(client, target));
+    // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
+    if (finding && isNowhere(finding)) return outcome(false, finding.cost);
+    for (const line of finding ? findingLines(finding, width) : []) warn(line);
+    for (const line of warnings(finding)) warn(printable(line));
+    const answer = await ask(printable(`${question} [y/N] `));
+    if (!/^y(?:es)?$/i.test(answer.trim())) {
+      warn("nothing was done");
+      return { code: exitCode.refused, fields: fields(false), lines: () => [] };
+    }
+  }
+  try {
+    const { value: isDone, cost } = await client.run(act);
+    return outcome(isDone, cost);
+  } catch (error) {
+    throw withAdvice(error, failed);
+  }
+}
+
+function isNowhere({ votes }: Finding): boolean {
+  return votes.every(({ state, attempts }) => state === "free" || (state === "none" && !attempts));
+}
+
+/** `redlock-edge free`: ends a hold, no matter whose it is. */
+export async function free(name: string, values: Values, environment: Environment): Promise<Outcome> {
+  const { kind } = values;
+  const client = await openClient(values, environment);
+  const { redlock } = client;
+  const planned: Change = {
+    client,
+    target: kind === undefined ? { resource: name } : undefined,
+    question: `Free ${name}?`,
+    warnings: (finding) => freeWarnings(finding, `${kind} ${name}`),
+    act: () => (kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name)),
+    done: `${name} is freed`,
+    nothing: `${name}: there was nothing to free`,
+    failed: `${name} is freed where an endpoint answered, but too few did. Free it again when the others are back`,
+    fields: (freed) => ({ resource: name, kind, freed }),
+  };
+  return change(planned, values, environment);
+}
+
+function freeWarnings(finding: Finding | undefined, synchronizer: string): string[] {
+  if (!finding) {
+    return [
+      `This ends all holds of ${synchronizer}.`,
+      "It does not stop the holders: they rely on what they hold until they extend or check it.",
+    ];
+  }
+  const { remaining, state } = finding;
+  if (state === "free") {
+    return [
+      "Nobody holds it: what some endpoints have is of an acquire that is under way, or that has left it behind.",
+    ];
+  }
+  const until = remaining > 0 ? `, ${duration(remaining)} at most` : "";
+  return [`This does not stop the holder: it relies on the lock until it extends or checks it${until}.`];
+}
+
+/** `redlock-edge forget`: lets a key run again. */
+export async function forget(key: string, values: Values, environment: Environment): Promise<Outcome> {
+  const client = await openClient(values, environment);
+  const target = await keyTarget(key, values, client.variables);
+  const planned: Change = {
+    client,
+    target,
+    question: `Forget ${key}?`,
+    warnings: () => [
+      values.flight
+        ? "The next call with this key computes its value anew."
+        : "The next call with this key runs the handler, and its effect happens again.",
+    ],
+    act: () => forgetKey(new Idempotency(client.redlock), key, target.options),
+    done: `${key} is forgotten: it can run again`,
+    nothing: `${key}: there was nothing to forget`,
+    failed: `${key} is not forgotten everywhere: every endpoint must answer, because the next run would find a copy that one of them keeps. Forget it again when all are back`,
+    fields: (forgotten) => ({ key, forgotten }),
+  };
+  try {
+    return await change(planned, values, environment);
+  } catch (error) {
+    if (!(error instanceof InProgressError)) throw error;
+    const { retryAfter } = error;
+    const text = `${key}: a run is under way, or its process has died; try again in ${duration(retryAfter)}`;
+    return {
+      code: exitCode.refused,
+      fields: { key, forgotten: false, retryAfter },
+      lines: () => layout([[text]]),
+    };
+  }
+}

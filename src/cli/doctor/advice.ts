@@ -1,0 +1,279 @@
+import { type Failure, isRefusal } from "../failure.ts";
+import { duration, layout } from "../text.ts";
+import { bestDialect, clockText, isNear, isUsable, maxClockDistance } from "./quick.ts";
+import type { Level } from "./requirements.ts";
+import type { Examined, Seen } from "./session.ts";
+
+// What the answers to doctor's questions mean, and what to do. No I/O.
+
+/** Something that doctor has to say. */
+export interface Advice {
+  readonly level: Level;
+  readonly code: string;
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** The diagnosis of one endpoint. */
+export interface Diagnosis
+  extends Pick<Examined, "endpoint" | "number" | "variable" | "dialect">,
+    Pick<Seen, "roundTrip" | "clock"> {
+  /** Whether locks can use it. */
+  readonly ok: boolean;
+  readonly advice: readonly Advice[];
+}
+
+/** The diagnosis of all. */
+export interface Report {
+  /** Whether every endpoint is well. */
+  readonly ok: boolean;
+  readonly quorum: number;
+  readonly endpoints: readonly Diagnosis[];
+  /** What concerns them together. */
+  readonly advice: readonly Advice[];
+}
+
+/** Something that may be wrong with an endpoint. */
+interface Check {
+  readonly level: Level;
+  readonly code: string;
+  /** What is wrong; undefined: nothing. `own`: how far most clocks are ahead of this machine's, in ms. */
+  readonly finds: (place: Examined, own: number) => string | undefined;
+  /** `{url}` and `{token}` stand for the endpoint's variables, `{dialect}` for the best one. */
+  readonly fix: string;
+}
+
+const isLoopback = ({ url }: Examined): boolean =>
+  URL.canParse(url) && /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
+
+/** A longer round trip is worth a warning: requests have a timeout of 1 s by default, of a third of the ttl for short locks. */
+const maxRoundTrip = 300;
+
+const asPage = "set {url} and {token} as the database's page has them";
+const restUrl =
+  "set {url} to the REST URL of the database, https://….upstash.io, not to a dashboard's or a proxy's address";
+
+/** A request that has failed. `says`: what stands before the error's message. */
+const failed = (
+  code: string,
+  fits: (failure: Failure, place: Examined) => boolean,
+  fix: string,
+  says = "",
+): Check => ({
+  level: "error",
+  code,
+  fix,
+  finds(place) {
+    const failure = failureAt(place);
+    return failure && fits(failure, place) ? says + failure.message : undefined;
+  },
+});
+
+const misconfigured = (pattern: RegExp, fix: string) =>
+  failed("CONFIG", ({ kind, message }) => kind === "config" && pattern.test(message), fix);
+const unconnected = (pattern: RegExp, fix: string) =>
+  failed("UNREACHABLE", ({ kind, message }) => kind === "network" && pattern.test(message), fix);
+
+/** What keeps an endpoint from being used. The first that is found counts: the others follow from it. */
+const errors: readonly Check[] = [
+  misconfigured(/basePath/, `${asPage}; the base path of a gateway is --base-path here`),
+  misconfigured(/allowInsecure/, `${asPage}; to check it nevertheless: --allow-insecure`),
+  misconfigured(/(?:)/, asPage),
+  failed(
+    "UNREACHABLE",
+    ({ kind }) => kind === "timeout",
+    "is a firewall in between, or the database stopped? To wait longer: --timeout 15000",
+  ),
+  failed(
+    "UNREACHABLE",
+    ({ kind, message }, place) => kind === "network" && isLoopback(place) && /ECONNREFUSED/.test(message),
+    "start npx redis-rest-local, and use the variables that it prints; {url} may be of an earlier run",
+  ),
+  unconnected(/WRONG_VERSION/, "is {url} to begin with http://, or its port another one?"),
+  unconnected(/CERT|SSL|TLS|SIGNATURE/, "TLS failed: is {url} right, does a proxy replace certificates?"),
+  unconnected(/(?:)/, "check the network, and the host and port of {url}"),
+  failed("NOT_REST", ({ message }) => /no answer of Upstash/.test(message), restUrl),
+  failed(
+    "TOKEN",
+    ({ status, message }) =>
+      status === 401 || status === 403 || /WRONGPASS|unauthorized|invalid token/i.test(message),
+    "set {token} to the REST token of this database; each database has its own, and a new one after a reset",
+    "it refuses the token: ",
+  ),
+  failed(
+    "READ_ONLY",
+    ({ message }) => /NOPERM/.test(message),
+    "set {token} to the REST token of this database, not to its read-only token",
+    "the token may not write: ",
+  ),
+  failed(
+    "LIMIT",
+    ({ status, message }) => status === 429 || /limit/i.test(message),
+    "the plan's limit is reached: wait until it is reset, or change the plan",
+  ),
+  failed(
+    "NOT_REST",
+    ({ kind, status = 0 }) => kind === "malformed" || (kind === "http" && status < 500),
+    restUrl,
+  ),
+  failed("SERVER", () => true, "the server has a problem; see its status page or its log, and try again"),
+  { level: "error", code: "NOT_REST", finds: ({ seen }) => seen.rest?.found, fix: restUrl },
+  {
+    level: "error",
+    code: "SAME_DATABASE",
+    finds: ({ seen }) => seen.token?.found,
+    fix: "a database counts once. Set {url} to another one, or remove it",
+  },
+  {
+    level: "error",
+    code: "SCRIPTS",
+    // A token that may run no script is refused the flag as well: this says nothing about the dialect.
+    finds: ({ seen: { scripts } }) =>
+      scripts?.failure && `no lock with a fence can be acquired: ${scripts.failure.message}`,
+    fix: "the token must allow EVAL and EVALSHA, and all commands in scripts; several resources, fencing, inspect and free need scripts",
+  },
+  {
+    level: "error",
+    code: "DIALECT",
+    finds({ dialect, seen }) {
+      if (!seen.scripts || isUsable(dialect, seen)) return undefined;
+      const [refused, by] = seen.native?.works
+        ? ["Upstash's flag of scripts", seen.flag]
+        : ["SET … IFEQ or DELEX", seen.native];
+      return `its dialect is ${dialect}, but it refuses ${refused}: ${by?.failure?.message}`;
+    },
+    fix: 'set `dialect: "{dialect}"` for this endpoint in your program; to check that here: --dialect {dialect}',
+  },
+];
+
+/** What else there is to say. */
+const remarks: readonly Check[] = [
+  {
+    level: "note",
+    code: "DIALECT",
+    finds(place) {
+      const { dialect, seen } = place;
+      const best = bestDialect(seen);
+      // Local endpoints emulate these commands, so there it says nothing.
+      if (isLoopback(place) || !seen.scripts?.works || best === dialect || !isUsable(dialect, seen))
+        return undefined;
+      const gain = dialect === "redis" ? "fewer scripts" : "scripts that do not lock the whole database";
+      return `its dialect is ${dialect}; it has what ${best} needs, too, with ${gain}`;
+    },
+    fix: 'it works as it is; better set `dialect: "{dialect}"` for this endpoint in your program',
+  },
+  {
+    level: "warning",
+    code: "NOT_ENCRYPTED",
+    finds: (place) =>
+      /^https:/.test(place.url) || isLoopback(place) || place.seen.rest?.failure?.kind === "config"
+        ? undefined
+        : "the token is sent over http://, so that everybody on the way can read it",
+    fix: "use https:// in {url}",
+  },
+  {
+    level: "warning",
+    code: "SLOW",
+    finds: ({ seen: { clock: { roundTrip = 0 } = {} } }) =>
+      roundTrip > maxRoundTrip
+        ? `a request takes ${duration(roundTrip)}; the default timeout is 1 s, or a third of the ttl if that is less`
+        : undefined,
+    fix: "run your program near the database, or set timeout to three times as long",
+  },
+  clockCheck(true, "most endpoints agree: set this machine's clock by NTP"),
+  clockCheck(false, "the others agree with this machine: set the clock of that server by NTP"),
+];
+
+/** @param isOwn whether this machine's clock is the wrong one */
+function clockCheck(isOwn: boolean, fix: string): Check {
+  return {
+    level: "warning",
+    code: "CLOCK",
+    fix,
+    finds({ seen: { clock: { clock } = {} } }, own) {
+      if (!clock || isNear(clock)) return undefined;
+      const agrees = Math.abs(own) > maxClockDistance && Math.abs(clock.ahead - own) < maxClockDistance;
+      if (agrees !== isOwn) return undefined;
+      const distance = `${duration(Math.abs(clock.ahead))} ${clock.ahead > 0 ? "ahead of" : "behind"}`;
+      return `its clock is ${distance} this machine's; locks do not need it, ages, deadlines and signed times of webhooks do`;
+    },
+  };
+}
+
+/** The failure that counts, because the others follow from it. */
+function failureAt({ seen: { rest, token, native, flag, scripts } }: Examined): Failure | undefined {
+  // Of commands that only some servers have, a refusal says that this one has not got them.
+  const tried = [native, flag, scripts].map((seen) => seen?.failure);
+  const failures = [rest?.failure, token?.failure, ...tried.filter((each) => each && !isRefusal(each))];
+  return failures.find((failure) => failure !== undefined);
+}
+
+/** What is said of how many endpoints there are. */
+function countAdvice(count: number): Advice[] {
+  const code = "COUNT";
+  if (count === 1) {
+    const message = "one endpoint: while it is down, no lock can be acquired";
+    return [{ level: "note", code, message, fix: "three independent databases go on when one is down" }];
+  }
+  if (count % 2 !== 0) return [];
+  const message = `${count} endpoints survive no more failures than ${count - 1}`;
+  return [{ level: "warning", code, message, fix: `use ${count - 1} or ${count + 1}` }];
+}
+
+/** What was found means this. */
+export function diagnose(places: readonly Examined[]): Report {
+  const clocks = places.flatMap(({ seen }) => seen.clock?.clock?.ahead ?? []).sort((a, b) => a - b);
+  const own = clocks[Math.floor((clocks.length - 1) / 2)] ?? 0;
+  const endpoints = places.map((place): Diagnosis => {
+    const { endpoint, number, variable, dialect, seen } = place;
+    const advised = (checks: readonly Check[]) => checks.flatMap((check) => adviceOf(check, place, own));
+    const [error] = advised(errors);
+    const advice = [...(error ? [error] : []), ...advised(remarks)];
+    const { roundTrip, clock } = seen.clock ?? {};
+    return { endpoint, number, variable, dialect, ok: !error, roundTrip, clock, advice };
+  });
+  const quorum = Math.floor(endpoints.length / 2) + 1;
+  return { ok: endpoints.every(({ ok }) => ok), quorum, endpoints, advice: countAdvice(endpoints.length) };
+}
+
+function adviceOf({ level, code, finds, fix }: Check, place: Examined, own: number): Advice[] {
+  const message = finds(place, own);
+  if (message === undefined) return [];
+  const { variable, seen } = place;
+  const words: Readonly<Record<string, string>> = {
+    url: variable ?? "its URL",
+    token: variable?.replace("URL", "TOKEN") ?? "its token",
+    dialect: bestDialect(seen),
+  };
+  return [{ level, code, message, fix: fix.replaceAll(/\{(\w+)\}/g, (_, word: string) => words[word]!) }];
+}
+
+/** The report as lines. */
+export function diagnosisLines({ endpoints, advice, quorum }: Report, width: number): string[] {
+  const summaries = layout(
+    endpoints.map(({ number, endpoint, ok, dialect, roundTrip, clock }) => [
+      String(number),
+      endpoint,
+      ok ? "ok" : "ERROR",
+      dialect ? `dialect ${dialect}` : "",
+      roundTrip === undefined ? "" : `round trip ${roundTrip} ms`,
+      clock === undefined ? "" : `clock ${clockText(clock)}`,
+    ]),
+  );
+  const adviceLines = ({ level, message, fix }: Advice) =>
+    [
+      [`   ${level}:`, message],
+      ["     fix:", fix],
+    ].flatMap((row) => layout([row], width));
+  const well = endpoints.filter(({ ok }) => ok).length;
+  const conclusion =
+    well >= quorum
+      ? `so locks can be acquired${well < endpoints.length ? ", with less to spare" : ""}`
+      : "so no lock can be acquired";
+  return [
+    ...endpoints.flatMap((each, index) => [summaries[index]!, ...each.advice.flatMap(adviceLines)]),
+    "",
+    `${well} of ${endpoints.length} ok, a quorum is ${quorum}: ${conclusion}`,
+    ...advice.flatMap(adviceLines),
+  ];
+}

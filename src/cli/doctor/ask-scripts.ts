@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import type { Command } from "../../index.ts";
+import { cellScript } from "../../redis/cell.lua.ts";
+import { peekScript } from "../../redis/peek.lua.ts";
+import { textOf } from "../../redis/script.ts";
+import { memberScript } from "../../sync/internal/member.lua.ts";
+import { type Ask, probeTtl, type Seen, type Session, UnexpectedReply } from "./session.ts";
+import { setting, steps } from "./steps.ts";
+import { tolerance } from "./stored.ts";
+
+// What a conformance check asks of scripts: the library's own, as it sends them.
+
+type Reply = readonly unknown[];
+
+/** The lowest fence: as many digits as one of today has. */
+const leastFence = 1_234_567_890_123;
+
+/** One lock with a fence, by the library's own script. */
+function scriptedLock(session: Session, name: string, how: "EVAL" | "EVALSHA") {
+  const keys = [name, `${name}:void`, `${name}:fence`].map((each) => session.key(each));
+  const script = how === "EVAL" ? cellScript.source : cellScript.sha.redis;
+  const value = `c${keys[0]}`;
+  const command = (operation: string, expected: string, ttl: number): Command => {
+    // Of a release, the tags that it expects: a value that is compared whole has none.
+    const next = operation === "release" ? "" : expected;
+    const args = [operation, expected, 1, 1, ttl, next, leastFence, probeTtl];
+    return [how, script, keys.length, ...keys, ...args];
+  };
+  const isGranted = ([echo, fence]: Reply) => echo === value && Number(fence) >= leastFence;
+  return { key: keys[0]!, value, command, isGranted };
+}
+
+export const askEval: Ask = steps((session) => {
+  const { key, value, command, isGranted } = scriptedLock(session, "script", "EVAL");
+  const began = session.runtime.monotonic();
+  const ttl = probeTtl / 2;
+  const [acquired, extended, gone] = [
+    { key, value, ttl },
+    { key, value, ttl: probeTtl },
+    { key, value: null },
+  ];
+  const isInTheWay = ([no, remaining, other]: Reply) => {
+    const least = ttl - (session.runtime.monotonic() - began) - tolerance;
+    return no === 0 && other === value && Number(remaining) >= least && Number(remaining) <= ttl;
+  };
+  // Each execution draws a fence that is larger by 1.
+  const isExact = (reply: Reply) => isGranted(reply) && Number(reply[1]) <= leastFence + 1;
+  const echoes = ([echo]: Reply) => echo === value;
+  const refuses = ([no]: Reply) => no === 0;
+  const [acquire, acquireOther] = [command("acquire", value, ttl), command("acquire", "cother", probeTtl)];
+  const extend = command("extend", value, probeTtl);
+  const [releaseOther, release] = [
+    command("release", "cother", probeTtl),
+    command("release", value, probeTtl),
+  ];
+  return [
+    { send: acquire, stored: acquired, reply: isExact, when: "a script's SET" },
+    { send: acquireOther, stored: acquired, reply: isInTheWay, when: "a script's PTTL" },
+    { send: extend, stored: extended, reply: echoes, when: "a script's second SET" },
+    { send: releaseOther, stored: extended, reply: refuses, when: "a script that deletes nothing" },
+    { send: release, stored: gone, reply: echoes, when: "a script's DEL" },
+  ];
+});
+
+export const askEvalsha: Ask = steps((session) => {
+  const { key, value, command, isGranted } = scriptedLock(session, "sha", "EVALSHA");
+  const stored = { key, value, ttl: probeTtl };
+  return [{ send: command("acquire", value, probeTtl), stored, reply: isGranted }];
+});
+
+export async function askNoscript(session: Session): Promise<Seen> {
+  const unknown = randomUUID().replaceAll("-", "").padEnd(40, "0");
+  const reply = session.ask(["EVALSHA", unknown, 1, session.key("noscript")]);
+  return reply.then(
+    () => ({ works: false, found: "it ran a script that it cannot know" }),
+    (error: Error) => {
+      if (error.message.includes("NOSCRIPT")) return { works: true };
+      throw error;
+    },
+  );
+}
+
+export const askFlag: Ask = steps((session) => {
+  const first = { key: session.key("peek"), value: "v1" };
+  const script = textOf(peekScript.source, "upstash");
+  const isRead = ([value, remaining]: Reply) => value === first.value && Number(remaining) > 0;
+  const send = ["EVAL", script, 2, first.key, session.key("peek:fence"), "peek"];
+  return [{ send: setting(first) }, { send, reply: isRead }];
+});
+
+export const askDeadline: Ask = steps((session) => {
+  const keys = [session.key("members"), session.key("members:void")] as const;
+  const member = `m${keys[0]}`;
+  const args = ["acquire", member, 2, probeTtl, 1, "", "", 0];
+  return [
+    {
+      send: ["EVAL", memberScript.source, keys.length, ...keys, ...args],
+      stored: { key: keys[0], ttl: probeTtl },
+      reply: ([echo]: Reply) => echo === member,
+      when: "PEXPIREAT",
+    },
+  ];
+});
+
+/** How many requests show that each is executed once. */
+const executions = 10;
+
+/** By EVALSHA, if scripts can be sent so. */
+export async function askExecutions(session: Session): Promise<Seen> {
+  const how = session.seen.evalsha?.works ? "EVALSHA" : "EVAL";
+  const { value, command, isGranted } = scriptedLock(session, "once", how);
+  const fences: number[] = [];
+  while (fences.length <= executions) {
+    const reply = await session.ask(command("acquire", value, probeTtl));
+    if (!Array.isArray(reply) || !isGranted(reply))
+      throw new UnexpectedReply("the script's reply is another one");
+    fences.push(Number(reply[1]));
+  }
+  const executed = fences.at(-1)! - fences[0]!;
+  return { works: executed === executions, found: `${executions} requests, ${executed} executions` };
+}

@@ -1,0 +1,299 @@
+import { onAbort } from "../../abort.ts";
+import { reporting } from "../../endpoints/batch.ts";
+import type { Command, Dialect, Endpoint } from "../../index.ts";
+import { type Runtime, sleep } from "../../runtime.ts";
+import { StoppedError } from "../environment.ts";
+import { type Failure, failureOf, isRefusal } from "../failure.ts";
+
+// The requests of one examination to one endpoint: counted, within the timeout, ended by Ctrl-C; and what they leave behind.
+
+/** How to examine. */
+export interface Settings {
+  readonly prefix: string;
+  /** ms per request */
+  readonly timeout: number;
+  /** Names the keys of this examination. Unguessable. */
+  readonly id: string;
+  /** Aborts when the command is to end. */
+  readonly stop: AbortSignal;
+  readonly runtime: Runtime;
+}
+
+/**
+ * How long the keys live that could not be deleted, in ms. Almost 2 minutes, so that a server that rounds ttls down to
+ * seconds takes most of a second away.
+ */
+export const probeTtl = 119_990;
+
+/** How long each of the two requests that delete the keys may take after Ctrl-C, in ms. */
+const maxCleanup = 3_000;
+
+/** What was seen of one thing that was asked for. */
+export interface Seen {
+  /** Whether the server has it; undefined: what it answered does not say. */
+  readonly works?: boolean | undefined;
+  /** What was found, for people. Never a reply: it may have a secret in it. */
+  readonly found?: string | undefined;
+  /** Why a request failed. */
+  readonly failure?: Failure;
+  /** Of a request, the median of a few in ms. */
+  readonly roundTrip?: number | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/** How far a clock is ahead of this machine's, in ms, known to ± `within`. */
+export interface Clock {
+  readonly ahead: number;
+  readonly within: number;
+}
+
+/** All that was seen, by what was asked for. What is absent was not asked. */
+export type SeenByNeed = Readonly<Record<string, Seen>>;
+
+/** Finds out something about a server. */
+export type Ask = (session: Session) => Promise<Seen>;
+
+/** Something to find out. */
+export interface Question {
+  readonly ask: Ask;
+  /** Whether the answer says anything, after what was seen before. Default: yes, where the token may write. */
+  readonly isAsked?: (seen: SeenByNeed) => boolean;
+}
+
+/** A reply, or something stored, that is none of those that are possible. The message says what is wrong, without the reply. */
+export class UnexpectedReply extends Error {}
+
+/** From when to when a request was under way, in ms by this machine's clock. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What must be stored at a key, until its ttl ends. */
+export interface Written {
+  readonly key: string;
+  /** null: nothing. undefined: a collection, whose ttl alone is compared. */
+  readonly value?: string | null;
+  /** ms, from a moment of this time on. */
+  readonly ttl?: number;
+  readonly at?: Span;
+}
+
+/** An endpoint, as the settings name it. */
+export interface Place {
+  /** From 1. */
+  readonly number: number;
+  readonly url: string;
+  /** The variable that has its URL. */
+  readonly variable?: string | undefined;
+}
+
+/** What was found at one endpoint. */
+export interface Examined extends Place {
+  /** Its host; where the URL cannot be used: `endpoint 2`. */
+  readonly endpoint: string;
+  readonly dialect?: Dialect | undefined;
+  readonly requests: number;
+  /** Whether what it wrote is deleted. */
+  readonly isClean: boolean;
+  readonly seen: SeenByNeed;
+}
+
+/** Examines endpoints, side by side. Rejects once all have deleted what they wrote. */
+export async function examine(
+  sessions: readonly Session[],
+  questions: Readonly<Record<string, Question>>,
+): Promise<Examined[]> {
+  const asked = await Promise.allSettled(sessions.map((session) => session.askAll(questions)));
+  // Not before all have been asked: of two that are one database, each must find what the other one wrote.
+  const isClean = await Promise.all(sessions.map((session) => session.clean()));
+  for (const each of asked) if (each.status === "rejected") throw each.reason;
+  return sessions.map(({ name: endpoint, place, dialect, requests, seen }, index) => {
+    return { endpoint, ...place, dialect, requests, isClean: isClean[index]!, seen };
+  });
+}
+
+/** The requests to one endpoint. */
+export class Session {
+  readonly name: string;
+  readonly place: Place;
+  readonly dialect: Dialect | undefined;
+  readonly settings: Settings;
+  /** What was seen so far. */
+  readonly seen: Record<string, Seen> = {};
+  /** What must still be stored when all else has been asked. */
+  readonly kept: Written[] = [];
+  /** How many writes were not stored. */
+  lost = 0;
+  readonly #open: () => Endpoint;
+  readonly #endpoint: Endpoint | undefined;
+  readonly #keys = new Set<string>();
+  #requests = 0;
+
+  /** @param open opens an endpoint that shares no request with others. It may throw: then nothing is asked */
+  constructor(open: () => Endpoint, settings: Settings, place: Place = { number: 1, url: "" }) {
+    this.#open = open;
+    this.settings = settings;
+    this.place = place;
+    try {
+      this.#endpoint = this.connection();
+    } catch (error) {
+      this.seen.rest = { failure: { kind: "config", message: (error as Error).message } };
+    }
+    this.name = this.#endpoint?.name ?? `endpoint ${place.number}`;
+    this.dialect = this.#endpoint?.dialect;
+  }
+
+  /** How many requests it has sent. */
+  get requests(): number {
+    return Math.round(this.#requests);
+  }
+
+  get endpoint(): Endpoint {
+    return this.#endpoint!;
+  }
+
+  get runtime(): Runtime {
+    return this.settings.runtime;
+  }
+
+  /** The endpoint once more: what is sent through it at the same time goes over another connection. */
+  connection(): Endpoint {
+    const endpoint = this.#open();
+    return {
+      ...endpoint,
+      send: (command) => {
+        this.#requests += 1;
+        return this.within((signal) => endpoint.send(command, signal));
+      },
+    };
+  }
+
+  /** A key of this session's, which {@link clean} deletes. All of them are in one slot of a cluster. */
+  key(name: string): string {
+    return this.#registered(`:${this.place.number}:${name}`);
+  }
+
+  /** The key that all endpoints of an examination write. */
+  sharedKey(): string {
+    return this.#registered("");
+  }
+
+  #registered(ending: string): string {
+    const { prefix, id } = this.settings;
+    const key = `${prefix}:doctor:{${id}}${ending}`;
+    this.#keys.add(key);
+    return key;
+  }
+
+  /** Sends one command. */
+  ask(command: Command, endpoint: Endpoint = this.endpoint): Promise<unknown> {
+    return endpoint.send(command, this.settings.stop);
+  }
+
+  /** Sends one command, and says when. */
+  async askTimed(command: Command): Promise<{ readonly reply: unknown; readonly at: Span }> {
+    const from = this.runtime.monotonic();
+    const reply = await this.ask(command);
+    return { reply, at: { from, to: this.runtime.monotonic() } };
+  }
+
+  /**
+   * Sends several commands in one turn, so that the endpoint sends them together if it can.
+   *
+   * @returns the outcome of each, and whether one was sent alone, because the server refuses to take several
+   */
+  async askTogether(
+    commands: readonly Command[],
+  ): Promise<{ outcomes: PromiseSettledResult<unknown>[]; wasAlone: boolean }> {
+    const send = reporting.get(this.#open().send)!;
+    let wasAlone = false;
+    const onSent = (part: number) => {
+      this.#requests += part;
+      wasAlone ||= part === 1;
+    };
+    const outcomes = await this.within((signal) =>
+      Promise.allSettled(commands.map((command) => send(command, signal, onSent))),
+    );
+    return { outcomes, wasAlone };
+  }
+
+  /** Subscribes to a channel. */
+  subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    this.#requests += 1;
+    return this.#open().subscribe!(channel, signal);
+  }
+
+  /** Waits, until the command is to end. */
+  pause(ms: number): Promise<void> {
+    return sleep(this.runtime, ms, this.settings.stop);
+  }
+
+  /** Does something whose signal aborts after the time of some requests, with the command, and when it is done. */
+  within<Result>(work: (signal: AbortSignal) => Promise<Result>, requests = 1): Promise<Result> {
+    return this.#limited(requests * this.settings.timeout, work, this.settings.stop);
+  }
+
+  async #limited<Result>(
+    ms: number,
+    work: (signal: AbortSignal) => Promise<Result>,
+    stop?: AbortSignal,
+  ): Promise<Result> {
+    // Not AbortSignal.any: Node 20 may collect a timeout that nothing else refers to, and then never aborts.
+    const controller = new AbortController();
+    const end = () => controller.abort();
+    const cancel = this.runtime.timer(ms, end);
+    const ignoreStop = stop && onAbort(stop, end);
+    if (stop?.aborted) end();
+    try {
+      return await work(controller.signal);
+    } finally {
+      cancel();
+      ignoreStop?.();
+      end();
+    }
+  }
+
+  /**
+   * Asks one question after another.
+   *
+   * @throws StoppedError when the command is to end
+   */
+  async askAll(questions: Readonly<Record<string, Question>>): Promise<void> {
+    const { seen } = this;
+    const mayWrite = () => seen.token?.works === true;
+    for (const [need, { ask, isAsked = mayWrite }] of Object.entries(questions)) {
+      if (seen[need] || !isAsked(seen)) continue;
+      if (!this.settings.stop.aborted) seen[need] = await ask(this).catch(seenOf);
+      if (this.settings.stop.aborted) throw new StoppedError();
+    }
+  }
+
+  /**
+   * Deletes what was written, also after Ctrl-C. Resolves with whether nothing of it is there any more; else the keys expire.
+   * Never rejects.
+   */
+  async clean(): Promise<boolean> {
+    const { token } = this.seen;
+    // Who may not write has written nothing.
+    if (this.#keys.size === 0 || (token?.failure && isRefusal(token.failure))) return true;
+    const { stop, timeout } = this.settings;
+    const ms = stop.aborted ? Math.min(timeout, maxCleanup) : timeout;
+    const send = (name: string) => {
+      this.#requests += 1;
+      return this.#limited(ms, (signal) => this.#open().send([name, ...this.#keys], signal));
+    };
+    return send("DEL")
+      .then(() => send("EXISTS"))
+      .then(
+        (left) => left === 0,
+        () => false,
+      );
+  }
+}
+
+/** @throws what is no failure of an endpoint */
+function seenOf(error: unknown): Seen {
+  if (error instanceof UnexpectedReply) return { works: false, found: error.message };
+  return { failure: failureOf(error) };
+}

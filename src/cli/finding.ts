@@ -1,0 +1,252 @@
+import type { KeyInspection, KeyVote } from "../idempotency/index.ts";
+import { type Inspection, type InspectionVote, QuorumError, type Vote } from "../index.ts";
+import type { Cost } from "./access.ts";
+import { failureOf } from "./failure.ts";
+import type { KeyTarget } from "./target.ts";
+import { counted, duration, layout } from "./text.ts";
+
+// What a look at a lock or a key has found, for people and as JSON. No I/O.
+
+/** One endpoint's answer. */
+export interface FoundVote extends Pick<InspectionVote, "endpoint" | "holder" | "remaining" | "fence"> {
+  /** `answered`: nothing but that is known. */
+  readonly state: InspectionVote["outcome"] | KeyVote["state"] | "answered";
+  /** ms since the run began or completed. */
+  readonly age?: number | undefined;
+  readonly attempts?: number | undefined;
+  readonly error?: { readonly kind: string; readonly message: string };
+}
+
+/** The state of a lock or a key, and why it is that. */
+export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes">> {
+  readonly resource?: string;
+  readonly key?: string;
+  readonly state: "held" | "free" | "in use" | KeyInspection["state"];
+  readonly why: string;
+  readonly holder?: string | undefined;
+  /** ms until the ttl, the lease or the retention ends; 0 where none is known. */
+  readonly remaining: number;
+  readonly fence?: number | undefined;
+  /** ms since the fence was drawn, by the clock of its client. */
+  readonly fenceAge?: number | undefined;
+  readonly quorum: number;
+  readonly votes: readonly FoundVote[];
+  readonly cost: Cost;
+}
+
+type Answers = Pick<Finding, "votes" | "quorum">;
+
+/** @param now ms since 1970 */
+export function lockFinding(
+  resource: string,
+  found: Inspection | QuorumError,
+  now: number,
+  cost: Cost,
+): Finding {
+  const answers = answersOf(found, "free");
+  const { votes, quorum } = answers;
+  if (found instanceof QuorumError) {
+    const shares = `${countOf(votes, "held")} held, ${countOf(votes, "free")} free`;
+    const why = `too few endpoints answered to know, a quorum is ${quorum}: ${shares}${silenceOf(votes)}`;
+    return { resource, state: "undecided", why, remaining: 0, ...answers, cost };
+  }
+  const { held, holder, remaining, fence } = found;
+  const why = holdersIn(answers, holder) + silenceOf(votes);
+  // A counter that is ahead of the clock has counted, and is not a time.
+  const fenceAge = fence !== undefined && fence <= now ? now - fence : undefined;
+  const state = held ? "held" : "free";
+  return { resource, state, why, holder, remaining, fence, fenceAge, ...answers, cost };
+}
+
+function holdersIn({ votes, quorum }: Answers, holder: string | undefined): string {
+  const names = votes.flatMap((vote) => vote.holder ?? []);
+  const shares = [...new Set(names)].map(
+    (name) => [name, names.filter((each) => each === name).length] as const,
+  );
+  const own = shares.find(([name]) => name === holder);
+  if (own) return `${endpointsHave(own[1], votes.length)} the same holder, a quorum is ${quorum}`;
+  if (shares.length === 0) return `no endpoint that answered has a holder, a quorum is ${quorum}`;
+  const parts = shares.map(([name, count]) => `${name} has ${count}`).join(", ");
+  return `nobody has a quorum, which is ${quorum} of ${votes.length}: ${parts}. What they have expires by itself`;
+}
+
+/** A lock that nobody holds, but whose name a synchronizer uses at so many endpoints. */
+export function inUse(finding: Finding, kind: string, count: number): Finding {
+  const { votes, quorum } = finding;
+  const share = `${endpointsHave(count, votes.length)} keys of a ${kind}, a quorum is ${quorum}`;
+  const why = `no lock of this name is held, but ${share}: what it holds cannot be shown, free --kind ends it`;
+  return { ...finding, state: "in use", why: why + silenceOf(votes) };
+}
+
+export function keyFinding(
+  { key, options }: KeyTarget,
+  found: KeyInspection | QuorumError,
+  cost: Cost,
+): Finding {
+  const answers = answersOf(found, "answered");
+  const { votes, quorum } = answers;
+  if (found instanceof QuorumError) {
+    const why = `too few endpoints answered, a quorum is ${quorum}${silenceOf(votes)}`;
+    return { key, state: "undecided", why, remaining: 0, attempts: 0, ...answers, cost };
+  }
+  const why = recordsIn(answers, found, options) + silenceOf(votes);
+  return { key, ...found, why, ...answers, cost };
+}
+
+/** What a record means to the next call. */
+const meanings = {
+  run: {
+    unstored: "duplicates get ResultUnavailableError",
+    stored: "duplicates get its result",
+    none: "the next call runs the handler",
+  },
+  flight: {
+    unstored: "callers of other processes compute",
+    stored: "callers share its value until its ttl has ended",
+    none: "the next call computes",
+  },
+};
+
+function recordsIn(
+  answers: Answers,
+  { state, unstored, attempts }: KeyInspection,
+  { kind, scope }: KeyTarget["options"],
+): string {
+  const next = kind === "flight" ? meanings.flight : meanings.run;
+  const needed = `a quorum is ${answers.quorum}`;
+  const having = endpointsHave(countOf(answers.votes, state), answers.votes.length);
+  switch (state) {
+    case "pending":
+      return `${having} the record of a run that began and did not end, ${needed}: it is under way, or its process has died`;
+    case "complete":
+      return `${having} the record of a complete run, ${needed}: ${
+        unstored ? `its result is not stored (${unstored}), so ${next.unstored}` : next.stored
+      }`;
+    case "corrupt":
+      return `${having} a value that is not a record: calls get RecordCorruptError until it is forgotten`;
+    case "none": {
+      const isPlain = kind === "run" && scope === undefined && attempts === 0;
+      const hint = isPlain
+        ? ". If your code has a scope, or the key is of a request: --scope, --http, --webhook"
+        : "";
+      return `no endpoint that answered has a record: ${next.none}${attempts > 0 ? ", unless the key is dead" : ""}${hint}`;
+    }
+    case "undecided": {
+      const [pending, complete] = [countOf(answers.votes, "pending"), countOf(answers.votes, "complete")];
+      return `of ${counted(answers.votes.length, "endpoint")}, ${pending} have a pending and ${complete} a complete record, ${needed}: the next call decides`;
+    }
+  }
+}
+
+/** @param granted what an answer says that is only known to have been given */
+function answersOf(
+  found: { readonly votes: readonly (InspectionVote | KeyVote | Vote)[] },
+  granted: "free" | "answered",
+): Answers {
+  const votes = found.votes.map((vote): FoundVote => {
+    const { cause } = vote;
+    if (cause) {
+      const { kind, message } = failureOf(cause);
+      return { endpoint: vote.endpoint, state: "error", error: { kind, message } };
+    }
+    if ("state" in vote) return vote;
+    const { outcome, ...rest } = vote;
+    return { ...rest, state: outcome === "held" || outcome === "free" ? outcome : granted };
+  });
+  return { votes, quorum: Math.floor(votes.length / 2) + 1 };
+}
+
+const countOf = (votes: readonly FoundVote[], state: Finding["state"] | FoundVote["state"]): number =>
+  votes.filter((vote) => vote.state === state).length;
+
+/** `1 of 3 endpoints has`, `2 of 3 endpoints have`. */
+function endpointsHave(count: number, total: number): string {
+  return `${count} of ${counted(total, "endpoint")} ${count === 1 ? "has" : "have"}`;
+}
+
+/** Which endpoints did not answer usably, and why, at the end of a sentence; `""` where all did. */
+function silenceOf(votes: readonly FoundVote[]): string {
+  const failed = votes.flatMap(({ endpoint, error }) => (error ? [`${endpoint} (${error.message})`] : []));
+  if (failed.length === 0) return "";
+  return `; ${failed.length} of ${votes.length} gave no usable answer: ${failed.join(", ")}`;
+}
+
+/** A failed quorum with what that means for the command; other errors as they are. */
+export function withAdvice(error: unknown, advice: string): unknown {
+  if (!(error instanceof QuorumError)) return error;
+  return new Error(advice + silenceOf(answersOf(error, "answered").votes), { cause: error });
+}
+
+/** `invoice:42 is held`. */
+export function headlineOf({ resource, key, state }: Finding): string {
+  return `${resource ?? key} ${state === "none" ? "has no record" : `is ${state}`}`;
+}
+
+/** What is shown of a finding, line by line; undefined: nothing. */
+const details: readonly (readonly [label: string, text: (finding: Finding) => string | undefined])[] = [
+  ["why", ({ why }) => why],
+  ["holder", ({ holder }) => holder && `${holder} (SHA-256 of its lock.token, first 12 digits)`],
+  [
+    "age",
+    ({ age, state }) =>
+      age === undefined ? undefined : `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`,
+  ],
+  [
+    "remaining",
+    ({ remaining, state }) => (remaining > 0 ? `${duration(remaining)}, ${endings[state]}` : undefined),
+  ],
+  [
+    "fence",
+    ({ fence, fenceAge: age }) =>
+      fence ? `${fence}${age === undefined ? "" : `, drawn ${duration(age)} ago`}` : undefined,
+  ],
+  ["attempts", attemptsText],
+  ["fingerprint", ({ fingerprint }) => fingerprint],
+];
+
+/** What happens when the remaining time has ended. */
+const endings: Readonly<Record<string, string>> = {
+  held: "unless the holder extends it",
+  pending: "then its lease ends, unless it is renewed",
+  complete: "then the record expires",
+};
+
+/** Redis knows how many runs began, and not after how many the program gives a key up. A run that fails clears the count. */
+function attemptsText({ state, attempts = 0 }: Finding): string | undefined {
+  if (attempts === 0) return undefined;
+  const began = `${counted(attempts, "run")} began`;
+  if (state === "complete") return `${began}, the last of them completed`;
+  const last = state === "pending" ? "if this one does not end either, " : "";
+  return `${began} and neither completed nor failed: ${last}the key is given up (DeadKeyError) where maxAttempts is ${attempts} or less, until you forget it`;
+}
+
+/** A finding as lines for people. */
+export function findingLines(finding: Finding, width: number): string[] {
+  const { votes, cost } = finding;
+  const shown = details.flatMap(([label, textOf]) => {
+    const text = textOf(finding);
+    return text === undefined ? [] : [[label, text]];
+  });
+  const table = layout(votes.map(voteCells)).map((line, index) => [index === 0 ? "votes" : "", line]);
+  const rows = [...shown, ...table, ["cost", costText(cost)]].map(([label = "", text = ""]) => [
+    `  ${label}`,
+    text,
+  ]);
+  return [...layout([[headlineOf(finding)]], width), ...layout(rows, width)];
+}
+
+function voteCells({ endpoint, state, holder, age, remaining, fence, attempts, error }: FoundVote): string[] {
+  const cells = [
+    age === undefined ? "" : `${duration(age)} old`,
+    remaining ? `${duration(remaining)} left` : "",
+    holder ?? "",
+    fence ? `fence ${fence}` : "",
+    attempts ? counted(attempts, "attempt") : "",
+  ];
+  return [endpoint, state, error?.message ?? cells.filter(Boolean).join(", ")];
+}
+
+/** `3 requests, 12 ms`. */
+export function costText({ requests, ms }: Cost): string {
+  return `${counted(requests, "request")}, ${duration(ms)}`;
+}

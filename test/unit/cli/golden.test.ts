@@ -1,0 +1,212 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type LocalEndpoints, start } from "../../../local/src/index.ts";
+import { Idempotency, inspectKey, singleFlight } from "../../../src/idempotency/index.ts";
+import { type Endpoint, endpointsFromEnv, httpEndpoint, Redlock } from "../../../src/index.ts";
+import { CountDownLatch, Semaphore } from "../../../src/sync/index.ts";
+import { patient } from "../../support/beyond-tests.ts";
+import { lasting, run } from "./terminal.ts";
+
+// The commands against three local endpoints, one file of golden/ for each: what is typed, all that is printed, the exit
+// code. The test reads only headings and lines that begin with $: `npx vitest run test/unit/cli -u` writes the others.
+// `COLUMNS=60` is the terminal's width, `<<< y` what is answered there, and `VARIABLES=` names the endpoints.
+
+let local: LocalEndpoints;
+let redlock: Redlock;
+let idempotency: Idempotency;
+let folder: string;
+
+beforeAll(async () => {
+  local = await start({ engine: "embedded", count: 3 });
+  redlock = clientOf("redlock");
+  idempotency = new Idempotency(redlock);
+  folder = await mkdtemp(join(tmpdir(), "redlock-edge-cli-"));
+  const lines = Object.entries(local.env()).map(([name, value]) => `${name}="${value}"`);
+  await writeFile(join(folder, ".dev.vars"), lines.join("\n"));
+  // The endpoints know the scripts from here on: a script that they do not know costs a request more.
+  await new Idempotency(clientOf("warm")).run("warm", { lock: "warm" }, () => 1);
+  for (const line of ["inspect a", "inspect --key a", "free a --yes", "forget a --yes", "doctor"]) {
+    await run(local, `${line} --prefix warm`);
+  }
+});
+beforeEach(() => on([1, 2, 3], "FLUSHALL"));
+afterAll(async () => {
+  await local.close();
+  await rm(folder, { recursive: true });
+});
+
+const clientOf = (prefix: string) =>
+  new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()), prefix, wait: 0 });
+
+const down = (...numbers: number[]) => {
+  for (const number of numbers) local.endpoints[number - 1]!.faults.add({ fault: "status", status: 503 });
+};
+const on = (numbers: readonly number[], ...command: (string | number)[]) =>
+  Promise.all(numbers.map((number) => local.endpoints[number - 1]!.execute(command)));
+const store = (number: number, key: string, value: string) => on([number], "SET", key, value, "PX", 60_000);
+const records = () => local.endpoints[0]!.execute(["KEYS", "redlock:idem:*"]) as Promise<string[]>;
+const complete = () => idempotency.run("paid", () => 1);
+const flight = () => singleFlight(redlock, "evt", { ttl: 60_000 }, () => "hidden-value");
+const latch = () => new CountDownLatch(redlock, "import", { count: 2 });
+const semaphore = (name: string) => new Semaphore(redlock, name, { limit: 1 });
+
+/** Deletes the records of keys, as time would: the counts of runs stay. */
+async function endLeases(...numbers: number[]) {
+  for (const record of await records()) await on(numbers, "DEL", record);
+}
+
+/** Begins a run whose process dies, so that nobody renews its lease. */
+async function crash(key: string) {
+  let hasDied = false;
+  const endpoints = endpointsFromEnv(local.env()).map((options): Endpoint => {
+    const { send, ...endpoint } = httpEndpoint(options);
+    const dying: Endpoint["send"] = (...sent) => (hasDied ? new Promise(() => undefined) : send(...sent));
+    return { ...endpoint, send: dying };
+  });
+  const { attempts } = await inspectKey(idempotency, key);
+  const dying = new Idempotency(new Redlock({ ...patient, endpoints }), { maxAttempts: 9 });
+  void dying.run(key, () => new Promise<never>(() => undefined)).catch(() => undefined);
+  await expect.poll(async () => (await inspectKey(idempotency, key)).attempts).toBe(attempts + 1);
+  hasDied = true;
+}
+
+/** What happens before a scene, by its heading. */
+const before: Readonly<Record<string, () => unknown>> = {
+  "somebody holds it": () => redlock.acquire("held", { fencing: true, token: "hidden-owner" }),
+  "one endpoint is down": () => down(3),
+  "two endpoints are down": () => down(2, 3),
+  "three holders have a part each": async () => {
+    for (const number of [1, 2, 3]) await store(number, "redlock:lock:{part}", `t${`${number}`.repeat(32)}`);
+  },
+  "a semaphore": () => semaphore("partner").acquire(),
+  "a latch": () => latch().arrive("a"),
+  "an open latch": () => latch().arrive("b"),
+  "a complete run": () => idempotency.run("evt", () => "hidden-result"),
+  "two endpoints have lost it": () => endLeases(2, 3),
+  "a run that began and did not end": () => crash("slow"),
+  "it began twice, and its lease has ended": async () => {
+    await endLeases(1, 2, 3);
+    await crash("slow");
+    await endLeases(1, 2, 3);
+  },
+  "no record, but a value": async () => {
+    await idempotency.run("odd", () => 1);
+    for (const key of await records()) for (const number of [1, 2, 3]) await store(number, key, "OK");
+  },
+  "a result that is not stored": () =>
+    idempotency.run("large", { maxResult: 1_000 }, () => "hidden-".repeat(200)),
+  "a flight": flight,
+  "a semaphore is no lock": () => semaphore("partner").acquire(),
+  "one endpoint has a lock": () => store(1, "redlock:lock:{rest}", "somebody"),
+  "a result": complete,
+  "one endpoint has a result": async () => {
+    await complete();
+    await endLeases(2, 3);
+  },
+  "only the count of its runs is left": async () => {
+    await crash("dead");
+    await endLeases(1, 2, 3);
+  },
+  "a run is under way": () => crash("running"),
+};
+
+/** The endpoints, as `VARIABLES=` names them. */
+function variables(name: string): Record<string, string> {
+  const [first, , third] = local.endpoints;
+  const one = (UPSTASH_REDIS_REST_URL: string, token: string) => {
+    return { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN: token };
+  };
+  if (name === "none") return {};
+  if (name === "one") return one(third!.url, third!.token);
+  if (name === "public") return one("http://redis.example.invalid", "t");
+  const wrong = {
+    UPSTASH_REDIS_REST_TOKEN_1: first!.readOnlyToken,
+    UPSTASH_REDIS_REST_TOKEN_2: "hidden-wrong",
+    UPSTASH_REDIS_REST_URL_4: "redis://localhost:6379",
+    UPSTASH_REDIS_REST_TOKEN_4: "any",
+  };
+  return { ...local.env(), ...(name === "wrong" && wrong) };
+}
+
+/** What a terminal shows after a line that is typed in a file. */
+async function typed(text: string): Promise<string[]> {
+  const [, columns, name = "all", line = "", answer] =
+    /^\$ (?:COLUMNS=(\d+) )?(?:VARIABLES=(\w+) )?redlock-edge ?(.*?)(?: <<< (.*))?$/.exec(text)!;
+  const { shown, code } = await run(local, line.replace("<folder>", folder).replace("\\u{1b}", "\u001b"), {
+    env: variables(name),
+    ...(columns && { width: Number(columns) }),
+    ...(answer && { answer: answer.replace("''", "") }),
+  });
+  for (const { faults } of local.endpoints) faults.clear();
+  const tokens = local.endpoints.flatMap(({ token, readOnlyToken }) => [token, readOnlyToken]);
+  for (const each of shown) {
+    expect(each).not.toMatch(/hidden-|\p{Cc}/u);
+    for (const token of tokens) expect(each).not.toContain(token);
+  }
+  return [...shown.map((each) => lasting(each, local)), `exit code ${code}`, ""];
+}
+
+const files = (await readdir(join(import.meta.dirname, "golden"))).filter((name) => name !== "advice.txt");
+
+test.each(files)("golden/%s", async (file) => {
+  const requests = () => local.endpoints.reduce((sum, { log }) => sum + log.requests, 0);
+  const sent = requests();
+  const shown: string[] = [];
+  for (const line of (await readFile(join(import.meta.dirname, "golden", file), "utf8")).split("\n")) {
+    if (/^[#$] /.test(line)) shown.push(line);
+    if (line.startsWith("# ")) await before[line.slice(2)]?.();
+    if (line.startsWith("$ ")) shown.push(...(await typed(line)));
+  }
+  await expect(shown.join("\n")).toMatchFileSnapshot(`golden/${file}`);
+  if (file === "usage.txt") expect(requests()).toBe(sent);
+});
+
+test("free and forget act", async () => {
+  const lock = await redlock.acquire("held");
+  await semaphore("partner").acquire();
+  await complete();
+  await run(local, "free held --yes");
+  await run(local, "free partner --kind semaphore --yes");
+  await run(local, "forget paid --yes");
+  expect(await lock.verify()).toBe(false);
+  expect(await semaphore("partner").tryAcquire()).not.toBeNull();
+  expect(await inspectKey(idempotency, "paid")).toMatchObject({ state: "none", attempts: 0 });
+});
+
+test("doctor finds a database that two variables name", async () => {
+  const { url, token } = local.endpoints[2]!;
+  const env = { ...local.env(), UPSTASH_REDIS_REST_URL_4: url, UPSTASH_REDIS_REST_TOKEN_4: token };
+  const { shown } = await run(local, "doctor", { env });
+  // Either of the two may have come first.
+  expect(shown.join("\n")).toMatch(
+    /error: +it is the same database as endpoint [34]\n.*URL_[34] to another one/,
+  );
+});
+
+test("each command costs what docs/operations.md says", async () => {
+  const sums = () =>
+    (["requests", "billed"] as const).map((what) =>
+      local.endpoints.reduce((sum, { log }) => sum + log[what], 0),
+    );
+  /** Requests and billed commands per endpoint. */
+  async function costOf(line: string) {
+    const earlier = sums();
+    expect((await run(local, line)).code, line).not.toBe(1);
+    return sums().map((sum, index) => (sum - earlier[index]!) / 3);
+  }
+  await redlock.acquire("cost");
+  expect(await costOf("inspect cost")).toEqual([1, 3]);
+  expect(await costOf("free cost --yes")).toEqual([1, 2]);
+  expect(await costOf("inspect cost")).toEqual([2, 11]);
+  await complete();
+  expect(await costOf("inspect --key paid")).toEqual([1, 3]);
+  expect(await costOf("forget paid --yes")).toEqual([3, 9]);
+  await complete();
+  for (const line of ["doctor", "inspect cost"]) await run(local, `${line} --dialect upstash`);
+  expect(await costOf("forget paid --yes --dialect upstash")).toEqual([3, 7]);
+  expect(await costOf("doctor --dialect upstash")).toEqual([14, 18]);
+  expect(await costOf("doctor")).toEqual([14, 20]);
+  expect(await costOf("doctor --conformance --dialect upstash")).toEqual([138, 289]);
+});

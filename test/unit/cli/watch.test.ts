@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { type LocalEndpoints, start } from "../../../local/src/index.ts";
+import type { Finding } from "../../../src/cli/finding.ts";
+import { changeBetween, lineOf } from "../../../src/cli/watch.ts";
+import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
+import { patient } from "../../support/beyond-tests.ts";
+import { run } from "./terminal.ts";
+
+let local: LocalEndpoints;
+beforeAll(async () => {
+  local = await start({ engine: "embedded", count: 3 });
+});
+afterAll(() => local.close());
+afterEach(() => {
+  for (const { faults } of local.endpoints) faults.clear();
+});
+
+test("watch prints a line for each change until it is stopped", async () => {
+  const redlock = new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()) });
+  const stop = new AbortController();
+  const seen: Record<string, unknown>[] = [];
+  const onLine = (line: string) => seen.push(JSON.parse(line));
+  const ended = run(local, "watch door --interval 100 --json", { stop: stop.signal, onLine });
+  const last = () => seen.at(-1)?.state;
+  await expect.poll(last).toBe("free");
+  const lock = await redlock.acquire("door");
+  // Endpoints are asked side by side, so a look may see a part of an acquire: a change of its own.
+  await expect.poll(last).toBe("held");
+  await lock.release();
+  await expect.poll(last).toBe("free");
+  const count = seen.length;
+  await sleep(250);
+  expect(seen).toHaveLength(count);
+  stop.abort();
+  expect((await ended).code).toBe(0);
+  expect(seen[0]).toMatchObject({ command: "watch", change: "first", at: expect.stringMatching(/Z$/) });
+});
+
+test("a command shows progress after a second, and ends at once when it is stopped", async () => {
+  local.endpoints[0]!.faults.add({ fault: "delay", ms: 20_000, times: 1 });
+  const stop = new AbortController();
+  const waiting = `waiting for 1 endpoint: ${new URL(local.endpoints[0]!.url).host} (`;
+  const { code, shown, progress } = await run(local, "inspect slow --timeout 20000", {
+    stop: stop.signal,
+    onProgress: (text) => text.startsWith(waiting) && stop.abort(),
+  });
+  expect([code, shown]).toEqual([1, ["! redlock-edge: stopped"]]);
+  expect(progress.slice(-2)).toEqual([expect.stringMatching(/\(\d+ s\)$/), undefined]);
+});
+
+const held: Finding = {
+  resource: "r",
+  state: "held",
+  why: "because",
+  holder: "a",
+  remaining: 8_200,
+  fence: 7,
+  fenceAge: 1,
+  quorum: 1,
+  votes: [{ endpoint: "e", state: "held", holder: "a", remaining: 8_200 }],
+  cost: { requests: 1, ms: 1 },
+};
+const record: Finding = { ...held, key: "k", state: "pending", attempts: 2, age: 5 };
+
+test.each<[before: Finding, now: Partial<Finding>, change: string | undefined]>([
+  [held, { remaining: 7_200, fenceAge: 2, cost: { requests: 9, ms: 9 }, why: "later" }, undefined],
+  [held, { remaining: 7_450 }, undefined],
+  [held, { remaining: 7_451 }, "extended"],
+  [held, { holder: "b" }, "changed"],
+  [held, { fence: 8 }, "changed"],
+  [held, { votes: [{ endpoint: "e", state: "free" }] }, "changed"],
+  [record, { age: 9, remaining: 0 }, undefined],
+  [record, { state: "complete" }, "changed"],
+  [record, { attempts: 3 }, "changed"],
+  [record, { fingerprint: "f" }, "changed"],
+])("a second after %j, %j is %s", (before, now, change) => {
+  const first = { finding: before, at: 0 };
+  expect(changeBetween(first, { finding: { ...before, ...now }, at: 1_000 })).toBe(change);
+  expect(changeBetween(undefined, first)).toBe("first");
+});
+
+test("a look is one line, which leaves the terminal alone", () => {
+  const look = { finding: { ...held, why: "\u001b[2J" }, at: 0 };
+  const start = "1970-01-01T00:00:00.000Z  r is held";
+  expect(lineOf(look, "first")).toBe(`${start}; 8.2 s left; holder a; fence 7; \\u{1b}[2J`);
+  expect(lineOf(look, "extended")).toBe(`${start}; extended; 8.2 s left; holder a; fence 7`);
+});
