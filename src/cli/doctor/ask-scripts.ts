@@ -20,13 +20,13 @@ function scriptedLock(session: Session, name: string, how: "EVAL" | "EVALSHA") {
   const keys = [name, `${name}:void`, `${name}:fence`].map((each) => session.key(each));
   const script = how === "EVAL" ? cellScript.source : cellScript.sha.redis;
   const value = `c${keys[0]}`;
-  const command = (operation: string, expected: string, ttl: number): Command => {
-    // Of a release, the tags that it expects: a value that is compared whole has none.
-    const next = operation === "release" ? "" : expected;
-    const args = [operation, expected, 1, 1, ttl, next, leastFence, probeTtl];
+  const command = (operation: "claim" | "keep" | "end", token: string, ttl: number): Command => {
+    const expected = operation === "claim" ? "" : token;
+    const next = operation === "end" ? "" : token;
+    const args = [operation, token, 1, ttl, probeTtl, leastFence, probeTtl, expected, next];
     return [how, script, keys.length, ...keys, ...args];
   };
-  const isGranted = ([echo, fence]: Reply) => echo === value && Number(fence) >= leastFence;
+  const isGranted = ([echo, , fence]: Reply) => echo === value && Number(fence) >= leastFence;
   return { key: keys[0]!, value, command, isGranted };
 }
 
@@ -39,33 +39,30 @@ export const askEval: Ask = steps((session) => {
     { key, value, ttl: probeTtl },
     { key, value: null },
   ];
-  const isInTheWay = ([no, remaining, other]: Reply) => {
+  const isInTheWay = ([no, , , remaining, other]: Reply) => {
     const least = ttl - (session.runtime.monotonic() - began) - tolerance;
     return no === 0 && other === value && Number(remaining) >= least && Number(remaining) <= ttl;
   };
-  // Each execution draws a fence that is larger by 1.
-  const isExact = (reply: Reply) => isGranted(reply) && Number(reply[1]) <= leastFence + 1;
+  // Where it is executed twice, the fence may be larger by 1.
+  const isExact = (reply: Reply) => isGranted(reply) && Number(reply[2]) <= leastFence + 1;
   const echoes = ([echo]: Reply) => echo === value;
-  const refuses = ([no]: Reply) => no === 0;
-  const [acquire, acquireOther] = [command("acquire", value, ttl), command("acquire", "cother", probeTtl)];
-  const extend = command("extend", value, probeTtl);
-  const [releaseOther, release] = [
-    command("release", "cother", probeTtl),
-    command("release", value, probeTtl),
-  ];
+  const found = (hits: "t" | "f") => (reply: Reply) => reply[2] === hits;
+  const [claim, claimOther] = [command("claim", value, ttl), command("claim", "cother", probeTtl)];
+  const keep = command("keep", value, probeTtl);
+  const [endOther, end] = [command("end", "cother", 0), command("end", value, 0)];
   return [
-    { send: acquire, stored: acquired, reply: isExact, when: "a script's SET" },
-    { send: acquireOther, stored: acquired, reply: isInTheWay, when: "a script's PTTL" },
-    { send: extend, stored: extended, reply: echoes, when: "a script's second SET" },
-    { send: releaseOther, stored: extended, reply: refuses, when: "a script that deletes nothing" },
-    { send: release, stored: gone, reply: echoes, when: "a script's DEL" },
+    { send: claim, stored: acquired, reply: isExact, when: "a script's SET" },
+    { send: claimOther, stored: acquired, reply: isInTheWay, when: "a script's PTTL" },
+    { send: keep, stored: extended, reply: echoes, when: "a script's second SET" },
+    { send: endOther, stored: extended, reply: found("f"), when: "a script that deletes nothing" },
+    { send: end, stored: gone, reply: found("t"), when: "a script's DEL" },
   ];
 });
 
 export const askEvalsha: Ask = steps((session) => {
   const { key, value, command, isGranted } = scriptedLock(session, "sha", "EVALSHA");
   const stored = { key, value, ttl: probeTtl };
-  return [{ send: command("acquire", value, probeTtl), stored, reply: isGranted }];
+  return [{ send: command("claim", value, probeTtl), stored, reply: isGranted }];
 });
 
 export async function askNoscript(session: Session): Promise<Seen> {
@@ -105,17 +102,18 @@ export const askDeadline: Ask = steps((session) => {
 /** How many requests show that each is executed once. */
 const executions = 10;
 
-/** By EVALSHA, if scripts can be sent so. */
+/** Not a script of the library: those change nothing when they are executed a second time. */
 export async function askExecutions(session: Session): Promise<Seen> {
-  const how = session.seen.evalsha?.works ? "EVALSHA" : "EVAL";
-  const { value, command, isGranted } = scriptedLock(session, "once", how);
-  const fences: number[] = [];
-  while (fences.length <= executions) {
-    const reply = await session.ask(command("acquire", value, probeTtl));
-    if (!Array.isArray(reply) || !isGranted(reply))
+  const key = session.key("once");
+  const source = `redis.call("PEXPIRE", KEYS[1], ${probeTtl})\nreturn {redis.call("INCR", KEYS[1])}`;
+  const counts: number[] = [];
+  while (counts.length <= executions) {
+    const reply = await session.ask(["EVAL", source, 1, key]);
+    if (!Array.isArray(reply) || !Number.isSafeInteger(reply[0])) {
       throw new UnexpectedReply("the script's reply is another one");
-    fences.push(Number(reply[1]));
+    }
+    counts.push(reply[0]);
   }
-  const executed = fences.at(-1)! - fences[0]!;
+  const executed = counts.at(-1)! - counts[0]!;
   return { works: executed === executions, found: `${executions} requests, ${executed} executions` };
 }

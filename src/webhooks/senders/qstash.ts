@@ -32,7 +32,7 @@ export function qstash(
 ): WebhookProvider {
   return sender("qstash", options, {
     url: "optional",
-    deliveryId: "upstash-message-id",
+    deliveryId: "Upstash-Message-Id",
     idOption: "required",
     tolerance: clockSkew,
     read: readJwt,

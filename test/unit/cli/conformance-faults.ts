@@ -148,20 +148,17 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
   },
   eval: {
     "EVAL is not known": refusing(/^EVAL /, "ERR unknown command 'EVAL'"),
-    "EVAL stores nothing": undoing(/^EVAL\b/, (words) => words.includes("acquire")),
-    "a script's SET forgets its ttl": script(', "PX", ttl', ""),
-    "a script's ttls are halved": script('"PX", ttl', '"PX", ttl / 2'),
-    "a script does not see what is there": script("found[n + 1] or other or (", "found[n + 1] or ("),
-    "a script deletes nothing": script('redis.call("DEL", KEYS[i])', ""),
-    "a script deletes another value": script(
-      "string.sub(value, from) then",
-      "string.sub(value, from) or op == 'release' then",
-    ),
+    "EVAL stores nothing": undoing(/^EVAL\b/, (words) => words.includes("claim")),
+    "a script's SET forgets its ttl": script(', "PX", ttl, "GET"', ', "GET"'),
+    "a script's ttls are halved": script('"PX", ttl, "GET"', '"PX", string.format("%.0f", ttl / 2), "GET"'),
+    "a script does not see what is there": script("(found[i] or keeps)", "keeps"),
+    "a script deletes nothing": script('run("DEL", unpack(gone))', ""),
+    "a script deletes another value": script("found[i] == expected(i)", "true"),
     "a script's PTTL is in seconds": scripts((source) =>
-      source.replace(/(redis\.call\("PTTL", KEYS\[\w+\]\))/g, "math.floor($1 / 1000)"),
+      source.replace(/(run\("PTTL", KEYS\[\w+\]\))/g, "math.floor($1 / 1000)"),
     ),
     "a script's PTTL is a thousand times as long": scripts((source) =>
-      source.replace(/(redis\.call\("PTTL", KEYS\[\w+\]\))/g, "$1 * 1000"),
+      source.replace(/(run\("PTTL", KEYS\[\w+\]\))/g, "$1 * 1000"),
     ),
     "a script prints numbers with an exponent": script('"%.0f", fence', '"%.7e", fence'),
   },

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { options, type Values } from "../../../src/cli/options.ts";
 import { targetOf } from "../../../src/cli/target.ts";
 import { secretTag } from "../../../src/webhooks/index.ts";
-import { at, url } from "../webhooks/sender.ts";
-import { senders } from "../webhooks/senders.ts";
+import { keyOf, providerOf, vectors } from "../webhooks/vectors.ts";
 
 /** The values of a command line that has these. */
 const valuesOf = (given: Partial<Values>) =>
@@ -44,12 +43,20 @@ test("puts the tag of a webhook's secret between the provider and what follows",
   expect(target).toEqual({ key: "k", options: { kind: "http", scope } });
 });
 
-test.each(Object.entries(senders))("finds the tag that %s puts into the scope", async (_, sender) => {
-  const [secret] = sender.secrets;
-  const { headers, body } = sender.sign(secret);
-  const provider = sender.make(secret, { now: () => at });
-  const { secretTags } = await provider.verify(new Request(url, { method: "POST", headers }), body);
-  const values = valuesOf({ key: "k", webhook: provider.name, "secret-env": "SECRET" });
-  const found = { kind: "http", scope: [provider.name, ...secretTags!] };
-  expect(await targetOf("", values, { SECRET: secret })).toEqual({ key: "k", options: found });
-});
+test.each(vectors.map((vector) => [vector.sender, vector] as const))(
+  "finds the tag that %s puts into the scope",
+  async (_, vector) => {
+    const provider = providerOf(vector);
+    const { url, headers } = vector;
+    const request = new Request(url, { method: "POST", headers });
+    const { secretTags, scope = [] } = await provider.verify(request, new TextEncoder().encode(vector.body));
+    const values = valuesOf({
+      key: "k",
+      webhook: provider.name,
+      "secret-env": "SECRET",
+      scope: [...scope],
+    });
+    const found = { kind: "http", scope: [provider.name, ...secretTags!, ...scope] };
+    expect(await targetOf("", values, { SECRET: keyOf(vector)[1] })).toEqual({ key: "k", options: found });
+  },
+);

@@ -1,3 +1,4 @@
+import { createHash, createHmac } from "node:crypto";
 import {
   type VerifiedWebhook,
   type WebhookProvider,
@@ -12,14 +13,27 @@ export interface Arrival {
   readonly method?: string;
 }
 
+export const bytes = (text: string) => new TextEncoder().encode(text);
+export const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+
+/** An HMAC in an encoding of Node's. */
+export function hmac(
+  key: string | Uint8Array,
+  content: string | Uint8Array,
+  encoding: "hex" | "base64" | "base64url" = "hex",
+  algorithm = "sha256",
+): string {
+  return createHmac(algorithm, key).update(content).digest(encoding);
+}
+
 /** What a provider says of a delivery: the verified one, or the reason for its refusal. Any other error is thrown. */
 export async function outcome(
   provider: WebhookProvider,
   { headers, body = "", url = "https://example.com/hooks", method = "POST" }: Arrival,
 ): Promise<VerifiedWebhook | string> {
-  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   try {
-    return await provider.verify(new Request(url, { method, headers }), bytes);
+    const given = typeof body === "string" ? bytes(body) : body;
+    return await provider.verify(new Request(url, { method, headers }), given);
   } catch (error) {
     if (error instanceof WebhookVerificationError) return error.reason;
     throw error;

@@ -1,0 +1,184 @@
+import { expect, test } from "vitest";
+import { type Arrival, bytes, hash, hmac, outcome } from "./outcome.ts";
+import { make, providerOf, vectorOf } from "./vectors.ts";
+
+// What is special of one row of the table of senders, beyond its vectors.
+
+const at = 1_763_714_567_000;
+const seconds = String(at / 1_000);
+
+/** What a sender's provider makes of its genuine delivery, changed on the way. */
+function send(sender: string, changed: Partial<Arrival> = {}, options: object = {}) {
+  const vector = vectorOf(sender);
+  const headers = { ...vector.headers, ...changed.headers };
+  return outcome(providerOf(vector, { name: "n", ...options }), { ...vector, ...changed, headers });
+}
+
+test("Discord's time and body are split at no other place", async () => {
+  // Both are hex and digits, so a signature of the text below holds for each of its splits.
+  const { headers, body } = vectorOf("discord");
+  const text = headers["X-Signature-Timestamp"] + body;
+  for (const length of [9, 11]) {
+    const moved = { headers: { "X-Signature-Timestamp": text.slice(0, length) }, body: text.slice(length) };
+    expect(await send("discord", moved)).toBe("malformed-header");
+  }
+  expect(await send("discord", { headers: { "X-Signature-Timestamp": "1e9" } })).toBe("malformed-header");
+});
+
+test("Discord's public key may be in upper case", async () => {
+  const publicKey = String(vectorOf("discord").options.publicKey).toUpperCase();
+  expect(await send("discord", {}, { publicKey })).toMatchObject({ id: "1234567890" });
+});
+
+test("SendGrid's time and body are split at no other place", async () => {
+  const { headers, body } = vectorOf("sendgrid");
+  const name = "X-Twilio-Email-Event-Webhook-Timestamp";
+  const moved = { headers: { [name]: headers[name]! + body[0] }, body: body.slice(1) };
+  expect(await send("sendgrid", moved)).toBe("malformed-header");
+});
+
+test("Zoom's time is in seconds", async () => {
+  const moved = { headers: { "x-zm-request-timestamp": "1658940994000" } };
+  expect(await send("zoom", moved)).toBe("malformed-header");
+});
+
+test.each([
+  ["github", { "x-hub-signature": `sha1=${"0".repeat(40)}` }],
+  ["meta", { "x-hub-signature": `sha1=${"0".repeat(40)}` }],
+  ["square", { "x-square-signature": "AAAA" }],
+  ["hubspot", { "x-hubspot-signature": "0".repeat(64), "x-hubspot-signature-version": "v1" }],
+])("an older signature of %s counts for nothing", async (sender, headers) => {
+  expect(await outcome(providerOf(vectorOf(sender)), { headers, body: "{}" })).toBe("missing-header");
+});
+
+test("GitHub's deliveries may have 25 MiB; other senders document no limit", () => {
+  expect(providerOf(vectorOf("github")).maxBody).toBe(26_214_400);
+  expect(providerOf(vectorOf("stripe")).maxBody).toBeUndefined();
+});
+
+test("a body is checked byte for byte, also one that is not UTF-8", async () => {
+  const github = make("github", { secret: "hush", name: "n" });
+  for (const body of [new Uint8Array(), Uint8Array.of(0xff, 0xfe, 0x00, 0xc3)]) {
+    const headers = { "x-hub-signature-256": `sha256=${hmac("hush", body)}` };
+    expect(await outcome(github, { headers, body })).toMatchObject({ idSigned: true });
+    expect(await outcome(github, { headers, body: Uint8Array.of(...body, 0) })).toBe("bad-signature");
+  }
+});
+
+test("Square's request does not decide where the body begins", async () => {
+  const { body, options } = vectorOf("square");
+  const moved = { body: body.slice(1), url: `${options.url}{` };
+  expect(await send("square", moved)).toBe("bad-signature");
+  const url = ({ url: given }: Request) => given.replace("http:", "https:");
+  const atProxy = { url: String(options.url).replace("https:", "http:") };
+  expect(await send("square", atProxy, { url })).toMatchObject({ idSigned: true });
+  for (const given of [
+    undefined,
+    "",
+    "example.com",
+    "ftp://a.example",
+    "https://a.example/ x",
+    5,
+    new URL("https://a"),
+  ]) {
+    expect(() => make("square", { secret: "s3cret", url: given })).toThrow(/^url must be the URL/);
+  }
+  await expect(send("square", {}, { url: () => undefined })).rejects.toThrow(TypeError);
+});
+
+/** A delivery of Linear with these fields. */
+function sendLinear(fields: object) {
+  const body = JSON.stringify(fields);
+  const headers = { "linear-signature": hmac("lin_wh_1", body) };
+  return outcome(make("linear", { secret: "lin_wh_1", name: "n", now: () => at }), { headers, body });
+}
+
+test("Linear's time is ms in the body, and nothing else", async () => {
+  for (const webhookTimestamp of [undefined, String(at), null, Math.floor(at / 1_000)]) {
+    expect(await sendLinear({ action: "update", webhookTimestamp })).toBe("outside-tolerance");
+  }
+});
+
+test("Linear's event is recognised by its body when it is sent at another time", async () => {
+  const sent = (action: string, webhookTimestamp: number) => sendLinear({ action, webhookTimestamp });
+  const first = (await sent("update", at)) as { id: string };
+  expect(await sent("update", at + 30_000)).toEqual({ ...first, timestamp: at + 30_000 });
+  expect(await sent("remove", at)).not.toMatchObject({ id: first.id });
+});
+
+test("Twitch's genuine delivery is split at no other places", async () => {
+  const { headers, body } = vectorOf("twitch");
+  const [id, time] = ["Twitch-Eventsub-Message-Id", "Twitch-Eventsub-Message-Timestamp"] as const;
+  const signed = headers[id]! + headers[time]! + body;
+  const end = headers[id]!.length + headers[time]!.length;
+  let refused = 0;
+  for (let from = 0; from < end; from += 3) {
+    for (let to = from; to < signed.length; to += 1) {
+      if (from === headers[id]!.length && to === end) continue;
+      const parts = { [id]: signed.slice(0, from), [time]: signed.slice(from, to) };
+      expect(await send("twitch", { headers: parts, body: bytes(signed.slice(to)) })).toBeTypeOf("string");
+      refused += 1;
+    }
+  }
+  expect(refused).toBeGreaterThan(100);
+});
+
+test.each<[time: string, expected: number | string]>([
+  ["2023-07-19T14:56:51Z", 51_000],
+  ["2023-07-19T14:56:51.6Z", 51_600],
+  ["2023-07-19T14:56:51.12Z", 51_120],
+  ["2023-07-19T14:56:51.999999999Z", 51_999],
+  ["2023-07-19T14:56:51+00:00", "malformed-header"],
+  ["2023-07-19 14:56:51Z", "malformed-header"],
+  ["2023-07-19T14:56:51.1234567890Z", "malformed-header"],
+  ["2023-07-19T14:56:51.Z", "malformed-header"],
+  ["1689778611", "malformed-header"],
+  ["x2023-07-19T14:56:51Z", "malformed-header"],
+  ["2023-07-19T14:56:51Zx", "malformed-header"],
+  ["2023-13-19T14:56:51Z", "outside-tolerance"],
+])("Twitch's time %s, which was signed, is %s", async (time, expected) => {
+  const minute = Date.parse("2023-07-19T14:56Z");
+  const secret = String(vectorOf("twitch").options.secret);
+  const headers = {
+    "Twitch-Eventsub-Message-Id": "tw-1",
+    "Twitch-Eventsub-Message-Timestamp": time,
+    "Twitch-Eventsub-Message-Signature": `sha256=${hmac(secret, `tw-1${time}{}`)}`,
+  };
+  const found = await send("twitch", { headers, body: "{}" }, { now: () => minute + 52_000 });
+  if (typeof expected === "string") expect(found).toBe(expected);
+  else expect(found).toMatchObject({ id: "tw-1", timestamp: minute + expected });
+});
+
+test("Stripe's event is found by any good signature among several, and by none of another scheme", async () => {
+  const event = '{"id":"evt_1"}';
+  const [good, wrong] = [`v1=${hmac("whsec_1", `${seconds}.${event}`)}`, `v1=${"0".repeat(64)}`];
+  const by = make("stripe", { secret: "whsec_1", name: "n", now: () => at });
+  const sent = (...entries: string[]) =>
+    outcome(by, { headers: { "stripe-signature": entries.join(",") }, body: event });
+  const time = `t=${seconds}`;
+  for (const entries of [
+    [time, wrong, good],
+    [time, good, wrong],
+    [good, time],
+    [time, "v0=00", good, "v1=short", "", "x", "v1", "v2=1"],
+  ]) {
+    expect(await sent(...entries), entries.join()).toEqual({ id: "evt_1", timestamp: at, idSigned: true });
+  }
+  expect(await sent(time, wrong, good.replace("v1", "v0"))).toBe("bad-signature");
+  // Of two times, whichever was signed.
+  for (const other of [Number(seconds) - 1, Number(seconds) + 1]) {
+    expect(await sent(`t=${other}`, time, good)).toBe("malformed-header");
+    expect(await sent(time, `t=${other}`, good)).toBe("malformed-header");
+  }
+});
+
+test("an event is recognised by its id when the rest of its body has changed", async () => {
+  const by = make("stripe", { secret: "whsec_1", name: "n", now: () => at });
+  for (const body of ['{"id":"evt_1","pending_webhooks":2}', '{"id":"evt_1","pending_webhooks":1}']) {
+    const headers = { "stripe-signature": `t=${seconds},v1=${hmac("whsec_1", `${seconds}.${body}`)}` };
+    expect(await outcome(by, { headers, body })).toMatchObject({ id: "evt_1" });
+  }
+  const body = '{"type":"x"}';
+  const headers = { "stripe-signature": `t=${seconds},v1=${hmac("whsec_1", `${seconds}.${body}`)}` };
+  expect(await outcome(by, { headers, body })).toMatchObject({ id: hash(body) });
+});
