@@ -32,8 +32,7 @@ describe("zoomChallenge", () => {
   );
 
   test.each(["", undefined, "a b"])("needs a secret, not %o", async (bad) => {
-    const error = { name: "TypeError", message: expect.stringMatching(/^secret /) };
-    await expect(zoomChallenge(challenge("a"), bad as string)).rejects.toMatchObject(error);
+    await expect(zoomChallenge(challenge("a"), bad as string)).rejects.toThrow(/^secret (is missing|must)/);
   });
 });
 
@@ -71,8 +70,7 @@ describe("metaChallenge", () => {
   });
 
   test.each(["", undefined, 5])("needs a verify token, not %o", (token) => {
-    const error = { name: "TypeError", message: expect.stringMatching(/^verifyToken /) };
     const call = () => metaChallenge(new Request("https://shop.example/meta"), token as string);
-    expect(call).toThrow(expect.objectContaining(error));
+    expect(call).toThrow(/^verifyToken (is missing|must)/);
   });
 });

@@ -42,12 +42,6 @@ describe("hmacProvider", () => {
     }
   });
 
-  it("reads the prefix of the signature", async () => {
-    const signature = `v9:${sign(body)}`;
-    expect(await send({ prefix: "v9:" }, { "acme-signature": signature })).toMatchObject({ id: hash(body) });
-    expect(await send({ prefix: "v9:" }, { "acme-signature": sign(body) })).toBe("malformed-header");
-  });
-
   it.each([
     ["HMAC-SHA1", "sha1"],
     ["HMAC-SHA256", "sha256"],
@@ -182,74 +176,15 @@ describe("hmacProvider", () => {
   });
 });
 
-describe("set-up of hmacProvider", () => {
-  const make = (options: object) => () => hmacProvider({ ...least, ...options });
-
-  it.each<[what: string, options: object, message: RegExp]>([
-    ["no name", { name: "" }, /^name (must|is missing)/],
-    ["no secret", { secret: undefined }, /^secret must/],
-    ["an empty secret", { secret: ["s3cret-value", new Uint8Array()] }, /^secret must(?!.*s3cret-value)/],
-    ["no header", { header: "" }, /^header (must|is missing)/],
-    ["another encoding", { encoding: "base32" }, /^encoding must/],
-    ["another algorithm", { algorithm: "HMAC-MD5" }, /^algorithm must/],
-    ["a prefix that is not a text", { prefix: 1 }, /^prefix must/],
-    ["an empty separator", { separator: "" }, /^separator (must|is missing)/],
-    ["a tag switch that is no boolean", { tagSecrets: "no" }, /^tagSecrets must/],
-    ["a scope that is no function", { scope: ["a"] }, /^scope must/],
-    ["a delivery id that is no header", { deliveryId: "" }, /^deliveryId (must|is missing)/],
-    [
-      "a misspelt option",
-      { signed: "{body}" },
-      /^hmacProvider has no option "signed"; did you mean signedText\?/,
-    ],
-    ["what only looks like places", { id: "header" }, /^id must be an object/],
-    ["no place", { time: {} }, /^time must have one of header, entry, field/],
-    ["two places", { id: { header: "a", field: "b" } }, /^id must have one of header, field/],
-    ["a misspelt place", { id: { heder: "a" } }, /^id has no option "heder"; did you mean header\?/],
-    [
-      "several headers of the time",
-      { time: { header: ["a", "b"] }, signedText: "{time}{body}" },
-      /^time\.header must/,
-    ],
-    ["a time that is not signed", timed, /^signedText must contain \{time\}/],
-    ["a signed time from nowhere", { signedText: "{time}{body}" }, /time must name a header/],
-    ["a signed id from nowhere", { signedText: "{id}.{body}", id: { field: "id" } }, /id must name a header/],
-    ["an entry without entries", { signedText: "{time}{body}", time: { entry: "t=" } }, /needs separator/],
-    ["a tolerance without a time", { tolerance: 60_000 }, /need time/],
-  ])("throws a TypeError for %s", (_, options, message) => {
-    expect(make(options)).toThrow(TypeError);
-    expect(make(options)).toThrow(message);
-  });
-
-  it("treats a place that is undefined as absent: no time that is not signed is believed", () => {
-    const time = { header: "acme-time", field: undefined };
-    expect(make({ time })).toThrow(/^signedText must contain \{time\}/);
-    for (const place of [time, { header: "acme-time", entry: undefined }]) {
-      expect(make({ time: place, signedText: "{time}.{body}" })).not.toThrow();
-    }
-    const id = { header: undefined, field: "event_id" };
-    expect(make({ id, signedText: "{id}.{body}" })).toThrow(/id must name a header/);
-  });
-
-  it.each([
-    "",
-    "body",
-    "{id}.{time}",
-    "{body}.",
-    "{body}{body}",
-    "{timestamp}.{body}",
-    "{{body}",
-    "{id}-{id}-{body}",
-    null,
-    5,
-    [["{body}"]],
-  ])("refuses the signed text %o", (signedText) => {
-    expect(make({ signedText })).toThrow(/^signedText must end with \{body\}/);
-  });
-
-  it.each(["{id}{body}", "{id}{time}.{body}"])("refuses an id without an end: %o", (signedText) => {
-    expect(make({ signedText, id: { header: "a" } })).toThrow(/ends the id$/);
-  });
+it("treats a place that is undefined as absent: no time that is not signed is believed", () => {
+  const set = (options: object) => () => hmacProvider({ ...least, ...options });
+  const time = { header: "acme-time", field: undefined };
+  expect(set({ time })).toThrow(/^signedText must contain \{time\}/);
+  for (const place of [time, { header: "acme-time", entry: undefined }]) {
+    expect(set({ time: place, signedText: "{time}.{body}" })).not.toThrow();
+  }
+  const id = { header: undefined, field: "event_id" };
+  expect(set({ id, signedText: "{id}.{body}" })).toThrow(/id must name a header/);
 });
 
 describe("an id from a field of the body", () => {

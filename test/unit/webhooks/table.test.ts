@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { type Arrival, bytes, hash, hmac, outcome } from "./outcome.ts";
+import { type Arrival, bytes, hmac, outcome } from "./outcome.ts";
 import { make, providerOf, vectorOf } from "./vectors.ts";
 
 // What is special of one row of the table of senders, beyond its vectors.
 
 const at = 1_763_714_567_000;
-const seconds = String(at / 1_000);
+const _seconds = String(at / 1_000);
 
 /** What a sender's provider makes of its genuine delivery, changed on the way. */
 function send(sender: string, changed: Partial<Arrival> = {}, options: object = {}) {
@@ -28,18 +28,6 @@ test("Discord's time and body are split at no other place", async () => {
 test("Discord's public key may be in upper case", async () => {
   const publicKey = String(vectorOf("discord").options.publicKey).toUpperCase();
   expect(await send("discord", {}, { publicKey })).toMatchObject({ id: "1234567890" });
-});
-
-test("SendGrid's time and body are split at no other place", async () => {
-  const { headers, body } = vectorOf("sendgrid");
-  const name = "X-Twilio-Email-Event-Webhook-Timestamp";
-  const moved = { headers: { [name]: headers[name]! + body[0] }, body: body.slice(1) };
-  expect(await send("sendgrid", moved)).toBe("malformed-header");
-});
-
-test("Zoom's time is in seconds", async () => {
-  const moved = { headers: { "x-zm-request-timestamp": "1658940994000" } };
-  expect(await send("zoom", moved)).toBe("malformed-header");
 });
 
 test.each([
@@ -72,38 +60,7 @@ test("Square's request does not decide where the body begins", async () => {
   const url = ({ url: given }: Request) => given.replace("http:", "https:");
   const atProxy = { url: String(options.url).replace("https:", "http:") };
   expect(await send("square", atProxy, { url })).toMatchObject({ idSigned: true });
-  for (const given of [
-    undefined,
-    "",
-    "example.com",
-    "ftp://a.example",
-    "https://a.example/ x",
-    5,
-    new URL("https://a"),
-  ]) {
-    expect(() => make("square", { secret: "s3cret", url: given })).toThrow(/^url must be the URL/);
-  }
   await expect(send("square", {}, { url: () => undefined })).rejects.toThrow(TypeError);
-});
-
-/** A delivery of Linear with these fields. */
-function sendLinear(fields: object) {
-  const body = JSON.stringify(fields);
-  const headers = { "linear-signature": hmac("lin_wh_1", body) };
-  return outcome(make("linear", { secret: "lin_wh_1", name: "n", now: () => at }), { headers, body });
-}
-
-test("Linear's time is ms in the body, and nothing else", async () => {
-  for (const webhookTimestamp of [undefined, String(at), null, Math.floor(at / 1_000)]) {
-    expect(await sendLinear({ action: "update", webhookTimestamp })).toBe("outside-tolerance");
-  }
-});
-
-test("Linear's event is recognised by its body when it is sent at another time", async () => {
-  const sent = (action: string, webhookTimestamp: number) => sendLinear({ action, webhookTimestamp });
-  const first = (await sent("update", at)) as { id: string };
-  expect(await sent("update", at + 30_000)).toEqual({ ...first, timestamp: at + 30_000 });
-  expect(await sent("remove", at)).not.toMatchObject({ id: first.id });
 });
 
 test("Twitch's genuine delivery is split at no other places", async () => {
@@ -147,38 +104,4 @@ test.each<[time: string, expected: number | string]>([
   const found = await send("twitch", { headers, body: "{}" }, { now: () => minute + 52_000 });
   if (typeof expected === "string") expect(found).toBe(expected);
   else expect(found).toMatchObject({ id: "tw-1", timestamp: minute + expected });
-});
-
-test("Stripe's event is found by any good signature among several, and by none of another scheme", async () => {
-  const event = '{"id":"evt_1"}';
-  const [good, wrong] = [`v1=${hmac("whsec_1", `${seconds}.${event}`)}`, `v1=${"0".repeat(64)}`];
-  const by = make("stripe", { secret: "whsec_1", name: "n", now: () => at });
-  const sent = (...entries: string[]) =>
-    outcome(by, { headers: { "stripe-signature": entries.join(",") }, body: event });
-  const time = `t=${seconds}`;
-  for (const entries of [
-    [time, wrong, good],
-    [time, good, wrong],
-    [good, time],
-    [time, "v0=00", good, "v1=short", "", "x", "v1", "v2=1"],
-  ]) {
-    expect(await sent(...entries), entries.join()).toEqual({ id: "evt_1", timestamp: at, idSigned: true });
-  }
-  expect(await sent(time, wrong, good.replace("v1", "v0"))).toBe("bad-signature");
-  // Of two times, whichever was signed.
-  for (const other of [Number(seconds) - 1, Number(seconds) + 1]) {
-    expect(await sent(`t=${other}`, time, good)).toBe("malformed-header");
-    expect(await sent(time, `t=${other}`, good)).toBe("malformed-header");
-  }
-});
-
-test("an event is recognised by its id when the rest of its body has changed", async () => {
-  const by = make("stripe", { secret: "whsec_1", name: "n", now: () => at });
-  for (const body of ['{"id":"evt_1","pending_webhooks":2}', '{"id":"evt_1","pending_webhooks":1}']) {
-    const headers = { "stripe-signature": `t=${seconds},v1=${hmac("whsec_1", `${seconds}.${body}`)}` };
-    expect(await outcome(by, { headers, body })).toMatchObject({ id: "evt_1" });
-  }
-  const body = '{"type":"x"}';
-  const headers = { "stripe-signature": `t=${seconds},v1=${hmac("whsec_1", `${seconds}.${body}`)}` };
-  expect(await outcome(by, { headers, body })).toMatchObject({ id: hash(body) });
 });

@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import * as custom from "../../../src/webhooks/custom/index.ts";
+import { type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
+import { bytes } from "./outcome.ts";
+import { make, vectorOf } from "./vectors.ts";
+
+// What a person reads who made a mistake: at set-up, or in the log when a delivery is refused. The rows are in
+// mistakes.json.
+
+type Options = Readonly<Record<string, unknown>>;
+
+const {
+  setUp,
+  refusals,
+}: {
+  /** By function: options instead of those that it needs, and what the error says. */
+  readonly setUp: Readonly<Record<string, readonly (readonly [options: Options, message: string])[]>>;
+  readonly refusals: readonly [
+    call: string,
+    options: Options,
+    headers: Record<string, string>,
+    message: string,
+  ][];
+} = JSON.parse(readFileSync(new URL("mistakes.json", import.meta.url), "utf8"));
+
+const own: Readonly<Record<string, Options>> = {
+  hmacProvider: { name: "acme", secret: "hush", header: "acme-signature" },
+  signatureProvider: {
+    name: "acme",
+    algorithm: "HMAC-SHA256",
+    key: "hush",
+    read: () => ({ signatures: [], signed: "" }),
+  },
+};
+
+/** Calls a function that makes a provider, as from JavaScript. */
+function provider(call: string, options: unknown): WebhookProvider {
+  if (!(call in own)) return make(call, options);
+  return (custom as unknown as Record<string, (options: unknown) => WebhookProvider>)[call]!(options);
+}
+
+const rows = Object.entries(setUp).flatMap(([call, list]) => list.map((row) => [call, ...row] as const));
+
+test.each(rows)("%s refuses %j at once", (call, changed, message) => {
+  const options = { ...(own[call] ?? vectorOf(call).options), ...changed };
+  const given = Object.entries(options).filter(([, value]) => value !== "(absent)");
+  const set = () => provider(call, Object.fromEntries(given));
+  expect(set).toThrow(TypeError);
+  expect(set).toThrow(new RegExp(message));
+});
+
+test.each(Object.keys(own))("%s needs options", (call) => {
+  expect(() => provider(call, null)).toThrow(new TypeError(`${call} needs an object of options`));
+});
+
+test.each(refusals)("%s with %j refuses %j and says why", async (call, options, headers, message) => {
+  // Not all of them have a clock.
+  const now = () => 1_763_714_567_000;
+  const isTimed = /^(slack|standardWebhooks|stripe|hubspot|twitch|qstash)$/.test(call) || "time" in options;
+  const by = provider(call, { ...options, ...(isTimed && { now }) });
+  const request = new Request("https://example.com", { method: "POST", headers });
+  const error: unknown = await by.verify(request, bytes("{}")).catch((thrown) => thrown);
+  expect(error).toBeInstanceOf(WebhookVerificationError);
+  expect((error as Error).message).toBe(message);
+});
