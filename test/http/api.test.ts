@@ -132,17 +132,6 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(slow.runs).toBe(1);
   });
 
-  test("the same key in other scopes is another key", async () => {
-    const key = freshKey();
-    let runs = 0;
-    for (const scope of ["a", "b", ["a", "b"], ["a:b"]]) {
-      const fetch = serving(() => new Response(`${++runs}`), { scope });
-      const own = await (await fetch(post(key))).text();
-      expect(await (await fetch(post(key))).text()).toBe(own);
-    }
-    expect(runs).toBe(4);
-  });
-
   test("a response that is not stored is passed through, and the key is free", async () => {
     const key = freshKey();
     const headers = { "x-why": "because", "set-cookie": "a=1" };

@@ -256,13 +256,15 @@ describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
       const send = await open(async () => {
         await allArrived(at.client.links);
         await at.store.execute(0, ["SET", await recordName(key, [], "http"), record]);
-        return { json: { mine: true }, headers: { "x-mine": "1", "x-outer": "mine" } };
+        const ofBrowsers = { "access-control-allow-headers": "x-a" };
+        return { json: { mine: true }, headers: { "x-mine": "1", "x-outer": "mine", ...ofBrowsers } };
       }, {});
       const answer = await send(post(key, { headers: { ...inJson.headers, origin: "https://a.example" } }));
       expect([answer.status, await answer.text()]).toEqual([status, body]);
       expect(answer.headers.has("x-mine")).toBe(false);
       if (open === fetching) continue;
       expect(answer.headers.get("access-control-allow-origin")).toBe("https://a.example");
+      expect(answer.headers.get("access-control-allow-headers")).toBe("x-a");
       expect(answer.headers.get("vary")).toMatch(/origin/i);
       if (open !== onHono) expect(answer.headers.get("x-outer")).toBe("https://a.example");
     }

@@ -17,11 +17,13 @@ import { createGzip } from "node:zlib";
 import compression from "compression";
 import Fastify, { type FastifyReply } from "fastify";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { HttpRules } from "../../src/http/index.ts";
+import { pendingText } from "../../src/idempotency/record.ts";
 import { idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
-import { type Client, clientOf } from "../support/stores.ts";
+import { allArrived, type Client, clientOf, recordName } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { answerToRetry, asText, clientOf as senderTo } from "./node-stand.ts";
 import { opened, post, seen } from "./stand.ts";
@@ -42,9 +44,9 @@ afterEach(async () => {
 type Route = (req: IncomingMessage, res: ServerResponse) => unknown;
 
 /** A server with one guarded handler. */
-async function serve(route: Route, before: Route = () => undefined) {
+async function serve(route: Route, before: Route = () => undefined, rules: HttpRules = {}) {
   client = clientOf(at.store);
-  const guarded = idempotentExpress({ redlock: client.redlock });
+  const guarded = idempotentExpress({ redlock: client.redlock, ...rules });
   const server = createServer((req, res) => {
     before(req, res);
     guarded(req, res, () => void route(req, res));
@@ -133,21 +135,26 @@ test.each([
   ["//evil.example/a", "a.example//evil.example/a"],
   ["http://b.example/a", "b.example/a"],
 ])("%s is the address of %s", async (path, address) => {
-  client = clientOf(at.store);
   const addresses: string[] = [];
-  const guarded = idempotentExpress({
-    redlock: client.redlock,
-    fingerprint: ({ url }) => void addresses.push(url),
-  });
-  const server = createServer((req, res) => guarded(req, res, () => res.end())).listen(0, "127.0.0.1");
-  servers.push(server);
-  await once(server, "listening");
+  const fingerprint = ({ url }: Request) => void addresses.push(url);
+  const { port } = await serve((_req, res) => res.end(), undefined, { fingerprint });
   const headers = { "idempotency-key": freshKey(), host: "a.example" };
-  const { port } = server.address() as AddressInfo;
   const sent = request({ port, host: "127.0.0.1", method: "POST", path, headers }).end();
   const [answer] = (await once(sent, "response")) as [IncomingMessage];
   answer.resume();
   expect(addresses).toEqual([`http://${address}`]);
+});
+
+test("an answer that replaces the handler's has a status text of its own", async () => {
+  const key = freshKey();
+  const stand = await serve(async (_req, res) => {
+    await allArrived(client.links);
+    const taken = pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() });
+    await at.store.execute(0, ["SET", await recordName(key, [], "http"), taken]);
+    res.writeHead(200, "Fine").end();
+  });
+  const { status, statusText } = await stand.send(post(key));
+  expect([status, statusText]).toEqual([409, "Conflict"]);
 });
 
 test("a server that ends the connection by its timeout does not free the key of a handler that runs", async () => {

@@ -98,18 +98,3 @@ test("a span ends once, and nothing is told of what did not begin here", () => {
   ];
   expect(told(strange).calls).toEqual([]);
 });
-
-test("names and attributes are those of the options", () => {
-  const begins: ObservedEvent[] = [
-    { type: "acquiring", ...lock },
-    { type: "called", id: 2, key: "order-7", ...costs },
-  ];
-  expect(told(begins, { attributes: { use: "imports" } }).calls).toEqual([
-    ["start", acquire, { use: "imports", ...known }],
-    ["start", "idempotency.run", { use: "imports" }],
-  ]);
-  expect(told(begins, { names: true }).calls).toEqual([
-    ["start", acquire, { ...known, "redlock.resources": ["a", "b"] }],
-    ["start", "idempotency.run", { "idempotency.key": "order-7" }],
-  ]);
-});
