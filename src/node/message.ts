@@ -25,14 +25,11 @@ export interface NodeRequest {
 /** A response of `node:http`. */
 export interface NodeResponse {
   statusCode: number;
-  statusMessage: string;
   readonly headersSent: boolean;
   readonly destroyed: boolean;
   readonly writableFinished: boolean;
   getHeaders(): object;
   setHeader(name: string, value: string): unknown;
-  removeHeader(name: string): void;
-  destroy(): unknown;
   end(...given: never[]): unknown;
   once(event: string, listener: () => void): unknown;
 }
