@@ -92,52 +92,32 @@ describe("the call", () => {
 });
 
 describe("the answer where there is no lock", () => {
-  /** A route whose client fails to acquire in this way. */
-  async function answer(
-    fail: (request: Request) => Error,
-    options: Partial<LockRouteOptions> = {},
-    init: RequestInit = {},
-  ) {
+  const own = new Error("its own");
+  const held = new LockHeldError(["r"], 1, 2_500);
+  const noQuorum = new QuorumError("acquire", ["r"], []);
+  const gone: RequestInit = { signal: AbortSignal.abort(own) };
+
+  test.each<[what: string, error: Error, options: Partial<LockRouteOptions>, RequestInit, answer: unknown[]]>(
+    [
+      ["held", held, {}, {}, [423, "3", "LOCK_HELD"]],
+      ["held, by a route of its own status", held, { status: 409 }, {}, [409, "3", "LOCK_HELD"]],
+      ["no quorum, by a route of its own status", noQuorum, { status: 409 }, {}, [503, "1", "NO_QUORUM"]],
+      ["the client has gone, by its own reason", own, {}, gone, [499, null, "ABORTED"]],
+      ["held, and the client has just gone", held, {}, gone, [423, "3", "LOCK_HELD"]],
+      ["an error, and the client has just gone", new Error("another"), {}, gone, [500, null, "another"]],
+      ["an error", new TypeError("wrong"), {}, {}, [500, null, "wrong"]],
+    ],
+  )("%s", async (_what, error, options, init, answer) => {
     const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
-    const request = post(null, init);
-    redlock.acquire = (() => Promise.reject(fail(request))) as typeof redlock.acquire;
-    const app = new Hono();
-    app.onError((error, c) => c.text(error.message, 500));
-    app.post("/payments", lock({ redlock, resource: "r", ...options }), () => expect.unreachable("no lock"));
-    return app.fetch(request);
-  }
-  const held = () => new LockHeldError(["r"], 1, 2_500);
-
-  test.each([
-    [{}, 423],
-    [{ status: 409 as const }, 409],
-  ])("is that of the route where it is held: %j", async (options, status) => {
-    const response = await answer(held, options);
-    expect([response.status, response.headers.get("retry-after")]).toEqual([status, "3"]);
-    expect(await response.json()).toMatchObject({ status, code: "LOCK_HELD" });
-  });
-
-  test("is 503 where no quorum answered, whatever that of the route", async () => {
-    const response = await answer(() => new QuorumError("acquire", ["r"], []), { status: 409 });
-    expect(await response.json()).toMatchObject({ status: 503, code: "NO_QUORUM" });
-  });
-
-  test("is 499 where the client has gone, by its own reason", async () => {
-    const reason = new Error("its own");
-    const init = { signal: AbortSignal.abort(reason) };
-    expect(await (await answer(() => reason, {}, init)).json()).toMatchObject({ code: "ABORTED" });
-    // Another error of the same moment is no abort.
-    expect(await (await answer(held, {}, init)).json()).toMatchObject({ code: "LOCK_HELD" });
-    expect(await (await answer(() => new Error("another"), {}, init)).text()).toBe("another");
-  });
-
-  test("is the lock's where the platform's requests have no signal", async () => {
+    redlock.acquire = (() => Promise.reject(error)) as typeof redlock.acquire;
+    const app = new Hono().onError((error, c) => c.json({ code: error.message }, 500));
+    app.post("*", lock({ redlock, resource: "r", ...options }), () => expect.unreachable("no lock"));
+    const response = await app.fetch(post(null, init));
+    const { code } = await response.json();
+    expect([response.status, response.headers.get("retry-after"), code]).toEqual(answer);
+    // As on platforms whose requests have none.
     using _ = vi.spyOn(Request.prototype, "signal", "get").mockReturnValue(undefined as never);
-    expect((await answer(held)).status).toBe(423);
-  });
-
-  test("is not its own where acquiring fails in another way", async () => {
-    expect(await (await answer(() => new TypeError("wrong"))).text()).toBe("wrong");
+    if (init !== gone) expect((await app.fetch(post(null))).status).toBe(response.status);
   });
 });
 
