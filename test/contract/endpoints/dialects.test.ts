@@ -5,8 +5,8 @@ import { questions } from "../../../src/cli/doctor/quick.ts";
 import { examine, Session } from "../../../src/cli/doctor/session.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { type Dialect, httpEndpoint, inspect, Redlock, upstashEndpoint } from "../../../src/index.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
+import { systemRuntime } from "../../../src/runtime.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";
@@ -66,7 +66,13 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
   /** What doctor says of the dialect. Its URL is not local: there, doctor would keep its notes to itself. */
   async function adviceFor(named: Dialect) {
     const { signal: stop } = new AbortController();
-    const settings = { prefix: "p", timeout: patient.timeout, id: newResource(), stop, runtime: systemRuntime };
+    const settings = {
+      prefix: "p",
+      timeout: patient.timeout,
+      id: newResource(),
+      stop,
+      runtime: systemRuntime,
+    };
     const examined = await examine([new Session(() => endpoint(named), settings)], questions);
     const { endpoints } = diagnose(examined.map((each) => ({ ...each, url: "https://db.example" })));
     // A busy machine may be slow.
