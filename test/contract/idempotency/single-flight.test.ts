@@ -61,12 +61,6 @@ function callers(world: VirtualWorld, defaults: Partial<SingleFlightOptions<stri
   return { call, gates, contexts, computed, returned };
 }
 
-/** Records the events of calls. */
-function reporting() {
-  const events: IdempotencyEvent[] = [];
-  return { events, options: { onEvent: (event: IdempotencyEvent) => void events.push(event) } };
-}
-
 const sent = ({ links }: VirtualClient) => links.flatMap((link) => link.sent).length;
 
 /** Waits until a call has ended: keys are hashed in real time. */
@@ -357,74 +351,22 @@ describe("a single flight", () => {
     ["above 1 MB", { large, gone: undefined }, "too-large", { large }],
     ["that JSON would lose", new Map([["token", "t"]]), "unserializable"],
     ["that has no JSON", () => "t", "unserializable"],
-  ])("shares a value %s with those that wait here, and says so", async (_, value, reason, got = value) => {
+  ])("does not share a value %s, and says so: the next one computes", async (_, value, reason, got = value) => {
     const world = virtualWorld();
     const reasons: unknown[] = [];
-    let count = 0;
-    const ended = gate<unknown>();
-    const call = (redlock: Redlock) => {
-      const onEvent = (event: IdempotencyEvent) => {
-        if (event.type === "unstored") reasons.push(event.reason);
-      };
-      const compute = () => {
-        count += 1;
-        return ended.passed as Promise<never>;
-      };
-      return watch<unknown>(singleFlight(redlock, "key", { ttl: 0, onEvent }, compute));
+    const onEvent = (event: IdempotencyEvent) => {
+      if (event.type === "unstored") reasons.push(event.reason);
     };
-    // A runtime of its own stands for a process of its own.
-    const runtime = { ...world.runtime };
-    const other = world.client();
-    const elsewhere = new Redlock({ endpoints: other.links, runtime });
-    const clients = Array.from({ length: 12 }, () => world.client());
-    const here = clients.map(({ redlock }) => call(redlock));
-    await until(async () => {
-      await world.runtime.advance(10);
-      return count === 1;
-    }, "the computation");
-    const there = call(elsewhere);
-    // The digest of a key takes real time. Who asks after the others have ended computes again.
-    await until(async () => {
-      await world.runtime.advance(10);
-      return [...clients, other].every(({ links }) => links.every(({ sent }) => sent.length > 0));
-    }, "the first requests of all");
-    ended.open(value);
-    await until(async () => {
-      await world.runtime.advance(10);
-      return there.settled && here.every(({ settled }) => settled);
-    }, "the values");
-    for (const each of [...here, there]) expect(each.value).toStrictEqual(got);
-    expect(count).toBe(2);
+    const { call, gates, computed, returned } = callers(world, { ttl: 60_000, onEvent });
+    const first = await call();
+    const waiting = await call();
+    gates[0]!.open(value as string);
+    expect(await returned(first)).toStrictEqual(got);
+    await computed(2);
+    expect(waiting.settled).toBe(false);
+    gates[1]!.open(value as string);
+    expect(await returned(waiting)).toStrictEqual(got);
     expect(reasons).toEqual([reason, reason]);
-    // It is kept for no longer than those that wait.
-    const late = call(world.client().redlock);
-    await settled(world, late);
-    expect(count).toBe(3);
-  });
-
-  test("shares such a value also while another process computes already", async () => {
-    const world = virtualWorld();
-    const { call, gates, computed } = callers(world, { ttl: 0 });
-    await call();
-    const slow = world.client();
-    const waiting = await call({ wait: 300 }, slow);
-    const other = new Redlock({ endpoints: world.client().links, runtime: { ...world.runtime } });
-    const held = gate();
-    for (const each of slow.links) each.fate = () => ({ before: () => held.passed });
-    const elsewhere = watch(
-      singleFlight(other, "key", { ttl: 0 }, () => new Promise<string>(() => undefined)),
-    );
-    const first = textsOf(world, "flight");
-    await until(async () => {
-      await world.runtime.advance(1);
-      gates[0]?.open("x".repeat(1_000_000));
-      // The other process forgets the record without a value, and claims the key.
-      return textsOf(world, "flight").every((text) => text?.startsWith("P1") && !first.includes(text));
-    }, "the other process");
-    held.open();
-    await world.runtime.advance(1_000);
-    await computed(1);
-    expect([waiting.value?.length, elsewhere.settled]).toEqual([1_000_000, false]);
   });
 
   test.each<[what: string, ttl: () => unknown, ms: number, error?: RegExp]>([
@@ -471,106 +413,5 @@ describe("a single flight", () => {
       expect(value.value).toHaveProperty("self");
     }
     expect(count).toBe(2);
-  });
-
-  describe("a value that may be returned after its ttl", () => {
-    const defaults = { ttl: 1_000, staleFor: 5_000 };
-
-    /** A value that is as old as that. */
-    async function aged(ms: number, more: Partial<SingleFlightOptions<string>> = {}) {
-      const world = virtualWorld();
-      const rig = callers(world, { ...defaults, ...more });
-      const first = await rig.call();
-      rig.gates[0]!.open("old");
-      await settled(world, first);
-      await world.runtime.advance(ms);
-      return { world, ...rig };
-    }
-
-    test("is returned at once to all, while one of them computes the next", async () => {
-      const { world, call, gates, computed, returned } = await aged(1_000);
-      const { events, options } = reporting();
-      const values = [await call(options), await call(options), await call(options)];
-      for (const value of values) expect(await returned(value)).toBe("old");
-      await computed(2);
-      expect(events.filter(({ type, key }) => type === "called" && key === "key (refresh)")).toHaveLength(1);
-      expect(await returned(await call())).toBe("old");
-      gates[1]!.open("new");
-      await until(async () => (await returned(await call())) === "new", "the new value");
-      expect(gates).toHaveLength(2);
-      await world.runtime.advance(1_000);
-      expect(await returned(await call())).toBe("new");
-      await computed(3);
-    });
-
-    test("is not computed by two processes", async () => {
-      const { world, call, gates, computed, returned } = await aged(1_000);
-      const other = gate<undefined>();
-      const begun = gate<undefined>();
-      const elsewhere = new Idempotency(world.client().redlock).run(
-        "key (refresh)",
-        { kind: "flight" } as object,
-        async () => {
-          begun.open(undefined);
-          await other.passed;
-        },
-      );
-      await world.runtime.advance(50);
-      await begun.passed;
-      const { events, options } = reporting();
-      expect(await returned(await call(options))).toBe("old");
-      await until(() => events.some(({ type }) => type === "busy"), "the other's run");
-      expect(gates).toHaveLength(1);
-      other.open(undefined);
-      await elsewhere;
-      await computed(1);
-    });
-
-    test("stays where the computation fails, which the events say, and the next caller computes", async () => {
-      const { call, gates, computed, returned } = await aged(1_000);
-      const { events, options } = reporting();
-      expect(await returned(await call(options))).toBe("old");
-      await computed(2);
-      const error = new Error("no");
-      gates[1]!.open(Promise.reject(error));
-      await until(
-        () => events.some((event) => event.type === "failed" && event.error === error),
-        "the event",
-      );
-      await until(async () => {
-        expect(await returned(await call())).toBe("old");
-        return gates.length === 3;
-      }, "the next computation");
-    });
-
-    test("is not returned any later than that, and a shared failure never", async () => {
-      const { call, gates, computed, returned } = await aged(6_000);
-      const late = await call();
-      await computed(2);
-      expect(late.settled).toBe(false);
-      gates[1]!.open("new");
-      expect(await returned(late)).toBe("new");
-
-      const world = virtualWorld();
-      const failing = callers(world, { ...defaults, onFailure: "share" });
-      const failed = await failing.call();
-      failing.gates[0]!.open(Promise.reject(new Error("no")));
-      await settled(world, failed);
-      const next = await failing.call();
-      await failing.computed(2);
-      expect(next.settled).toBe(false);
-    });
-
-    test("is computed in the background that the platform keeps alive", async () => {
-      const { world, call, gates, returned } = await aged(1_000);
-      const kept: Promise<unknown>[] = [];
-      const client = world.client({ waitUntil: (work) => kept.push(work) });
-      await returned(await call({}, client));
-      await until(() => gates.length === 2, "the computation");
-      gates[1]!.open("new");
-      const done = watch(Promise.all(kept));
-      await settled(world, done);
-      expect(await returned(await call())).toBe("new");
-    });
   });
 });

@@ -92,8 +92,6 @@ function call({ account, dies, loses }: Order): Promise<string> {
       if (dies === "written") await die();
       return isWritten;
     },
-    seal: (tokens) => btoa(JSON.stringify(tokens)),
-    open: (text) => JSON.parse(atob(text)) as Tokens,
   }).then(
     ({ access_token }) => access_token,
     (error) => error.code ?? error.message,

@@ -1,7 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { isRedlockError, LockHeldError, LockLostError, QuorumError } from "../../../../src/index.ts";
-import { debounceScript } from "../../../../src/sync/debounce.lua.ts";
+import { isRedlockError, LockHeldError, LockLostError } from "../../../../src/index.ts";
 import { RefreshedNotWrittenError, type RefreshOptions, refreshOnce } from "../../../../src/sync/index.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
@@ -19,7 +18,7 @@ const life = 60_000;
 
 /** A store that compares fences, a server that accepts each token once, and clients. */
 function newWorld() {
-  const world = syncWorld([debounceScript]);
+  const world = syncWorld([]);
   const { runtime } = world;
   const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
   const store = {
@@ -53,15 +52,9 @@ function newWorld() {
       return true;
     },
   };
-  const sealed = {
-    seal: (tokens: Tokens) => Promise.resolve(`sealed ${JSON.stringify(tokens)}`),
-    open: (text: string) => JSON.parse(text.slice("sealed ".length)) as Tokens,
-  };
   const call = ({ redlock }: VirtualClient, more: Partial<RefreshOptions<Tokens>> = {}) =>
     watch(refreshOnce(redlock, "n", { ...options, ...more }));
-  /** What is kept, without its fence: `k` and the value, or `x`. */
-  const kept = () => world.each("GET", "kept", "n").map((text) => text && String(text).slice(17));
-  return { ...world, pause, store, server, options, sealed, call, kept };
+  return { ...world, pause, store, server, options, call };
 }
 
 const nowhere = [null, null, null];
@@ -286,52 +279,31 @@ describe("a refresh under way", () => {
 });
 
 describe("an answer that cannot be written", () => {
-  test("is written again until the store takes it; what was kept meanwhile is dropped", async () => {
-    const { client, call, runtime, store, sealed, kept, server } = newWorld();
+  test("is written again, with the same fence, until the store takes it", async () => {
+    const { client, call, runtime, store, server } = newWorld();
     let failures = 3;
     store.fail = () => (failures-- > 0 ? down() : undefined);
-    const calls = [call(client(), sealed), call(client(), sealed)];
-    await runtime.advance(60);
-    expect(kept()).toEqual(new Array(3).fill(`ksealed {"name":"t1","until":${start + life}}`));
+    const calls = [call(client()), call(client())];
     await runtime.advance(1_000);
     expect(calls.map(({ value }) => value?.name)).toEqual(["t1", "t1"]);
-    expect([store.writes.length, server.used, kept()]).toEqual([4, ["t0"], ["x", "x", "x"]]);
+    expect(store.writes).toEqual(new Array(4).fill(["t1", store.fence]));
+    expect(server.used).toEqual(["t0"]);
   });
 
-  test("is in the error where nothing keeps it, after the ttl; and in no log", async () => {
-    const { client, call, runtime, store, kept, values } = newWorld();
+  test("is in the error after the ttl, and in no log", async () => {
+    const { client, call, runtime, store, values } = newWorld();
     store.fail = down;
     const failed = call(client({ ttl: 2_000 }));
     // 50 ms for the refresh, and pauses of 10 ms.
     await runtime.advance(2_035);
     expect(failed.settled).toBe(false);
-    await runtime.advance(5);
+    await runtime.advance(25);
     const error = failed.error as RefreshedNotWrittenError<Tokens>;
     expect(error).toBeInstanceOf(RefreshedNotWrittenError);
     expect(isRedlockError(error) && error.code).toBe("REFRESHED_NOT_WRITTEN");
     expect([error.key, error.value.name, error.cause]).toEqual(["n", "t1", new Error("the store is down")]);
     expect(inspect(error) + JSON.stringify(error)).not.toContain("t1");
-    expect([kept(), values("n")]).toEqual([nowhere, nowhere]);
-  });
-
-  test("is kept for those that come: they write it with its own fence, and refresh nothing", async () => {
-    const { client, call, runtime, store, server, sealed, kept, each } = newWorld();
-    store.fail = down;
-    const first = call(client({ ttl: 2_000 }), { ...sealed, retention: 50_000 });
-    await runtime.advance(3_000);
-    expect(first.value?.name).toBe("t1");
-    expect(each("PTTL", "kept", "n").every((ms) => Number(ms) > 47_000 && Number(ms) <= 50_000)).toBe(true);
-    // The store is still down.
-    const second = call(client(), sealed);
-    await runtime.advance(100);
-    expect(second.value?.name).toBe("t1");
-    const fences = new Set(store.writes.map(([, fence]) => fence));
-    store.fail = () => undefined;
-    const third = call(client(), sealed);
-    await runtime.advance(100);
-    expect([third.value?.name, store.row.name, server.used]).toEqual(["t1", "t1", ["t0"]]);
-    expect([...fences]).toEqual([store.fence]);
-    expect(kept()).toEqual(["x", "x", "x"]);
+    expect(values("n")).toEqual(nowhere);
   });
 
   test.each<[string, unknown]>([
@@ -339,113 +311,19 @@ describe("an answer that cannot be written", () => {
     ["1", 1],
     ["undefined", undefined],
     ["the answer of a database", { rowCount: 0 }],
-  ])(
-    "is in the error, and kept, where write returns %s: nobody knows what it means",
-    async (_what, result) => {
-      const { client, call, runtime, store, server, sealed, kept } = newWorld();
-      let writes = 0;
-      const write = () => {
-        writes += 1;
-        return result as boolean;
-      };
-      const bare = call(client(), { write });
-      await runtime.advance(1_000);
-      const error = bare.error as RefreshedNotWrittenError<Tokens>;
-      expect(error).toBeInstanceOf(RefreshedNotWrittenError);
-      expect([error.value.name, error.message]).toEqual([
-        "t1",
-        expect.stringMatching(/"n" .* write .*must be true .*, or false .*rowCount === 1/),
-      ]);
-      expect([writes, store.row.name, kept()]).toEqual([1, "t0", nowhere]);
-
-      store.row = { name: "t1", until: start };
-      const withSeal = call(client(), { ...sealed, write });
-      await runtime.advance(1_000);
-      expect(withSeal.error).toBeInstanceOf(RefreshedNotWrittenError);
-      // By a write that was mended.
-      const mended = call(client(), sealed);
-      await runtime.advance(1_000);
-      expect([mended.value?.name, store.row.name, server.used]).toEqual(["t2", "t2", ["t0", "t1"]]);
-    },
-  );
-
-  test("is in the error where seal returns no text", async () => {
-    const { client, call, runtime, store, sealed, kept } = newWorld();
-    store.fail = down;
-    const failed = call(client({ ttl: 1_000 }), { ...sealed, seal: () => undefined as never });
-    await runtime.advance(1_500);
-    expect([failed.error, kept()]).toEqual([expect.any(RefreshedNotWrittenError), nowhere]);
-  });
-
-  test("is kept for a week, unless told otherwise", async () => {
-    const { client, call, runtime, store, sealed, each } = newWorld();
-    store.fail = down;
-    call(client({ ttl: 1_000 }), sealed);
-    await runtime.advance(1_100);
-    expect(Number(each("PTTL", "kept", "n")[0])).toBeGreaterThan(7 * 86_400_000 - 1_100);
-  });
-
-  test("is kept by a quorum while one endpoint is down, and found by the other one", async () => {
-    const { client, call, runtime, store, server, sealed } = newWorld();
-    store.fail = down;
-    const own = client({ ttl: 2_000 });
-    own.links[0]!.fate = () => "refused";
-    const first = call(own, sealed);
-    await runtime.advance(3_000);
-    store.fail = () => undefined;
-    const other = client();
-    other.links[1]!.fate = () => "refused";
-    const second = call(other, sealed);
-    await runtime.advance(500);
-    expect([first.value?.name, second.value?.name, server.used]).toEqual(["t1", "t1", ["t0"]]);
-  });
-
-  test("is in the error where Redis cannot keep it, or seal fails", async () => {
-    const { client, call, runtime, store, sealed, each } = newWorld();
-    store.fail = down;
-    const unsealed = call(client({ ttl: 1_000 }), { ...sealed, seal: down });
-    await runtime.advance(1_500);
-    each("DEL", "lock", "n");
-    expect(unsealed.error).toBeInstanceOf(RefreshedNotWrittenError);
-    const world = newWorld();
-    world.store.fail = down;
-    const own = world.client({ ttl: 1_000 });
-    const cut = world.call(own, {
-      ...sealed,
-      refresh: () => {
-        for (const link of own.links) link.fate = () => "refused";
-        return { name: "t1", until: start + life };
-      },
-    });
-    await world.runtime.advance(5_000);
-    expect((cut.error as RefreshedNotWrittenError<Tokens>).value.name).toBe("t1");
-  });
-
-  test("is in the error where something newer is kept, or an endpoint's answer makes no sense", async () => {
-    for (const odd of ["newer", "nonsense", 7, 0]) {
-      const world = newWorld();
-      world.store.fail = down;
-      const own = world.client({ ttl: 1_000 });
-      const failed = world.call(own, {
-        ...world.sealed,
-        refresh: () => {
-          if (odd === "newer") world.each("SET", "kept", "n", `d${2 ** 52}kx`);
-          else
-            for (const endpoint of world.endpoints) {
-              const send = endpoint.send.bind(endpoint);
-              endpoint.send = async (command, signal) => {
-                const reply = await send(command, signal);
-                return String(command[0]).startsWith("EVAL") && String(command[3]).includes(":kept:")
-                  ? [odd]
-                  : reply;
-              };
-            }
-          return { name: "t1", until: start + life };
-        },
-      });
-      await world.runtime.advance(2_000);
-      expect((failed.error as RefreshedNotWrittenError<Tokens>).value?.name).toBe("t1");
-    }
+  ])("is in the error where write returns %s: nobody knows what it means", async (_what, result) => {
+    const { client, call, runtime } = newWorld();
+    let writes = 0;
+    const write = () => {
+      writes += 1;
+      return result as boolean;
+    };
+    const failed = call(client(), { write });
+    await runtime.advance(1_000);
+    const error = failed.error as RefreshedNotWrittenError<Tokens>;
+    expect(error).toBeInstanceOf(RefreshedNotWrittenError);
+    expect([writes, error.value.name]).toEqual([1, "t1"]);
+    expect(error.message).toMatch(/"n" .* write .*must be true .*, or false .*rowCount === 1/);
   });
 
   test("is written although its first write hangs", async () => {
@@ -488,74 +366,5 @@ describe("an answer that cannot be written", () => {
       undefined,
       new Error("the store is down"),
     ]);
-  });
-});
-
-describe("what is kept", () => {
-  /** Keeps an answer of this fence, as an earlier call would have. */
-  function keepIn(world: ReturnType<typeof newWorld>, fence: number, tokens: Tokens, indices = [0, 1, 2]) {
-    const text = `d${String(fence).padStart(16, "0")}ksealed ${JSON.stringify(tokens)}`;
-    world.at(indices, "SET", "kept", "n", text);
-  }
-
-  test("is written before it is refreshed, where it is not fresh any more", async () => {
-    const world = newWorld();
-    keepIn(world, 7, { name: "t0", until: start });
-    world.store.row = { name: "older", until: start };
-    const call = world.call(world.client(), world.sealed);
-    await world.runtime.advance(100);
-    expect([call.value?.name, world.server.used]).toEqual(["t1", ["t0"]]);
-    expect(world.store.writes.map(([name]) => name)).toEqual(["t0", "t1"]);
-    expect(world.store.writes[0]![1]).toBe(7);
-  });
-
-  test("is dropped where the store has a newer one, and never refreshed from", async () => {
-    const world = newWorld();
-    keepIn(world, 7, { name: "spent", until: start });
-    world.store.fence = 8;
-    const call = world.call(world.client(), world.sealed);
-    await world.runtime.advance(100);
-    expect([call.value?.name, world.server.used, world.kept()]).toEqual(["t1", ["t0"], ["x", "x", "x"]]);
-    // A late request of the one that had kept it changes nothing.
-    const late = `d${"7".padStart(16, "0")}kspent`;
-    expect(late < String(world.each("GET", "kept", "n")[0])).toBe(true);
-  });
-
-  test("is refreshed from by nobody while it cannot be written", async () => {
-    const world = newWorld();
-    keepIn(world, 7, { name: "t0", until: start });
-    world.store.fail = down;
-    const call = world.call(world.client(), world.sealed);
-    await world.runtime.advance(100);
-    expect([call.error, world.server.used]).toEqual([new Error("the store is down"), []]);
-  });
-
-  test("is the newest of all endpoints", async () => {
-    const world = newWorld();
-    keepIn(world, 7, { name: "old", until: start }, [0]);
-    keepIn(world, 9, { name: "t0", until: start }, [1]);
-    world.at([2], "SET", "kept", "n", `d${"8".padStart(16, "0")}x`);
-    const call = world.call(world.client(), world.sealed);
-    await world.runtime.advance(100);
-    expect([call.value?.name, world.store.writes[0]]).toEqual(["t1", ["t0", 9]]);
-  });
-
-  test("stops the call where it cannot be opened or read", async () => {
-    const world = newWorld();
-    keepIn(world, 7, { name: "t0", until: start });
-    const missing = world.call(world.client(), { ...world.sealed, open: () => undefined as never });
-    await world.runtime.advance(100);
-    expect([missing.error, world.store.writes]).toEqual([
-      new TypeError("the result of open is missing: it must be the value that was sealed"),
-      [],
-    ]);
-    const closed = world.call(world.client(), { ...world.sealed, open: down as never });
-    await world.runtime.advance(100);
-    expect(closed.error).toEqual(new Error("the store is down"));
-    world.at([0, 1], "SET", "kept", "n", "something else");
-    const garbage = world.call(world.client(), world.sealed);
-    await world.runtime.advance(100);
-    expect(garbage.error).toBeInstanceOf(QuorumError);
-    expect(world.server.used).toEqual([]);
   });
 });
