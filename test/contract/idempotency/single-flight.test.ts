@@ -10,7 +10,7 @@ import {
   type SingleFlightOptions,
   singleFlight,
 } from "../../../src/idempotency/index.ts";
-import { QuorumError, Redlock } from "../../../src/index.ts";
+import { QuorumError } from "../../../src/index.ts";
 import { type Gate, gate } from "../../support/link.ts";
 import { until } from "../../support/until.ts";
 import {
@@ -351,23 +351,26 @@ describe("a single flight", () => {
     ["above 1 MB", { large, gone: undefined }, "too-large", { large }],
     ["that JSON would lose", new Map([["token", "t"]]), "unserializable"],
     ["that has no JSON", () => "t", "unserializable"],
-  ])("does not share a value %s, and says so: the next one computes", async (_, value, reason, got = value) => {
-    const world = virtualWorld();
-    const reasons: unknown[] = [];
-    const onEvent = (event: IdempotencyEvent) => {
-      if (event.type === "unstored") reasons.push(event.reason);
-    };
-    const { call, gates, computed, returned } = callers(world, { ttl: 60_000, onEvent });
-    const first = await call();
-    const waiting = await call();
-    gates[0]!.open(value as string);
-    expect(await returned(first)).toStrictEqual(got);
-    await computed(2);
-    expect(waiting.settled).toBe(false);
-    gates[1]!.open(value as string);
-    expect(await returned(waiting)).toStrictEqual(got);
-    expect(reasons).toEqual([reason, reason]);
-  });
+  ])(
+    "does not share a value %s, and says so: the next one computes",
+    async (_, value, reason, got = value) => {
+      const world = virtualWorld();
+      const reasons: unknown[] = [];
+      const onEvent = (event: IdempotencyEvent) => {
+        if (event.type === "unstored") reasons.push(event.reason);
+      };
+      const { call, gates, computed, returned } = callers(world, { ttl: 60_000, onEvent });
+      const first = await call();
+      const waiting = await call();
+      gates[0]!.open(value as string);
+      expect(await returned(first)).toStrictEqual(got);
+      await computed(2);
+      expect(waiting.settled).toBe(false);
+      gates[1]!.open(value as string);
+      expect(await returned(waiting)).toStrictEqual(got);
+      expect(reasons).toEqual([reason, reason]);
+    },
+  );
 
   test.each<[what: string, ttl: () => unknown, ms: number, error?: RegExp]>([
     ["Infinity is shared for 30 days", () => Infinity, 30 * 86_400_000],
