@@ -1,12 +1,17 @@
 import { describe, expect, test } from "vitest";
 import {
   checkInteger,
-  checkNames,
   checkNumber,
-  checkScope,
+  checkOptions,
   checkText,
   checkType,
   checkWellFormed,
+  integer,
+  later,
+  type OptionHints,
+  oneOf,
+  type Schema,
+  typed,
 } from "../../src/check.ts";
 
 /** What a check returns, or the name of the error that it throws. */
@@ -91,19 +96,55 @@ describe("checkText", () => {
   });
 });
 
-describe("checkNames", () => {
-  const known = { ttl: 1, wait: 1, fencing: 1, fenceRetention: 1, ID: 1 };
+interface Given {
+  readonly ttl?: number;
+  readonly wait?: number;
+  readonly fencing?: boolean;
+  readonly fenceRetention?: number;
+  readonly ID?: string;
+  readonly mode?: string;
+}
 
-  test("accepts known names, whatever their values", () => {
-    expect(() => checkNames("a lock", { ttl: undefined, wait: "x" }, known)).not.toThrow();
-    expect(() => checkNames("a lock", {}, known)).not.toThrow();
-    expect(() => checkNames("a lock", [], known)).not.toThrow();
+describe("checkOptions", () => {
+  const schema: Schema<Given> = {
+    ttl: integer(10, 100, "ms"),
+    wait: later,
+    fencing: typed("boolean"),
+    fenceRetention: later,
+    ID: typed("string"),
+    mode: oneOf("skip", "coalesce", "cancel"),
+  };
+  const hints: OptionHints = { required: ["ttl"], usual: "ttl", elsewhere: { owner: "ReentrantLock" } };
+  const names = "ttl, wait, fencing, fenceRetention, ID, mode";
+  const check = (options: unknown, given?: OptionHints) =>
+    checkOptions("a lock", options as Given, schema, given);
+
+  test("returns the options; one that is undefined is absent, also where it is unknown", () => {
+    const options = { ttl: 10, wait: "whatever", mode: "skip", fencing: undefined, retries: undefined };
+    expect(check(options, hints)).toBe(options);
+    expect(check({})).toEqual({});
   });
 
-  test.each([undefined, null, "the secret", 5])("needs an object, and does not show %s", (options) => {
-    expect(() => checkNames("stripe", options as unknown as object, known)).toThrow(
-      new TypeError("stripe needs an object of options"),
-    );
+  test.each<[options: unknown, error: Error, hints?: OptionHints]>([
+    [{ ttl: 9 }, new RangeError("ttl (ms) must be between 10 and 100, got 9")],
+    [{ fencing: null }, new TypeError("fencing must be a boolean, got null")],
+    [{ mode: "x" }, new RangeError('mode must be "skip", "coalesce" or "cancel", got "x"')],
+    [{}, new TypeError("ttl (ms) is missing: it must be a number"), hints],
+    [{ ttl: undefined }, new TypeError("ttl (ms) is missing: it must be a number"), hints],
+    [{ owner: "a" }, new TypeError('a lock has no option "owner"; it belongs to ReentrantLock'), hints],
+    [{ owner: "a" }, new TypeError(`a lock has no option "owner"; there are ${names}`)],
+    // Before any value is checked: it may be what is meant.
+    [{ tl: 50 }, new TypeError('a lock has no option "tl"; did you mean ttl?'), hints],
+    [50, new TypeError("options must be an object; did you mean { ttl: 50 }?"), hints],
+    // Not shown: instead of the options it may be a secret.
+    [50, new TypeError("a lock needs an object of options")],
+    ["the secret", new TypeError("a lock needs an object of options"), hints],
+    [undefined, new TypeError("a lock needs an object of options"), hints],
+    [null, new TypeError("a lock needs an object of options"), hints],
+    [[], new TypeError("a lock needs an object of options"), hints],
+    [typed, new TypeError("a lock needs an object of options"), hints],
+  ])("refuses %o", (options, error, given) => {
+    expect(() => check(options, given)).toThrow(error);
   });
 
   test.each([
@@ -120,40 +161,15 @@ describe("checkNames", () => {
     ["the first four letters, and the nearest in length", "fence", "fencing"],
     ["the first four letters, and the nearest in length again", "fenceRetentions", "fenceRetention"],
   ])("suggests a name for %s", (_, name, near) => {
-    expect(() => checkNames("a lock", { ttl: 1, [name]: 1 }, known)).toThrow(
-      new TypeError(`a lock has no option "${name}"; did you mean ${near}?`),
-    );
-  });
-
-  test("accepts an unknown one that is undefined", () => {
-    expect(() => checkNames("a lock", { retries: undefined }, known)).not.toThrow();
+    const error = new TypeError(`a lock has no option "${name}"; did you mean ${near}?`);
+    expect(() => check({ ttl: 50, [name]: 1 })).toThrow(error);
   });
 
   test.each(["retries", "fen", "wiax", "wxiy", "tww", "ttlxy", "lt", "toString", "__proto"])(
     "lists the names where none is near: %s",
     (name) => {
-      expect(() => checkNames("a lock", { [name]: 1 }, known)).toThrow(
-        new TypeError(`a lock has no option "${name}"; there are ttl, wait, fencing, fenceRetention, ID`),
-      );
+      const error = new TypeError(`a lock has no option "${name}"; there are ${names}`);
+      expect(() => check({ [name]: 1 }, hints)).toThrow(error);
     },
   );
-});
-
-describe("checkScope", () => {
-  test.each([["a"], [["a"]], [["a", "b"]]])("returns %j", (scope) => {
-    expect(checkScope(scope)).toBe(scope);
-  });
-
-  test.each<[scope: unknown, error: Error]>([
-    ["", new RangeError("scope must have no empty part")],
-    [["a", ""], new RangeError("scope must have no empty part")],
-    [["a", undefined], new TypeError("a part of scope is missing: it must be a string")],
-    [["a", 5], new TypeError("a part of scope must be a string, got number")],
-    [[], new TypeError("scope must be a string, or an array of at least one, got an empty array")],
-    [{}, new TypeError("scope must be a string, or an array of at least one, got Object")],
-    [null, new TypeError("scope must be a string, or an array of at least one, got null")],
-    [7, new TypeError("scope must be a string, or an array of at least one, got number")],
-  ])("refuses %j", (scope, error) => {
-    expect(() => checkScope(scope as string)).toThrow(error);
-  });
 });

@@ -1,15 +1,157 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
-  type AcquireOptions,
   endpointsFromEnv,
   forceRelease,
+  handoff,
   inspect,
   type Lock,
+  pubSub,
   Redlock,
-  type RedlockOptions,
+  resume,
 } from "../../../src/index.ts";
+import { FairLock } from "../../../src/sync/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, result, startRawServer } from "../../support/raw-server.ts";
+
+type Refusal = readonly [value: unknown, type: typeof TypeError | typeof RangeError, said: string];
+
+/** What the compiler would refuse. */
+const wrong = (value: unknown): never => value as never;
+const longest = 2_147_483_647;
+
+/** Values of each option that are taken, and that are refused. */
+const values: Readonly<
+  Record<string, { readonly taken: readonly unknown[]; readonly refused: readonly Refusal[] }>
+> = {
+  ttl: {
+    taken: [10, 86_400_000],
+    refused: [
+      [9, RangeError, "ttl (ms) must be between 10 and 2147483647, got 9"],
+      [longest + 1, RangeError, "got 2147483648"],
+      [10.5, RangeError, "ttl (ms) must be an integer, got 10.5"],
+      [Number.NaN, RangeError, "got NaN"],
+      [Infinity, RangeError, "got Infinity"],
+      ["10s", TypeError, 'ttl (ms) must be a number, got "10s"'],
+      [10n, TypeError, "ttl (ms) must be a number, got bigint"],
+      [null, TypeError, "ttl (ms) must be a number, got null"],
+    ],
+  },
+  wait: {
+    taken: [0, Infinity],
+    refused: [
+      [-1, RangeError, "wait (ms) must be between 0 and Infinity, got -1"],
+      [Number.NaN, RangeError, "got NaN"],
+      ["5s", TypeError, 'wait (ms) must be a number, got "5s"'],
+    ],
+  },
+  timeout: {
+    taken: [1, 1.5, longest],
+    refused: [
+      [0.5, RangeError, "timeout (ms) must be between 1 and 2147483647, got 0.5"],
+      [longest + 1, RangeError, "got 2147483648"],
+      [false, TypeError, "timeout (ms) must be a number, got boolean"],
+    ],
+  },
+  driftFactor: {
+    taken: [0, 0.5],
+    refused: [
+      [0.51, RangeError, "driftFactor must be between 0 and 0.5, got 0.51"],
+      [-0.01, RangeError, "got -0.01"],
+      ["1%", TypeError, "driftFactor must be a number"],
+    ],
+  },
+  backoff: {
+    taken: [{ min: 7, max: 7 }, { min: 1 }, { max: 1 }, {}, () => 5],
+    refused: [
+      [{ min: 0 }, RangeError, "backoff.min (ms) must be between 1 and Infinity, got 0"],
+      [{ min: "5" }, TypeError, 'backoff.min (ms) must be a number, got "5"'],
+      [{ max: 0 }, RangeError, "backoff.max (ms) must be between 1 and Infinity, got 0"],
+      [{ min: 50, max: 49 }, RangeError, "backoff.max (ms) must be between 50 and Infinity, got 49"],
+      [{ mxa: 50 }, TypeError, 'backoff has no option "mxa"; did you mean max?'],
+      // As a bound it would count as 0, and rounds would follow each other without a pause.
+      [null, TypeError, "backoff must be an object, got null"],
+      ["fast", TypeError, 'backoff must be an object, got "fast"'],
+    ],
+  },
+  fencing: { taken: [true, false], refused: [["yes", TypeError, 'fencing must be a boolean, got "yes"']] },
+  fenceRetention: {
+    taken: [10_000, 2 ** 45],
+    refused: [
+      [9_999, RangeError, "fenceRetention (ms) must be between 10000 and 35184372088832, got 9999"],
+      [2 ** 45 + 1, RangeError, "got 35184372088833"],
+      [86_400_000.5, RangeError, "fenceRetention (ms) must be an integer"],
+      ["1d", TypeError, "fenceRetention (ms) must be a number"],
+    ],
+  },
+  prefix: {
+    taken: ["a", "my app:locks"],
+    refused: [
+      ["", RangeError, "prefix must have 1 … Infinity characters, has 0"],
+      ["a{b}", RangeError, 'prefix must have no braces, got "a{b}"'],
+      [7, TypeError, "prefix must be a string, got number"],
+    ],
+  },
+  waitUntil: {
+    taken: [() => undefined, { waitUntil: () => undefined }],
+    refused: [
+      [{}, TypeError, "waitUntil must be a function, or the platform's context, got Object"],
+      ["ctx", TypeError, 'got "ctx"'],
+    ],
+  },
+  autoExtend: {
+    taken: [true, false],
+    refused: [["no", TypeError, 'autoExtend must be a boolean, got "no"']],
+  },
+  maxHold: {
+    taken: [0, Infinity],
+    refused: [
+      [-5, RangeError, "maxHold (ms) must be between 0 and Infinity, got -5"],
+      [[], TypeError, "maxHold (ms) must be a number, got an empty array"],
+    ],
+  },
+  wakeUp: { taken: [pubSub], refused: [[true, TypeError, "wakeUp must be pubSub, got boolean"]] },
+  onEvent: {
+    taken: [() => undefined],
+    refused: [["log", TypeError, 'onEvent must be a function, got "log"']],
+  },
+};
+
+/** The same of options of one acquire. */
+const valuesOfCalls: typeof values = {
+  signal: {
+    taken: [],
+    refused: [
+      [{}, TypeError, "signal must be an AbortSignal: controller.signal, got Object"],
+      [new AbortController(), TypeError, "got AbortController"],
+    ],
+  },
+  deadline: {
+    taken: [Infinity],
+    refused: [
+      [Number.NaN, RangeError, "deadline (ms since 1970) must be between 0 and Infinity, got NaN"],
+      [new Date(), TypeError, "deadline (ms since 1970) must be a number, got Date"],
+      // If it were accepted, it would look like an outage: no request is granted in time.
+      [25_000, RangeError, "it is a time such as Date.now() + 5_000"],
+    ],
+  },
+};
+
+const rows = (table: typeof values) =>
+  Object.entries(table).flatMap(([name, { refused }]) =>
+    refused.map(([value, ...why]) => [{ [name]: value }, ...why] as [object, ...typeof why]),
+  );
+
+/** Options that there are not, or not there. */
+const unknown: [options: unknown, type: typeof TypeError, said: string][] = [
+  [5_000, TypeError, "options must be an object; did you mean { ttl: 5000 }?"],
+  [null, TypeError, "a lock needs an object of options"],
+  [[{ ttl: 5_000 }], TypeError, "a lock needs an object of options"],
+  [{ tll: 5_000 }, TypeError, 'a lock has no option "tll"; did you mean ttl?'],
+  [{ fence: true }, TypeError, 'a lock has no option "fence"; did you mean fencing?'],
+  [{ retryCount: 3 }, TypeError, 'a lock has no option "retryCount"; there are ttl, wait, '],
+  [{ token: "secret" }, TypeError, 'a lock has no option "token"; it belongs to ReentrantLock, as owner'],
+  [{ runtime: {} }, TypeError, 'a lock has no option "runtime"; it belongs to new Redlock()'],
+];
 
 describe("wrong arguments", () => {
   let server: RawServer;
@@ -22,6 +164,10 @@ describe("wrong arguments", () => {
   });
   afterAll(() => server.close());
 
+  const client = (options: object) =>
+    new Redlock({ endpoints: [{ url: server.url, token: "token" }], ...options });
+  const unreachable = () => expect.unreachable("it must not run");
+
   /** Fails unless `call` returns a promise that rejects before any request is sent. */
   async function expectRefused(call: () => unknown, type: ErrorConstructor, said: string): Promise<void> {
     const before = server.requests.length;
@@ -33,52 +179,41 @@ describe("wrong arguments", () => {
     expect(server.requests.length).toBe(before);
   }
 
-  const options: [AcquireOptions, typeof TypeError | typeof RangeError, string][] = [
-    [{ ttl: 9 }, RangeError, "ttl (ms) must be between 10 and 2147483647, got 9"],
-    [{ ttl: 10.5 }, RangeError, "ttl (ms) must be an integer, got 10.5"],
-    [{ ttl: Number.NaN }, RangeError, "got NaN"],
-    [{ ttl: Infinity }, RangeError, "got Infinity"],
-    [{ ttl: "10s" as never }, TypeError, 'ttl (ms) must be a number, got "10s"'],
-    [{ ttl: true as never }, TypeError, "ttl (ms) must be a number"],
-    [{ wait: -1 }, RangeError, "wait (ms) must be between 0 and Infinity, got -1"],
-    [{ timeout: 0 }, RangeError, "timeout (ms) must be between 1 and 2147483647, got 0"],
-    [{ driftFactor: 0.6 }, RangeError, "driftFactor must be between 0 and 0.5, got 0.6"],
-    [{ backoff: { min: 0 } }, RangeError, "backoff.min (ms) must be between 1"],
-    [{ backoff: { min: 50, max: 20 } }, RangeError, "got 20"],
-    [{ fencing: "yes" as never }, TypeError, 'fencing must be a boolean, got "yes"'],
-    [{ fenceRetention: 5 }, RangeError, "got 5"],
-    [{ prefix: "" }, RangeError, "has 0"],
-    [{ prefix: "{a}" }, RangeError, 'got "{a}"'],
-    [{ waitUntil: {} as never }, TypeError, "waitUntil"],
-    [{ autoExtend: "no" as never }, TypeError, 'autoExtend must be a boolean, got "no"'],
-    [{ maxHold: -5 }, RangeError, "maxHold (ms) must be between 0 and Infinity, got -5"],
-    [{ onEvent: "hook" as never }, TypeError, 'onEvent must be a function, got "hook"'],
-    [{ signal: {} as never }, TypeError, "signal"],
-    [{ token: "me" } as never, TypeError, "it belongs to ReentrantLock, as owner"],
-    [
-      { deadline: Number.NaN },
-      RangeError,
-      "deadline (ms since 1970) must be between 0 and Infinity, got NaN",
-    ],
-    // If it were accepted, it would look like an outage: no request is granted in time.
-    [{ deadline: 25_000 }, RangeError, "it is a time such as Date.now() + 5_000"],
+  /** The functions that take the options of a lock, and no others. */
+  const functions = (options: unknown) => [
+    () => inspect(redlock, "a", wrong(options)),
+    () => forceRelease(redlock, "a", wrong(options)),
+  ];
+  const calls = (options: unknown) => [
+    () => redlock.acquire("a", wrong(options)),
+    // It ignores `wait`: it runs one round.
+    ...(Object(options).wait === undefined ? [() => redlock.tryAcquire("a", wrong(options))] : []),
+    () => redlock.using("a", wrong(options), unreachable),
   ];
 
-  test.each(options)("%o", async (given, type, said) => {
-    await expectRefused(() => redlock.acquire("a", given), type, said);
-    // It ignores `wait`: it runs one round.
-    if (given.wait === undefined) await expectRefused(() => redlock.tryAcquire("a", given), type, said);
-    let runs = 0;
-    await expectRefused(() => redlock.using("a", given, () => runs++), type, said);
-    expect(runs).toBe(0);
-    const [name = ""] = Object.keys(given);
-    if (["signal", "deadline"].includes(name)) return;
-    await expectRefused(() => inspect(redlock, "a", given), type, said);
-    await expectRefused(() => forceRelease(redlock, "a", given), type, said);
+  test.each([...rows(values), ...unknown])("the options %o", async (options, type, said) => {
+    for (const call of [...calls(options), ...functions(options)]) await expectRefused(call, type, said);
+    const json = await handoff(await redlock.acquire("for a handoff"));
+    await expectRefused(() => resume(redlock, json, wrong(options)), type, said);
     // The client's own defaults are checked when it is made.
-    const make = () => new Redlock({ ...given, endpoints: [{ url: server.url, token: "token" }] });
-    expect(make).toThrow(type);
-    expect(make).toThrow(said);
+    if (typeof options !== "object" || options === null || Array.isArray(options) || "runtime" in options)
+      return;
+    expect(() => client(options)).toThrow(type);
+    expect(() => client(options)).toThrow(said);
+  });
+
+  test.each(rows(valuesOfCalls))("the options of a call %o", async (options, type, said) => {
+    for (const call of calls(options)) await expectRefused(call, type, said);
+    const belongs = `a lock has no option "${Object.keys(options)[0]}"; it belongs to acquire()`;
+    for (const call of functions(options)) await expectRefused(call, TypeError, belongs);
+    expect(() => client(options)).toThrow(belongs);
+  });
+
+  test("values at the bounds are none", () => {
+    for (const [name, { taken }] of Object.entries(values)) {
+      for (const value of taken) expect(() => client({ [name]: value }), name).not.toThrow();
+    }
+    expect(() => client({ ttl: longest, fenceRetention: longest })).not.toThrow();
   });
 
   test.each<[unknown, typeof TypeError | typeof RangeError, string]>([
@@ -105,10 +240,24 @@ describe("wrong arguments", () => {
   test("of a lock", async () => {
     await expectRefused(() => lock.extend(9), RangeError, "got 9");
     await expectRefused(() => lock.extend(10.5), RangeError, "got 10.5");
-    await expectRefused(() => lock.extend("1s" as never), TypeError, 'got "1s"');
-    await expectRefused(() => redlock.using("a", {} as never), TypeError, "routine");
+    await expectRefused(() => lock.extend(wrong("1s")), TypeError, 'got "1s"');
+    await expectRefused(() => redlock.using("a", wrong({})), TypeError, "routine");
+    await expectRefused(() => redlock.using(wrong(unreachable), wrong(undefined)), TypeError, "routine");
     expect(lock.remaining()).toBeGreaterThan(0);
     expect(lock.ttl).toBe(10_000);
+  });
+
+  test("of a client that is none, or a method that was taken off it", async () => {
+    const { acquire, tryAcquire, using } = redlock;
+    for (const call of [() => acquire("a"), () => tryAcquire("a"), () => using("a", unreachable)]) {
+      await expectRefused(call, TypeError, "the method was taken off its object: call it as redlock.");
+    }
+    for (const none of [undefined, "a", new FairLock(redlock, "f")]) {
+      for (const ask of [inspect, forceRelease]) {
+        await expectRefused(() => ask(wrong(none), "a"), TypeError, "redlock ");
+      }
+    }
+    await expectRefused(() => handoff(wrong(undefined)), TypeError, "lock");
   });
 
   test.each<[string, unknown]>([
@@ -120,7 +269,7 @@ describe("wrong arguments", () => {
     ["no token", [{ url: "https://host" }]],
     ["another dialect", [{ url: "https://host", token: "token", dialect: "valkey" }]],
   ])("endpoints: %s", (_, endpoints) => {
-    expect(() => new Redlock({ endpoints } as RedlockOptions)).toThrow(TypeError);
+    expect(() => new Redlock({ endpoints: wrong(endpoints) })).toThrow(TypeError);
   });
 
   test("the same endpoint twice", () => {
