@@ -65,6 +65,7 @@ export async function retry<Value>(
   const { runtime, wait, limit = Infinity, signal, elapsed = stopwatch(runtime) } = context;
   const nextPause = pauses(context.backoff, runtime);
   const rollbacks = new Set<Promise<unknown>>();
+  let isInBackground = true;
   let isWaiting = true;
   const progress: Progress = {
     elapsed,
@@ -76,7 +77,6 @@ export async function retry<Value>(
     const failed = await attempt(progress);
     if ("value" in failed) return failed.value;
     const { rolledBack, took, holder, retryAfter = Infinity, isUrgent = false } = failed;
-    let isInBackground = true;
     if (rolledBack) {
       const done: Promise<unknown> = rolledBack.finally(() => rollbacks.delete(done));
       rollbacks.add(done);

@@ -1,0 +1,175 @@
+import { describe, expect, test } from "vitest";
+import type { Backoff } from "../../../src/quorum/backoff.ts";
+import { type Failed, type Progress, type RetryContext, retry } from "../../../src/quorum/retry.ts";
+import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-runtime.ts";
+import { watch } from "../../support/virtual-client.ts";
+
+// The loop, with attempts that take a time and come to nothing. What calls make of it is in test/contract.
+
+/** Attempts that fail, the last of them again and again, and when they begin. */
+function rig(
+  { runtime = steppingRuntime(), ...context }: Partial<RetryContext> & { readonly runtime?: SteppingRuntime },
+  attempts: readonly Partial<Failed<string> & { takes: number }>[],
+) {
+  const begun: number[] = [];
+  const reported: (number | undefined)[] = [];
+  let progress!: Progress;
+  const call = watch(
+    retry<string>({ runtime, backoff: () => 10, wait: 25, ...context }, async (given) => {
+      progress = given;
+      const { takes = 0, ...failed } = attempts[Math.min(begun.length, attempts.length - 1)]!;
+      begun.push(runtime.elapsed);
+      if (takes > 0) await new Promise<void>((resolve) => void runtime.timer(takes, resolve));
+      return { mayRetry: true, end: () => "over", report: (ms) => reported.push(ms), ...failed };
+    }),
+  );
+  return { runtime, begun, reported, call, progress: () => progress };
+}
+
+test.each<
+  [
+    what: string,
+    context: Partial<RetryContext>,
+    attempts: Parameters<typeof rig>[1],
+    begun: readonly number[],
+    ends: number,
+  ]
+>([
+  ["go on for as long as wait", {}, [{}], [0, 10, 20, 25], 25],
+  ["are one where none may succeed any more", {}, [{ mayRetry: false }], [0], 0],
+  ["are one without waiting", { wait: 0 }, [{}], [0], 0],
+  ["end with the one under way then", {}, [{ takes: 20 }], [0, 25], 45],
+  ["wait for what remains below a ms", { wait: 10.5 }, [{}], [0, 10, 11], 11],
+  ["end at the deadline", { wait: Infinity, limit: 15 }, [{}], [0, 10, 15], 15],
+  ["go on for another time where they say so", {}, [{ within: 12 }], [0, 10, 12], 12],
+  ["but not beyond the deadline", { limit: 15 }, [{ within: 100 }], [0, 10, 15], 15],
+  ["follow at once where they are urgent", {}, [{ isUrgent: true }, {}], [0, 0, 10, 20, 25], 25],
+  ["follow even after the time where they are urgent", { wait: 0 }, [{ isUrgent: true }, {}], [0, 0], 0],
+  ["but not where none may succeed", {}, [{ isUrgent: true, mayRetry: false }], [0], 0],
+  ["pause as they say", {}, [{ pause: 20 }], [0, 20, 25], 25],
+  ["pause no longer than until it is free", {}, [{ retryAfter: 4 }, {}], [0, 4, 14, 24, 25], 25],
+  ["may not pause at all", { backoff: () => 0, wait: 1 }, [{ takes: 0.5 }], [0, 0.5], 1],
+])("attempts %s", async (_, context, attempts, begun, ends) => {
+  const { runtime, call, ...seen } = rig(context, attempts);
+  await runtime.advance(ends - 0.25);
+  expect(call.settled).toBe(ends === 0);
+  await runtime.advance(0.25);
+  expect([call.value, seen.begun]).toEqual(["over", begun]);
+  // The pause before the next one; undefined: there is none.
+  expect(seen.reported).toHaveLength(begun.length);
+  expect(seen.reported.at(-1)).toBe(undefined);
+  expect([seen.progress().isWaiting(), runtime.pending]).toEqual([false, 0]);
+});
+
+test.each<[answer: unknown, second: number]>([
+  [7, 7],
+  ["7", 7],
+  [Number.NaN, 0],
+  [-5, 0],
+  [undefined, 0],
+  [Infinity, 25],
+])("after a backoff of %s the second attempt begins at %d ms", async (answer, second) => {
+  const { runtime, begun, call } = rig({ backoff: () => answer as number }, [{}, { mayRetry: false }]);
+  await runtime.advance(second);
+  expect([call.value, begun]).toEqual(["over", [0, second]]);
+});
+
+test("a backoff that throws ends the call with its error", async () => {
+  const error = new Error("no backoff");
+  const backoff: Backoff = () => {
+    throw error;
+  };
+  const { runtime, begun, call } = rig({ backoff }, [{ takes: 5 }]);
+  await runtime.advance(5);
+  expect([call.error, begun]).toEqual([error, [0]]);
+});
+
+describe("an abort", () => {
+  test.each<[when: string, ms: number | undefined, attempts: number]>([
+    ["before the first attempt", undefined, 0],
+    // Who acquires ends its attempt at the abort; others need not.
+    ["during an attempt, when that has failed", 3, 1],
+    ["between two attempts", 7, 1],
+  ])("%s ends the call with its reason", async (_, ms, attempts) => {
+    const caller = new AbortController();
+    if (ms === undefined) caller.abort(new Error("enough"));
+    const { runtime, begun, call } = rig({ signal: caller.signal }, [{ takes: 5 }]);
+    await runtime.advance(ms ?? 0);
+    caller.abort(new Error("enough"));
+    await runtime.advance(ms === 3 ? 2 : 0);
+    expect([call.error, begun.length]).toEqual([caller.signal.reason, attempts]);
+    await runtime.advance(100);
+    expect(begun).toHaveLength(attempts);
+  });
+
+  test("does not undo what an attempt under way has come to", async () => {
+    const runtime = steppingRuntime();
+    const caller = new AbortController();
+    const context = { runtime, backoff: {}, wait: 0, signal: caller.signal };
+    const value = await retry<string>(context, async ({ isWaiting }) => {
+      caller.abort();
+      return { value: `still waiting: ${isWaiting()}` };
+    });
+    expect(value).toBe("still waiting: false");
+  });
+});
+
+describe("rollbacks", () => {
+  const sleeping = (ms: number) => {
+    const runtime = steppingRuntime();
+    return { runtime, rolledBack: new Promise<void>((resolve) => void runtime.timer(ms, resolve)) };
+  };
+
+  test.each<[what: string, context: Partial<RetryContext>, ends: number]>([
+    ["are waited for at the end, where nothing else keeps them alive", {}, 50],
+    ["are not waited for where the platform keeps them alive", { waitUntil: () => undefined }, 25],
+  ])("%s, and never between two attempts", async (_, more, ends) => {
+    const { runtime, rolledBack } = sleeping(50);
+    const { begun, call } = rig({ runtime, ...more }, [{ rolledBack }]);
+    await runtime.advance(25);
+    expect([begun.length, call.settled]).toEqual([4, ends === 25]);
+    await runtime.advance(24);
+    expect(call.settled).toBe(ends === 25);
+    await runtime.advance(1);
+    expect(call.value).toBe("over");
+  });
+
+  test("of earlier attempts are waited for, too; not for a value, and not after an abort", async () => {
+    const { runtime, rolledBack } = sleeping(50);
+    const first = rig({ runtime }, [{ rolledBack }, { mayRetry: false }]);
+    const caller = new AbortController();
+    const aborted = rig({ runtime, signal: caller.signal }, [{ rolledBack }]);
+    let attempts = 0;
+    const granted = watch(
+      retry<string>({ runtime, backoff: () => 10, wait: 25 }, async () =>
+        attempts++ > 0 ? { value: "granted" } : { rolledBack, mayRetry: true, end: () => "over" },
+      ),
+    );
+    await runtime.advance(5);
+    caller.abort(new Error("enough"));
+    await runtime.advance(5);
+    expect([first.call.settled, aborted.call.error, granted.value]).toEqual([
+      false,
+      caller.signal.reason,
+      "granted",
+    ]);
+    await runtime.advance(40);
+    expect(first.call.value).toBe("over");
+  });
+});
+
+test("a rest ends by a message, and knows for how long it may last", async () => {
+  const runtime = steppingRuntime();
+  const rests: number[][] = [];
+  const rest = (poll: number, longest: number) => {
+    rests.push([poll, longest]);
+    return rests.length === 1 ? Promise.resolve() : undefined;
+  };
+  const { begun, call } = rig({ runtime }, [{ rest, retryAfter: 15 }, { rest }, { mayRetry: false }]);
+  await runtime.advance(10);
+  expect([call.value, begun]).toEqual(["over", [0, 0, 10]]);
+  expect(rests).toEqual([
+    [10, 15],
+    [10, 25],
+  ]);
+});
