@@ -137,8 +137,12 @@ function checkKind(name: string, given: string): SynchronizerKind {
   throw new UsageError(`${name} is one of ${kinds.join(", ")}, not '${given}'${didYouMean(given, kinds)}`);
 }
 
-/** The end of an error about an unknown name. */
-export function didYouMean(given: string, names: readonly string[]): string {
+/**
+ * The end of an error about an unknown name.
+ *
+ * @param before what stands before the names where they are typed
+ */
+export function didYouMean(given: string, names: readonly string[], before = ""): string {
   const near = nearest(given, names);
-  return near === undefined ? "" : `; did you mean ${near}?`;
+  return near === undefined ? "" : `; did you mean ${before}${near}?`;
 }

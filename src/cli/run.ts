@@ -82,8 +82,7 @@ function parsed(
     const unknown = /^Unknown option '--(.*)'$/.exec(message)?.[1];
     // inspect and watch have it; those that follow on them do not.
     if (unknown === "key") throw new UsageError(`${message}: the key is the argument, without --key`);
-    const words = names.map((name) => `--${name}`);
-    throw new UsageError(message + (unknown === undefined ? "" : didYouMean(`--${unknown}`, words)));
+    throw new UsageError(message + (unknown === undefined ? "" : didYouMean(unknown, names, "--")));
   }
 }
 
