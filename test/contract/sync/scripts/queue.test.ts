@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Command, pubSub, QuorumError, Redlock } from "../../../../src/index.ts";
 import type { Settings } from "../../../../src/lock/options.ts";
 import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
@@ -6,89 +6,10 @@ import { keyOf } from "../../../../src/redis/keys.ts";
 import { FairLock } from "../../../../src/sync/index.ts";
 import { queueScript } from "../../../../src/sync/internal/queue.lua.ts";
 import { QueueRequests } from "../../../../src/sync/internal/queue-requests.ts";
-import { newResource } from "../../../support/local-endpoints.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { describeOnce } from "../../../support/sets.ts";
-import type { OpenStore } from "../../../support/stores.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
 import { stores } from "../stand.ts";
-
-describe.each(stores([1], [1]))("queueScript on $title", ({ open }) => {
-  let store: OpenStore;
-  beforeAll(async () => {
-    store = await open();
-  });
-  afterAll(() => store.close());
-
-  const keysOf = (name: string, ticket = "") =>
-    ["lock", "queue", `tombstone-${ticket}`, "void"].map((kind) => keyOf("redlock", kind, name));
-  const request = (name: string, value: string, ticket: string, expiry: number, ttl: number) => {
-    const keys = keysOf(name, ticket).slice(0, ttl > 0 ? 4 : 3);
-    const command = ["EVAL", queueScript.source, keys.length, ...keys, value, ticket, expiry, ttl];
-    return store.execute(0, command) as Promise<[string | 0, number, number]>;
-  };
-  const rollBack = (name: string, value: string, ticket: string, expiry: number) => {
-    const args = [value, ticket, expiry, 0, 60_000];
-    return store.execute(0, ["EVAL", queueScript.source, 4, ...keysOf(name, ticket), ...args]);
-  };
-  const queueOf = (name: string) => store.execute(0, ["GET", keysOf(name)[1]!]);
-  const ttlOf = (name: string, key: number) =>
-    store.execute(0, ["PTTL", keysOf(name)[key]!]) as Promise<number>;
-
-  test("a repeated request leaves the lock's ttl, and only extends a ticket's expiry", async () => {
-    const name = newResource("fair");
-    expect(await request(name, "v1", "a", 5_000, 60_000)).toEqual(["v1", 0, 2]);
-    expect(await request(name, "v1", "a", 5_000, 10)).toEqual(["v1", 0, 1]);
-    expect(await ttlOf(name, 0)).toBeGreaterThan(10_000);
-    expect(await request(name, "v2", "b", 50_000, 60_000)).toEqual([0, 0, 3]);
-    expect(await request(name, "v2", "b", 10, 60_000)).toEqual([0, 0, 2]);
-    expect(await ttlOf(name, 1)).toBeGreaterThan(30_000);
-  });
-
-  test("counts the live tickets before it, in any order of arrival", async () => {
-    const name = newResource("fair");
-    await request(name, "v0", "t0", 5_000, 60_000);
-    for (const [ticket, ahead] of [
-      ["t5", 0],
-      ["t3", 0],
-      ["t7", 2],
-      ["t4", 1],
-    ] as const) {
-      expect((await request(name, `v${ticket}`, ticket, 60_000, 60_000)).slice(0, 2)).toEqual([0, ahead]);
-    }
-    expect((await request(name, "t3", "t3", 1_000, 0))[0]).toBe(0);
-    expect((await request(name, "v", "t7", 60_000, 60_000))[1]).toBe(2);
-    expect(await request(name, "v", "t3", 60_000, 60_000), "has left for good").toEqual([0, 0, 1]);
-    await store.execute(0, ["DEL", ...keysOf(name).slice(0, 1)]);
-    expect((await request(name, "v", "t7", 60_000, 60_000)).slice(0, 2)).toEqual([0, 2]);
-    expect((await request(name, "w", "t4", 60_000, 60_000)).slice(0, 2)).toEqual(["w", 0]);
-  });
-
-  test("what is rolled back becomes a ticket again, and keeps its position", async () => {
-    const name = newResource("fair");
-    await request(name, "v1", "t1", 5_000, 60_000);
-    await request(name, "v2", "t2", 60_000, 60_000);
-    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual(["v1", 0, 5]);
-    expect(await queueOf(name)).toMatch(/^t2:\d{13},t1:\d{13}$/);
-    expect(await ttlOf(name, 1)).toBeGreaterThan(30_000);
-    await store.execute(0, ["DEL", keysOf(name)[3]!]);
-    expect((await request(name, "v2", "t2", 60_000, 60_000)).slice(0, 2)).toEqual([0, 1]);
-    expect((await request(name, "v3", "t1", 60_000, 60_000)).slice(0, 2)).toEqual(["v3", 0]);
-  });
-
-  test("a rollback that is executed again, or early, or after its ticket has left, adds none", async () => {
-    const name = newResource("fair");
-    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual([0, 0, 2]);
-    expect(await request(name, "v1", "t1", 60_000, 60_000), "was rolled back").toEqual([0, 0, 1]);
-    expect(await ttlOf(name, 3)).toBeGreaterThan(30_000);
-    await store.execute(0, ["DEL", keysOf(name)[3]!]);
-    await request(name, "v1", "t1", 60_000, 60_000);
-    expect((await request(name, "t1", "t1", 60_000, 0))[0]).toBe(0);
-    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual(["v1", 0, 3]);
-    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual([0, 0, 2]);
-    expect(await queueOf(name)).toBeNull();
-  });
-});
 
 describeOnce("a queue in virtual time", () => {
   const start = 1_700_000_000_999;
@@ -102,6 +23,10 @@ describeOnce("a queue in virtual time", () => {
       ...world,
       acquire: (ticket: string, ttl = 1_000, expiry = 30_000) =>
         world.run((call) => at(ticket).acquire(call, `v${ticket}`, { ttl, expiry })),
+      rollBack: (ticket: string) =>
+        world.run((call) => at(ticket).rollBack(call, `v${ticket}`, { expiry: 30_000, retention: 60_000 })),
+      /** Its lock stays. */
+      leave: (ticket: string) => world.run((call) => at(ticket).remove(call, "another")),
       remove: (ticket: string) => world.run((call) => at(ticket).remove(call, `v${ticket}`)),
       release: (ticket: string, tombstone?: string) =>
         world.run((call) =>
@@ -124,6 +49,20 @@ describeOnce("a queue in virtual time", () => {
     await acquire("d");
     await runtime.advance(1);
     expect(await acquire("d")).toEqual({ outcome: "held", ahead: 0 });
+  });
+
+  test("a rollback makes a ticket again, but not twice, nor where its ticket has left", async () => {
+    const { acquire, rollBack, leave, queue } = await newQueue();
+    await acquire("a");
+    await rollBack("a");
+    expect(queue()).toBe(`a:${start + 30_000}`);
+    await leave("a");
+    await rollBack("a");
+    expect(queue()).toBe(null);
+    await acquire("b");
+    await leave("b");
+    expect((await rollBack("b")).outcome).toBe("granted");
+    expect(queue()).toBe(null);
   });
 
   test("tickets are kept for long, and briefly once their waiters do not answer", async () => {
