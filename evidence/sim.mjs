@@ -11,19 +11,18 @@ import { bundleSimulator, simulateAll } from "./sim/processes.mjs";
 
 const usage =
   "node evidence/sim.mjs --seed s [--trace] | --seeds n [--from s] [--write] | --minutes m  " +
-  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--mutant name] [--jobs n]';
+  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--mutant name] [--jobs n]';
 
 process.exitCode = 1;
 const { allowed, missing } = await load("evidence/sim/occurrences.ts");
 const { assumptions } = await load("evidence/sim/assumptions.ts");
 const { themes } = await load("evidence/sim/scenario.ts");
-const { seed, seeds, minutes, from, without, work, lua, traced, mutant, jobs, write } = readOptions();
+const { seed, seeds, minutes, from, without, work, traced, mutant, jobs, write } = readOptions();
 const isOne = seed !== undefined;
 const sharesFile = join(project, "evidence/sim/shares.json");
 const shares = JSON.parse(await readFile(sharesFile, "utf8"));
 const flags =
   (work ? ` --work ${work}` : "") +
-  (lua ? " --lua" : "") +
   (mutant ? ` --mutant "${mutant}"` : "") +
   (without ?? []).map((assumption) => ` --without "${assumption}"`).join("");
 
@@ -48,7 +47,7 @@ function* orders() {
   const end = minutes ? began + minutes * 60_000 : Number.POSITIVE_INFINITY;
   const [first, count] = isOne ? [seed, 1] : [from, seeds];
   for (let next = first; next < first + count && Date.now() < end; next += 1)
-    yield { seed: next, without, work, lua, traced };
+    yield { seed: next, without, work, traced };
 }
 
 /** The defect that is put into the library, to see what it does. */
@@ -148,7 +147,7 @@ function readOptions() {
   const flag = { type: "boolean" };
   const numbers = { seed: text, seeds: text, minutes: text, from: text, jobs: text };
   const texts = { ...numbers, work: text, mutant: text };
-  const flags = { trace: flag, write: flag, lua: flag };
+  const flags = { trace: flag, write: flag };
   const values = readArguments({ ...texts, ...flags, without: { ...text, multiple: true } }, usage);
   const number = (given, otherwise) => (given === undefined ? otherwise : Number(given));
   const options = {
@@ -159,8 +158,6 @@ function readOptions() {
     jobs: number(values.jobs, availableParallelism()),
     without: values.without,
     work: values.work,
-    // All scripts as Lua, or as the seed decides.
-    lua: values.lua,
     traced: values.trace ?? false,
     write: values.write ?? false,
     mutant: values.mutant,

@@ -4,7 +4,6 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
-import { everyRuntime } from "./bundle.mjs";
 import { project } from "./load.mjs";
 import { writeModules } from "./lua.mjs";
 
@@ -47,7 +46,7 @@ async function buildRedisRestLocal() {
     outbase: "local/src",
     outdir: "local/dist",
     splitting: true,
-    ...everyRuntime,
+    platform: "neutral",
     external: ["node:*"],
     plugins: [redlockEdgeOutside],
   });

@@ -2,18 +2,6 @@ import { build } from "esbuild";
 import { project } from "./load.mjs";
 
 /**
- * Options of esbuild with which the sources, the embedded engine among them, load on every runtime.
- *
- * @satisfies {import("esbuild").BuildOptions}
- */
-export const everyRuntime = {
-  platform: "neutral",
-  mainFields: ["main"],
-  // With these fengari, the Lua machine of the embedded engine, loads without Node and DOM.
-  define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
-};
-
-/**
  * A script for a page or a Worker: one text, with all that it imports.
  *
  * @param {string} entry path relative to the project, for example `playground/main.ts`

@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { Miniflare } from "miniflare";
-import { ReplyError } from "../local/src/engine/engine.ts";
 import { type Backend, BackendGoneError } from "../local/src/rest/backend.ts";
 import { LocalEndpoint } from "../local/src/rest/endpoint.ts";
 import { StatusReply, type WireReply } from "../local/src/rest/redis/resp.ts";
 import type { Store } from "../local/src/rest/store.ts";
+import { ReplyError } from "../lock-server/src/engine/reply-error.ts";
 import { readEvents } from "../test/support/event-reader.ts";
 import { bundle } from "./bundle.mjs";
 

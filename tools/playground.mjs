@@ -6,13 +6,13 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { readArguments } from "./arguments.mjs";
-import { bundle, everyRuntime } from "./bundle.mjs";
+import { bundle } from "./bundle.mjs";
 import { project } from "./load.mjs";
 
 /** The page, as one HTML document. */
 export async function playgroundHtml() {
   const folder = join(project, "playground");
-  const bundled = await bundle("playground/main.ts", { ...everyRuntime, minify: true });
+  const bundled = await bundle("playground/main.ts", { minify: true });
   const [html, styles] = await Promise.all(
     ["index.html", "style.css"].map((name) => readFile(join(folder, name), "utf8")),
   );

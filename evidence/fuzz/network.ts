@@ -1,4 +1,4 @@
-import { Engine, ReplyError } from "../../local/src/engine/engine.ts";
+import { Engine, ReplyError } from "../../local/src/memory/index.ts";
 import type { Command, Dialect } from "../../src/endpoints/endpoint.ts";
 import { httpEndpoint } from "../../src/endpoints/http.ts";
 import { upstashEndpoint } from "../../src/endpoints/upstash.ts";

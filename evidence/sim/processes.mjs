@@ -32,10 +32,6 @@ export async function bundleSimulator({ mutant } = {}) {
     platform: "node",
     target: "node20",
     logLevel: "silent",
-    // The Lua machine is CommonJS and calls `require`, which ES modules do not have.
-    banner: {
-      js: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
-    },
     plugins: mutant ? [mutation(mutant)] : [],
   });
   return { file, remove: () => rm(file, { force: true }) };

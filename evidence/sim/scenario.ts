@@ -126,11 +126,6 @@ export function themeOf(seed: number): Theme {
   return seed % 3 === 2 ? "sync" : "locks";
 }
 
-/** Whether the scripts of a seed all run as Lua: every eleventh, of each theme. In the others, their twins run. */
-export function runsLua(seed: number): boolean {
-  return seed % 11 === 0;
-}
-
 /** Draws a scenario. */
 export function drawScenario(draw: Draw): Scenario {
   const scenario = drawUsual(draw);

@@ -13,7 +13,6 @@ import {
   aboutTheme,
   drawScenario,
   type Retention,
-  runsLua,
   type Scenario,
   type Theme,
   themeOf,
@@ -46,8 +45,6 @@ export interface SimulationOptions {
   readonly without?: readonly Assumption[];
   /** Whether to record a line for every event. Default false. */
   readonly traced?: boolean;
-  /** Whether all scripts run as Lua, and none by its twin. Default: the seed decides. The simulation is the same. */
-  readonly lua?: boolean;
 }
 
 /** The result of one simulation. */
@@ -72,7 +69,7 @@ export interface Simulation {
  * const { violations } = await simulate({ seed: 1 });
  */
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
-  const { seed, work: theme = themeOf(seed), without, lua = runsLua(seed) } = options;
+  const { seed, work: theme = themeOf(seed), without } = options;
   const { traced = false } = options;
   const undone = [makeDigestSynchronous(), interceptFetch()];
   const draw = new Draw(seed);
@@ -86,7 +83,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
   const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
   const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, traced);
   try {
-    await play(world, scenario, !lua);
+    await play(world, scenario);
     return {
       seed,
       dropped: world.dropped,
@@ -97,7 +94,6 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
       lines: world.lines ?? [],
     };
   } finally {
-    for (const server of world.servers) server.close();
     for (const undo of undone) undo();
   }
 }
@@ -118,9 +114,9 @@ interface Cast {
 }
 
 /** Works under faults, lets everything end, probes that everybody is served, and checks the whole run. */
-async function play(world: World, scenario: Scenario, twins: boolean): Promise<void> {
+async function play(world: World, scenario: Scenario): Promise<void> {
   world.trace(() => `scenario ${JSON.stringify(scenario)} without ${JSON.stringify(world.dropped)}`);
-  const cast = createCast(world, scenario, twins);
+  const cast = createCast(world, scenario);
   const { locks, claims, actors } = cast.shared;
   const stopFaults = startNemesis(world, scenario, (process) => {
     locks.recheck(process);
@@ -148,14 +144,10 @@ async function play(world: World, scenario: Scenario, twins: boolean): Promise<v
   // Messages of the probes arrive.
   await world.scheduler.run(world.now + 90_000);
   checkAtEnd(cast);
-  for (const { scripts } of world.servers) {
-    if (scripts.lua > 0) world.count("script run as Lua", scripts.lua);
-    if (scripts.twin > 0) world.count("script run by its twin", scripts.twin);
-  }
 }
 
-function createCast(world: World, scenario: Scenario, twins: boolean): Cast {
-  createServersAndProcesses(world, scenario, twins);
+function createCast(world: World, scenario: Scenario): Cast {
+  createServersAndProcesses(world, scenario);
   const shared = sharedBy(world, scenario);
   // Single flights forget what is too old: nothing of runs.
   const forgets = !scenario.work.includes("flight");
@@ -165,14 +157,14 @@ function createCast(world: World, scenario: Scenario, twins: boolean): Cast {
   return { shared, histories, flights: new Flights(), workloads };
 }
 
-function createServersAndProcesses(world: World, scenario: Scenario, twins: boolean): void {
+function createServersAndProcesses(world: World, scenario: Scenario): void {
   const { draw, scheduler } = world;
   const steady = world.keeps("bounded drift");
   // The drift allowance is a hundredth of the ttl: two clocks may differ by that much.
   const rate = () => 1 + (steady ? draw.between(-0.0045, 0.0045) : draw.between(-0.1, 0.1));
   for (const [index, dialect] of scenario.dialects.entries()) {
     const offset = draw.pick([0, draw.between(-600_000, 600_000)]);
-    world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset, twins }));
+    world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset }));
   }
   if (scenario.oddEndpoint === "silent") world.servers.at(-1)!.silent = true;
   if (scenario.oddEndpoint === "answers null") world.servers.at(-1)!.answersNull = true;

@@ -75,7 +75,6 @@ export async function perform(play: Play): Promise<Timeline> {
     const lanes = { clients: play.clients, endpoints: world.servers.map(({ name }) => name) };
     return fromStart(recorder.timeline(play.title, lanes), play.length);
   } finally {
-    for (const server of world.servers) server.close();
     undo();
   }
 }
@@ -92,7 +91,7 @@ function cast(world: World, { clients, endpoints, latency }: Play): SharedContex
   world.network = { ...world.network, latency };
   for (let index = 1; index <= endpoints; index += 1) {
     const name = `endpoint ${index}`;
-    world.servers.push(new Server({ name, dialect: "redis", scheduler, rate: 1, offset: 0, twins: true }));
+    world.servers.push(new Server({ name, dialect: "redis", scheduler, rate: 1, offset: 0 }));
   }
   for (const name of clients) {
     const process = new Process(name, scheduler, world.draw.fork(), 1);

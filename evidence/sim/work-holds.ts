@@ -205,7 +205,8 @@ export class ReadWriteWorkload extends HoldWorkload {
     const most = Math.max(500, 1.5 * pause + 2 * this.#longestTimeout);
     for (const server of world.servers) {
       const now = Math.floor(server.time());
-      const ids = server.execute(["ZRANGE", writersKey, `(${now}`, "+inf", "BYSCORE"]) as string[];
+      const words = server.execute(["ZRANGE", writersKey, 0, -1, "WITHSCORES"]) as string[];
+      const ids = words.filter((_, index) => index % 2 === 0 && Number(words[index + 1]) > now);
       for (const id of ids) {
         const { process, at } = wire.announcedWriter(server, writersKey, id)!;
         const what = () =>

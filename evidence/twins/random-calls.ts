@@ -163,14 +163,15 @@ const arrival: RandomScript = {
     const id = to === "" ? "" : draw.pick(["", "ia", "ib", "ic"]);
     const count = draw.chance(0.9) ? 3 : 2;
     const wakeUp = draw.chance(0.5) ? ["channel"] : [];
-    return { keys: ["latch"], args: [draw.pick(nonces), to, count, draw.pick(ttls), id, ...wakeUp] };
+    // A half of it may be exactly what has passed.
+    const ttl = draw.pick([...ttls, 14, 80, 800]);
+    return { keys: ["latch"], args: [draw.pick(nonces), to, count, ttl, id, ...wakeUp] };
   },
   disturbance: (draw) =>
     // A reset by an operator leaves the generation only.
     draw.pick([
       ["DEL", "latch"],
       ["HSET", "latch", "g", draw.pick(["g2", "g4"])],
-      ["HDEL", "latch", "n"],
       ["PEXPIRE", "latch", draw.pick(ttls)],
     ]),
 };
@@ -199,6 +200,13 @@ const queue: RandomScript = {
     const value = draw.pick(nonces);
     const ticket = draw.pick(["0001a", "0002b", "0003c"]);
     const tombstones = [`void:${ticket}`, `void:${value}`];
+    // Those that wait long behind one that no longer asks: it is called, and after a while all are.
+    if (draw.chance(0.4)) {
+      const grace = draw.pick([400, 500]);
+      const waiting = draw.pick(["0002b", "0003c"]);
+      const args = [value, draw.chance(0.2) ? ticket : waiting, 3_000, draw.pick(ttls), 0, grace, "channel"];
+      return { keys: ["fair", "queue", `void:${args[1]}`, tombstones[1]!], args };
+    }
     const wakeUp = draw.chance(0.5) ? [draw.pick(ttls), "channel"] : [];
     if (wakeUp.length > 0 && draw.chance(0.2)) {
       const guarded = draw.chance(0.5);

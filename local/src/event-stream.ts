@@ -1,5 +1,5 @@
-import { toOctets } from "./engine/commands/bytes.ts";
-import type { Push } from "./engine/commands/pub-sub.ts";
+import { toOctets } from "./engine/bytes.ts";
+import type { Push } from "./engine/engine.ts";
 
 /** A stream of server-sent events that has begun. */
 export interface EventStream {

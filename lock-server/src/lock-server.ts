@@ -1,16 +1,17 @@
 import { Channels } from "./channels.ts";
 import type { CommandContext } from "./engine/command.ts";
-import { CommandError } from "./engine/command-error.ts";
+import { commands } from "./engine/commands.ts";
 import { execute } from "./engine/execute.ts";
-import { Keyspace, type SqlStorage } from "./engine/keyspace.ts";
+import { Keyspace } from "./engine/keyspace.ts";
 import { LimitExceeded, largestReply, replyTooLarge, sizeOf } from "./engine/limits.ts";
-import { executeScript, hashed, isOfScripts } from "./engine/scripts.ts";
+import { ReplyError } from "./engine/reply-error.ts";
+import { type Sql, SqlStorage } from "./engine/sql-storage.ts";
 import type { Reply } from "./twins/twin.ts";
 
 /** The part of a Durable Object's state that a {@link LockServer} uses. */
 export interface LockServerState {
   readonly storage: {
-    readonly sql: SqlStorage;
+    readonly sql: Sql;
     /** Runs a function in a transaction, which its error undoes. */
     transactionSync<Result>(run: () => Result): Result;
     getAlarm(): Promise<number | null>;
@@ -37,7 +38,7 @@ const sweepInterval = 900_000;
  */
 export class LockServer {
   readonly #state: LockServerState;
-  readonly #space: Keyspace;
+  readonly #storage: SqlStorage;
   readonly #channels = new Channels();
   readonly #context: CommandContext;
   /** How the keys of this object's server are placed: see {@link LockServerObjects}. Undefined: nobody has said it yet. */
@@ -51,12 +52,16 @@ export class LockServer {
   constructor(state: LockServerState, _env?: unknown) {
     this.#state = state;
     const { sql } = state.storage;
-    this.#space = new Keyspace(sql);
-    this.#space.onExpiring = () => this.#planSweep();
+    this.#storage = new SqlStorage(sql);
+    this.#storage.onExpiring = () => this.#planSweep();
     this.#context = {
-      space: this.#space,
+      space: new Keyspace(this.#storage),
+      commands,
+      loaded: undefined,
+      executed: 0,
       publish: (channel, payload) => this.#channels.publish(channel, payload),
       subscribers: (channel) => this.#channels.subscribers(channel),
+      unknown,
     };
     sql.exec("CREATE TABLE IF NOT EXISTS server (placement TEXT NOT NULL)");
     const [known] = sql.exec("SELECT placement FROM server").toArray() as { placement: string }[];
@@ -78,14 +83,13 @@ export class LockServer {
       return new Response(this.#channels.subscribe(searchParams.get("channel") ?? ""), { headers });
     }
     const commands = (await request.json()) as readonly (readonly (string | number)[])[];
-    return Response.json(await this.#executeAll(commands.map((words) => words.map(String))));
+    return Response.json(this.#executeAll(commands.map((words) => words.map(String))));
   }
 
   /** Deletes what has expired. */
   async alarm(): Promise<void> {
-    this.#space.now = Date.now();
     this.#hasAlarm = false;
-    if (this.#space.sweep()) this.#planSweep();
+    if (this.#storage.sweep(Date.now())) this.#planSweep();
   }
 
   /** The error where the server's keys are placed otherwise: the same lock would be given away twice. */
@@ -98,14 +102,12 @@ export class LockServer {
     return `ERR this lock server has ${this.#placement}, and the request says ${placement}: set the options back, or give the server a new name`;
   }
 
-  async #executeAll(commands: readonly (readonly string[])[]): Promise<CommandResult[]> {
-    const ready = await Promise.all(commands.map(hashed));
-    // From here on nothing comes in between.
-    this.#space.now = Date.now();
-    this.#space.work = 0;
+  #executeAll(commands: readonly (readonly string[])[]): CommandResult[] {
+    this.#context.space.now = Date.now();
+    this.#storage.work = 0;
     this.#replied = 0;
     this.#exceeded = undefined;
-    return ready.map((command) => this.#executeOne(command));
+    return commands.map((command) => this.#executeOne(command));
   }
 
   #executeOne(command: readonly string[]): CommandResult {
@@ -117,7 +119,7 @@ export class LockServer {
         this.#exceeded = error.message;
         return { error: error.message };
       }
-      if (error instanceof CommandError) return { error: error.message };
+      if (error instanceof ReplyError) return { error: error.message };
       // Not quoted: it may contain a part of the request, such as a lock's token.
       const name = error instanceof Error ? error.name : typeof error;
       return { error: `ERR the command could not be executed (${name}), and has changed nothing` };
@@ -125,8 +127,7 @@ export class LockServer {
   }
 
   #replyOf(command: readonly string[]): Reply {
-    const call = (words: readonly string[]) => execute(this.#context, words);
-    const reply = isOfScripts(command) ? executeScript(command, call) : call(command);
+    const reply = execute(this.#context, command);
     this.#replied += sizeOf(reply);
     if (this.#replied > largestReply) throw replyTooLarge();
     return reply;
@@ -143,6 +144,15 @@ export class LockServer {
   async #setAlarm(): Promise<void> {
     const { storage } = this.#state;
     // One that an earlier life of this object has set stands.
-    if ((await storage.getAlarm()) === null) await storage.setAlarm(this.#space.now + sweepInterval);
+    if ((await storage.getAlarm()) === null) await storage.setAlarm(Date.now() + sweepInterval);
   }
+}
+
+/** The error for what this server does not have. */
+function unknown(what: string): ReplyError {
+  const why =
+    what === "script"
+      ? "this lock server runs only the scripts of its own version of redlock-edge: deploy it with the version of its users"
+      : `unknown ${what}: this is a lock server of redlock-edge, and no Redis`;
+  return new ReplyError(`ERR ${why}`);
 }

@@ -1,6 +1,6 @@
 import { checkNumber, wrongType } from "./check.ts";
-import { CommandError } from "./engine/command-error.ts";
 import { whyTooLong } from "./engine/limits.ts";
+import { ReplyError } from "./engine/reply-error.ts";
 import type { CommandResult } from "./lock-server.ts";
 import { shardOf, shardOfCommand, tagOf } from "./shards.ts";
 
@@ -133,7 +133,7 @@ export class LockServerObjects {
         if (indices) indices.push(index);
         else byShard.set(shard, [index]);
       } catch (error) {
-        if (!(error instanceof CommandError)) throw error;
+        if (!(error instanceof ReplyError)) throw error;
         results[index] = { error: error.message };
       }
     });

@@ -1,4 +1,4 @@
-import { CommandError, integer } from "./engine/command-error.ts";
+import { integer, ReplyError } from "./engine/reply-error.ts";
 
 /**
  * The part of a key that decides where it is stored: what its first braces contain, as in Redis Cluster. All keys of one
@@ -15,7 +15,7 @@ export function shardOf(tag: string, shards: number): number {
   return (hash >>> 0) % shards;
 }
 
-/** The keys and channels of a command. @throws CommandError where their number is none */
+/** The keys and channels of a command. @throws ReplyError where their number is none */
 export function keysOf([name = "", ...words]: readonly string[]): readonly string[] {
   switch (name.toUpperCase()) {
     case "EVAL":
@@ -39,13 +39,13 @@ export function keysOf([name = "", ...words]: readonly string[]): readonly strin
 /**
  * The shard of a command.
  *
- * @throws CommandError where its keys are in several
+ * @throws ReplyError where its keys are in several
  */
 export function shardOfCommand(command: readonly string[], shards: number): number {
   if (shards === 1) return 0;
   const found = new Set(keysOf(command).map((key) => shardOf(tagOf(key), shards)));
   if (found.size < 2) return found.values().next().value ?? 0;
-  throw new CommandError(
+  throw new ReplyError(
     `CROSSSLOT the names of one request are in ${found.size} shards: give them the same {tag}, or use one shard`,
   );
 }

@@ -1,143 +1,96 @@
 import process from "node:process";
-import { isDeepStrictEqual } from "node:util";
-import { describe, expect, test } from "vitest";
-import { Draw } from "../../evidence/sim/draw.ts";
-import { type RandomScript, randomScripts } from "../../evidence/twins/random-calls.ts";
-import { toText } from "../../local/src/engine/commands/bytes.ts";
-import { Engine, ReplyError } from "../../local/src/memory/index.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Draw } from "../../evidence/sim/draw.ts";
+import { type Compared, comparedEngine, playAll, playScript, type Words } from "../../evidence/twins/play.ts";
+import { randomScripts } from "../../evidence/twins/random-calls.ts";
+import { channels, SteppedRedis } from "../../evidence/twins/stepped-redis.ts";
+import { redisServer, startServer } from "../../test/support/redis-servers.ts";
 import type { CommandContext } from "../src/engine/command.ts";
-import { CommandError } from "../src/engine/command-error.ts";
+import { commands } from "../src/engine/commands.ts";
 import { execute } from "../src/engine/execute.ts";
 import { Keyspace } from "../src/engine/keyspace.ts";
-import { executeScript } from "../src/engine/scripts.ts";
+import { ReplyError } from "../src/engine/reply-error.ts";
+import { SqlStorage } from "../src/engine/sql-storage.ts";
 import { sqlStorage } from "./storage.ts";
 
-// The commands of a lock server, held against the engine, which is held against redis-server: scripts, whose twins call most
-// of them, and plain commands, of so few keys that each meets what others have left.
+// The commands, held against redis-server, over both kinds of storage: that of a Durable Object, and the memory of the
+// embedded engine. Of so few keys that each command meets what others have left.
 
-type Words = readonly (string | number)[];
-
-/** A lock server's keys with a clock of their own, and what was published. */
-function lockServer() {
+/** A lock server's keys with a clock of the test's. */
+function lockServer(now: () => number): Compared {
   const sql = sqlStorage();
-  const space = new Keyspace(sql);
-  const heard: unknown[] = [];
-  const subscribers = (channel: string) => Number(["heard", "channel"].includes(channel));
+  const space = new Keyspace(new SqlStorage(sql));
+  const heard: string[][] = [];
+  const subscribers = (channel: string) => Number((channels as readonly string[]).includes(channel));
   const context: CommandContext = {
     space,
+    commands,
+    loaded: undefined,
+    executed: 0,
     subscribers,
     publish(channel, payload) {
       if (subscribers(channel) > 0) heard.push(["message", channel, payload]);
       return subscribers(channel);
     },
+    unknown: (what) => new ReplyError(`ERR unknown ${what}`),
   };
-  const call = (words: readonly string[]) => execute(context, words);
   return {
-    space,
     heard,
-    rows: () =>
-      sql.exec("SELECT key FROM entries WHERE deadline > ? OR deadline IS NULL", space.now).toArray(),
-    execute: (command: Words) => {
-      const words = command.map(String);
-      return words[0] === "EVALSHA" ? executeScript(words, call) : call(words);
+    get executed() {
+      return context.executed;
     },
+    execute(command) {
+      space.now = now();
+      return execute(context, command.map(String));
+    },
+    keys: () =>
+      sql
+        .exec("SELECT key FROM entries WHERE deadline > ? OR deadline IS NULL", now())
+        .toArray()
+        .map(({ key }) => String(key)),
   };
-}
-
-function answerOf(server: { execute(command: Words): unknown }, command: Words): unknown {
-  try {
-    return server.execute(command);
-  } catch (error) {
-    if (error instanceof ReplyError || error instanceof CommandError) return "an error";
-    throw error;
-  }
-}
-
-/** A reply to a command; of the fields of a hash, whose order says nothing, in one order. */
-function inOrder([name]: Words, reply: unknown): unknown {
-  if (name !== "HGETALL") return reply;
-  const words = reply as string[];
-  return words.flatMap((word, index) => (index % 2 ? [] : [`${word}=${words[index + 1]}`])).sort();
-}
-
-const readers: Readonly<Record<string, (key: string) => Words>> = {
-  string: (key) => ["GET", key],
-  zset: (key) => ["ZRANGE", key, 0, -1, "WITHSCORES"],
-  hash: (key) => ["HGETALL", key],
-};
-
-/** Plays the same on both, and compares replies, contents and messages after each step. */
-function playBoth(next: (draw: Draw) => Words, scripts: readonly RandomScript[], seed: number): string[] {
-  const draw = new Draw(seed);
-  let now = 1_700_000_000_000;
-  const engine = new Engine({ dialect: "redis-8.4", now: () => now });
-  for (const { script } of scripts) engine.execute(["SCRIPT", "LOAD", script.source]);
-  const told: unknown[] = [];
-  engine.subscribe(
-    "channels",
-    ["heard", "channel"],
-    (push) => push[0] === "message" && told.push(push.map((word) => toText(String(word)))),
-  );
-  const server = lockServer();
-  const trace: string[] = [];
-  const contents = () =>
-    (engine.execute(["KEYS", "*"]) as string[]).sort().map((key) => {
-      const read = readers[engine.execute(["TYPE", key]) as string]!(key);
-      return [read, ["PTTL", key]];
-    });
-  for (let step = 0; step < 60; step += 1) {
-    if (draw.chance(0.4)) now += draw.pick([1, 7, 39, 40, 400, 2_999]);
-    server.space.now = now;
-    const command = next(draw);
-    const theirs = answerOf(engine, command);
-    const mine = answerOf(server, command);
-    trace.push(`${now} ${JSON.stringify(command)} ${JSON.stringify(theirs)}`);
-    const reads = contents();
-    const read = (from: { execute(command: Words): unknown }) =>
-      reads.map((pair) => pair.map((one) => inOrder(one, from.execute(one))));
-    const [here, there] = [
-      { answer: mine, contents: read(server), keys: server.rows().length, heard: server.heard },
-      { answer: theirs, contents: read(engine), keys: reads.length, heard: told },
-    ];
-    if (!isDeepStrictEqual(here, there)) expect(here, trace.join("\n")).toStrictEqual(there);
-  }
-  return trace;
 }
 
 const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
 const runs = 5 * Number(process.env.RUNS ?? 1);
 console.info(`SEED=${seed}`);
 
-describe("a lock server does what Redis does", () => {
-  test.each(randomScripts)("$name", (random) => {
-    const { script, call, disturbance } = random;
-    const next = (draw: Draw): Words => {
-      const other = draw.chance(0.1) ? disturbance(draw) : ["HDEL"];
-      // A lock server has no HDEL: nothing takes single fields away there.
-      if (other[0] !== "HDEL") return other;
-      const { keys, args } = call(draw);
-      return ["EVALSHA", script.sha.redis, keys.length, ...keys, ...args];
-    };
-    const replies = Array.from({ length: runs }, (_, run) => playBoth(next, [random], seed + run)).flat();
-    expect(new Set(replies).size).toBeGreaterThan(100);
+describe.skipIf(!redisServer)("commands do what Redis does", () => {
+  let redis: SteppedRedis;
+  beforeAll(async () => {
+    redis = await SteppedRedis.open(await startServer());
+  });
+  afterAll(() => redis.close());
+
+  test.each(randomScripts)("those of $name, in a Durable Object's storage", async (random) => {
+    const all = new Set<string>();
+    for (let run = 0; run < runs || all.size < 15; run += 1) {
+      const { answers, difference } = await playScript(redis, random, seed + run, { server: lockServer });
+      if (difference) expect(difference.mine, difference.trace.join("\n")).toEqual(difference.theirs);
+      for (const answer of answers) all.add(answer);
+    }
   });
 
-  test("ZRANGE with every range of three members", () => {
-    const engine = new Engine({ dialect: "redis-8.4" });
-    const server = lockServer();
-    for (const member of ["\uff5e", "💥", "é"]) {
-      for (const one of [engine, server]) one.execute(["ZADD", "z", "GT", 1, member]);
-    }
+  test("ZRANGE with every range of three members", async () => {
+    const now = () => 1_700_000_000_000;
+    const servers = [lockServer(now), comparedEngine("redis-8.4", now)];
+    await redis.empty();
+    const answers = async (command: Words) => {
+      const { answer } = await redis.play(now(), command);
+      return [answer, ...servers.map((server) => server.execute(command))];
+    };
+    for (const member of ["\uff5e", "💥", "é"])
+      expect(await answers(["ZADD", "z", "GT", 1, member])).toEqual([1, 1, 1]);
     const places = Array.from({ length: 11 }, (_, index) => index - 5);
     for (const from of places) {
       for (const to of places) {
-        const command = ["ZRANGE", "z", from, to];
-        expect([command, server.execute(command)]).toEqual([command, engine.execute(command)]);
+        const [theirs, ...mine] = await answers(["ZRANGE", "z", from, to]);
+        expect([from, to, ...mine]).toEqual([from, to, theirs, theirs]);
       }
     }
   });
 
-  test("plain commands, right and wrong ones", () => {
+  test("plain commands, right and wrong ones", async () => {
     const key = (draw: Draw) => draw.pick(["a", "b", "zoé{x}"]);
     const sorted = (draw: Draw) => draw.pick(["a", "only members", "only members"]);
     const value = (draw: Draw) => draw.pick(["x", "y", "", "naïve ☃ 💥", "1"]);
@@ -191,7 +144,11 @@ describe("a lock server does what Redis does", () => {
       () => ["PUBLISH", "heard", "naïve, a\nb"],
       () => ["PUBSUB", "NUMSUB", "heard", "unheard"],
     ];
-    const next = (draw: Draw) => draw.pick(forms)(draw);
-    for (let run = 0; run < 5 * runs; run += 1) playBoth(next, [], seed + run);
+    const next = (draw: Draw) => ({ command: draw.pick(forms)(draw) });
+    const servers = (now: () => number) => [lockServer(now), comparedEngine("redis-8.4", now)];
+    for (let run = 0; run < 5 * runs; run += 1) {
+      const { difference } = await playAll(redis, servers, next, seed + run);
+      if (difference) expect(difference.mine, difference.trace.join("\n")).toEqual(difference.theirs);
+    }
   });
 });

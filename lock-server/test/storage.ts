@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import type { SqlStorage } from "../src/engine/keyspace.ts";
+import type { Sql } from "../src/engine/sql-storage.ts";
 import { LockServer, type LockServerNamespace, type LockServerState } from "../src/index.ts";
 
 interface Database {
@@ -16,7 +16,7 @@ const Sqlite = createRequire(createRequire(import.meta.url).resolve("@libsql/cli
 ) => Database;
 
 /** SQLite in memory, as a Durable Object has it. `onExec` hears each statement. */
-export function sqlStorage(onExec: (query: string) => void = () => undefined): SqlStorage {
+export function sqlStorage(onExec: (query: string) => void = () => undefined): Sql {
   const database = new Sqlite(":memory:");
   const statements = new Map<string, ReturnType<Database["prepare"]>>();
   return {

@@ -39,7 +39,8 @@ export async function openRealEndpoints(count: number, dialect?: Dialect): Promi
   return { ...local, close, [Symbol.asyncDispose]: close };
 }
 
-async function startServer(): Promise<string> {
+/** The URL of a new server. It ends with the worker. */
+export async function startServer(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "redis-rest-local-"));
   const { url } = await startRedis(redisServer!, directory);
   return url;

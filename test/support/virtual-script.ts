@@ -41,7 +41,7 @@ export async function scriptWorld(script: Script): Promise<ScriptWorld> {
     },
     listen(channel) {
       const messages: string[] = [];
-      engine.subscribe("channels", [channel], ([kind, , message]) => {
+      engine.subscribe([channel], ([kind, , message]) => {
         if (kind === "message") messages.push(String(message));
       });
       return () => messages.splice(0);

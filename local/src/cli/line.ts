@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { hintFor } from "../check.ts";
+import { hintFor } from "../../../lock-server/src/check.ts";
 import { checkDialect, type Dialect } from "../engine/dialect.ts";
 
 /** A command line that is not valid. The message is one line. */

@@ -24,14 +24,13 @@ They run until Ctrl-C.
   npx redis-rest-local --count 3 --write-env .dev.vars
 
   --count <n>          how many endpoints (3)
-  --engine <name>      auto, redis (a redis-server process each) or embedded (auto)
+  --engine <name>      auto, redis (a redis-server process each) or embedded: only what redlock-edge sends (auto)
   --dialect <name>     the commands that they have: upstash, redis-8.4 or redis (upstash)
   --redis <url>        a running Redis instead, once per endpoint: redis://host:port
   --host <address>     address to listen on (127.0.0.1)
   --port <n>           port of the first endpoint, the others count up (free ports)
   --token <token>      token for all endpoints (random)
   --write-env <file>   write the variables there as well, e.g. .dev.vars; its owner only can read it
-  --lua-time-limit <ms>  how long a script may run on the embedded engine (5000)
   --log                print every command and what it would be billed
   --faults             serve /_faults, to set faults over HTTP from this machine
   --page-port <n>      port of the page that shows the endpoints (a free port)
@@ -80,7 +79,6 @@ export const commandOptions = {
   port: { type: "string" },
   token: { type: "string" },
   "write-env": { type: "string" },
-  "lua-time-limit": { type: "string" },
   log: { type: "boolean" },
   faults: { type: "boolean" },
   "page-port": { type: "string" },
@@ -131,7 +129,6 @@ function startOptions(values: Values): StartOptions {
     throw new UsageError(`--engine is auto, redis or embedded, not '${engine}'`);
   }
   const dialect = dialectOption(values.dialect);
-  const luaTimeLimit = values["lua-time-limit"];
   return {
     ...(count !== undefined && { count: integer("--count", count) }),
     ...(engine !== undefined && { engine }),
@@ -140,7 +137,6 @@ function startOptions(values: Values): StartOptions {
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port: integer("--port", port) }),
     ...(token !== undefined && { token }),
-    ...(luaTimeLimit !== undefined && { luaTimeLimit: integer("--lua-time-limit", luaTimeLimit) }),
     ...(faults && { faultsApi: true }),
   };
 }

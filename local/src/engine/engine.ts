@@ -1,100 +1,59 @@
-import { checkNumber } from "../check.ts";
+import type { Command, CommandContext, CommandTable } from "../../../lock-server/src/engine/command.ts";
+import { commands } from "../../../lock-server/src/engine/commands.ts";
+import { commandOf, execute } from "../../../lock-server/src/engine/execute.ts";
+import { Keyspace } from "../../../lock-server/src/engine/keyspace.ts";
+import { MapStorage } from "../../../lock-server/src/engine/map-storage.ts";
+import { ReplyError, syntaxError } from "../../../lock-server/src/engine/reply-error.ts";
+import type { Reply } from "../../../lock-server/src/twins/twin.ts";
 import { systemRuntime } from "../runtime.ts";
-import { bitCommands, combineMore } from "./commands/bits.ts";
-import { toBytes, toText } from "./commands/bytes.ts";
-import { acceptsWords, type Command, type Commands, wrongNumberOfArguments } from "./commands/command.ts";
-import { geoCommands } from "./commands/geo.ts";
-import { hashCommands } from "./commands/hash.ts";
-import { hashExpiryCommands } from "./commands/hash-expiry.ts";
-import { hyperLogLogCommands } from "./commands/hyper-log-log.ts";
-import { deleteIf, keyCommands, upstashKeyCommands } from "./commands/key.ts";
-import { Keyspace } from "./commands/keyspace.ts";
-import { listCommands } from "./commands/list.ts";
-import { memorySubcommands } from "./commands/memory.ts";
-import { PubSub, type Push, type SubscriptionKind } from "./commands/pub-sub.ts";
-import { type ByteReply, type Reply, ReplyError, Status } from "./commands/reply.ts";
-import { serverCommands } from "./commands/server.ts";
-import { setCommands } from "./commands/set.ts";
-import { sortedSetCommands } from "./commands/sorted-set.ts";
-import { sortedSetAlgebraCommands } from "./commands/sorted-set-algebra.ts";
-import { sortedSetRangeCommands } from "./commands/sorted-set-range.ts";
-import { streamCommands } from "./commands/stream.ts";
-import { groupSubcommands, infoSubcommands } from "./commands/stream-admin.ts";
-import { streamDeleteCommands } from "./commands/stream-delete.ts";
-import { streamGroupCommands } from "./commands/stream-group.ts";
-import { setIf, stringCommands } from "./commands/string.ts";
+import { toBytes, toText } from "./bytes.ts";
 import { checkDialect, type Dialect } from "./dialect.ts";
-import { Lua } from "./lua/machine.ts";
-import { Scripting } from "./lua/scripting.ts";
-
-export type { Push, SubscriptionKind } from "./commands/pub-sub.ts";
-export { type Reply, ReplyError } from "./commands/reply.ts";
-export { checkDialect, type Dialect } from "./dialect.ts";
+import { toolCommands } from "./tools.ts";
 
 /** Options of an {@link Engine}. */
 export interface EngineOptions {
   /** The clock by which keys expire, in ms since 1970. Default: the system's. */
   readonly now?: () => number;
   /**
-   * The commands that it has. `redis`: those of Redis 7.0. `redis-8.4` adds `SET … IFEQ | IFNE`, DELEX, expiry of the
-   * fields of a hash, and more of later versions (see docs/reference.md). `upstash` adds to these scripts that begin
-   * with `#!lua flags=allow-key-locking`, and what only Upstash has. What it does not have, it refuses with the errors of
-   * Redis. Default `upstash`.
+   * The commands that it has. `redis`: no `SET … IFEQ` and no DELEX, as Redis before 8.4. `redis-8.4`: with them. `upstash`:
+   * scripts may also begin with `#!lua flags=allow-key-locking`. Default `upstash`.
    */
   readonly dialect?: Dialect;
-  /** A number in [0, 1), for commands that draw: SPOP, RANDOMKEY and others. Default: the platform's. */
-  readonly random?: () => number;
-  /**
-   * How long a script may run, in ms of the system's clock. After Redis's `lua-time-limit` SCRIPT KILL becomes possible;
-   * here the script is killed. What it has written stays. From 1 to 2 147 483 647, default 5000 (5 seconds). A single
-   * call of a library function (`string.rep`, a pattern that backtracks) is not interrupted.
-   */
-  readonly luaTimeLimit?: number;
 }
 
-const redisCommands: Commands = {
-  ...serverCommands,
-  ...keyCommands,
-  ...stringCommands,
-  ...bitCommands,
-  ...hyperLogLogCommands,
-  ...hashCommands,
-  ...setCommands,
-  ...sortedSetCommands,
-  ...sortedSetRangeCommands,
-  ...sortedSetAlgebraCommands,
-  ...geoCommands,
-  ...listCommands,
-  ...streamCommands,
-  ...streamGroupCommands,
+/** What is pushed to a subscriber: `subscribe`, the channel and how many it has now; `message`, the channel and the payload. */
+export type Push = readonly (string | number)[];
+
+/** The first line of a script that only Upstash knows. */
+const upstashFlag = "#!lua flags=allow-key-locking\n";
+
+const remedy = "Install redis-server: redis-rest-local starts it";
+
+/** SET as it was before Redis 8.4. */
+const setWithoutIfEqual: Command = (context, words) => {
+  if (words.slice(2).some((word) => word.toUpperCase() === "IFEQ")) throw syntaxError();
+  return commands.SET![0](context, words);
 };
 
-const laterCommands: Commands = {
-  ...redisCommands,
-  ...hashExpiryCommands,
-  ...streamDeleteCommands,
-  SET: setIf,
-  DELEX: deleteIf,
-  BITOP: combineMore,
-};
+/** What a server of a dialect has of redlock-edge's commands. */
+function commandsOf(dialect: Dialect): CommandTable {
+  if (dialect !== "redis") return commands;
+  const { DELEX: _, ...others } = commands;
+  return { ...others, SET: [setWithoutIfEqual, commands.SET![1]] };
+}
 
-const commandsOf: Readonly<Record<Dialect, Commands>> = {
-  redis: redisCommands,
-  "redis-8.4": laterCommands,
-  upstash: { ...laterCommands, ...upstashKeyCommands },
-};
-
-/** The subcommands of commands that do nothing without one. */
-const containers: Readonly<Record<string, Commands>> = {
-  XGROUP: groupSubcommands,
-  XINFO: infoSubcommands,
-  MEMORY: memorySubcommands,
-};
+/** The error for what this engine does not have. */
+function unknown(what: string): ReplyError {
+  return new ReplyError(
+    what === "script"
+      ? `ERR unknown script: without redis-server there is no Lua, and only the scripts of this version of redlock-edge run. ${remedy}`
+      : `ERR unknown ${what}: without redis-server there is only what redlock-edge sends. ${remedy}`,
+  );
+}
 
 /**
- * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, positions,
- * HyperLogLogs, lists, streams, expiry, pub/sub and Lua scripts, with the replies and errors of Redis 7. Commands are
- * synchronous and atomic. The data is in memory only.
+ * What redlock-edge sends, in this process, without a Redis: its commands, and its scripts as the lock server of
+ * `redlock-edge-server` runs them. Commands are synchronous and atomic. The data is in memory only.
  *
  * @example
  * const engine = new Engine({ now: () => clock });
@@ -102,66 +61,58 @@ const containers: Readonly<Record<string, Commands>> = {
  */
 export class Engine {
   readonly #now: () => number;
-  readonly #commands: Commands;
-  readonly #space: Keyspace;
-  readonly #pubSub = new PubSub();
-  readonly #scripting: Scripting;
-  #billed = 0;
+  /** Whether scripts may begin with Upstash's flag. */
+  readonly #hasFlag: boolean;
+  readonly #storage = new MapStorage();
+  readonly #loaded = new Set<string>();
+  readonly #subscribers = new Map<string, Set<(push: Push) => void>>();
+  readonly #context: CommandContext;
 
-  /** @throws TypeError | RangeError for an unknown dialect, or a `luaTimeLimit` that is not a number or out of range */
+  /** @throws TypeError for an unknown dialect */
   constructor(options: EngineOptions = {}) {
-    this.#space = new Keyspace(options.random ?? (() => systemRuntime.random()));
     this.#now = options.now ?? (() => systemRuntime.now());
     const dialect = checkDialect(options.dialect) ?? "upstash";
-    const timeLimit = checkNumber("luaTimeLimit", options.luaTimeLimit ?? 5_000, 1, 2 ** 31 - 1);
-    this.#commands = commandsOf[dialect];
-    this.#scripting = new Scripting(
-      dialect,
-      (name, words) => this.#find(name, words),
-      (command, words) => this.#run(command, words),
-      // Not the clock of keys, which a test may stop: the limit is about real time.
-      () => new Lua(timeLimit, () => performance.now()),
-    );
+    this.#hasFlag = dialect === "upstash";
+    const space = new Keyspace(this.#storage);
+    const all = () => this.#storage.keys.filter((key) => space.head(key));
+    this.#context = {
+      space,
+      commands: { ...commandsOf(dialect), ...toolCommands({ all, clear: () => this.#storage.clear() }) },
+      loaded: this.#loaded,
+      executed: 0,
+      publish: (channel, payload) => this.#publish(channel, payload),
+      subscribers: (channel) => this.#subscribers.get(channel)?.size ?? 0,
+      unknown,
+    };
   }
 
   /** Commands billed so far, as Upstash counts them: one for each command, and one for each call in a script. */
   get billed(): number {
-    return this.#billed;
+    return this.#context.executed;
   }
 
   /**
    * Executes one command: its name in any case, and its arguments. Strings are stored as UTF-8.
    *
-   * @throws ReplyError when Redis would answer with an error
+   * @throws ReplyError when Redis would answer with an error, and for what this engine does not have
    * @example
-   * engine.execute(["INCR", "counter"]); // 1
+   * engine.execute(["SET", "lock", "token", "NX", "PX", 10_000]); // "OK"
    */
   execute(command: readonly (string | number)[]): Reply {
-    try {
-      return toReply(this.executeBytes(command.map((word) => toBytes(String(word)))));
-    } catch (error) {
-      if (error instanceof ReplyError) throw new ReplyError(toText(error.message));
-      throw error;
-    }
+    return toTexts(this.executeBytes(command.map((word) => toBytes(String(word)))));
   }
 
   /**
-   * Executes one command of byte strings (see bytes.ts). Unlike {@link execute}, its reply distinguishes a status from a
-   * string, and the message of its error is a byte string.
+   * Executes one command of byte strings (see bytes.ts).
    *
-   * @throws ReplyError when Redis would answer with an error
+   * @throws ReplyError when Redis would answer with an error, and for what this engine does not have
    */
-  executeBytes(command: readonly string[]): ByteReply {
-    const error = this.refusal(command);
-    if (error) throw error;
-    const upper = command[0]!.toUpperCase();
-    const words = command.slice(1);
+  executeBytes(command: readonly string[]): Reply {
+    const refused = this.#refusalOfFlag(command);
+    if (refused) throw refused;
     // The clock is read once, so that no key expires during a command or a script.
-    this.#space.now = Math.floor(this.#now());
-    const found = this.#find(upper, words);
-    if (found) return this.#run(found, words);
-    this.#billed++;
-    return this.#scripting.execute(upper, words);
+    this.#context.space.now = Math.floor(this.#now());
+    return execute(this.#context, command);
   }
 
   /**
@@ -169,82 +120,64 @@ export class Engine {
    * command discards a transaction. Undefined for every other command.
    */
   refusal(command: readonly string[]): ReplyError | undefined {
-    const name = command[0];
-    if (name === undefined) return new ReplyError("ERR empty command");
-    const upper = name.toUpperCase();
-    const words = command.slice(1);
-    const found = this.#find(upper, words);
-    if (found && acceptsWords(found, command.length)) return undefined;
-    const lower = name.toLowerCase();
-    if (this.#subcommands(upper)) {
-      const [subcommand] = words;
-      if (subcommand === undefined) return wrongNumberOfArguments(lower);
-      if (found) return wrongNumberOfArguments(`${lower}|${subcommand.toLowerCase()}`);
-      return new ReplyError(`ERR unknown subcommand '${subcommand.slice(0, 128)}'. Try ${upper} HELP.`);
+    try {
+      commandOf(this.#context, command);
+      return this.#refusalOfFlag(command);
+    } catch (error) {
+      return error as ReplyError;
     }
-    if (!found && !this.#scripting.knows(upper)) return unknownCommand(name, words);
-    if (!found && this.#scripting.accepts(upper, words)) return undefined;
-    return wrongNumberOfArguments(lower);
+  }
+
+  /** The error of Redis for a script with a flag that only Upstash knows. */
+  #refusalOfFlag([name = "", first = "", second = ""]: readonly string[]): ReplyError | undefined {
+    if (this.#hasFlag) return undefined;
+    const text = /^EVAL$/i.test(name) ? first : /^SCRIPT$/i.test(name) ? second : "";
+    if (!text.startsWith(upstashFlag)) return undefined;
+    return new ReplyError("ERR Unexpected flag in script shebang: allow-key-locking");
   }
 
   /**
-   * Subscribes to channels, or to patterns of channels, and returns a function that ends it. As at Upstash, each of the two
-   * is billed as one command.
+   * Subscribes to channels, and returns a function that ends it. As at Upstash, each of the two is billed as one command.
    *
-   * @param names byte strings (see bytes.ts)
+   * @param channels byte strings (see bytes.ts)
    * @param receive is called with every confirmation, before this returns, and with every message. It may be called while
    *   a script runs, and must not execute commands itself
    */
-  subscribe(kind: SubscriptionKind, names: readonly string[], receive: (push: Push) => void): () => void {
-    this.#billed++;
-    const unsubscribe = this.#pubSub.subscribe(kind, names, receive);
-    let subscribed = true;
+  subscribe(channels: readonly string[], receive: (push: Push) => void): () => void {
+    this.#context.executed += 1;
+    // One of its own: the same function may subscribe more than once.
+    const own = (push: Push) => receive(push);
+    const confirmed = new Set<string>();
+    for (const channel of channels) {
+      const receivers = this.#subscribers.get(channel) ?? new Set();
+      this.#subscribers.set(channel, receivers.add(own));
+      confirmed.add(channel);
+      receive(["subscribe", channel, confirmed.size]);
+    }
+    let isSubscribed = true;
     return () => {
-      if (!subscribed) return;
-      subscribed = false;
-      this.#billed++;
-      unsubscribe();
+      if (!isSubscribed) return;
+      isSubscribed = false;
+      this.#context.executed += 1;
+      for (const channel of confirmed) this.#subscribers.get(channel)?.delete(own);
     };
   }
 
-  /** Deletes all data, cached scripts and functions, as a restart without persistence does. */
+  /** Deletes all data, and forgets all scripts, as a restart without persistence does. */
   flush(): void {
-    this.#space.clear();
-    this.#scripting.reset();
+    this.#storage.clear();
+    this.#loaded.clear();
   }
 
-  #run(command: Command, words: readonly string[]): ByteReply {
-    this.#billed++;
-    return command.run(this.#space, words);
-  }
-
-  /** A command, or the subcommand that the first of its words names. All names are in upper case. */
-  #find(name: string, words: readonly string[]): Command | undefined {
-    const subcommands = this.#subcommands(name);
-    if (subcommands) return subcommands[(words[0] ?? "").toUpperCase()];
-    // Safe without hasOwn: a name is in upper case, and no inherited property is.
-    return this.#commands[name] ?? this.#pubSub.commands[name];
-  }
-
-  /** The subcommands of a command that does nothing without one. */
-  #subcommands(name: string): Commands | undefined {
-    return name === "PUBSUB" ? this.#pubSub.subcommands : containers[name];
+  /** Returns how many subscribers there were. */
+  #publish(channel: string, payload: string): number {
+    const receivers = [...(this.#subscribers.get(channel) ?? [])];
+    for (const receive of receivers) receive(["message", channel, payload]);
+    return receivers.length;
   }
 }
 
-function toReply(reply: ByteReply): Reply {
+function toTexts(reply: Reply): Reply {
   if (typeof reply === "string") return toText(reply);
-  if (reply instanceof Status) return toText(reply.text);
-  // An error inside a list, which only a script can return: JSON has no other form for it.
-  if (reply instanceof ReplyError) return toText(reply.message);
-  return Array.isArray(reply) ? reply.map(toReply) : (reply as number | null);
-}
-
-function unknownCommand(name: string, words: readonly string[]): ReplyError {
-  let quoted = "";
-  for (const word of words) {
-    if (quoted.length >= 128) break;
-    quoted += `'${word.slice(0, 128 - quoted.length)}' `;
-  }
-  return new ReplyError(`ERR unknown command '${name.slice(0, 128)}', with args beginning with: ${quoted}`);
+  return Array.isArray(reply) ? reply.map(toTexts) : reply;
 }

@@ -1,4 +1,4 @@
-import { checkNumber, wrongType } from "../check.ts";
+import { checkNumber, wrongType } from "../../../lock-server/src/check.ts";
 import { systemRuntime } from "../runtime.ts";
 
 /** A failure between a client and one endpoint. */

@@ -1,6 +1,7 @@
 /** @module redis-rest-local/memory */
-export { type Reply, ReplyError } from "../engine/commands/reply.ts";
-export { Engine, type EngineOptions, type Push, type SubscriptionKind } from "../engine/engine.ts";
+export { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
+export type { Reply } from "../../../lock-server/src/twins/twin.ts";
+export { Engine, type EngineOptions, type Push } from "../engine/engine.ts";
 export {
   type FaultKind,
   type FaultPlan,

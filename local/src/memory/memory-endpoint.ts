@@ -5,9 +5,10 @@ import {
   EndpointError,
   type EndpointErrorKind,
 } from "redlock-edge";
-import { checkOptions } from "../check.ts";
-import { toBytes } from "../engine/commands/bytes.ts";
-import { type Reply, ReplyError } from "../engine/commands/reply.ts";
+import { checkOptions } from "../../../lock-server/src/check.ts";
+import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
+import type { Reply } from "../../../lock-server/src/twins/twin.ts";
+import { toBytes } from "../engine/bytes.ts";
 import { checkDialect } from "../engine/dialect.ts";
 import { Engine, type Push } from "../engine/engine.ts";
 import { type EventStream, eventOf, eventStream } from "../event-stream.ts";
@@ -20,8 +21,7 @@ export interface MemoryEndpointOptions {
   /** Its name in votes, errors and events. Default `"memory"`. */
   readonly name?: string;
   /**
-   * The dialect that it speaks, and refuses all others: `"redis"` the commands of Redis 7.0, `"redis-8.4"` those of
-   * Redis 8.4, `"upstash"` (default) also Upstash's additions.
+   * The dialect that it speaks; what only another one has, it refuses. Default `"upstash"`.
    */
   readonly dialect?: Dialect;
   /** Its clock, timers and random numbers. Default: the platform's. */
@@ -71,7 +71,7 @@ export interface MemoryEndpoint extends Endpoint {
    * request has all faults of its command, the stream those of streams and messages. Timers are the runtime's. It ends
    * when `signal` aborts, when the body is cancelled, and when the endpoint stops.
    *
-   * @param command SUBSCRIBE or PSUBSCRIBE, with its channels or patterns
+   * @param command SUBSCRIBE, with its channels
    */
   stream(command: Command, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
@@ -125,7 +125,6 @@ class InProcessEndpoint implements MemoryEndpoint {
     this.engine = new Engine({
       dialect: this.dialect,
       now: () => this.#runtime.now() + this.#offset(),
-      random: () => this.#runtime.random(),
     });
   }
 
@@ -157,25 +156,20 @@ class InProcessEndpoint implements MemoryEndpoint {
   }
 
   #open([name, ...names]: Command, signal: AbortSignal): EventStream {
-    const kinds: Readonly<Record<string, "channels" | "patterns">> = {
-      SUBSCRIBE: "channels",
-      PSUBSCRIBE: "patterns",
-    };
-    const kind = kinds[String(name).toUpperCase()];
-    if (!kind) throw new ReplyError(`ERR Command is not available: '${name}'`);
-    if (names.length === 0) {
-      throw new ReplyError(`ERR wrong number of arguments for '${String(name).toLowerCase()}' command`);
+    if (String(name).toUpperCase() !== "SUBSCRIBE") {
+      throw new ReplyError(`ERR Command is not available: '${name}'`);
     }
+    if (names.length === 0) throw new ReplyError("ERR wrong number of arguments for 'subscribe' command");
     const abort = () => stream.end(this.#error("timeout", "aborted", { cause: signal.reason }));
     const stream = eventStream(() => {
       signal.removeEventListener("abort", abort);
       this.#streams.delete(stream);
       unsubscribe();
-      const command = [kind === "channels" ? "UNSUBSCRIBE" : "PUNSUBSCRIBE", ...names];
+      const command = ["UNSUBSCRIBE", ...names];
       this.log.push({ command, billed: 1, at: this.#runtime.now(), outcome: "replied" });
     });
     const send = (push: Push) => stream.send(eventOf(push));
-    const unsubscribe = this.engine.subscribe(kind, names.map(String).map(toBytes), send);
+    const unsubscribe = this.engine.subscribe(names.map(String).map(toBytes), send);
     this.#streams.add(stream);
     signal.addEventListener("abort", abort);
     return stream;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { keyOf, parseKey, parseValue, type StoredKey, tokensIn } from "../../../src/stored/parse.ts";
-import { type Reply, ReplyError } from "../engine/engine.ts";
+import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
+import type { Reply } from "../../../lock-server/src/twins/twin.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import type { SeenValue } from "./stored.ts";
 
@@ -17,7 +18,7 @@ export async function readKeys(
   keys: readonly StoredKey[],
 ): Promise<(SeenValue | undefined)[]> {
   const commands = keys.flatMap(({ key, prefix, kind, resource }) => [
-    kind === "read-write" ? ["ZCARD", key] : ["GETRANGE", key, 0, longest],
+    kind === "read-write" ? ["ZCOUNT", key, "-inf", "+inf"] : ["GETRANGE", key, 0, longest],
     ["PTTL", key],
     ["GET", keyOf(prefix, "fence", resource)],
   ]);

@@ -1,5 +1,5 @@
+import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Outcome, TimelineEvent } from "../../../playground/picture/timeline.ts";
-import { ReplyError } from "../engine/engine.ts";
 import type { Observation } from "../rest/observe.ts";
 import type { Clients, Sender } from "./clients.ts";
 import { labelOf } from "./key.ts";

@@ -1,4 +1,5 @@
-import { type Reply, ReplyError } from "../engine/engine.ts";
+import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
+import type { Reply } from "../../../lock-server/src/twins/twin.ts";
 import type { Argument } from "./argument.ts";
 import { StatusReply, type WireReply } from "./redis/resp.ts";
 

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
-import { toText } from "../engine/commands/bytes.ts";
-import { type ByteReply, Status } from "../engine/commands/reply.ts";
-import { type Engine, ReplyError } from "../engine/engine.ts";
+import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
+import type { Reply } from "../../../lock-server/src/twins/twin.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { Argument } from "./argument.ts";
 import { nameOf } from "./argument.ts";
 import { type Backend, BackendGoneError, type Outcome, type Subscriber } from "./backend.ts";
@@ -34,9 +34,9 @@ export class EmbeddedBackend implements Backend {
     return queue.map((command) => this.#run(command));
   }
 
-  async subscribe(command: readonly Argument[], subscriber: Subscriber): Promise<() => void> {
-    const kind = nameOf(command) === "PSUBSCRIBE" ? "patterns" : "channels";
-    const unsubscribe = this.#engine.subscribe(kind, command.slice(1).map(byteString), (push) =>
+  async subscribe(command: readonly Argument[], subscriber: Subscriber): Promise<(() => void) | ReplyError> {
+    if (nameOf(command) === "PSUBSCRIBE") return this.#engine.refusal(["PSUBSCRIBE"])!;
+    const unsubscribe = this.#engine.subscribe(command.slice(1).map(byteString), (push) =>
       subscriber.push(push.map(wireReply)),
     );
     const end = () => {
@@ -63,7 +63,7 @@ export class EmbeddedBackend implements Backend {
       reply = wireReply(this.#engine.executeBytes(command));
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
-      reply = wireReply(error);
+      reply = error;
     }
     // Also a command that the engine refuses, as with a redis-server.
     return { reply, billed: Math.max(1, this.#engine.billed - before) };
@@ -74,9 +74,9 @@ function byteString(argument: Argument): string {
   return Buffer.from(argument as string).toString("latin1");
 }
 
-function wireReply(reply: ByteReply): WireReply {
+/** The engine does not tell a status from a string. Only OK is usually one. */
+function wireReply(reply: Reply): WireReply {
+  if (reply === "OK") return new StatusReply(reply);
   if (typeof reply === "string") return Buffer.from(reply, "latin1");
-  if (reply instanceof Status) return new StatusReply(toText(reply.text));
-  if (reply instanceof ReplyError) return new ReplyError(toText(reply.message));
   return Array.isArray(reply) ? reply.map(wireReply) : (reply as number | null);
 }

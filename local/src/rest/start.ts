@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { checkOptions } from "../check.ts";
-import { checkDialect, type Dialect } from "../engine/engine.ts";
+import { checkOptions } from "../../../lock-server/src/check.ts";
+import { checkDialect, type Dialect } from "../engine/dialect.ts";
 import type { LoggedCommand } from "./command-log.ts";
 import { LocalEndpoint } from "./endpoint.ts";
 import { findRedisServer } from "./redis/process.ts";
@@ -11,8 +11,8 @@ export interface StartOptions {
   /** Number of endpoints, from 1 to 64. Default: the number of `redis` URLs, or 3. */
   readonly count?: number;
   /**
-   * `"redis"`: a `redis-server` process per endpoint. `"embedded"`: an engine in this process that has the commands
-   * that this package needs. `"auto"` (default): `"redis"` if `redis-server` is on PATH, else `"embedded"`.
+   * `"redis"`: a `redis-server` process per endpoint. `"embedded"`: an engine in this process that has what redlock-edge
+   * sends, and refuses everything else. `"auto"` (default): `"redis"` if `redis-server` is on PATH, else `"embedded"`.
    */
   readonly engine?: "auto" | "redis" | "embedded";
   /**
@@ -33,11 +33,6 @@ export interface StartOptions {
   readonly readOnlyToken?: string;
   /** Whether `/_faults` is served over HTTP, to loopback only. Default false. */
   readonly faultsApi?: boolean;
-  /**
-   * How long a script may run on the embedded engine before it is killed, in ms, from 1 to 2 147 483 647. Default
-   * 5000 (5 seconds). A real Redis has its own `lua-time-limit`.
-   */
-  readonly luaTimeLimit?: number;
   /** Called for every command that any endpoint received. Default: none. */
   readonly onLog?: (entry: LoggedCommand & { readonly endpoint: string }) => void;
 }
@@ -52,7 +47,6 @@ const optionNames: Readonly<Record<keyof StartOptions, 1>> = {
   token: 1,
   readOnlyToken: 1,
   faultsApi: 1,
-  luaTimeLimit: 1,
   onLog: 1,
 };
 
@@ -96,7 +90,7 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
   async function openStore(index: number): Promise<Store> {
     if (redis.length > 0) return externalStore(dialect, redis[index]!);
     if (program !== undefined) return spawnedStore(dialect, program);
-    return embeddedStore(dialect, options.luaTimeLimit ?? 5_000);
+    return embeddedStore(dialect);
   }
 
   async function open(index: number): Promise<LocalEndpoint> {

@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Dialect, Engine } from "../engine/engine.ts";
+import type { Dialect } from "../engine/dialect.ts";
+import { Engine } from "../engine/engine.ts";
 import type { Backend } from "./backend.ts";
 import { EmbeddedBackend } from "./embedded-backend.ts";
 import { RedisBackend } from "./redis/backend.ts";
@@ -25,10 +26,10 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The embedded engine. `luaTimeLimit`: how long a script may run, in ms. */
-export function embeddedStore(dialect: Dialect, luaTimeLimit: number): Store {
+/** The embedded engine. */
+export function embeddedStore(dialect: Dialect): Store {
   let offset = 0;
-  const engine = new Engine({ dialect, now: () => Date.now() + offset, luaTimeLimit });
+  const engine = new Engine({ dialect, now: () => Date.now() + offset });
   return {
     backend: new EmbeddedBackend(engine),
     redisUrl: undefined,

@@ -12,7 +12,7 @@ describe("commandRequest", () => {
   test("parses every option", () => {
     const line =
       "--count 2 --engine redis --dialect redis-8.4 --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
-      "--write-env .dev.vars --log --faults --lua-time-limit 250 --page-port 8001";
+      "--write-env .dev.vars --log --faults --page-port 8001";
     expect(parse(line.split(" "))).toEqual({
       start: {
         count: 2,
@@ -23,7 +23,6 @@ describe("commandRequest", () => {
         port: 8000,
         token: "t",
         faultsApi: true,
-        luaTimeLimit: 250,
       },
       writeEnv: ".dev.vars",
       faults: [],

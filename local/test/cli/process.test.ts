@@ -6,12 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { RedisConnection } from "../../../local/src/rest/redis/connection.ts";
 import { redisServer } from "../../../test/support/redis-servers.ts";
-import { until } from "../../../test/support/until.ts";
 
 let built: string;
 let scratch: string;
@@ -108,31 +106,6 @@ test("the command with the embedded engine exits with 0 at SIGTERM", async () =>
   expect((await fetch(urls[0]!)).status).toBe(401);
   child.kill("SIGTERM");
   expect(await exited).toEqual([0, null]);
-});
-
-test("the command with the embedded engine exits with 0 at SIGTERM during an endless script", async () => {
-  const { child, exited, urls } = await startCommand(
-    "--engine",
-    "embedded",
-    "--token",
-    "full",
-    "--lua-time-limit",
-    "500",
-  );
-  const endless = fetch(urls[0]!, {
-    method: "POST",
-    headers: { authorization: "Bearer full" },
-    body: JSON.stringify(["EVAL", "while true do end", 0]),
-  });
-  // While the script runs, no endpoint of the process answers.
-  const silent = async () => {
-    const answer = fetch(urls[1]!).then(() => "answered");
-    return Promise.race([answer, sleep(100).then(() => "silent")]);
-  };
-  await until(async () => (await silent()) === "silent", "the script to run");
-  child.kill("SIGTERM");
-  expect(await exited).toEqual([0, null]);
-  await Promise.allSettled([endless]);
 });
 
 test.runIf(existsSync("/dev/full"))(

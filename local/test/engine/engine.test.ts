@@ -1,223 +1,221 @@
-import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
-import { Engine, ReplyError } from "../../src/engine/engine.ts";
-import { sha1 } from "../../src/engine/lua/sha1.ts";
+import { describe, expect, test } from "vitest";
+import { cellScript } from "../../../src/redis/cell.lua.ts";
+import { peekScript } from "../../../src/redis/peek.lua.ts";
+import { textOf } from "../../../src/redis/script.ts";
+import type { Dialect } from "../../src/engine/dialect.ts";
+import { Engine } from "../../src/engine/engine.ts";
 
-function engineAt(start = 1_763_714_567_890) {
-  const clock = { now: start };
-  const engine = new Engine({ now: () => clock.now });
+// What is the engine's own. Its commands are those of the lock server, which lock-server/test holds against redis-server.
+
+function engineAt(now = 1_763_714_567_890, dialect: Dialect = "upstash") {
+  const clock = { now };
+  const engine = new Engine({ now: () => clock.now, dialect });
   return { clock, engine, run: (...command: (string | number)[]) => engine.execute(command) };
 }
 
-function errorOf(action: () => unknown): string {
-  try {
-    action();
-  } catch (error) {
-    expect(error).toBeInstanceOf(ReplyError);
-    return (error as Error).message;
+test("its clock is the system's, unless another one is given", () => {
+  const before = Math.floor(Date.now() / 1000);
+  expect(Number((new Engine().execute(["TIME"]) as string[])[0])).toBeGreaterThanOrEqual(before);
+  const { clock, run } = engineAt();
+  expect(run("TIME")).toEqual(["1763714567", "890000"]);
+  clock.now = 1_763_714_568_001.7;
+  expect(run("TIME")).toEqual(["1763714568", "1000"]);
+});
+
+test("a command's name is in any case, and a number is a word", () => {
+  const { run } = engineAt();
+  expect(run("set", "k", 5)).toBe("OK");
+  expect(run("Get", "k")).toBe("5");
+});
+
+test("the clock is read once per command, so that nothing expires inside a script", () => {
+  let now = 1_000;
+  const engine = new Engine({ now: () => now++ });
+  engine.execute(["SET", "k", "v", "PX", 2]);
+  expect(engine.execute(["EVAL", peekScript.source, 2, "k", "none"])).toEqual(["v", 1, ""]);
+  expect(engine.execute(["GET", "k"])).toBeNull();
+});
+
+describe("what it does not have", () => {
+  test.each([
+    [
+      ["LPUSH", "k", "v"],
+      "unknown command 'LPUSH': without redis-server there is only what redlock-edge sends.",
+    ],
+    [["toString"], "unknown command 'toString': "],
+    [["PUBSUB", "CHANNELS"], "unknown command 'PUBSUB CHANNELS': "],
+    [["SCRIPT", "KILL"], "unknown command 'SCRIPT KILL': "],
+    [["EVAL", "return 1", 0], "unknown script: without redis-server there is no Lua"],
+    [["SCRIPT", "LOAD", `${cellScript.source} `], "unknown script: "],
+  ] as const)("%j is refused, with what helps", (command, message) => {
+    const refused = () => engineAt().run(...command);
+    expect(refused).toThrow(`ERR ${message}`);
+    expect(refused).toThrow("Install redis-server: redis-rest-local starts it");
+  });
+
+  test.each([
+    [["GET"], "ERR wrong number of arguments for 'get' command"],
+    [["GET", "a", "b"], "ERR wrong number of arguments for 'get' command"],
+    [["LPUSH"], "ERR unknown command 'LPUSH'"],
+    [[], "ERR unknown command ''"],
+  ] as const)("%j would discard a transaction", (command, message) => {
+    expect(engineAt().engine.refusal(command)?.message).toContain(message);
+  });
+
+  test("a command that fails only for some data would not", () => {
+    for (const command of [
+      ["GET", "k"],
+      ["SET", "k", "v", "PX", "x"],
+      ["EVALSHA", "none", "0"],
+    ]) {
+      expect(engineAt().engine.refusal(command)).toBeUndefined();
+    }
+  });
+});
+
+describe("dialects", () => {
+  const flagged = textOf(peekScript.source, "upstash");
+  const noFlag = "ERR Unexpected flag in script shebang: allow-key-locking";
+
+  test.each<[dialect: Dialect, setIfEqual: unknown, delex: unknown, withFlag: unknown]>([
+    ["redis", "ERR syntax error", "ERR unknown command 'DELEX'", noFlag],
+    ["redis-8.4", "OK", 1, noFlag],
+    ["upstash", "OK", 1, ["", -2, ""]],
+  ])("%s", (dialect, setIfEqual, delex, withFlag) => {
+    const { run } = engineAt(0, dialect);
+    const answer = (...command: (string | number)[]) => {
+      try {
+        return run(...command);
+      } catch (error) {
+        return (error as Error).message.split(": without")[0];
+      }
+    };
+    run("SET", "k", "v");
+    expect(answer("SET", "k", "w", "IFEQ", "v")).toEqual(setIfEqual);
+    expect(answer("DELEX", "k")).toEqual(delex);
+    expect(answer("EVAL", flagged, 2, "k", "none")).toEqual(withFlag);
+    expect(answer("SCRIPT", "LOAD", flagged)).toEqual(
+      dialect === "upstash" ? peekScript.sha.upstash : withFlag,
+    );
+    expect(answer("EVAL", peekScript.source, 2, "k", "none")).toMatchObject({ length: 3 });
+  });
+
+  test("an unknown one is refused", () => {
+    expect(() => new Engine({ dialect: "redis-9" as Dialect })).toThrow('dialect must be "upstash"');
+  });
+});
+
+test("a script is known by its hash once its text was sent, until all is lost", () => {
+  const { engine, run } = engineAt();
+  const { redis: sha } = peekScript.sha;
+  const byHash = () => run("EVALSHA", sha.toUpperCase(), 1, "k");
+  const known = () => run("SCRIPT", "EXISTS", sha, cellScript.sha.redis);
+  for (const forget of [() => run("SCRIPT", "FLUSH"), () => engine.flush()]) {
+    for (const send of [
+      () => run("SCRIPT", "LOAD", peekScript.source),
+      () => run("EVAL", peekScript.source, 1, "k"),
+    ]) {
+      expect(byHash).toThrow("NOSCRIPT");
+      send();
+      expect(byHash()).toEqual(["", -2, ""]);
+      expect(known()).toEqual([1, 0]);
+      forget();
+      expect(known()).toEqual([0, 0]);
+    }
   }
-  throw new Error("expected an error reply");
-}
-
-describe("Engine", () => {
-  it("uses the system's clock by default", () => {
-    const engine = new Engine();
-    const before = Math.floor(Date.now() / 1000);
-    const [seconds] = engine.execute(["TIME"]) as [string, string];
-    expect(Number(seconds)).toBeGreaterThanOrEqual(before);
-  });
-
-  it("accepts commands in any case, and numbers as arguments", () => {
-    const { run } = engineAt();
-    expect(run("set", "k", 5)).toBe("OK");
-    expect(run("GET", "k")).toBe("5");
-    expect(run("Incr", "k")).toBe(6);
-  });
-
-  it("refuses unknown commands and wrong numbers of arguments with Redis's errors", () => {
-    const { run } = engineAt();
-    expect(errorOf(() => run("NOPE", "a", "b c"))).toBe(
-      "ERR unknown command 'NOPE', with args beginning with: 'a' 'b c' ",
-    );
-    expect(errorOf(() => run("GET"))).toBe("ERR wrong number of arguments for 'get' command");
-    expect(errorOf(() => run("toString"))).toMatch(/^ERR unknown command 'toString'/);
-    expect(errorOf(() => run())).toBe("ERR empty command");
-  });
-
-  it("answers TIME by its clock", () => {
-    const { clock, run } = engineAt(1_763_714_567_890);
-    expect(run("TIME")).toEqual(["1763714567", "890000"]);
-    clock.now = 1_763_714_568_001.7;
-    expect(run("TIME")).toEqual(["1763714568", "1000"]);
-  });
 });
 
-describe("Engine: expiry", () => {
-  it("keeps a key until the last ms before its deadline", () => {
+test("strings are bytes, and need not be UTF-8", () => {
+  const { engine, run } = engineAt();
+  run("SET", "k", "é€😀");
+  expect(engine.executeBytes(["GET", "k"])).toBe("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+  expect(run("GETRANGE", "k", 0, 1)).toBe("é");
+  engine.executeBytes(["SET", "bytes", "\xff\x00"]);
+  expect(engine.executeBytes(["GET", "bytes"])).toBe("\xff\x00");
+  expect(run("GET", "bytes")).toBe("\ufffd\0");
+});
+
+test("each command is billed, and each that a script calls", () => {
+  const { engine, run } = engineAt();
+  run("GET", "k");
+  expect(engine.billed).toBe(1);
+  run("EVAL", peekScript.source, 1, "k");
+  expect(engine.billed).toBe(4);
+  engine.subscribe(["a", "b"], () => undefined)();
+  expect(engine.billed).toBe(6);
+});
+
+test("subscribers have each message of their channels, until they leave", () => {
+  const { engine, run } = engineAt();
+  const heard: unknown[] = [];
+  const leave = engine.subscribe(["a", "b"], (push) => heard.push(push));
+  expect(heard.splice(0)).toEqual([
+    ["subscribe", "a", 1],
+    ["subscribe", "b", 2],
+  ]);
+  const leaveAgain = engine.subscribe(["a"], () => undefined);
+  expect([run("PUBLISH", "a", "x"), run("PUBLISH", "none", "x")]).toEqual([2, 0]);
+  expect(heard).toEqual([["message", "a", "x"]]);
+  leave();
+  leave();
+  expect(run("PUBSUB", "NUMSUB", "a", "b")).toEqual(["a", 1, "b", 0]);
+  leaveAgain();
+  expect(run("PUBLISH", "a", "x")).toBe(0);
+});
+
+describe("commands for tools", () => {
+  test("KEYS and DBSIZE have what has not expired, and FLUSHALL deletes it", () => {
     const { clock, run } = engineAt();
-    run("SET", "k", "v", "PX", 1000);
-    clock.now += 999;
-    expect(run("GET", "k")).toBe("v");
-    expect(run("PTTL", "k")).toBe(1);
-    clock.now += 1;
-    expect(run("GET", "k")).toBeNull();
-    expect(run("PTTL", "k")).toBe(-2);
-    expect(run("DBSIZE")).toBe(0);
-    expect(run("SET", "k", "w", "NX")).toBe("OK");
-    expect(run("PTTL", "k")).toBe(-1);
+    for (const key of ["a:1", "a:22", "b.1", "b:1"]) run("SET", key, "v", "PX", 10);
+    expect(run("KEYS", "a:*")).toEqual(["a:1", "a:22"]);
+    expect(run("KEYS", "?.1")).toEqual(["b.1"]);
+    clock.now += 5;
+    run("SET", "b:1", "v");
+    clock.now += 5;
+    expect([run("KEYS", "*"), run("DBSIZE")]).toEqual([["b:1"], 1]);
+    expect([run("PEXPIRETIME", "b:1"), run("PEXPIRETIME", "a:1")]).toEqual([-1, -2]);
+    run("PEXPIRE", "b:1", 7);
+    expect(run("PEXPIRETIME", "b:1")).toBe(clock.now + 7);
+    expect([run("FLUSHALL"), run("DBSIZE")]).toEqual(["OK", 0]);
   });
 
-  it("expires keys of every type, also in lists of keys", () => {
-    const { clock, run } = engineAt();
-    run("SADD", "set", "a");
-    run("HSET", "hash", "f", "v");
-    run("SET", "stays", "v");
-    run("PEXPIRE", "set", 10);
-    run("PEXPIRE", "hash", 10);
-    clock.now += 10;
-    expect(run("KEYS", "*")).toEqual(["stays"]);
-    expect(run("SCAN", 0)).toEqual(["0", ["stays"]]);
-    expect(run("SADD", "set", "a")).toBe(1);
-    expect(run("PTTL", "set")).toBe(-1);
-  });
-
-  it("keeps the absolute deadline when the clock is set back", () => {
-    const { clock, run } = engineAt();
-    run("SET", "k", "v", "PX", 1000);
-    clock.now -= 5000;
-    expect(run("PTTL", "k")).toBe(6000);
-    expect(run("PEXPIRETIME", "k")).toBe(clock.now + 6000);
-  });
-
-  it("reads the clock once per command, so that nothing expires inside a script", () => {
-    let now = 1000;
-    const engine = new Engine({ now: () => now++ });
-    engine.execute(["SET", "k", "v", "PX", 2]);
-    const script =
-      "return {redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[1])}";
-    expect(engine.execute(["EVAL", script, 1, "k"])).toEqual([1, 1, "v"]);
-    expect(engine.execute(["GET", "k"])).toBeNull();
-  });
-});
-
-describe("Engine: strings are bytes", () => {
-  it("counts and slices the bytes of UTF-8", () => {
+  test("SCAN finds each key that stays, while others come and go", () => {
     const { run } = engineAt();
-    run("SET", "k", "é€😀");
-    expect(run("STRLEN", "k")).toBe(9);
-    expect(run("GETRANGE", "k", 0, 1)).toBe("é");
-    expect(run("GETRANGE", "k", 2, 4)).toBe("€");
-    expect(run("GETRANGE", "k", 0, 0)).toBe("\ufffd");
-    expect(run("SETRANGE", "k", 0, "xy")).toBe(9);
-    expect(run("GET", "k")).toBe("xy€😀");
-    expect(run("EVAL", "return #ARGV[1]", 0, "é€😀")).toBe(9);
-    expect(run("EVAL", "return string.sub(ARGV[1], 3, 5)", 0, "é€😀")).toBe("€");
-  });
-
-  it("supports UTF-8 in keys, members and errors", () => {
-    const { run } = engineAt();
-    run("HSET", "schlüssel", "größe", "1");
-    expect(run("HGETALL", "schlüssel")).toEqual(["größe", "1"]);
-    expect(run("KEYS", "schl*")).toEqual(["schlüssel"]);
-    expect(errorOf(() => run("grüße"))).toContain("'grüße'");
-  });
-
-  it("computes SHA-1 of bytes for every length of the last block", () => {
-    for (let length = 0; length < 200; length++) {
-      const text = "aé".repeat(100).slice(0, length);
-      const expected = createHash("sha1").update(text).digest("hex");
-      expect(sha1(Buffer.from(text).toString("latin1")), `length ${length}`).toBe(expected);
-    }
-  });
-});
-
-describe("Engine: dialects", () => {
-  it("shares its conditions with the redis-8.4 dialect, and nothing that only Upstash has", () => {
-    const engine = new Engine({ dialect: "redis-8.4" });
-    const run = (...command: string[]) => engine.execute(command);
-    run("SET", "k", "v");
-    expect(run("SET", "k", "w", "IFEQ", "v")).toBe("OK");
-    expect(run("EVAL", "return redis.call('DELEX', KEYS[1], 'IFEQ', 'v')", "1", "k")).toBe(0);
-    expect(run("DELEX", "k", "IFEQ", "w")).toBe(1);
-    run("HSET", "h", "field", "1");
-    expect(run("HPEXPIRE", "h", "1000", "FIELDS", "1", "field")).toEqual([1]);
-    expect(errorOf(() => run("EVAL", "#!lua flags=allow-key-locking\nreturn 1", "0"))).toBe(
-      "ERR Unexpected flag in script shebang: allow-key-locking",
-    );
-    expect(errorOf(() => run("SCAN", "0", "WITHTYPE"))).toBe("ERR syntax error");
-  });
-
-  it("is refused in the redis dialect", () => {
-    const engine = new Engine({ dialect: "redis" });
-    expect(errorOf(() => engine.execute(["SET", "k", "v", "IFEQ", "w"]))).toBe("ERR syntax error");
-    expect(errorOf(() => engine.execute(["DELEX", "k"]))).toMatch(/^ERR unknown command 'DELEX'/);
-    expect(errorOf(() => engine.execute(["EVAL", "return redis.call('DELEX', 'k')", 0]))).toMatch(
-      /^ERR Unknown Redis command called from script/,
-    );
-    expect(errorOf(() => engine.execute(["EVAL", "#!lua flags=allow-key-locking\nreturn 1", 0]))).toBe(
-      "ERR Unexpected flag in script shebang: allow-key-locking",
-    );
-    expect(errorOf(() => engine.execute(["EVAL", "#!lua name=x\nreturn 1", 0]))).toBe(
-      "ERR Unknown lua shebang option: name=x",
-    );
-  });
-});
-
-describe("Engine: flush", () => {
-  it("deletes data and cached scripts", () => {
-    const { engine, run } = engineAt();
-    run("SET", "k", "v");
-    const sha = String(run("SCRIPT", "LOAD", "return 1"));
-    expect(run("SCRIPT", "EXISTS", sha, sha.toUpperCase(), "x")).toEqual([1, 1, 0]);
-    engine.flush();
-    expect(run("GET", "k")).toBeNull();
-    expect(errorOf(() => run("EVALSHA", sha, 0))).toBe("NOSCRIPT No matching script. Please use EVAL.");
-    expect(run("EVAL", "return 1", 0)).toBe(1);
-    expect(run("EVALSHA", sha.toUpperCase(), 0)).toBe(1);
-    run("SCRIPT", "FLUSH", "SYNC");
-    expect(run("SCRIPT", "EXISTS", sha)).toEqual([0]);
-  });
-
-  it("forgets every script each time, however many there are, and runs each again", () => {
-    const { run } = engineAt();
-    // More than are kept compiled.
-    const scripts = Array.from({ length: 50 }, (_, index) => `return ${index}`);
-    for (let round = 0; round < 3; round++) {
-      for (const [index, script] of scripts.entries()) expect(run("EVAL", script, 0)).toBe(index);
-      const shas = scripts.map((script) => String(run("SCRIPT", "LOAD", script)));
-      for (const [index, sha] of shas.entries()) expect(run("EVALSHA", sha, 0)).toBe(index);
-      run("SCRIPT", "FLUSH");
-      expect(run("SCRIPT", "EXISTS", ...shas)).toEqual(shas.map(() => 0));
-      expect(errorOf(() => run("EVALSHA", shas[49]!, 0))).toContain("NOSCRIPT");
-    }
-  });
-});
-
-describe("Engine: SCAN", () => {
-  it("returns every key that exists all the time exactly once, despite writes in between", () => {
-    const { run } = engineAt();
-    const stays = Array.from({ length: 100 }, (_, index) => `stays:${index}`);
-    for (const key of stays) run("SET", key, "v");
-    for (let index = 0; index < 50; index++) run("SET", `goes:${index}`, "v");
+    const stay = Array.from({ length: 200 }, (_, index) => `stays-${index}`);
+    for (const key of stay) run("SET", key, "v");
     const found: string[] = [];
     let cursor = "0";
-    let page = 0;
-    do {
-      const [next, keys] = run("SCAN", cursor, "MATCH", "stays:*", "COUNT", 7) as [string, string[]];
+    for (let step = 0; step === 0 || cursor !== "0"; step += 1) {
+      const [next, keys] = run("SCAN", cursor, "COUNT", 7, "MATCH", "stays-*") as [string, string[]];
       found.push(...keys);
       cursor = next;
-      run("DEL", `goes:${page}`);
-      run("SET", `new:${page}`, "v");
-      run("SET", stays[page % 100]!, "again");
-      page++;
-    } while (cursor !== "0");
-    expect(found.sort()).toEqual(stays.sort());
+      run("SET", `goes-${step}`, "v");
+      run("DEL", `goes-${step - 3}`);
+    }
+    expect(found.sort()).toEqual(stay.sort());
+    expect(() => run("SCAN", 0, "COUNT", 0)).toThrow("syntax error");
+    expect(() => run("SCAN", 0, "WITHTYPE", 1)).toThrow("syntax error");
   });
 
-  it("filters by type", () => {
+  test("INCR counts, and keeps the ttl", () => {
     const { run } = engineAt();
-    run("SET", "string", "v");
-    run("LPUSH", "list", "v");
-    expect(run("SCAN", 0, "TYPE", "list")).toEqual(["0", ["list"]]);
+    expect(run("INCR", "k")).toBe(1);
+    run("PEXPIRE", "k", 10);
+    expect([run("INCR", "k"), run("PTTL", "k")]).toEqual([2, 10]);
+    run("SET", "k", "x");
+    expect(() => run("INCR", "k")).toThrow("not an integer");
+  });
+
+  test("GETRANGE counts from both ends", () => {
+    const { run } = engineAt();
+    run("SET", "k", "abcdef");
+    const ranges = [
+      [1, 2],
+      [-2, -1],
+      [4, 99],
+      [-99, 0],
+    ] as const;
+    expect(ranges.map(([from, to]) => run("GETRANGE", "k", from, to))).toEqual(["bc", "ef", "ef", "a"]);
+    expect(run("GETRANGE", "none", 0, 9)).toBe("");
   });
 });

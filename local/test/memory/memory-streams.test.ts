@@ -36,14 +36,6 @@ describe("memoryEndpoint.stream", () => {
     ]);
   });
 
-  it("has patterns", async () => {
-    const { open, publish } = setUp();
-    const events = await open("psubscribe", "?");
-    expect(await events.next()).toBe("data: psubscribe,?,1");
-    publish("x");
-    expect(await events.next()).toBe("data: pmessage,?,a,x");
-  });
-
   it.each(["abort", "stop"] as const)("breaks by %s, and counts no longer", async (how) => {
     const { endpoint, controller, open, subscribers } = setUp();
     const events = await open("SUBSCRIBE", "a");

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
+import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import { keyOf, parseKey } from "../../../src/redis/keys.ts";
-import { ReplyError } from "../../src/engine/engine.ts";
 import { Clients } from "../../src/page/clients.ts";
 import { Recording } from "../../src/page/recording.ts";
 import type { Observation } from "../../src/rest/observe.ts";

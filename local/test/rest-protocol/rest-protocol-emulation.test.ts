@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eachEngine } from "../../../test/support/each-engine.ts";
-import { engines } from "../../../test/support/redis-servers.ts";
 import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
-eachEngine(engines)("Upstash's additions to Redis 7 on %s", (engine) => {
+eachEngine(["redis"] as const)("Upstash's additions to Redis 7 on %s", (engine) => {
   let local: LocalEndpoints;
   let endpoint: LocalEndpoint;
 

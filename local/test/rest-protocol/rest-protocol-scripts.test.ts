@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eachEngine } from "../../../test/support/each-engine.ts";
-import { engines } from "../../../test/support/redis-servers.ts";
 import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
 
 const flag = "#!lua flags=allow-key-locking\n";
 
-eachEngine(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
+eachEngine(["redis"] as const)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
   let local: LocalEndpoints;
   let endpoint: LocalEndpoint;
 

@@ -1,7 +1,6 @@
 import { Redis } from "@upstash/redis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eachEngine } from "../../../test/support/each-engine.ts";
-import { engines } from "../../../test/support/redis-servers.ts";
 import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
 
 const oddStrings = [
@@ -18,7 +17,7 @@ const oddStrings = [
   "x".repeat(100_000),
 ];
 
-eachEngine(engines)("REST protocol on %s", (engine) => {
+eachEngine(["redis"] as const)("REST protocol on %s", (engine) => {
   let local: LocalEndpoints;
   let endpoint: LocalEndpoint;
 

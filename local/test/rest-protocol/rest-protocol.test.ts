@@ -40,7 +40,8 @@ eachEngine(engines)("REST protocol on %s", (engine) => {
     expect((await post(["SET", "key", "bar"], "/", base64)).json).toEqual({ result: "OK" });
     expect((await post(["GET", "key"], "/", base64)).json).toEqual({ result: "YmFy" });
     expect((await post(["INCR", "n"], "/", base64)).json).toEqual({ result: 1 });
-    expect((await post(["EVAL", "return {'OK', 1}", 0], "/", base64)).json).toEqual({ result: ["T0s=", 1] });
+    await post(["SET", "ok", "OK"]);
+    expect((await post(["MGET", "ok", "none"], "/", base64)).json).toEqual({ result: ["T0s=", null] });
     expect(
       (
         await post(
@@ -62,7 +63,7 @@ eachEngine(engines)("REST protocol on %s", (engine) => {
   });
 
   test("accepts a command in the path, with every method", async () => {
-    expect((await request("/set/foo/bar/EX/100")).json).toEqual({ result: "OK" });
+    expect((await request("/set/foo/bar/PX/100000")).json).toEqual({ result: "OK" });
     expect((await request("/get/foo", { method: "PUT" })).json).toEqual({ result: "bar" });
     expect((await request("/GET/foo/", { method: "POST" })).json).toEqual({ result: "bar" });
     const head = await request("/get/foo", { method: "HEAD" });
@@ -72,9 +73,9 @@ eachEngine(engines)("REST protocol on %s", (engine) => {
   });
 
   test("appends the body and then the query to a command in the path", async () => {
-    expect((await post('{"json":true}', "/set/foo?EX=100&_token=full")).json).toEqual({ result: "OK" });
+    expect((await post('{"json":true}', "/set/foo?PX=100000&_token=full")).json).toEqual({ result: "OK" });
     expect(await endpoint.execute(["GET", "foo"])).toBe('{"json":true}');
-    expect(await endpoint.execute(["TTL", "foo"])).toBe(100);
+    expect(await endpoint.execute(["PTTL", "foo"])).toBeGreaterThan(0);
     expect((await post("other", "/set/foo?NX")).json).toEqual({ result: null });
     expect(endpoint.log.entries.at(-1)?.command).toEqual(["set", "foo", "other", "NX"]);
   });
@@ -112,7 +113,6 @@ eachEngine(engines)("REST protocol on %s", (engine) => {
       [["SET", "key", {}], /^ERR unsupported arg type/],
       [["NOSUCH", "key"], /^ERR unknown command/],
       [["EVAL", "return 1"], /^ERR wrong number of arguments for 'eval' command/],
-      [["EVAL", "return 1", "x"], /^ERR value is not an integer/],
       [["GET"], /^ERR wrong number of arguments for 'get' command/],
       [["SET", "key", "value", "BOGUS"], /^ERR syntax error/],
     ];
@@ -142,7 +142,7 @@ eachEngine(engines)("REST protocol on %s", (engine) => {
     const { status, json } = await post(["SET", "key", "x".repeat(limit - frame + 1)]);
     expect(status).toBe(413);
     expect(json.error).toMatch(/^ERR max request size exceeded. Limit: 10485760 bytes/);
-    expect(await endpoint.execute(["STRLEN", "key"])).toBe(limit - frame);
+    expect(await endpoint.execute(["GET", "key"])).toHaveLength(limit - frame);
   });
 
   test("answers in RESP2 if the header asks for it", async () => {
@@ -152,10 +152,8 @@ eachEngine(engines)("REST protocol on %s", (engine) => {
     expect((await post(["GET", "key"], "/", resp2)).text).toBe("$2\r\nü\r\n");
     expect((await post(["GET", "none"], "/", resp2)).text).toBe("$-1\r\n");
     expect((await post(["INCR", "n"], "/", resp2)).text).toBe(":1\r\n");
-    expect((await post(["EVAL", "return {1, 'a', {}}", 0], "/", resp2)).text).toBe(
-      "*3\r\n:1\r\n$1\r\na\r\n*0\r\n",
-    );
-    expect((await post(["EVAL", "return {'OK'}", 0], "/", resp2)).text).toBe("*1\r\n$2\r\nOK\r\n");
+    expect((await post(["MGET", "key", "none"], "/", resp2)).text).toBe("*2\r\n$2\r\nü\r\n$-1\r\n");
+    expect((await post(["PUBSUB", "NUMSUB", "a"], "/", resp2)).text).toBe("*2\r\n$1\r\na\r\n:0\r\n");
     const failed = await post(["INCR", "key"], "/", resp2);
     expect([failed.status, failed.text]).toEqual([400, "-ERR value is not an integer or out of range\r\n"]);
     expect(
@@ -178,7 +176,7 @@ eachEngine(engines)("REST protocol on %s", (engine) => {
   });
 
   test("refuses blocking, connection and admin commands without executing them", async () => {
-    await endpoint.execute(["RPUSH", "list", "a"]);
+    await endpoint.execute(["SET", "list", "a"]);
     const refused = [
       ["BLPOP", "list", "1"],
       ["brpop", "list", "1"],
@@ -196,7 +194,7 @@ eachEngine(engines)("REST protocol on %s", (engine) => {
       const { status, json } = await post(command);
       expect([status, json]).toEqual([400, { error: `ERR Command is not available: '${command[0]}'` }]);
     }
-    expect(await endpoint.execute(["LLEN", "list"])).toBe(1);
+    expect(await endpoint.execute(["GET", "list"])).toBe("a");
     expect(endpoint.log.billed).toBe(0);
     expect(new Set(endpoint.log.entries.map(({ outcome }) => outcome))).toEqual(new Set(["refused"]));
   });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { peekScript } from "../../../src/redis/peek.lua.ts";
 import { eachEngine } from "../../../test/support/each-engine.ts";
 import { engines, redisServer } from "../../../test/support/redis-servers.ts";
 import {
@@ -81,7 +82,7 @@ eachEngine(engines)("endpoints on %s", (engine) => {
   test("start with memory lost has neither data nor scripts", async () => {
     const { first } = await start({ count: 1, engine });
     await send(first, ["SET", "key", "lost"]);
-    const sha = await first.execute(["SCRIPT", "LOAD", "return 1"]);
+    const sha = await first.execute(["SCRIPT", "LOAD", peekScript.source]);
     await first.stop();
     await first.start({ memory: "lost" });
     expect(await first.execute(["DBSIZE"])).toBe(0);

@@ -1,14 +1,15 @@
 import type { Command, CommandTable } from "./command.ts";
-import { CommandError, integer, syntaxError } from "./command-error.ts";
-import { Hash, SortedSet } from "./keyspace.ts";
+import { integer, ReplyError, syntaxError } from "./reply-error.ts";
+import { Hash, SortedSet } from "./values.ts";
 
-// Hashes and sorted sets, as far as the scripts of this package use them.
+// Hashes and sorted sets, as far as the scripts of redlock-edge use them. As in Redis, an argument that is wrong is refused
+// before a key of the wrong kind is.
 
 /** A key's deadline, which a change of its collection keeps. */
 const deadlineOf = (space: Parameters<Command>[0]["space"], key: string) => space.head(key)?.deadline ?? null;
 
 const hset: Command = ({ space }, [key, ...pairs]) => {
-  if (pairs.length % 2 > 0) throw new CommandError("ERR wrong number of arguments for 'hset' command");
+  if (pairs.length % 2 > 0) throw new ReplyError("ERR wrong number of arguments for 'hset' command");
   const hash = space.collection(key!, Hash);
   const before = hash.size;
   for (let index = 0; index < pairs.length; index += 2) hash.set(pairs[index]!, pairs[index + 1]!);
@@ -25,11 +26,11 @@ const hgetall: Command = ({ space }, [key]) => [...space.collection(key!, Hash)]
 
 /** Adds one member. `XX`: only changes one that is there; `GT`: never lowers a score. */
 const zadd: Command = ({ space }, [key, how, score, member]) => {
-  const set = space.collection(key!, SortedSet);
-  const known = set.get(member!);
-  const next = integer(score!);
   const option = how!.toUpperCase();
   if (option !== "XX" && option !== "GT") throw syntaxError();
+  const next = integer(score!);
+  const set = space.collection(key!, SortedSet);
+  const known = set.get(member!);
   if (option === "XX" ? known === undefined : known !== undefined && known >= next) return 0;
   set.set(member!, next);
   space.put(key!, set, deadlineOf(space, key!));
@@ -56,17 +57,15 @@ const sortable = (text: string) =>
 
 /** Members by score, and those of one score by their bytes. */
 const zrange: Command = ({ space }, [key, from, to, ...options]) => {
+  const [option] = options;
+  if (option !== undefined && option.toUpperCase() !== "WITHSCORES") throw syntaxError();
+  const [first, last] = [integer(from!), integer(to!)];
   const all = [...space.collection(key!, SortedSet)].sort(
     ([name, score], [otherName, otherScore]) =>
       score - otherScore || (sortable(name) < sortable(otherName) ? -1 : 1),
   );
-  const place = (text: string) => {
-    const index = integer(text);
-    return index < 0 ? all.length + index : index;
-  };
-  const [option] = options;
-  if (option !== undefined && option.toUpperCase() !== "WITHSCORES") throw syntaxError();
-  const chosen = all.slice(Math.max(0, place(from!)), Math.max(0, place(to!) + 1));
+  const place = (index: number) => (index < 0 ? all.length + index : index);
+  const chosen = all.slice(Math.max(0, place(first)), Math.max(0, place(last) + 1));
   return chosen.flatMap(([name, score]) => (option === undefined ? [name] : [name, String(score)]));
 };
 
@@ -83,12 +82,14 @@ function within(least: string, most: string): (score: number) => boolean {
     (low.isOpen ? score > low.at : score >= low.at) && (high.isOpen ? score < high.at : score <= high.at);
 }
 
-const zcount: Command = ({ space }, [key, least, most]) =>
-  [...space.collection(key!, SortedSet).values()].filter(within(least!, most!)).length;
+const zcount: Command = ({ space }, [key, least, most]) => {
+  const isChosen = within(least!, most!);
+  return [...space.collection(key!, SortedSet).values()].filter(isChosen).length;
+};
 
 const zremrangebyscore: Command = ({ space }, [key, least, most]) => {
-  const set = space.collection(key!, SortedSet);
   const isChosen = within(least!, most!);
+  const set = space.collection(key!, SortedSet);
   const chosen = [...set].filter(([, score]) => isChosen(score));
   for (const [member] of chosen) set.delete(member);
   if (chosen.length > 0) space.put(key!, set, deadlineOf(space, key!));

@@ -1,12 +1,20 @@
 import type { Reply } from "../twins/twin.ts";
 import type { Keyspace } from "./keyspace.ts";
+import type { ReplyError } from "./reply-error.ts";
 
-/** What a command works on. */
+/** A server, as its commands see it. Strings are texts or byte strings, whichever the server gives. */
 export interface CommandContext {
   readonly space: Keyspace;
+  readonly commands: CommandTable;
+  /** The hashes of the scripts that were sent by their texts; undefined: all scripts are known from the beginning. */
+  readonly loaded: Set<string> | undefined;
+  /** How many commands were executed, those of scripts included. */
+  executed: number;
   /** Sends a message, and returns how many subscribers there are. */
   publish(channel: string, payload: string): number;
   subscribers(channel: string): number;
+  /** The error for what the server does not have. @param what `command 'INCR'`, `script` */
+  unknown(what: string): ReplyError;
 }
 
 /** Executes a command, whose name is not among `words`. */

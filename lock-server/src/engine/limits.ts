@@ -29,7 +29,7 @@ export function sizeOf(reply: Reply): number {
 
 /**
  * A command asks for more than the limits of its request leave: it is undone, and those after it are not executed. No
- * `CommandError`, which a script may survive.
+ * `ReplyError`, which a script may survive.
  */
 export class LimitExceeded extends Error {
   /** @param what the limit, with its size */

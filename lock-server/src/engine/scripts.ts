@@ -1,80 +1,83 @@
-import type { Reply, Twin, TwinCall } from "../twins/twin.ts";
+import { type Reply, type Twin, type TwinCall, TwinError } from "../twins/twin.ts";
 import { twins } from "../twins/twins.ts";
-import { CommandError, integer } from "./command-error.ts";
+import type { Command, CommandContext, CommandTable } from "./command.ts";
+import { execute, unknownCommand } from "./execute.ts";
+import { integer, ReplyError } from "./reply-error.ts";
+import { sha1 } from "./sha1.ts";
+
+// EVAL, EVALSHA and SCRIPT without Lua: the scripts of this version of redlock-edge are known, and their twins run.
 
 /** The script by which `forgetKey` removes what is no text. It is sent by its text, and has no twin elsewhere. */
 const removeWrongType: Twin["run"] = ({ call, keys }) =>
   call("TYPE", keys[0]!) === "string" ? 0 : call("DEL", keys[0]!);
 
-/** By hash. This server has no Lua: it knows the scripts of its own version of this package, and runs their twins. */
+/** What `redlock-edge doctor` sends, to see whether Upstash's flag is known. */
+const empty: Twin["run"] = () => 1;
+
+/** By hash. */
 const known: ReadonlyMap<string, Twin["run"]> = new Map([
   ...[...twins].map(([sha, { run }]) => [sha, run] as const),
   ["06b6e8dfa20e9235080e58234c576abde4ec7b14", removeWrongType],
   ["2b858092bfe8546ec81ee10d496f833a575b9feb", removeWrongType],
+  ["e7d3065bbe862e0ef8706b37e94e4260d9d3bbc3", empty],
 ]);
 
-/** The command with the hash of a script in place of its text. */
-export async function hashed(command: readonly string[]): Promise<readonly string[]> {
-  const [name = "", first = "", ...rest] = command;
-  const upper = name.toUpperCase();
-  if (upper === "EVAL") return [upper, await sha1(first), ...rest];
-  if (upper === "SCRIPT" && first.toUpperCase() === "LOAD") return [upper, "LOAD", await sha1(rest[0] ?? "")];
-  return command;
-}
+const evalText: Command = (context, [text, ...rest]) => run(context, load(context, text!), rest);
 
-async function sha1(text: string): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text)));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
+const evalHash: Command = (context, [hash, ...rest]) => {
+  const sha = hash!.toLowerCase();
+  if (!has(context, sha)) throw new ReplyError("NOSCRIPT No matching script");
+  return run(context, sha, rest);
+};
 
-/** Whether a command is about scripts: EVAL, EVALSHA or SCRIPT. */
-export function isOfScripts([name = ""]: readonly string[]): boolean {
-  return /^(?:EVAL(?:SHA)?|SCRIPT)$/i.test(name);
-}
-
-/**
- * Runs a script, or says what is known of it: a command as {@link hashed} returns it.
- *
- * @param call executes a command of the script
- * @throws CommandError where this server does not know the script
- */
-export function executeScript(command: readonly string[], call: (words: readonly string[]) => Reply): Reply {
-  const [name = "", first = "", ...rest] = command;
-  const upper = name.toUpperCase();
-  if (upper === "SCRIPT") {
-    if (first.toUpperCase() === "EXISTS") return rest.map((sha) => Number(known.has(sha.toLowerCase())));
-    if (first.toUpperCase() === "FLUSH") return "OK";
-    if (first.toUpperCase() === "LOAD" && known.has(rest[0] ?? "")) return rest[0]!;
-    throw unknownScript();
+const script: Command = (context, [subcommand, ...words]) => {
+  switch (subcommand!.toUpperCase()) {
+    case "LOAD":
+      return load(context, words[0] ?? "");
+    case "EXISTS":
+      return words.map((sha) => Number(has(context, sha.toLowerCase())));
+    case "FLUSH":
+      context.loaded?.clear();
+      return "OK";
+    default:
+      throw unknownCommand(context, `SCRIPT ${subcommand}`);
   }
-  const given = twinCall(rest, call);
-  const run = known.get(first.toLowerCase());
-  if (!run) throw upper === "EVAL" ? unknownScript() : new CommandError("NOSCRIPT No matching script");
-  return run(given);
+};
+
+/** The hash of a text, whose script is known from now on. */
+function load(context: CommandContext, text: string): string {
+  const sha = sha1(text);
+  if (!known.has(sha)) throw context.unknown("script");
+  context.loaded?.add(sha);
+  return sha;
 }
 
-function twinCall(
-  [count = "", ...words]: readonly string[],
-  command: (words: readonly string[]) => Reply,
-): TwinCall {
-  const keys = integer(count);
-  if (keys < 0 || keys > words.length) {
-    throw new CommandError("ERR Number of keys can't be greater than number of args");
-  }
-  const call: TwinCall["call"] = (...parts) => command(parts.map(String));
+const has = ({ loaded }: CommandContext, sha: string) => (loaded ?? known).has(sha);
+
+function run(context: CommandContext, sha: string, [count, ...words]: readonly string[]): Reply {
+  const keys = integer(count!);
+  if (keys < 0) throw new ReplyError("ERR Number of keys can't be negative");
+  if (keys > words.length) throw new ReplyError("ERR Number of keys can't be greater than number of args");
+  const call: TwinCall["call"] = (...parts) => execute(context, parts.map(String));
   const attempt: TwinCall["attempt"] = (...parts) => {
     try {
       return call(...parts);
     } catch (error) {
-      if (error instanceof CommandError) return undefined;
+      if (error instanceof ReplyError) return undefined;
       throw error;
     }
   };
-  return { call, attempt, keys: words.slice(0, keys), args: words.slice(keys) };
+  try {
+    return known.get(sha)!({ call, attempt, keys: words.slice(0, keys), args: words.slice(keys) });
+  } catch (error) {
+    // Its message is not quoted: it has a part of what is stored.
+    if (error instanceof TwinError) throw new ReplyError("ERR the script found no number where one must be");
+    throw error;
+  }
 }
 
-function unknownScript(): CommandError {
-  return new CommandError(
-    "ERR this lock server runs only the scripts of its own version of redlock-edge: deploy it with the version of its users",
-  );
-}
+export const scriptCommands: CommandTable = {
+  EVAL: [evalText, [2, Infinity]],
+  EVALSHA: [evalHash, [2, Infinity]],
+  SCRIPT: [script, [1, Infinity]],
+};

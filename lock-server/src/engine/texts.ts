@@ -1,6 +1,7 @@
 import type { Command, CommandTable } from "./command.ts";
-import { CommandError, integer, syntaxError, unknownCommand } from "./command-error.ts";
+import { unknownCommand } from "./execute.ts";
 import { largestReply, replyTooLarge } from "./limits.ts";
+import { integer, ReplyError, syntaxError } from "./reply-error.ts";
 
 // Keys of any kind, texts, and channels.
 
@@ -76,7 +77,7 @@ const set: Command = ({ space }, [key, value, ...rest]) => {
   const options = setOptionsOf(rest);
   const ttl = options.get("PX");
   const ms = ttl === undefined ? 0 : integer(ttl);
-  if (ttl !== undefined && ms <= 0) throw new CommandError("ERR invalid expire time in 'set' command");
+  if (ttl !== undefined && ms <= 0) throw new ReplyError("ERR invalid expire time in 'set' command");
   const expected = options.get("IFEQ");
   // A key of another kind is an error only where its text matters.
   const old = options.has("GET") || expected !== undefined ? space.text(key!) : undefined;
@@ -94,14 +95,17 @@ const set: Command = ({ space }, [key, value, ...rest]) => {
 const delex: Command = ({ space }, [key, condition, value]) => {
   if (condition !== undefined && (condition.toUpperCase() !== "IFEQ" || value === undefined))
     throw syntaxError();
-  if (condition !== undefined && space.text(key!) !== value) return 0;
-  return Number(space.delete(key!));
+  const found = condition === undefined ? value : space.value(key!);
+  if (found !== undefined && typeof found !== "string") {
+    throw new ReplyError("ERR Key should be of string type if conditions are specified");
+  }
+  return found === value ? Number(space.delete(key!)) : 0;
 };
 
 const publish: Command = (context, [channel, payload]) => context.publish(channel!, payload!);
 
 const pubSub: Command = (context, [subcommand, ...channels]) => {
-  if (subcommand!.toUpperCase() !== "NUMSUB") throw unknownCommand(`PUBSUB ${subcommand}`);
+  if (subcommand!.toUpperCase() !== "NUMSUB") throw unknownCommand(context, `PUBSUB ${subcommand}`);
   return channels.flatMap((channel) => [channel, context.subscribers(channel)]);
 };
 

@@ -28,14 +28,17 @@ export interface Twin {
 /** The values of string keys, null for a key that does not exist: a reply to MGET. */
 export type Found = readonly (string | null)[];
 
+/** What is stored is nothing that the library writes: the script fails in Redis, too. */
+export class TwinError extends Error {}
+
 /**
  * A whole number.
  *
- * @throws Error for what Lua might read otherwise: then the twin is wrong, and the library's data is no longer as here
+ * @throws TwinError for what Lua might read otherwise
  */
 export function whole(text: string | number): number {
   const value = Number(text);
-  if (text === "" || !Number.isSafeInteger(value)) throw new Error(`no whole number for a twin: ${text}`);
+  if (text === "" || !Number.isSafeInteger(value)) throw new TwinError(`no whole number for a twin: ${text}`);
   return value;
 }
 

@@ -1,4 +1,4 @@
-import { type Reply, ReplyError } from "../../../local/src/engine/engine.ts";
+import { type Reply, ReplyError } from "../../../local/src/memory/index.ts";
 import type { Bend, Words } from "./conformance-bent.ts";
 
 // Ways in which a server can be bent.

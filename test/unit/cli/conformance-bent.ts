@@ -1,5 +1,5 @@
-import { type Dialect, type Reply, ReplyError } from "../../../local/src/engine/engine.ts";
-import { memoryEndpoint, VirtualTime } from "../../../local/src/memory/index.ts";
+import type { Dialect } from "../../../local/src/engine/dialect.ts";
+import { memoryEndpoint, type Reply, ReplyError, VirtualTime } from "../../../local/src/memory/index.ts";
 import { type ConformanceResult, judge } from "../../../src/cli/doctor/conformance.ts";
 import { requirements } from "../../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../../src/cli/doctor/session.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Dialect } from "../../../local/src/engine/engine.ts";
+import type { Dialect } from "../../../local/src/engine/dialect.ts";
 import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import {
   type ConformanceResult,

@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { ReplyError } from "../../engine/engine.ts";
+import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import { type Argument, textOf } from "../argument.ts";
 import type { Backend, Outcome } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
-import { ReplyError } from "../../engine/engine.ts";
+import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import { type Backend, BackendGoneError } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
 import { accessOf } from "./authorize.ts";

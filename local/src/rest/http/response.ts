@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { ReplyError } from "../../engine/engine.ts";
+import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import { encodeReply, StatusReply, type WireReply } from "../redis/resp.ts";
 import { RequestError } from "./request.ts";
 

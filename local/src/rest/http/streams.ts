@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { performance } from "node:perf_hooks";
-import { ReplyError } from "../../engine/engine.ts";
+import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import { type EventStream, eventOf, eventStream } from "../../event-stream.ts";
 import { type Argument, nameOf, textOf } from "../argument.ts";
 import type { Backend } from "../backend.ts";

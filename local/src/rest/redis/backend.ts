@@ -1,4 +1,5 @@
-import { type Dialect, ReplyError } from "../../engine/engine.ts";
+import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
+import type { Dialect } from "../../engine/dialect.ts";
 import type { Argument } from "../argument.ts";
 import { type Backend, BackendGoneError, type Outcome, type Subscriber } from "../backend.ts";
 import { RedisConnection } from "./connection.ts";

@@ -1,7 +1,7 @@
 import { connect as connectTcp, type Socket } from "node:net";
 import process from "node:process";
 import { connect as connectTls } from "node:tls";
-import { ReplyError } from "../../engine/engine.ts";
+import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import type { Argument } from "../argument.ts";
 import { BackendGoneError } from "../backend.ts";
 import { encodeCommands, RespParser, type WireReply } from "./resp.ts";

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { type Dialect, ReplyError } from "../../engine/engine.ts";
+import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
+import type { Dialect } from "../../engine/dialect.ts";
 import { type Argument, nameOf, textOf } from "../argument.ts";
 import type { WireReply } from "./resp.ts";
 import { prefixOf } from "./script-prefix.ts";

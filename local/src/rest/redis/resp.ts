@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { ReplyError } from "../../engine/engine.ts";
+import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import type { Argument } from "../argument.ts";
 
 /** A status reply (`+OK`). REST encodes it differently from a stored string of the same text. */

@@ -1,0 +1,189 @@
+import { type Reply, ReplyError } from "../../local/src/memory/index.ts";
+import { plainReply } from "../../local/src/rest/backend.ts";
+import { RedisConnection } from "../../local/src/rest/redis/connection.ts";
+import { prefixOf } from "../../local/src/rest/redis/script-prefix.ts";
+
+// A redis-server whose clock the test moves. Redis itself has none that could be set: so each script and each command runs
+// behind a few lines of Lua that put a number in place of TIME, and make each ms of a ttl a second of the server's. What
+// passes while a step is executed is then less than a ms.
+
+type Words = readonly (string | number)[];
+
+/** Where the test's time is stored, in ms. No script has such a key. */
+const clockKey = "the clock of the test";
+
+/** Where is counted how many commands a script has called. */
+const callsKey = "the calls of the test";
+
+/** How many ms of the server are one of the test. */
+const scale = 1_000;
+
+/** Replaces `redis` by one with the test's clock. Whatever is no whole number is passed on, for Redis to refuse. */
+const clock = `local redis = (function(server)
+  local now = tonumber(server.call("GET", "${clockKey}"))
+  local function scaled(word, from)
+    local text = tostring(word)
+    if not (string.find(text, "^-?[1-9]%d*$") or text == "0") then return word end
+    return string.format("%.0f", (tonumber(text) - (from or 0)) * ${scale})
+  end
+  local function run(how, name, ...)
+    local words, command = {...}, string.upper(tostring(name))
+    if command == "TIME" then
+      server.call("INCR", "${callsKey}")
+      return {string.format("%.0f", math.floor(now / 1000)), string.format("%.0f", now % 1000 * 1000)}
+    elseif command == "SET" then
+      for i = 3, #words - 1 do
+        if string.upper(tostring(words[i])) == "PX" then words[i + 1] = scaled(words[i + 1]) end
+      end
+    elseif command == "PEXPIRE" then
+      words[2] = scaled(words[2])
+    elseif command == "PEXPIREAT" and words[2] then
+      local ms = scaled(words[2], now)
+      if ms ~= words[2] then name, words[2] = "PEXPIRE", ms end
+    end
+    local reply = server.pcall(name, unpack(words))
+    local failure = type(reply) == "table" and reply.err
+    if not (failure and string.find(failure, "Unknown Redis command")) then server.call("INCR", "${callsKey}") end
+    if failure and how == "call" then error(reply) end
+    if command == "PTTL" and type(reply) == "number" and reply > 0 then return math.ceil(reply / ${scale}) end
+    return reply
+  end
+  return setmetatable({
+    call = function(...) return run("call", ...) end,
+    pcall = function(...) return run("pcall", ...) end,
+  }, {__index = server})
+end)(redis)
+`;
+
+/** Moves the clock from where it is, and rounds all ttls: what passes within a step does not add up. */
+const step = `local by = ARGV[1] - (redis.call("GET", "${clockKey}") or ARGV[1])
+redis.call("SET", "${clockKey}", ARGV[1])
+redis.call("SET", "${callsKey}", 0)
+for _, key in ipairs(redis.call("KEYS", "*")) do
+  local ttl = redis.call("PTTL", key)
+  local ms = ttl < 1e15 and (math.ceil(ttl / ${scale}) - by) * ${scale} or ttl - by * ${scale}
+  if ttl > 0 then redis.call("PEXPIRE", key, string.format("%.0f", ms)) end
+end
+return 1`;
+
+/** How many commands were called, and all keys with their types, values and ttls. */
+const read = `local found, calls = {}, tonumber(redis.call("GET", "${callsKey}"))
+for _, key in ipairs(redis.call("KEYS", "*")) do
+  if key ~= "${clockKey}" and key ~= "${callsKey}" then
+    local kind = redis.call("TYPE", key).ok
+    local value
+    if kind == "string" then value = redis.call("GET", key)
+    elseif kind == "zset" then value = redis.call("ZRANGE", key, 0, -1, "WITHSCORES")
+    else value = redis.call("HGETALL", key) end
+    found[#found + 1] = {key, kind, value, redis.call("PTTL", key)}
+  end
+end
+return {calls, found}`;
+
+const plain = "return redis.call(unpack(ARGV))";
+
+/** DELEX and SET … IFEQ, for a server that does not have them. */
+const emulated = prefixOf({ lockedKeys: false, conditions: true });
+
+/** A step took so long that the server's own time may have changed what it did: to be played again. */
+export class Stalled extends Error {}
+
+/** A script: its text, and its number of keys, keys and arguments. */
+export interface ScriptCall {
+  readonly text: string;
+  readonly words: Words;
+  /** `redis`: it has no DELEX and no SET … IFEQ. */
+  readonly dialect: "redis" | "redis-8.4";
+}
+
+/** What a step has done: a reply or the text of an error, and what is stored. */
+export interface Step {
+  readonly answer: Reply | ReplyError;
+  readonly contents: Reply;
+  /** How many commands a script has called. */
+  readonly calls: number;
+}
+
+/** The channels that are listened to; the number of subscribers is in some replies. */
+export const channels = ["heard", "channel"] as const;
+
+/** A redis-server with a clock of the test's. */
+export class SteppedRedis {
+  readonly #connection: RedisConnection;
+  /** Another one: a connection that listens does nothing else. */
+  readonly #listener: RedisConnection;
+  #messages: Reply[] = [];
+  #onMessage: () => void = () => undefined;
+  /** Whether it has DELEX and SET … IFEQ. */
+  readonly isNative: boolean;
+
+  private constructor(connection: RedisConnection, listener: RedisConnection, isNative: boolean) {
+    this.#connection = connection;
+    this.#listener = listener;
+    this.isNative = isNative;
+    listener.listen(["SUBSCRIBE", ...channels], {
+      receive: (reply) => {
+        const push = plainReply(reply) as Reply[];
+        if (push[0] === "message") this.#messages.push(push);
+        this.#onMessage();
+      },
+      closed: () => undefined,
+    });
+  }
+
+  /** @param url of a server that is nobody else's */
+  static async open(url: string): Promise<SteppedRedis> {
+    const [connection, listener] = [await RedisConnection.open(url), await RedisConnection.open(url)];
+    const [known] = await connection.send([["COMMAND", "INFO", "DELEX"]]);
+    const isNative = Array.isArray(known) && known[0] !== null;
+    return new SteppedRedis(connection, listener, isNative);
+  }
+
+  /** Deletes all keys, all scripts that were sent, and what was heard. */
+  async empty(): Promise<void> {
+    await this.#connection.send([["FLUSHALL"], ["SCRIPT", "FLUSH"]]);
+    await this.heard();
+  }
+
+  /** The messages since the last time. */
+  async heard(): Promise<readonly Reply[]> {
+    const end = ["message", channels[0], `end ${performance.now()}`];
+    const hasEnded = () => this.#messages.some((message) => String(message) === String(end));
+    const ended = new Promise<void>((resolve) => {
+      this.#onMessage = () => hasEnded() && resolve();
+    });
+    for (let listeners = 0; listeners === 0; )
+      [listeners] = (await this.#connection.send([["PUBLISH", ...end.slice(1)]])) as [number];
+    await ended;
+    return this.#messages.splice(0).slice(0, -1);
+  }
+
+  /** Executes a script, or a command of the dialect `redis-8.4`, at a time in ms. */
+  async play(now: number, what: Words | ScriptCall): Promise<Step> {
+    const from = performance.now();
+    const { text, words, dialect }: ScriptCall =
+      "text" in what ? what : { text: plain, words: [0, ...what], dialect: "redis-8.4" };
+    const isEmulated = dialect === "redis-8.4" && !this.isNative;
+    const body = `${clock}${isEmulated ? emulated : ""}${text}`;
+    const commands: Words[] = [
+      ["EVAL", step, 0, now],
+      ["EVAL", body, ...words],
+      ["EVAL", clock + read, 0],
+    ];
+    const [, reply, found] = await this.#connection.send(commands.map((each) => each.map(String)));
+    if (performance.now() - from > 0.8 * scale) throw new Stalled();
+    const answer = reply instanceof ReplyError ? withoutPlace(reply) : plainReply(reply!);
+    const [calls, contents] = plainReply(found!) as [number, Reply];
+    return { answer, contents, calls };
+  }
+
+  close(): void {
+    this.#connection.close();
+    this.#listener.close();
+  }
+}
+
+/** The error without the script, and the line in it, that raised it. */
+function withoutPlace({ message }: ReplyError): ReplyError {
+  return new ReplyError(message.replace(/ script: [0-9a-f]{40}, on .*$/, ""));
+}

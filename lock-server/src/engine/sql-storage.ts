@@ -1,0 +1,102 @@
+import { LimitExceeded, mostWork } from "./limits.ts";
+import { ReplyError } from "./reply-error.ts";
+import type { Entry, Head, Storage } from "./storage.ts";
+import { Hash, SortedSet, type Value } from "./values.ts";
+
+/** The part of a Durable Object's SQLite storage that holds the keys. */
+export interface Sql {
+  /** Runs one statement at once. */
+  exec(query: string, ...values: (string | number | null)[]): { toArray(): Record<string, unknown>[] };
+}
+
+/** What is read of a row without its value. */
+interface Row extends Head {
+  /** How many characters the value has as it is stored. */
+  readonly size: number;
+}
+
+const schema = `CREATE TABLE IF NOT EXISTS entries (
+  key TEXT NOT NULL PRIMARY KEY,
+  kind TEXT NOT NULL,
+  value TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  deadline INTEGER
+) WITHOUT ROWID`;
+
+/** The most bytes of a value: a row of the storage may have 2 MB with its key. */
+const largest = 1_900_000;
+
+/**
+ * Keys in a Durable Object, each a row of SQLite. What has expired stays until it is asked for or swept. Each change writes
+ * one row, because rows written are what the platform bills.
+ */
+export class SqlStorage implements Storage {
+  readonly #sql: Sql;
+  /** How many characters of values were read and written since somebody has set it to 0. */
+  work = 0;
+  /** Called when something is written that will expire. */
+  onExpiring: () => void = () => undefined;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+    sql.exec(schema);
+  }
+
+  head(key: string): Head | undefined {
+    return this.#find<Row>("kind, size, deadline", key);
+  }
+
+  entry(key: string): Entry | undefined {
+    const row = this.#find<Row & { readonly value: string }>("kind, size, deadline, value", key);
+    return row && { ...row, value: decode(row.kind, row.value) };
+  }
+
+  #find<Found extends Row>(columns: string, key: string): Found | undefined {
+    const [row] = this.#sql
+      .exec(`SELECT ${columns} FROM entries WHERE key = ?`, key)
+      .toArray() as unknown as Found[];
+    // SQLite reads the whole row, whatever the columns.
+    this.work += row?.size ?? 0;
+    if (this.work > mostWork) throw new LimitExceeded(`max work of ${mostWork} characters of values`);
+    return row;
+  }
+
+  write(key: string, value: Value, deadline: number | null): void {
+    const [kind, text] = encode(value);
+    // A character has up to three bytes.
+    if (text.length > largest / 3 && new TextEncoder().encode(text).length > largest) {
+      throw new ReplyError(`ERR max value size of ${largest} bytes exceeded`);
+    }
+    this.work += text.length;
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO entries (key, kind, value, size, deadline) VALUES (?, ?, ?, ?, ?)",
+      ...[key, kind, text, text.length, deadline],
+    );
+    if (deadline !== null) this.onExpiring();
+  }
+
+  setDeadline(key: string, deadline: number): void {
+    this.#sql.exec("UPDATE entries SET deadline = ? WHERE key = ?", deadline, key);
+    this.onExpiring();
+  }
+
+  delete(key: string): void {
+    this.#sql.exec("DELETE FROM entries WHERE key = ?", key);
+  }
+
+  /** Deletes what has expired. Returns whether anything is left that will expire. */
+  sweep(now: number): boolean {
+    this.#sql.exec("DELETE FROM entries WHERE deadline <= ?", now);
+    return this.#sql.exec("SELECT 1 FROM entries WHERE deadline IS NOT NULL LIMIT 1").toArray().length > 0;
+  }
+}
+
+function encode(value: Value): readonly [kind: Head["kind"], text: string] {
+  if (typeof value === "string") return ["string", value];
+  return [value instanceof Hash ? "hash" : "zset", JSON.stringify([...value])];
+}
+
+function decode(kind: Head["kind"], text: string): Value {
+  if (kind === "string") return text;
+  return kind === "hash" ? new Hash(JSON.parse(text)) : new SortedSet(JSON.parse(text));
+}
