@@ -4,7 +4,7 @@ import { cellScript } from "../../redis/cell.lua.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
 import { textOf } from "../../redis/script.ts";
 import { memberScript } from "../../sync/internal/member.lua.ts";
-import { type Ask, probeTtl, type Seen, type Session, UnexpectedReply } from "./session.ts";
+import { type Ask, probeTtl, type Seen, type Session } from "./session.ts";
 import { setting, steps } from "./steps.ts";
 import { tolerance } from "./stored.ts";
 
@@ -98,22 +98,3 @@ export const askDeadline: Ask = steps((session) => {
     },
   ];
 });
-
-/** How many requests show that each is executed once. */
-const executions = 10;
-
-/** Not a script of the library: those change nothing when they are executed a second time. */
-export async function askExecutions(session: Session): Promise<Seen> {
-  const key = session.key("once");
-  const source = `redis.call("PEXPIRE", KEYS[1], ${probeTtl})\nreturn {redis.call("INCR", KEYS[1])}`;
-  const counts: number[] = [];
-  while (counts.length <= executions) {
-    const reply = await session.ask(["EVAL", source, 1, key]);
-    if (!Array.isArray(reply) || !Number.isSafeInteger(reply[0])) {
-      throw new UnexpectedReply("the script's reply is another one");
-    }
-    counts.push(reply[0]);
-  }
-  const executed = counts.at(-1)! - counts[0]!;
-  return { works: executed === executions, found: `${executions} requests, ${executed} executions` };
-}

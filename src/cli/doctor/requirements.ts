@@ -110,12 +110,6 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     isAsked: afterEval,
     instead: ifWrong("a ReadWriteLock or ReentrantLock would be given twice, or never end"),
   },
-  once: {
-    label: "executed once",
-    ...error("a free lock looks held: its own request is in the way"),
-    ask: scripts.askExecutions,
-    isAsked: afterEval,
-  },
   replies: {
     label: "reply of its request",
     ...error("a client believes the reply of another one"),

@@ -24,7 +24,7 @@ const failure = new EndpointError("e", "redis", "HTTP 400, ERR one of them faile
 const withheld = async () => new ReadableStream<Uint8Array>();
 export const no = (...lacks: string[]) => Object.fromEntries(lacks.map((need) => [need, "no"]));
 const unasked = (...lacks: string[]) => Object.fromEntries(lacks.map((need) => [need, "unknown"]));
-const followEval: string[] = ["evalsha", "flag", "pexpireat", "once"];
+const followEval: string[] = ["evalsha", "flag", "pexpireat"];
 /** Without EVAL, what is asked after it is not known. */
 export const noEval = { ...no("eval"), ...unasked(...followEval) };
 
@@ -187,14 +187,6 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
       "1000 * (now + math.max(ms, remaining))",
     ),
     "PEXPIREAT does nothing": script('redis.call("PEXPIREAT", key,', "string.len(key,"),
-  },
-  once: {
-    "every request is executed twice": { request: () => "twice" },
-    "every script is executed twice": instead(/^EVAL/, (words, execute) => {
-      execute(words);
-      return execute(words);
-    }),
-    "fences are forgotten": undoing(/^EVAL/, (words) => words[3]!.endsWith(":once")),
   },
   replies: {
     "replies are those of others": instead(/^PING/, (words, execute) =>
