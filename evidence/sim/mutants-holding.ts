@@ -119,10 +119,14 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: [...twoHolders, "a quorum decides", "holds survive"],
   },
   {
-    name: "a nonce is not put back",
-    breaks: "after a resume without a quorum nobody can resume the lock, and it stands until its ttl",
+    name: "a failed resume is not undone",
+    breaks: "nobody can resume the lock any more, and it stands until its ttl",
     patches: [
-      patch("lock/handoff.ts resume", "putBack(settings, { given, request, round })", "Promise.resolve()"),
+      patch(
+        "lock/handoff.ts resume",
+        "undo(settings, { request, round }, isGone ? undefined : given)",
+        "Promise.resolve()",
+      ),
     ],
     noticedBy: ["nothing is abandoned", "holds survive"],
   },

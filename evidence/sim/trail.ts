@@ -59,8 +59,8 @@ export class RequestTrail {
   firstExtended: number | undefined;
   /** The holder put the value back where it was lost. */
   restored = false;
-  /** The nonce in whose place it was put: the lock was handed over. */
-  replaces: string | undefined;
+  /** It was put in the place of another nonce: the lock was handed over. */
+  succeeds = false;
   /** A completed record replaced the pending one, or was sent to do so. */
   completed = false;
 

@@ -73,17 +73,15 @@ export class Wire {
     if (operation !== "keep") return;
     trail[request.raises ? "fenceRaises" : "extensions"] += 1;
     const successor = successorOf(request);
-    if (successor) this.#successorSent(process, trail, successor, nonceOf(request.value));
+    if (successor) this.#successorSent(process, trail, successor);
   }
 
-  /** What it replaces, the nonce `given`, counts as released by it. */
-  #successorSent(process: Process, replaced: RequestTrail, successor: Request, given: string): void {
+  /** What it replaces counts as released by it. */
+  #successorSent(process: Process, replaced: RequestTrail, successor: Request): void {
     replaced.releases += 1;
     replaced.releaseDue = false;
-    const nonce = nonceOf(successor.value);
-    if (putsBack(replaced, successor)) return;
-    this.#stored.set(nonce, successor);
-    this.#trail(process, replaced.server, successor).replaces = given;
+    this.#stored.set(nonceOf(successor.value), successor);
+    this.#trail(process, replaced.server, successor).succeeds = true;
   }
 
   #noteClaim({ operation, own, ttl = 0 }: Request): void {
@@ -161,14 +159,14 @@ export class Wire {
       return;
     }
     const next = successorOf(request);
-    const successor = next && !putsBack(trail, next) ? this.#trail(process, server, next) : undefined;
+    const successor = next && this.#trail(process, server, next);
     this.#checkRolledBackStays(trail, successor, request, execution);
     if (operation === "keep" && execution.stood) trail.stoodAt = this.#world.now;
     if (!granted && operation === "claim" && execution.copy === 0) this.#claimRefused(trail, request);
     if (!granted) return;
     if (operation === "keep") this.#extensionGranted(trail, request);
-    if (next) trail.standing = false;
     if (successor) {
+      trail.standing = false;
       successor.acquireExecuted = true;
       successor.standing = true;
     }
@@ -272,7 +270,6 @@ export class Wire {
     if (request.operation === "end") trail[granted ? "answeredFreed" : "answeredGone"] = true;
     if (request.operation === "peek") this.#wakeUps.refused(process, request.value);
     const successor = successorOf(request);
-    if (successor && putsBack(trail, successor)) return;
     if (request.operation === "keep" && granted) this.#taken(process, server, successor ?? request);
     // As of an acquire, a refusal proves that nothing was stored.
     else if (successor) this.#trail(process, server, successor).acquireGranted ??= false;
@@ -287,7 +284,7 @@ export class Wire {
   /** A client knows that a nonce that replaces another one stands. */
   #taken(process: Process, server: Server, request: Request): void {
     const trail = this.#trail(process, server, request);
-    if (trail.replaces === undefined) return;
+    if (!trail.succeeds) return;
     trail.acquireGranted = true;
     trail.releaseDue ||= trail.standing;
   }
@@ -449,11 +446,6 @@ export class Wire {
   #trail(process: Process, server: Server, request: Request): RequestTrail {
     return this.#trails.of(nonceOf(request.value), server, () => new RequestTrail(process, server));
   }
-}
-
-/** Whether a request puts back the nonce that the one of this trail has replaced: nobody could resume the lock. */
-function putsBack({ replaces }: RequestTrail, { value }: Request): boolean {
-  return replaces === nonceOf(value);
 }
 
 /** Whether a reply says that the request was done. */
