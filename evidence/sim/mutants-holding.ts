@@ -6,7 +6,11 @@ export const holdingMutants: readonly Mutant[] = [
     name: "validity counted from the answers",
     breaks: "the ttl begins when the endpoint executes the request, not when its answer arrives",
     patches: [
-      patch("lock/acquire.ts #lockOf", "{ elapsed } = round", "elapsed = stopwatch(this.#settings.runtime)"),
+      patch(
+        "lock/acquire.ts #lockOf",
+        "elapsed: round.elapsed",
+        "elapsed: stopwatch(this.#settings.runtime)",
+      ),
     ],
     noticedBy: twoHolders,
   },
@@ -101,7 +105,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "fence begins again after a loss of memory",
     breaks: "without the clock, fences fall when an endpoint forgets its counter",
-    patches: [patch("lock/acquire.ts #attempt", "{ least, retention }", "{ least: 1, retention }")],
+    patches: [patch("lock/acquire.ts #sendRound", "{ least, retention }", "{ least: 1, retention }")],
     noticedBy: ["fences outlive memory"],
   },
   {

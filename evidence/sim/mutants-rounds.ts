@@ -19,7 +19,7 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "a late rollback of one round deletes what the next round acquired",
     patches: [
       patch(
-        "lock/acquire.ts #attempt",
+        "lock/acquire.ts #sendRound",
         "request = this.#newRequest()",
         "request = (this.first ??= this.#newRequest())",
       ),

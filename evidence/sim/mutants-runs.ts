@@ -70,8 +70,15 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "a minority frees a lock",
     breaks: "one endpoint has freed it, and a quorum keeps it",
-    patches: [patch("lock/inspect.ts forceRelease", "quorumOf(endpoints.length)", "1")],
+    patches: [
+      patch(
+        "quorum/query.ts query",
+        "quorumOf(context.endpoints.length)",
+        '(subject[0] === "free" ? 1 : quorumOf(context.endpoints.length))',
+      ),
+    ],
     noticedBy: ["an operator frees it"],
+    theme: "operators",
   },
   {
     name: "forget removes a run under way",

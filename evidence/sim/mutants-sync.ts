@@ -70,7 +70,7 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       patch(
         "sync/debounce.ts isLastAfterWindow",
-        "await announce(context, own, () => validity.remaining())",
+        "await announce(context, own, validity.remaining())",
         "{ isLast: true }",
       ),
     ],
@@ -94,8 +94,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       patch(
         "sync/refresh-once.ts #read",
-        "return this.#found(await this.#options.read());",
-        "return ((this as any).first ??= this.#found(await this.#options.read()));",
+        "const value = await this.#options.read();",
+        "const value = await ((this as any).first ??= this.#options.read());",
       ),
     ],
     noticedBy: ["a token is used once"],
@@ -117,7 +117,7 @@ export const syncMutants: readonly Mutant[] = [
     breaks: "who has waited for a message takes the lock, whatever the endpoints answer",
     patches: [
       patch(
-        "lock/acquire.ts #attempt",
+        "lock/acquire.ts #sendRound",
         'if (result !== "granted") return { request, result, round, last: round',
         'if (result === "refused" && this.#listener) result = "granted";\nif (result !== "granted") return { request, result, round, last: round',
       ),
