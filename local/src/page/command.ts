@@ -11,7 +11,14 @@ export function keysIn(command: readonly string[]): StoredKey[] {
   return words.slice(0, 100).flatMap((word) => parseKey(word) ?? []);
 }
 
-const operations = new Set("acquire restore extend release free peek begin end".split(" "));
+const operations = new Set("acquire restore extend release free peek".split(" "));
+
+/** What the script of cells calls an operation, and what that is to a lock and to a run. */
+const cellOperations: Readonly<Record<string, readonly [lock: string, run: string]>> = {
+  claim: ["acquire", "begin"],
+  keep: ["extend", "extend"],
+  end: ["release", "end"],
+};
 
 /** What a command does to a key: `acquire`, `extend`, `release`, …; the command's name where it does not say so. */
 export function operationOf(command: readonly string[], key: StoredKey | undefined): string {
@@ -20,7 +27,8 @@ export function operationOf(command: readonly string[], key: StoredKey | undefin
   if (key.kind === "tries") return "count";
   if (isScript(command)) {
     const word = command[3 + Number(command[2])] ?? "";
-    return operations.has(word) ? word : name;
+    const [ofLock, ofRun] = cellOperations[word] ?? [];
+    return (recordKind(key) ? ofRun : ofLock) ?? (operations.has(word) ? word : name);
   }
   const options = command.slice(3).map((word) => word.toUpperCase());
   if (name === "SET" && options.includes("NX")) return recordKind(key) ? "begin" : "acquire";
@@ -40,7 +48,11 @@ export function answerOf(
   if (/^SET$/i.test(command[0] ?? "") && command.slice(3).some((word) => /^GET$/i.test(word))) {
     return reply === null || (operation === "begin" && reply === command[2]) ? "granted" : "held";
   }
-  const first: unknown = Array.isArray(reply) ? reply[0] : reply;
+  const items: unknown = Array.isArray(reply) && Array.isArray(reply[0]) ? reply[0] : reply;
+  const [first, , hits]: unknown[] = Array.isArray(items) ? items : [items];
+  // What an end has found, key by key. That of a run is about its record, the first key.
+  if (operation === "end") return String(hits).startsWith("t") ? "granted" : "gone";
+  if (operation === "release" && String(hits ?? "").includes("f")) return "gone";
   if (first !== null && first !== 0) return "granted";
   return operation === "acquire" || operation === "begin" ? "held" : "gone";
 }

@@ -37,6 +37,9 @@ describe("requests", () => {
     expect(words("SET", lock, "v", "IFEQ", "v", "PX", "100").operation).toBe("extend");
     expect(words("DELEX", lock, "IFEQ", "v").operation).toBe("release");
     expect(words(...script("restore", token("1"))).operation).toBe("restore");
+    expect(words(...script("claim", token("1"))).operation).toBe("acquire");
+    expect(words(...script("keep", token("1"))).operation).toBe("extend");
+    expect(words(...script("end", token("1"))).operation).toBe("release");
     expect(words(...script("no word of ours")).operation).toBe("EVALSHA");
     expect(words("SET", keyOf("p", "idem", "h"), "P1 t 1 -", "NX", "GET").operation).toBe("begin");
     expect(words("SET", keyOf("p", "flight", "h"), "C1 t 1 -", "IFEQ", "P1").operation).toBe("complete");
@@ -70,6 +73,13 @@ describe("requests", () => {
     expect(outcome([0, 12], ...script("acquire"))).toBe("held");
     expect(outcome([0, 12], ...script("extend"))).toBe("gone");
     expect(outcome([Buffer.from("v")], ...script("acquire"))).toBe("granted");
+    const ended = (hits: string) => [Buffer.from("v"), 2, Buffer.from(hits)];
+    expect(outcome(ended("tt"), ...script("end"))).toBe("granted");
+    expect(outcome(ended("tf"), ...script("end"))).toBe("gone");
+    expect(outcome([ended("f"), 1], ...script("end"))).toBe("gone");
+    const run = ["EVALSHA", "0".repeat(40), "2", keyOf("p", "idem", "h"), lock, "end"];
+    expect(outcome(ended("tf"), ...run)).toBe("granted");
+    expect(outcome(ended("ft"), ...run)).toBe("gone");
     expect(outcome(new ReplyError("ERR no"), ...acquire)).toBe("error");
     expect(outcome(null, "GET", lock)).toBeUndefined();
     const begin = ["SET", keyOf("p", "idem", "h"), "P1 own", "NX", "GET"];
