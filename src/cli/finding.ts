@@ -197,8 +197,12 @@ const details: readonly (readonly [label: string, text: (finding: Finding) => st
   ],
   [
     "fence",
-    ({ fence, fenceAge: age }) =>
-      fence ? `${fence}${age === undefined ? "" : `, drawn ${duration(age)} ago`}` : undefined,
+    ({ fence, fenceAge: age, state }) => {
+      const last = state === "held" ? "" : "the last was ";
+      return fence === undefined
+        ? undefined
+        : `${last}${fence}${age === undefined ? "" : `, drawn ${duration(age)} ago`}`;
+    },
   ],
   ["attempts", attemptsText],
   ["fingerprint", ({ fingerprint }) => fingerprint],

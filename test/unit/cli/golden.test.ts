@@ -80,6 +80,9 @@ const before: Readonly<Record<string, () => unknown>> = {
   "three holders have a part each": async () => {
     for (const number of [1, 2, 3]) await store(number, "redlock:lock:{part}", `t${`${number}`.repeat(32)}`);
   },
+  "a fence that is ahead of the clock": async () => {
+    for (const number of [1, 2, 3]) await store(number, "redlock:fence:{ahead}", "9999999999999");
+  },
   "a semaphore": () => semaphore("partner").acquire(),
   "a latch": () => latch().arrive("a"),
   "an open latch": () => latch().arrive("b"),
@@ -183,6 +186,18 @@ test("doctor finds a database that two variables name", async () => {
   expect(shown.join("\n")).toMatch(
     /error: +it is the same database as endpoint [34]\n.*URL_[34] to another one/,
   );
+});
+
+test("doctor deletes what it wrote, also after Ctrl-C", async () => {
+  const stop = new AbortController();
+  const written = () => local.endpoints[1]!.execute(["KEYS", "redlock:doctor:*"]);
+  local.endpoints[0]!.faults.add({ fault: "drop-request", command: "TIME" });
+  const ended = run(local, "doctor --timeout 60000", { stop: stop.signal });
+  await expect.poll(written).not.toEqual([]);
+  stop.abort();
+  expect(await ended).toMatchObject({ code: 1, shown: ["! redlock-edge: stopped"] });
+  expect(await written()).toEqual([]);
+  local.endpoints[0]!.faults.clear();
 });
 
 test("each command costs what docs/operations.md says", async () => {
