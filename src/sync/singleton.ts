@@ -5,7 +5,7 @@ import { acquireWithRetry, type LockStrategy } from "../lock/acquire.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { holderSeen } from "../lock/contention.ts";
 import { Lock } from "../lock/lock.ts";
-import { type LockClient, type Settings, settingsOf } from "../lock/options.ts";
+import { type LockClient, type Settings, settingsOf, timeUntil } from "../lock/options.ts";
 import { keyOf } from "../redis/keys.ts";
 import { maxTimerDelay, stopwatch } from "../runtime.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
@@ -198,8 +198,11 @@ class Call<Value> {
   /** Announces the call and acquires the lock; undefined: a newer call was announced. */
   async #acquire(): Promise<Lock | undefined> {
     const { wait, runtime } = this.#settings;
+    const { deadline = Infinity } = this.#limits;
+    // Nothing is announced after the deadline either.
+    const limit = Math.min(wait, timeUntil(deadline, runtime));
     const waited = stopwatch(runtime);
-    const remainingWait = () => Math.max(0, wait - waited());
+    const remainingWait = () => Math.max(0, limit - waited());
     this.#sinceNewest = (await announceNewest(this.#context, this.#own, remainingWait)).elapsed;
     const settings = { ...this.#settings, wait: remainingWait() };
     // Where too few endpoints have answered, the next round looks again.

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { Deadline } from "../../../src/endpoints/deadline.ts";
+import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
 import { type Command, type Endpoint, QuorumError, Redlock } from "../../../src/index.ts";
+import type { Settings } from "../../../src/lock/options.ts";
+import { systemRuntime } from "../../../src/runtime.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -9,191 +13,265 @@ import {
   Semaphore,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
-import { outcomeOf, rejection } from "../../support/outcomes.ts";
+import { intervalStrategy } from "../../../src/sync/internal/interval.ts";
+import { acquireMember, extendMember, releaseMember } from "../../../src/sync/internal/members.ts";
+import { QueueRequests } from "../../../src/sync/internal/queue-requests.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 
-// Endpoints that reply what their script cannot have given: an error of theirs, never a result. Those of members,
-// intervals and queues are in the tests of their scripts.
+// Endpoints that reply what their script cannot have given: an error of theirs, never a result.
 
-/** Makes a reply from what the request would store. */
-type Reply = (given: string) => unknown;
+/** Makes a reply from the value that the request would store. */
+type Reply = (value: string) => unknown;
 
-/** A client of one endpoint whose replies are made from the argument of this index. */
-function replying(reply: Reply, index: number): Redlock {
-  const endpoint: Endpoint = {
-    name: "garbled",
-    dialect: "redis",
-    exactReplies: true,
-    send: async (command: Command) => reply(String(command[index])),
-  };
-  return new Redlock({ endpoints: [endpoint], runtime: steppingRuntime(), wait: 0, timeout: 100 });
+/** What sends a script to one endpoint, and resolves with what it makes of the reply. */
+interface Ask {
+  readonly send: (to: Endpoint) => Promise<unknown>;
+  /** Where the value stands in the command. */
+  readonly echo: (command: Command) => unknown;
+  readonly garbage: readonly Reply[];
 }
 
-async function expectMalformed(call: Promise<unknown>): Promise<void> {
-  const error = await rejection(call);
-  expect(error).toBeInstanceOf(QuorumError);
-  expect((error as QuorumError).votes[0]!.cause).toMatchObject({ kind: "malformed" });
-}
-
-const nothing: [string, Reply][] = [
-  ["OK", () => "OK"],
-  ["null", () => null],
-  ["1", () => 1],
-  ["nothing", () => []],
-  ["another value", () => ["t0", 1, "ff"]],
-  ["its own alone", (value) => [value]],
-];
-
-describe("a semaphore of two permits", () => {
-  const semaphore = (reply: Reply) => new Semaphore(replying(reply, 6), "s", { limit: 2 });
-
-  test.each<[string, Reply]>([
-    ...nothing,
-    ["a fourth item", (value) => [value, 1, "ff", 0]],
-    ["no slot of its own", (value) => [value, 0, "ff"]],
-    ["a slot that there is not", (value) => [value, 3, "ff"]],
-    ["half a slot", (value) => [value, 0.5, "ff"]],
-    ["no states", (value) => [value, 2, ""]],
-    ["no states, and a slot that there is not", (value) => [value, 3, ""]],
-    ["too few states", (value) => [value, 1, "f"]],
-    ["too many states", (value) => [value, 1, "fff"]],
-    ["another state, first", (value) => [value, 2, "xf"]],
-    ["another state, last", (value) => [value, 1, "fx"]],
-    ["states as a number", (value) => [value, 1, 11]],
-    ["states as a list", (value) => [value, 1, ["f", "f"]]],
-    ["a refusal with a slot", () => [0, 1, "tt"]],
-    ["a refusal without states", () => [0, 0]],
-    ["a refusal of true", () => [true, 0, "tt"]],
-    ["its own limit as another one", () => [0, 2, ""]],
-    ["another limit that is half", () => [0, 1.5, ""]],
-  ])("%s is an error of the endpoint", (_, reply) => expectMalformed(semaphore(reply).tryAcquire()));
-
-  test("states as a list of one are an error, too", () =>
-    expectMalformed(
-      new Semaphore(
-        replying((value) => [value, 1, ["f"]], 5),
-        "s",
-        { limit: 1 },
-      ).tryAcquire(),
-    ));
-
-  test("a slot, a refusal and another limit are none", async () => {
-    expect(await semaphore((value) => [value, 2, "tf"]).tryAcquire()).toMatchObject({ slot: 0 });
-    expect(await semaphore(() => [0, 0, "tt"]).tryAcquire()).toBe(null);
-    expect(await rejection(semaphore(() => [0, 1, ""]).tryAcquire())).toBeInstanceOf(LimitMismatchError);
-  });
+const clientOf = (endpoint: Endpoint) =>
+  new Redlock({ endpoints: [endpoint], runtime: steppingRuntime(), wait: 0, timeout: 100 });
+const callOf = (endpoint: Endpoint): EndpointRequest => ({
+  endpoint,
+  deadline: new Deadline(),
+  cost: { requests: 0, commands: 0 },
 });
 
-describe("a latch", () => {
-  const latch = (reply: Reply) => new CountDownLatch(replying(reply, 4), "l", { count: 3 });
-  const nonsense: [string, Reply][] = [
-    ...nothing,
-    ["another nonce", () => ["t0", "g0", ["ia"]]],
-    ["a fourth item", (nonce) => [nonce, "g0", ["ia"], 0]],
-    ["a generation as a number", (nonce) => [nonce, 0, ["ia"]]],
-    ["no ids", (nonce) => [nonce, "g0"]],
-    ["ids as a text", (nonce) => [nonce, "g0", "ia"]],
-    ["no generation at all", (nonce) => [nonce, "x", ["ia"]]],
-    ["more than a generation", (nonce) => [nonce, "g0 ", ["ia"]]],
-    ["a generation behind something", (nonce) => [nonce, " g0", ["ia"]]],
-    ["a generation without a number", (nonce) => [nonce, "g", ["ia"]]],
-    ["its own count as another one", (nonce) => [nonce, "n", 3]],
-    ["half a count", (nonce) => [nonce, "n", 2.5]],
-    ["another nonce with another count", () => ["t0", "n", 2]],
-  ];
-
-  test.each(nonsense)("%s is an error of the endpoint", (_, reply) =>
-    expectMalformed(latch(reply).arrive("a")),
-  );
-
-  test.each<[string, Reply]>([
-    ["no generation", (nonce) => [nonce, "", ["ia"]]],
-    ["an earlier generation", (nonce) => [nonce, "g", ["ia"]]],
-    ["no arrival of its own", (nonce) => [nonce, "g0", ["ib"]]],
-  ])("%s after an arrival is one, too", (_, reply) => expectMalformed(latch(reply).arrive("a")));
-
-  test("a state, none, and another count are none", async () => {
-    const given = await Promise.all([
-      latch((nonce) => [nonce, "g0", ["ia", "ib"]]).arrive("a"),
-      latch((nonce) => [nonce, "g1", []]).arrive("a"),
-      latch((nonce) => [nonce, "", []]).inspect(),
-    ]);
-    expect(given.map(({ open, arrived }) => [open, arrived])).toEqual([
-      [false, 2],
-      [true, 3],
-      [false, 0],
-    ]);
-    expect(await rejection(latch((nonce) => [nonce, "n", 2]).inspect())).toBeInstanceOf(LimitMismatchError);
-  });
-
-  test("nonsense is no arrival at a barrier either", async () => {
-    for (const [, reply] of nonsense) {
-      const barrier = new CyclicBarrier(replying(reply, 4), "b", { parties: 3 });
-      await expectMalformed(barrier.arriveAndWait("a"));
-    }
-  });
-});
-
-describe("a call of debounce", () => {
-  const call = (reply: Reply) =>
-    debounce(replying(reply, 4), "n", { window: 1 }, () => expect.unreachable("it must not run"));
-  const later = (text: string) => `d0${"9".repeat(14)}0${text}`;
-
-  test.each<[string, Reply]>([
-    ...nothing.slice(0, -1),
-    ["a refusal alone", () => [0]],
-    ["a refusal for a number", () => [0, 1]],
-    ["a refusal for another text", () => [0, "somebody"]],
-    ["a refusal of false", () => [false, later(`t${"0".repeat(32)}`)]],
-    ["a call with too short a token", () => [0, later(`t${"0".repeat(31)}`)]],
-    ["a call with too long a token", () => [0, later(`t${"0".repeat(33)}`)]],
-    ["a call behind something", () => [0, ` ${later(`t${"0".repeat(32)}`)}`]],
-    ["a call with a token of another kind", () => [0, later(`v${"0".repeat(32)}`)]],
-    ["a call with a sequence that is too large", () => [0, `d${"9".repeat(16)}t${"0".repeat(32)}`]],
-  ])("%s is an error of the endpoint", (_, reply) => expectMalformed(call(reply)));
-});
-
-const kinds: readonly SynchronizerKind[] = [
-  "Semaphore",
-  "ReadWriteLock",
-  "FairLock",
-  "ReentrantLock",
-  "CountDownLatch",
-  "CyclicBarrier",
-  "once",
-  "debounce",
-];
-
-describe("forceRelease", () => {
-  /** Replies made from the nonce, which follows the keys. */
-  function freeing(kind: SynchronizerKind, reply: Reply) {
-    const endpoint: Endpoint = {
-      name: "garbled",
+/** What becomes of a request whose reply is this one. */
+async function outcomeWith({ send, echo }: Pick<Ask, "send" | "echo">, reply: Reply) {
+  const { value, error } = await outcomeOf(
+    send({
+      name: "e",
       dialect: "redis",
       exactReplies: true,
-      send: async (command: Command) => reply(String(command[3 + Number(command[2])])),
-    };
-    const redlock = new Redlock({ endpoints: [endpoint], runtime: steppingRuntime(), timeout: 100 });
-    return forceRelease(redlock, kind, "n");
-  }
+      send: async (command) => reply(String(echo(command))),
+    }),
+  );
+  const { cause } = (error instanceof QuorumError && error.votes[0]) || {};
+  return { value, error: cause ?? error };
+}
 
-  test.each<[string, Reply]>([
-    ...nothing,
-    ["no", () => [0, 1]],
-    ["more than one", (nonce) => [nonce, 2]],
-    ["half of it", (nonce) => [nonce, 0.5]],
-    ["true", (nonce) => [nonce, true]],
-    ["a generation as a number", (nonce) => [nonce, 0, 5, 0]],
-    ["a ttl as a text", (nonce) => [nonce, 0, "", "5"]],
-    ["an endless ttl", (nonce) => [nonce, 0, "", Infinity]],
-  ])("%s is an error of the endpoint, whatever is freed", async (_, reply) => {
-    for (const kind of kinds) await expectMalformed(freeing(kind, reply));
-  });
+const stranger = `t${"0".repeat(32)}`;
+const at = (index: number) => (command: Command) => command[index];
+const unreachable = () => expect.unreachable("it must not run");
 
-  test("that there was anything, or nothing, is none", async () => {
-    for (const kind of ["FairLock", "once"] as const) {
-      expect(await outcomeOf(freeing(kind, (nonce) => [nonce, 1]))).toEqual({ value: true });
-      expect(await outcomeOf(freeing(kind, (nonce) => [nonce, 0]))).toEqual({ value: false });
-    }
-  });
+const nothing: Reply[] = [() => "OK", () => null, () => 1, () => [], () => [1], () => [stranger, 1, "ff"]];
+const value = `t${"1".repeat(32)}a`;
+const cell = { keys: ["k"], value, tombstone: "v" };
+const interval = intervalStrategy(systemRuntime, "redlock", "n");
+const ticket = new QueueRequests({ prefix: "redlock", timeout: 100 } as Settings, "q", "ticket");
+const later = (text: string) => `d0${"9".repeat(14)}0${text}`;
+
+const semaphore: Pick<Ask, "send" | "echo"> = {
+  send: (to) => new Semaphore(clientOf(to), "s", { limit: 2 }).tryAcquire(),
+  echo: at(6),
+};
+const latch: Pick<Ask, "send" | "echo"> = {
+  send: (to) => new CountDownLatch(clientOf(to), "l", { count: 3 }).arrive("a"),
+  echo: at(4),
+};
+const look = {
+  ...latch,
+  send: (to: Endpoint) => new CountDownLatch(clientOf(to), "l", { count: 3 }).inspect(),
+};
+const acquire = { send: (to: Endpoint) => acquireMember(callOf(to), cell, 10), echo: () => value };
+const extend = { send: (to: Endpoint) => extendMember(callOf(to), cell, 10), echo: () => value };
+const release = {
+  send: (to: Endpoint) => releaseMember(callOf(to), cell, { retention: 0 }),
+  echo: () => value,
+};
+const claim = { send: (to: Endpoint) => interval.acquire!(callOf(to), cell, 10), echo: () => value };
+const confirm = { send: (to: Endpoint) => interval.extend!(callOf(to), cell, 10), echo: () => value };
+const end = { send: (to: Endpoint) => interval.release!(callOf(to), cell, 0, false), echo: () => value };
+const queue = {
+  send: (to: Endpoint) => ticket.acquire(callOf(to), value, { ttl: 10, expiry: 10 }),
+  echo: () => value,
+};
+/** It replies the nonce, which follows the keys. */
+const free = (kind: SynchronizerKind): Pick<Ask, "send" | "echo"> => ({
+  send: (to) => forceRelease(clientOf(to), kind, "n"),
+  echo: (command) => command[3 + Number(command[2])],
+});
+const kinds = ["Semaphore", "FairLock", "CountDownLatch", "CyclicBarrier", "once", "debounce"] as const;
+
+const ofArrivals: Reply[] = [
+  (nonce) => [nonce],
+  () => [stranger, "g0", ["ia"]],
+  (nonce) => [nonce, "g0", ["ia"], 0],
+  (nonce) => [nonce, 0, ["ia"]],
+  (nonce) => [nonce, "g0"],
+  (nonce) => [nonce, "g0", "ia"],
+  (nonce) => [nonce, "x", ["ia"]],
+  (nonce) => [nonce, "g0 ", ["ia"]],
+  (nonce) => [nonce, " g0", ["ia"]],
+  // A generation without a number; its own count as another one, and half a count.
+  (nonce) => [nonce, "g", ["ia"]],
+  (nonce) => [nonce, "n", 3],
+  (nonce) => [nonce, "n", 2.5],
+  () => [stranger, "n", 2],
+];
+const ofMembers: Reply[] = [
+  () => value,
+  () => ["t"],
+  () => [value, 1],
+  () => [null, 5],
+  () => [value.slice(0, -1)],
+  () => [0, 5, 6],
+  () => [0, value],
+];
+const ofIntervals: Reply[] = [() => value, () => [stranger, "0"], () => [0, "5", "r"], () => [1, 5, "r"]];
+
+const asks: Record<string, Ask> = {
+  "a semaphore of two permits": {
+    ...semaphore,
+    garbage: [
+      (own) => [own],
+      (own) => [own, 1, "ff", 0],
+      // No slot, one that there is not, and half a slot.
+      (own) => [own, 0, "ff"],
+      (own) => [own, 3, "ff"],
+      (own) => [own, 0.5, "ff"],
+      // No states, too few, too many, others.
+      (own) => [own, 2, ""],
+      (own) => [own, 3, ""],
+      (own) => [own, 1, "f"],
+      (own) => [own, 1, "fff"],
+      (own) => [own, 2, "xf"],
+      (own) => [own, 1, "fx"],
+      (own) => [own, 1, 11],
+      (own) => [own, 1, ["f", "f"]],
+      // A refusal with a slot, without states, of true; its own limit as another one, half a limit.
+      () => [0, 1, "tt"],
+      () => [0, 0],
+      () => [true, 0, "tt"],
+      () => [0, 2, ""],
+      () => [0, 1.5, ""],
+    ],
+  },
+  "a semaphore of one": {
+    send: (to) => new Semaphore(clientOf(to), "s", { limit: 1 }).tryAcquire(),
+    echo: at(5),
+    garbage: [(own) => [own, 1, ["f"]]],
+  },
+  "an arrival at a latch": {
+    ...latch,
+    // Without a generation, or its own arrival.
+    garbage: [...ofArrivals, (nonce) => [nonce, "", ["ia"]], (nonce) => [nonce, "g0", ["ib"]]],
+  },
+  "a look at a latch": { ...look, garbage: ofArrivals },
+  "an arrival at a barrier": {
+    send: (to) => new CyclicBarrier(clientOf(to), "b", { parties: 3 }).arriveAndWait("a"),
+    echo: at(4),
+    garbage: ofArrivals,
+  },
+  "a call of debounce": {
+    send: (to) => debounce(clientOf(to), "n", { window: 1 }, unreachable),
+    echo: at(4),
+    garbage: [
+      () => [0],
+      () => [0, 1],
+      () => [0, "somebody"],
+      () => [false, later(stranger)],
+      () => [0, later(stranger.slice(1))],
+      () => [0, later(`${stranger}0`)],
+      () => [0, ` ${later(stranger)}`],
+      () => [0, later(`v${stranger.slice(1)}`)],
+      () => [0, `d${"9".repeat(16)}${stranger}`],
+    ],
+  },
+  "a member's acquire": {
+    ...acquire,
+    garbage: [...ofMembers, () => [0], () => [0, -1], () => [0, 1.5], () => [0, "5"]],
+  },
+  "a member's extension": { ...extend, garbage: [...ofMembers, () => [0, 5]] },
+  "a member's release": { ...release, garbage: [...ofMembers, () => [0, 5]] },
+  "a claim of an interval": {
+    ...claim,
+    garbage: [
+      ...ofIntervals,
+      () => [0],
+      () => [0, 5],
+      () => [0, -1, "r"],
+      () => [0, 5, "x"],
+      () => [value, "x"],
+    ],
+  },
+  "a confirmation of an interval": {
+    ...confirm,
+    garbage: [...ofIntervals, () => [0, 5], () => [0, "x", "r"]],
+  },
+  "the release of an interval": { ...end, garbage: [...ofIntervals, () => [0, 5], () => [0, "x", "r"]] },
+  "a ticket of a fair lock": {
+    ...queue,
+    garbage: [
+      (own) => [own, 1, 2],
+      (own) => [own],
+      () => [0, "1", 4],
+      () => [0, -1, 4],
+      () => [0, 1, 2.5],
+      () => [0, 1, 4, "1"],
+      () => [true, 0, 2],
+    ],
+  },
+  ...Object.fromEntries(
+    kinds.map((kind): [string, Ask] => [
+      `forceRelease of ${kind}`,
+      {
+        ...free(kind),
+        garbage: [
+          () => [0, 1],
+          (nonce) => [nonce, 2],
+          (nonce) => [nonce, 0.5],
+          (nonce) => [nonce, true],
+          (nonce) => [nonce, 0, 5, 0],
+          (nonce) => [nonce, 0, "", "5"],
+          (nonce) => [nonce, 0, "", Infinity],
+        ],
+      },
+    ]),
+  ),
+};
+
+describe.each(Object.entries(asks))("%s", (_, { garbage, ...ask }) => {
+  test.each([...nothing, ...garbage].map((reply) => [JSON.stringify(reply("its own")), reply] as const))(
+    "does not take %s",
+    async (_what, reply) => {
+      const { error } = await outcomeWith(ask, reply);
+      expect(error).toBeInstanceOf(Error);
+      expect((error as Error).message).toMatch(/unexpected reply/);
+    },
+  );
+});
+
+test.each<[what: string, ask: Pick<Ask, "send" | "echo">, reply: Reply, value: unknown]>([
+  ["a slot", semaphore, (own) => [own, 2, "tf"], { slot: 0 }],
+  ["no slot that is free", semaphore, () => [0, 0, "tt"], null],
+  ["a state", latch, (nonce) => [nonce, "g0", ["ia", "ib"]], { open: false, arrived: 2 }],
+  ["an open latch", latch, (nonce) => [nonce, "g1", []], { open: true, arrived: 3 }],
+  ["no latch", look, (nonce) => [nonce, "", []], { open: false, arrived: 0 }],
+  ["a member", acquire, (own) => [own], { outcome: "granted" }],
+  ["no member", acquire, () => [0, 7], { outcome: "held", retryAfter: 7 }],
+  ["a member that stays", extend, (own) => [own], { outcome: "granted" }],
+  ["a member that was gone", release, () => [0], { outcome: "lost" }],
+  ["a claim", claim, (own) => [own, "7"], { outcome: "granted", fence: 7 }],
+  ["a first claim", claim, (own) => [own, 0], { outcome: "granted", fence: 0 }],
+  ["a run of others", claim, () => [0, 5, "r"], { outcome: "held", hasRun: true }],
+  ["no confirmation", confirm, () => [0], { outcome: "lost" }],
+  ["the end of a claim", end, (own) => [own], { outcome: "granted" }],
+  ["something that was freed", free("once"), (nonce) => [nonce, 1], true],
+  ["nothing to free", free("FairLock"), (nonce) => [nonce, 0], false],
+])("%s is taken", async (_, ask, reply, expected) => {
+  const { value: given } = await outcomeWith(ask, reply);
+  if (expected instanceof Object) expect(given).toMatchObject(expected);
+  else expect(given).toBe(expected);
+});
+
+test.each<[what: string, ask: Pick<Ask, "send" | "echo">, reply: Reply]>([
+  ["limit", semaphore, () => [0, 1, ""]],
+  ["count", look, (nonce) => [nonce, "n", 2]],
+])("another %s is an error of its own", async (_, ask, reply) => {
+  expect((await outcomeWith(ask, reply)).error).toBeInstanceOf(LimitMismatchError);
 });

@@ -37,24 +37,6 @@ function put(world: SyncWorld, indices: readonly number[], ids: string, generati
 }
 
 describe("an arrival", () => {
-  test("counts each id once; the last one opens the latch, which stays open", async () => {
-    const world = newWorld();
-    const latch = latchOf(world.client());
-    const states = [];
-    for (const id of ["1", "true", "1", "[1]"]) states.push(await latch.arrive(id));
-    expect(states).toEqual([
-      { open: false, arrived: 1, remaining: 2 },
-      { open: false, arrived: 2, remaining: 1 },
-      { open: false, arrived: 2, remaining: 1 },
-      { open: true, arrived: 3, remaining: 0 },
-    ]);
-    // Open on every endpoint before the call returned.
-    expect(generationsIn(world)).toEqual(["g1", "g1", "g1"]);
-    const later = latchOf(world.client());
-    await later.wait({ wait: 0 });
-    expect(await later.inspect()).toEqual({ open: true, arrived: 3, remaining: 0 });
-    expect(await later.arrive("late")).toEqual({ open: true, arrived: 3, remaining: 0 });
-  });
 
   test("looks once more where the endpoints differ: others may have arrived at the same moment", async () => {
     const world = newWorld();
@@ -87,24 +69,6 @@ describe("an arrival", () => {
     expect(sentBy(own)).toEqual([1, 1, 1]);
   });
 
-  test("that is repeated through an outage counts once, for as long as `wait`", async () => {
-    const world = newWorld();
-    const own = world.client({ wait: 25 });
-    for (const link of own.links.slice(1)) link.fate = () => "reply lost";
-    const call = watch(latchOf(own).arrive("a"));
-    await world.runtime.advance(24);
-    expect([call.settled, sentBy(own)]).toEqual([false, [3, 3, 3]]);
-    await world.runtime.advance(1);
-    const { votes } = call.error as QuorumError;
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
-    expect([sentBy(own), idsIn(world)]).toEqual([
-      [4, 4, 4],
-      ["a", "a", "a"],
-    ]);
-    for (const link of own.links) link.fate = () => "delivered";
-    expect(await latchOf(own).arrive("a")).toEqual({ open: false, arrived: 1, remaining: 2 });
-  });
 });
 
 describe("an open latch", () => {
@@ -171,36 +135,6 @@ describe("waiting", () => {
     const brief = client();
     expect(await rejection(latchOf(brief).wait({ wait: 0 }))).toBeInstanceOf(ArrivalsMissingError);
     expect(sentBy(brief)).toEqual([1, 1, 1]);
-  });
-
-  test("ends with the deadline, and does not begin when that has passed", async () => {
-    const { runtime, client } = newWorld();
-    const call = watch(latchOf(client()).wait({ deadline: runtime.now() + 15 }));
-    await runtime.advance(14);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
-    expect(call.error).toBeInstanceOf(ArrivalsMissingError);
-    const late = client();
-    const error = await rejection(latchOf(late).wait({ deadline: runtime.now() }));
-    expect([error instanceof RangeError, sentBy(late)]).toEqual([true, [0, 0, 0]]);
-  });
-
-  test("ends with an abort, at once, also while an answer or a pause is awaited", async () => {
-    const { runtime, client } = newWorld();
-    const { slow } = delays(runtime);
-    for (const after of [0, 5, 25]) {
-      const own = client();
-      if (after > 20) for (const link of own.links) link.fate = () => slow(90);
-      const caller = new AbortController();
-      const call = watch(latchOf(own).wait({ signal: caller.signal }));
-      await runtime.advance(after);
-      caller.abort(new Error("enough"));
-      await runtime.advance(0);
-      expect([call.error, sentBy(own)]).toEqual([caller.signal.reason, [1, 1, 1]]);
-    }
-    const never = client();
-    const error = await rejection(latchOf(never).arrive("a", { signal: AbortSignal.abort("before") }));
-    expect([error, sentBy(never)]).toEqual(["before", [0, 0, 0]]);
   });
 
   test("remembers an arrival that it has seen at an endpoint that is silent by now", async () => {

@@ -174,14 +174,6 @@ describe("an abort", () => {
     expect(sentBy(own)).toEqual([2, 2, 2]);
   });
 
-  test("before the first request sends none", async () => {
-    const world = newWorld();
-    const own = world.client();
-    const none = call(own, { signal: AbortSignal.abort("before") }, unreachable);
-    await world.runtime.advance(200);
-    expect([none.error, sentBy(own)]).toEqual(["before", [0, 0, 0]]);
-  });
-
   test("while answers are awaited ends it at once, and what is late is rolled back", async () => {
     const world = newWorld();
     const { late } = delays(world.runtime);
@@ -197,17 +189,6 @@ describe("an abort", () => {
     expect(sequencesIn(world)).toEqual(nowhere);
   });
 
-  test("during an outage ends the pause", async () => {
-    const world = newWorld();
-    const caller = new AbortController();
-    const own = world.client({ backoff: () => 60_000 });
-    for (const link of own.links) link.fate = () => "refused";
-    const last = call(own, { signal: caller.signal, wait: 100_000 }, unreachable);
-    await world.runtime.advance(10);
-    caller.abort(new Error("enough"));
-    await world.runtime.advance(0);
-    expect(last.error).toBe(caller.signal.reason);
-  });
 });
 
 describe("an outage", () => {
@@ -246,23 +227,6 @@ describe("an outage", () => {
     expect(alone.settled).toBe(false);
     await runtime.advance(1);
     expect(alone).toEqual(ran);
-  });
-
-  test.each<[string, number, () => number, number, number]>([
-    ["to the last ms", 11, () => 10, 11, 3],
-    ["but not for a part of a ms", 10.5, () => 10, 10, 2],
-    ["but not without a pause", 1_000, () => 0, 0, 1],
-  ])("is waited out %s", async (_, wait, backoff, ends, rounds) => {
-    const world = newWorld();
-    const own = world.client({ wait, backoff });
-    for (const link of own.links) link.fate = (command) => (command.length === 6 ? "refused" : "delivered");
-    const failed = call(own, {}, unreachable);
-    if (ends > 0) await world.runtime.advance(ends - 1);
-    expect(failed.settled).toBe(false);
-    await world.runtime.advance(Math.min(ends, 1));
-    expect(failed.error).toBeInstanceOf(QuorumError);
-    const announcements = own.links[0]!.sent.filter((command) => command.length === 6);
-    expect(announcements).toHaveLength(rounds);
   });
 
   test("after the window is waited out for as long as the announcement is valid", async () => {

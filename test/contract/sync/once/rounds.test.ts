@@ -221,16 +221,6 @@ describe("a claim", () => {
     expect(next).toEqual(refused(700));
   });
 
-  test("is waited for until an abort", async () => {
-    const world = newWorld();
-    claim(world, 10_000);
-    const caller = new AbortController();
-    const next = call(world.client(), { signal: caller.signal }, unreachable);
-    await world.runtime.advance(15);
-    caller.abort(new Error("enough"));
-    await world.runtime.advance(0);
-    expect(next.error).toBe(caller.signal.reason);
-  });
 });
 
 describe("a run that began and ended while a call waited", () => {
@@ -291,9 +281,3 @@ describe("a minority", () => {
   });
 });
 
-test("a signal that has aborted already ends the call before its first request", async () => {
-  const own = newWorld().client();
-  const signal = AbortSignal.abort("before");
-  expect(await rejection(once(own.redlock, "n", { every: 1_000, signal }, unreachable))).toBe("before");
-  expect(sentBy(own)).toEqual([0, 0, 0]);
-});

@@ -1,15 +1,12 @@
-import { expect, test } from "vitest";
-import { Deadline } from "../../../../src/endpoints/deadline.ts";
-import type { EndpointRequest } from "../../../../src/endpoints/endpoint-request.ts";
-import { systemRuntime } from "../../../../src/runtime.ts";
+import { describe, expect, test } from "vitest";
 import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
-import { intervalStrategy } from "../../../../src/sync/internal/interval.ts";
-import { describeOnce } from "../../../support/sets.ts";
 import { virtualWorld } from "../../../support/virtual-client.ts";
+
+// What depends on a single ms, and second executions. The rest is in the tests of `once`.
 
 const [n1, n2] = ["1", "2"].map((digit) => `t${digit.repeat(32)}`) as [string, string];
 
-describeOnce("an interval in virtual time", () => {
+describe("an interval", () => {
   /** An interval of its own on one endpoint, whose clock shows 999 ms after a full second. */
   async function newInterval() {
     const { runtime, endpoints } = virtualWorld({ count: 1 });
@@ -37,18 +34,6 @@ describeOnce("an interval in virtual time", () => {
     expect(end()).toBe(`${start + 1_000}:0`);
   });
 
-  test("a confirmation that is repeated does not prolong the interval; the next one does", async () => {
-    const { runtime, run, execute } = await newInterval();
-    run(n1, "acquire", 20_000, 0);
-    const confirm = (number: number) => {
-      run(n1, "extend", 1_000, number, 7, 5_000);
-      return execute("PTTL", "once");
-    };
-    expect(confirm(1)).toBe(1_000);
-    await runtime.advance(400);
-    expect([confirm(1), confirm(2), confirm(1)]).toEqual([600, 1_000, 1_000]);
-  });
-
   test("a fence outlives the moment that it names, and else the interval", async () => {
     for (const [ahead, longer] of [
       [-5, 0],
@@ -64,54 +49,21 @@ describeOnce("an interval in virtual time", () => {
       ]);
     }
   });
-});
 
-describeOnce("replies that the script cannot have given", () => {
-  const callWith = (reply: unknown): EndpointRequest => ({
-    endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },
-    deadline: new Deadline(),
-    cost: { requests: 0, commands: 0 },
-  });
-  const cell = { keys: ["k"], value: n1 };
-  const { acquire, extend, release } = intervalStrategy(systemRuntime, "redlock", "n");
-  const nonsense = [
-    null,
-    "OK",
-    1,
-    n1,
-    [],
-    [1],
-    [n2, "0"],
-    [0, "5", "r"],
-    [0, 5],
-    [0, -1, "r"],
-    [0, 5, "x"],
-    [1, 5, "r"],
-  ];
-
-  test.each([...nonsense, [0], [n1], [n1, "x"]].map((reply) => [JSON.stringify(reply), reply]))(
-    "%s to an acquire",
-    async (_, reply) => {
-      await expect(acquire!(callWith(reply), cell, 10)).rejects.toThrow("unexpected reply");
-    },
-  );
-
-  test.each([...nonsense.slice(0, 6), [0, 5], [0, "x", "r"]].map((reply) => [JSON.stringify(reply), reply]))(
-    "%s to a confirmation and to a release",
-    async (_, reply) => {
-      await expect(extend!(callWith(reply), cell, 10)).rejects.toThrow("unexpected reply");
-      await expect(release!(callWith(reply), cell, 0, false)).rejects.toThrow("unexpected reply");
-    },
-  );
-
-  test("and those that it gives", async () => {
-    expect(await acquire!(callWith([n1, "7"]), cell, 10)).toEqual({ outcome: "granted", fence: 7 });
-    expect(await acquire!(callWith([n1, 0]), cell, 10)).toEqual({ outcome: "granted", fence: 0 });
-    expect(await acquire!(callWith([0, 5, "r"]), cell, 10)).toMatchObject({
-      outcome: "held",
-      hasRun: true,
-    });
-    expect((await extend!(callWith([0]), cell, 10)).outcome).toBe("lost");
-    expect((await release!(callWith([n1]), cell, 0, false)).outcome).toBe("granted");
+  test("is not prolonged by a repeated confirmation, but by the next one; its fence never falls", async () => {
+    const { runtime, run, execute } = await newInterval();
+    run(n1, "acquire", 20_000, 0);
+    for (const [number, ms, fence, remaining] of [
+      [1, 60_000, 9, 60_000],
+      [1, 60_000, 9, 59_900],
+      [2, 60_000, 5, 60_000],
+      // It is late.
+      [1, 90_000, 9, 59_900],
+    ] as const) {
+      expect((run(n1, "extend", ms, number, fence, 5_000) as unknown[])[0]).toBe(n1);
+      expect([execute("PTTL", "once"), execute("GET", "fence")]).toEqual([remaining, "9"]);
+      await runtime.advance(100);
+    }
+    expect((run(n2, "extend", 60_000, 1, 9, 5_000) as unknown[])[0]).toBe(0);
   });
 });

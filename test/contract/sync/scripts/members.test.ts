@@ -1,6 +1,4 @@
-import { expect, test } from "vitest";
-import { Deadline } from "../../../../src/endpoints/deadline.ts";
-import type { EndpointRequest } from "../../../../src/endpoints/endpoint-request.ts";
+import { describe, expect, test } from "vitest";
 import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import {
   type Announcements,
@@ -8,13 +6,14 @@ import {
   extendMember,
   releaseMember,
 } from "../../../../src/sync/internal/members.ts";
-import { describeOnce } from "../../../support/sets.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
+
+// What depends on a single ms or is told to those that wait, and what is billed. The rest is in the tests of the locks.
 
 const nonces = ["1", "2", "3"].map((digit) => `t${digit.repeat(32)}`) as [string, string, string];
 const [n1, n2, n3] = nonces;
 
-describeOnce("a member in virtual time", () => {
+describe("a member", () => {
   const cellOf = (value: string) => ({
     keys: ["members"],
     value,
@@ -29,8 +28,7 @@ describeOnce("a member in virtual time", () => {
       ...world,
       acquire: (value: string, ttl: number, announcements?: Announcements) =>
         acquireMember(world.call(), cellOf(value), ttl, announcements),
-      extend: async (value: string, ttl: number) =>
-        (await world.run((at) => extendMember(at, cellOf(value), ttl))).outcome,
+      extend: (value: string, ttl: number) => world.run((at) => extendMember(at, cellOf(value), ttl)),
       release: async (value: string, announcements?: Announcements) =>
         (
           await world.run((at) =>
@@ -54,14 +52,6 @@ describeOnce("a member in virtual time", () => {
     await acquire(`${n3}r`, 1_000);
     await runtime.advance(1);
     expect(await acquire(`${n1}r`, 100)).toEqual({ outcome: "held", retryAfter: 0 });
-  });
-
-  test("is extended, looked at, and missed, each for what is billed", async () => {
-    const { acquire, extend } = await newMembers();
-    await acquire(`${n1}a`, 100);
-    expect(await extend(`${n1}a`, 1_000)).toBe("granted");
-    expect(await extend(`${n1}a`, 0)).toBe("granted");
-    expect(await extend(`${n2}a`, 1_000)).toBe("lost");
   });
 
   test("that is there is not refused for an announcement that is about to expire", async () => {
@@ -100,39 +90,30 @@ describeOnce("a member in virtual time", () => {
     await acquire(`${n1}w1`, 1_000, writer);
     expect([await release(`${n3}r`, reader), heard()], "none is left").toEqual(["granted", ["1:w"]]);
   });
-});
 
-describeOnce("replies that the script cannot have given", () => {
-  const value = `${n1}a`;
-  const callWith = (reply: unknown): EndpointRequest => ({
-    endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },
-    deadline: new Deadline(),
-    cost: { requests: 0, commands: 0 },
+  test("is not created by an extension, which with ttl 0 only looks", async () => {
+    const { acquire, extend, execute } = await newMembers();
+    expect(await extend(`${n1}a`, 1_000)).toEqual({ outcome: "lost" });
+    expect(execute("ZCARD", "members")).toBe(0);
+    await acquire(`${n1}a`, 1_000);
+    for (const [ttl, expected] of [
+      [0, 1_000],
+      [500, 500],
+      [9_000, 9_000],
+    ] as const) {
+      expect(await extend(`${n1}a`, ttl)).toEqual({ outcome: "granted" });
+      expect(execute("ZSCORE", "members", `${n1}a`)).toBe(`${1_700_000_000_999 + expected}`);
+    }
   });
-  const cell = { keys: ["k"], value, tombstone: "v" };
-  const nonsense = [null, "OK", 1, value, [], [1], ["t"], [value, 1], [null, 5], [n1], [0, 5, 6], [0, value]];
 
-  test.each([...nonsense, [0], [0, -1], [0, 1.5], [0, "5"]].map((reply) => [JSON.stringify(reply), reply]))(
-    "%s to an acquire",
-    async (_, reply) => {
-      await expect(acquireMember(callWith(reply), cell, 10)).rejects.toThrow("unexpected reply");
-    },
-  );
-
-  test.each([...nonsense, [0, 5]].map((reply) => [JSON.stringify(reply), reply]))(
-    "%s to an extend and to a release",
-    async (_, reply) => {
-      await expect(extendMember(callWith(reply), cell, 10)).rejects.toThrow("unexpected reply");
-      await expect(releaseMember(callWith(reply), cell, { retention: 0 })).rejects.toThrow(
-        "unexpected reply",
-      );
-    },
-  );
-
-  test("and those that it gives", async () => {
-    expect((await acquireMember(callWith([value]), cell, 10)).outcome).toBe("granted");
-    expect(await acquireMember(callWith([0, 7]), cell, 10)).toEqual({ outcome: "held", retryAfter: 7 });
-    expect((await extendMember(callWith([value]), cell, 10)).outcome).toBe("granted");
-    expect((await releaseMember(callWith([0]), cell, { retention: 0 })).outcome).toBe("lost");
+  test("is not refused again where a client in between repeats its acquire, though its writer gave up", async () => {
+    const { acquire, execute, release } = await newMembers();
+    const announced = { key: "writers", own: { id: "w1", tombstone: "void:w1", expiry: 100 } };
+    await acquire(`${n1}w1`, 1_000, announced);
+    execute("SET", "void:w1", 1);
+    expect(await acquire(`${n1}w1`, 1_000, announced)).toEqual({ outcome: "granted" });
+    expect(execute("ZCARD", "writers")).toBe(0);
+    expect(await release(`${n1}w1`)).toBe("granted");
+    expect((await acquire(`${n1}w1`, 1_000, announced)).outcome).toBe("held");
   });
 });

@@ -1,17 +1,15 @@
-import { expect, test } from "vitest";
-import { type Command, pubSub, QuorumError, Redlock } from "../../../../src/index.ts";
+import { describe, expect, test } from "vitest";
+import { pubSub } from "../../../../src/index.ts";
 import type { Settings } from "../../../../src/lock/options.ts";
 import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
-import { FairLock } from "../../../../src/sync/index.ts";
 import { queueScript } from "../../../../src/sync/internal/queue.lua.ts";
 import { QueueRequests } from "../../../../src/sync/internal/queue-requests.ts";
-import { rejection } from "../../../support/outcomes.ts";
-import { describeOnce } from "../../../support/sets.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
-import { stores } from "../stand.ts";
 
-describeOnce("a queue in virtual time", () => {
+// What depends on a single ms or is told to those that wait, and what is billed. The rest is in the tests of fair locks.
+
+describe("a queue", () => {
   const start = 1_700_000_000_999;
 
   /** A queue whose clients hear of their turns, and one whose clients poll. Every request costs what is billed. */
@@ -23,10 +21,6 @@ describeOnce("a queue in virtual time", () => {
       ...world,
       acquire: (ticket: string, ttl = 1_000, expiry = 30_000) =>
         world.run((call) => at(ticket).acquire(call, `v${ticket}`, { ttl, expiry })),
-      rollBack: (ticket: string) =>
-        world.run((call) => at(ticket).rollBack(call, `v${ticket}`, { expiry: 30_000, retention: 60_000 })),
-      /** Its lock stays. */
-      leave: (ticket: string) => world.run((call) => at(ticket).remove(call, "another")),
       remove: (ticket: string) => world.run((call) => at(ticket).remove(call, `v${ticket}`)),
       release: (ticket: string, tombstone?: string) =>
         world.run((call) =>
@@ -49,20 +43,6 @@ describeOnce("a queue in virtual time", () => {
     await acquire("d");
     await runtime.advance(1);
     expect(await acquire("d")).toEqual({ outcome: "held", ahead: 0 });
-  });
-
-  test("a rollback makes a ticket again, but not twice, nor where its ticket has left", async () => {
-    const { acquire, rollBack, leave, queue } = await newQueue();
-    await acquire("a");
-    await rollBack("a");
-    expect(queue()).toBe(`a:${start + 30_000}`);
-    await leave("a");
-    await rollBack("a");
-    expect(queue()).toBe(null);
-    await acquire("b");
-    await leave("b");
-    expect((await rollBack("b")).outcome).toBe("granted");
-    expect(queue()).toBe(null);
   });
 
   test("tickets are kept for long, and briefly once their waiters do not answer", async () => {
@@ -149,39 +129,5 @@ describeOnce("a queue in virtual time", () => {
   test("a release that found nothing replies so again", async () => {
     const { release } = await newQueue();
     for (let copy = 0; copy < 2; copy += 1) expect((await release("a", "void")).outcome).toBe("lost");
-  });
-});
-
-describeOnce("replies that the script cannot have given", async () => {
-  const store = await stores([1], [])[0]!.open();
-  const garbage: [string, unknown | ((value: string) => unknown)][] = [
-    ["OK", "OK"],
-    ["null", null],
-    ["nothing", []],
-    ["another value", ["t0123456789abcdef0123456789abcdef", 0, 2]],
-    ["an echo with others ahead", (value: string) => [value, 1, 2]],
-    ["an echo alone", (value: string) => [value]],
-    ["no number ahead", [0, "1", 4]],
-    ["less than nobody ahead", [0, -1, 4]],
-    ["half a command", [0, 1, 2.5]],
-    ["no number of ms", [0, 1, 4, "1"]],
-    ["an echo of true", [true, 0, 2]],
-  ];
-  test.each(garbage)("%s is an endpoint's error, not a grant", async (_what, reply) => {
-    const [endpoint] = store.endpoints;
-    const redlock = new Redlock({
-      endpoints: [
-        {
-          ...endpoint!,
-          send: (command: Command, signal: AbortSignal) =>
-            command[2] === 4
-              ? Promise.resolve(typeof reply === "function" ? reply(command[7]) : reply)
-              : endpoint!.send(command, signal),
-        },
-      ],
-    });
-    const error = await rejection(new FairLock(redlock, "garbage").acquire({ wait: 0 }));
-    expect(error).toBeInstanceOf(QuorumError);
-    expect((error as QuorumError).votes[0]).toMatchObject({ outcome: "error", cause: { kind: "malformed" } });
   });
 });

@@ -388,17 +388,4 @@ describe("cancel", () => {
     expect([last.error, each("EXISTS", "singleton", "n")]).toEqual([expect.any(LockHeldError), [0, 0, 0]]);
   });
 
-  test("rejects with the reason of a caller that gives up before its job begins", async () => {
-    const { call, runtime, values, job } = newWorld();
-    const reason = new Error("closed");
-    const early = call("cancel", unreachable, undefined, { signal: AbortSignal.abort(reason) });
-    call("cancel", job("0", 300));
-    await runtime.advance(10);
-    const controller = new AbortController();
-    const waiting = call("cancel", unreachable, undefined, { signal: controller.signal });
-    await runtime.advance(100);
-    controller.abort(reason);
-    await runtime.advance(1_000);
-    expect([early.error, waiting.error, values("n")]).toEqual([reason, reason, nowhere]);
-  });
 });
