@@ -90,7 +90,8 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
     expect(ended.map(({ error }) => error)).toEqual([caller.signal.reason, caller.signal.reason]);
     await runtime.advance(1_000);
     // Arrivals count nevertheless.
-    if (!/Latch|Barrier/.test(name)) expect(stored().filter((key) => !/:(void|fence|limit):/.test(key))).toEqual([]);
+    if (!/Latch|Barrier/.test(name))
+      expect(stored().filter((key) => !/:(void|fence|limit):/.test(key))).toEqual([]);
     expect(runtime.pending).toBe(0);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError } from "../../../../src/index.ts";
+import type { QuorumError } from "../../../../src/index.ts";
 import {
   type ArrivalOptions,
   ArrivalsMissingError,
@@ -37,7 +37,6 @@ function put(world: SyncWorld, indices: readonly number[], ids: string, generati
 }
 
 describe("an arrival", () => {
-
   test("looks once more where the endpoints differ: others may have arrived at the same moment", async () => {
     const world = newWorld();
     put(world, [0], "a");
@@ -68,7 +67,6 @@ describe("an arrival", () => {
     expect(await world.atOnce(latchOf(own).arrive("c"))).toEqual({ open: false, arrived: 2, remaining: 1 });
     expect(sentBy(own)).toEqual([1, 1, 1]);
   });
-
 });
 
 describe("an open latch", () => {

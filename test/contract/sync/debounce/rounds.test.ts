@@ -188,7 +188,6 @@ describe("an abort", () => {
     await world.runtime.advance(100);
     expect(sequencesIn(world)).toEqual(nowhere);
   });
-
 });
 
 describe("an outage", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LockHeldError, QuorumError } from "../../../../src/index.ts";
+import { LockHeldError } from "../../../../src/index.ts";
 import { delays, watch } from "../../../support/virtual-client.ts";
 import { sentBy, timesOf } from "../../../support/virtual-sync.ts";
 import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./world.ts";
@@ -138,21 +138,6 @@ describe("a waiter that gives up", () => {
 });
 
 describe("a failed round", () => {
-  test("acquires nothing when it is executed after its rollback", async () => {
-    const world = newWorld();
-    const { late } = delays(world.runtime);
-    const own = world.client();
-    for (const link of own.links) {
-      link.fate = (command) =>
-        acquires(command) ? late(30_000) : link.sent.length > 2 ? "refused" : "delivered";
-    }
-    const call = watch(lockOf(own).acquire({ wait: 0 }));
-    await world.runtime.advance(100);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    await world.runtime.advance(30_000);
-    expect([locksIn(world), queuesIn(world)]).toEqual([nowhere, nowhere]);
-  });
-
   test("whose late rollback follows a later round leaves that one's lock alone", async () => {
     const world = newWorld();
     const { runtime, at, client } = world;

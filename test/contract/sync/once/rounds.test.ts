@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { LockLostError } from "../../../../src/index.ts";
 import { type OnceContext, type OnceOptions, type OnceOutcome, once } from "../../../../src/sync/index.ts";
 import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
-import { rejection } from "../../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
@@ -220,7 +219,6 @@ describe("a claim", () => {
     await world.runtime.advance(0);
     expect(next).toEqual(refused(700));
   });
-
 });
 
 describe("a run that began and ended while a call waited", () => {
@@ -280,4 +278,3 @@ describe("a minority", () => {
     expect(next.value!.ran).toBe(false);
   });
 });
-

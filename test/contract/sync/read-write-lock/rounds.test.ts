@@ -42,22 +42,6 @@ describe("the lock", () => {
 });
 
 describe("a request that is executed twice", () => {
-  test("makes one hold, and releases all of it", async () => {
-    const world = newWorld();
-    const twice = world.client();
-    for (const link of twice.links) link.fate = () => "twice";
-    const lock = lockOf(twice);
-    const readers = [await lock.acquireRead(), await lock.acquireRead()];
-    expect(holdsIn(world)).toEqual([2, 2, 2]);
-    for (const hold of readers) expect(await hold.release()).toBe(true);
-    for (const wait of [0, 60_000]) {
-      const writing = await lock.acquireWrite({ wait });
-      expect(holdsIn(world)).toEqual([1, 1, 1]);
-      expect(await writing.release()).toBe(true);
-    }
-    expect([holdsIn(world), announcedIn(world)]).toEqual([nowhere, nowhere]);
-  });
-
   test("is not refused for a writer that was announced in between", async () => {
     const world = newWorld();
     const { late } = delays(world.runtime);

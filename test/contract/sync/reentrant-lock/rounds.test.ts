@@ -3,7 +3,7 @@ import { LockLostError, QuorumError } from "../../../../src/index.ts";
 import { ReentrantLock, type ReentrantLockOptions } from "../../../../src/sync/index.ts";
 import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
-import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import type { VirtualClient } from "../../../support/virtual-client.ts";
 import { syncWorld } from "../../../support/virtual-sync.ts";
 
 // The holds of a reentrant lock in virtual time, and what requests that are late or repeated do to them.
@@ -111,35 +111,6 @@ describe("a release that is repeated", () => {
 });
 
 describe("an acquire that is repeated", () => {
-  test("shortens no extension and adds no hold", async () => {
-    const world = newWorld();
-    const own = world.client();
-    const hold = await lockOf(own).acquire({ ttl: 5_000 });
-    const commands = own.links.map(({ sent }) => sent[0]!);
-    await hold.extend(60_000);
-    for (const [index, endpoint] of world.endpoints.entries()) {
-      await endpoint.send(commands[index]!, new AbortController().signal);
-    }
-    expect(holdsIn(world)).toEqual([1, 1, 1]);
-    expect(world.each("PTTL", "reentrant", "r")).toEqual([60_000, 60_000, 60_000]);
-    expect(await hold.release()).toBe(true);
-    expect(holdsIn(world)).toEqual([0, 0, 0]);
-  });
-
-  test("or late makes no hold after its rollback, for a minute", async () => {
-    const world = newWorld();
-    const { late } = delays(world.runtime);
-    const own = world.client();
-    for (const link of own.links) link.fate = () => (link.sent.length === 1 ? late(59_000) : "delivered");
-    const call = watch(lockOf(own).acquire({ wait: 0 }));
-    await world.runtime.advance(100);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect(Object.values(world.ttls())).toEqual([60_000]);
-    await world.runtime.advance(59_000);
-    expect(holdsIn(world)).toEqual([0, 0, 0]);
-    expect(await lockOf(world.client()).tryAcquire()).not.toBe(null);
-  });
-
   test("and fails leaves no hold, and rolls back none of its owner's others", async () => {
     const world = newWorld();
     const own = world.client();

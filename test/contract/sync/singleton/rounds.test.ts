@@ -387,5 +387,4 @@ describe("cancel", () => {
     await runtime.advance(200);
     expect([last.error, each("EXISTS", "singleton", "n")]).toEqual([expect.any(LockHeldError), [0, 0, 0]]);
   });
-
 });
