@@ -14,7 +14,6 @@ export default defineConfig({
     include: [
       "{test,evidence,local/test,lock-server/test}/**/*.long.test.ts",
       "test/contract/{idempotency,sync}/engines/*.test.ts",
-      "test/contract/sync/scripts/*.test.ts",
       "test/contract/locks/engines/{lock,lifetime}.test.ts",
       "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",
       "local/test/differential/*.test.ts",

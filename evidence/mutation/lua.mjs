@@ -94,7 +94,8 @@ async function tryMutants(judge, file) {
     }
     return undefined;
   };
-  if (await why(source)) throw new Error(`${file} differs from its twin without a mutant: run evidence/twins`);
+  if (await why(source))
+    throw new Error(`${file} differs from its twin without a mutant: run evidence/twins`);
   const all = mutantsOf(source);
   for (const line of staleLines(file, all))
     console.log(`lua-same.mjs has a line that is not a mutant: ${line}`);
@@ -106,7 +107,7 @@ async function tryMutants(judge, file) {
     console.log(
       `SURVIVED ${file}:${line}: ${from.trim()} → ${to.trim()}\n    ${source.split("\n")[line - 1].trim()}`,
     );
-  };
+  }
   const survivors = mutants.filter((mutant) => !isNoticed(mutant));
   for (const { line, from, to, source } of survivors) {
     const changed = source.split("\n")[line - 1].trim();

@@ -53,18 +53,6 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["a latch opens with the last", "a barrier waits for all"],
   },
   {
-    name: "a minority opens a latch",
-    breaks: "it is returned as open because of a minority's arrivals, and the next call finds it closed",
-    patches: [
-      patch(
-        "sync/count-down-latch.ts #poll",
-        "return { to: epoch + open };",
-        "return { value: { open: true, arrived: count, remaining: 0 } };",
-      ),
-    ],
-    noticedBy: ["an open latch stays open", "arrivals count"],
-  },
-  {
     name: "no second round",
     breaks: "each call of a burst waits for its window and runs, also when later calls came",
     patches: [

@@ -1,6 +1,6 @@
 import type { Buffer } from "node:buffer";
-import { type StoredKey, tokensIn } from "../../../src/stored/parse.ts";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
+import { type StoredKey, tokensIn } from "../../../src/stored/parse.ts";
 import { type Argument, nameOf, textOf } from "../rest/argument.ts";
 import type { WireReply } from "../rest/redis/resp.ts";
 import { answerOf, keysIn, operationOf } from "./command.ts";

@@ -127,12 +127,7 @@ test.each<[what: string, call: () => unknown, type: Errors, said: string]>([
     "redlock must",
   ],
   ["an operator without runs", () => inspectKey(wrong(redlock), "k"), TypeError, "idempotency must be"],
-  [
-    "a method that was taken off",
-    () => takenOff("k", handler),
-    TypeError,
-    "call it as idempotency.run",
-  ],
+  ["a method that was taken off", () => takenOff("k", handler), TypeError, "call it as idempotency.run"],
 ])("%s", (_, ...refusal) => expectRefused(...refusal));
 
 test.each<[key: unknown, type: Errors, said: string]>([

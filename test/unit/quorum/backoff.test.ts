@@ -21,16 +21,6 @@ describe("nextPause", () => {
       { seed },
     );
   });
-
-  test.each([
-    [0, 25, 1_000, 0.9, 25],
-    [25, 25, 1_000, 0, 25],
-    [25, 25, 1_000, 0.5, 50],
-    [100, 25, 1_000, 0.999_999, 300],
-    [900, 25, 1_000, 0.9, 1_000],
-  ])("after %d within %d … %d by %d is %d", (previous, min, max, drawn, expected) => {
-    expect(nextPause(previous, min, max, drawn)).toBeCloseTo(expected, 2);
-  });
 });
 
 describe("turnoverPause", () => {
@@ -144,19 +134,8 @@ describe("pauses", () => {
     });
   });
 
-  test.each([
-    [NaN, 0],
-    [-5, 0],
-    [-Infinity, 0],
-    [undefined, 0],
-    [null, 0],
-    ["abc", 0],
-    ["40", 40],
-    [Infinity, longest],
-    [1e300, longest],
-    [2_147_483_648, longest],
-  ])("a function that returns %s makes a pause of %d ms, which every timer supports", (answer, expected) => {
-    expect(series(() => answer as number, undefined, 1)).toEqual([expected]);
+  test.each([Infinity, 1e300, 2_147_483_648])("a function's %s is the longest pause of a timer", (answer) => {
+    expect(series(() => answer, undefined, 1)).toEqual([longest]);
   });
 
   test("every allowed bound makes pauses that every timer supports, whatever is seen", () => {

@@ -6,9 +6,11 @@ import { watch } from "../../support/virtual-client.ts";
 
 // The loop, with attempts that take a time and come to nothing. What calls make of it is in test/contract.
 
+type Context = Partial<Omit<RetryContext, "runtime">> & { readonly runtime?: SteppingRuntime };
+
 /** Attempts that fail, the last of them again and again, and when they begin. */
 function rig(
-  { runtime = steppingRuntime(), ...context }: Partial<RetryContext> & { readonly runtime?: SteppingRuntime },
+  { runtime = steppingRuntime(), ...context }: Context,
   attempts: readonly Partial<Failed<string> & { takes: number }>[],
 ) {
   const begun: number[] = [];
@@ -29,7 +31,7 @@ function rig(
 test.each<
   [
     what: string,
-    context: Partial<RetryContext>,
+    context: Context,
     attempts: Parameters<typeof rig>[1],
     begun: readonly number[],
     ends: number,
@@ -120,7 +122,7 @@ describe("rollbacks", () => {
     return { runtime, rolledBack: new Promise<void>((resolve) => void runtime.timer(ms, resolve)) };
   };
 
-  test.each<[what: string, context: Partial<RetryContext>, ends: number]>([
+  test.each<[what: string, context: Context, ends: number]>([
     ["are waited for at the end, where nothing else keeps them alive", {}, 50],
     ["are not waited for where the platform keeps them alive", { waitUntil: () => undefined }, 25],
   ])("%s, and never between two attempts", async (_, more, ends) => {

@@ -300,17 +300,3 @@ test("each request costs as much as is documented", async () => {
   // The first one's second announcement is refused.
   expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([4, 4, 2, 4]);
 });
-
-test("a rollback that overtakes its announcement is followed by another", async () => {
-  const world = newWorld();
-  const own = world.client({ timeout: 5_000, wait: 0 });
-  for (const link of own.links.slice(0, 2)) link.fate = () => "refused";
-  const { late } = delays(world.runtime);
-  const last = own.links[2]!;
-  last.fate = () => (last.sent.length === 1 ? late(2_000) : "delivered");
-  const failed = call(own, { window: 10 }, unreachable);
-  await world.runtime.advance(7_000);
-  expect(failed.error).toBeInstanceOf(QuorumError);
-  expect(last.sent).toHaveLength(3);
-  expect(sequencesIn(world)).toEqual(nowhere);
-});

@@ -110,45 +110,25 @@ describe("a writer that gives up", () => {
     expect(await lockOf(world.client()).tryAcquireRead()).not.toBe(null);
   });
 
-  test("waits for the removal, because nothing else keeps it alive", async () => {
-    const { runtime, writer, writing, ...world } = await withWaitingWriter({ wait: 5 });
-    const { slow } = delays(runtime);
-    writer.links[2]!.fate = (command) => (command.includes("release") ? slow(70) : "delivered");
-    await runtime.advance(74);
-    expect(writing.settled).toBe(false);
-    await runtime.advance(1);
-    expect(writing.error).toBeInstanceOf(LockHeldError);
-    expect(announcedIn(world)).toEqual(nowhere);
-  });
-
-  test("does not wait for it where the platform keeps it alive", async () => {
-    const background: Promise<unknown>[] = [];
-    const { runtime, writer, writing } = await withWaitingWriter({
-      wait: 5,
-      waitUntil: (work) => background.push(work),
-    });
-    const { slow } = delays(runtime);
-    writer.links[2]!.fate = (command) => (command.includes("release") ? slow(70) : "delivered");
-    await runtime.advance(5);
-    expect(writing.error).toBeInstanceOf(LockHeldError);
-    const work = watch(Promise.all(background));
-    await runtime.advance(69);
-    expect(work.settled).toBe(false);
-    await runtime.advance(1);
-    expect(work.settled).toBe(true);
-  });
-
-  test("does not wait for it after an abort, and removes it all the same", async () => {
+  test.each<[what: string, options: SyncOptions, aborts: boolean, ends: number]>([
+    ["when it is removed, because nothing else keeps that alive", { wait: 5 }, false, 75],
+    ["before that where the platform keeps it alive", { wait: 5, waitUntil: () => undefined }, false, 5],
+    ["before that after an abort", {}, true, 5],
+  ])("ends %s; it is removed all the same", async (_, options, aborts, ends) => {
     const caller = new AbortController();
-    const { runtime, writer, writing, ...world } = await withWaitingWriter({}, caller.signal);
+    const { runtime, writer, writing, ...world } = await withWaitingWriter(options, caller.signal);
     const { late } = delays(runtime);
     writer.links[2]!.fate = (command) => (command.includes("release") ? late(70) : "delivered");
-    caller.abort(new Error("enough"));
+    await runtime.advance(5);
+    if (aborts) caller.abort(new Error("enough"));
     await runtime.advance(0);
-    expect(writing.error).toBe(caller.signal.reason);
-    expect(announcedIn(world)).toEqual([0, 0, 1]);
-    await runtime.advance(70);
+    expect([writing.settled, announcedIn(world)]).toEqual([ends === 5, [0, 0, 1]]);
+    await runtime.advance(69);
+    expect([writing.settled, announcedIn(world)]).toEqual([ends === 5, [0, 0, 1]]);
+    await runtime.advance(1);
     expect(announcedIn(world)).toEqual(nowhere);
+    if (aborts) expect(writing.error).toBe(caller.signal.reason);
+    else expect(writing.error).toBeInstanceOf(LockHeldError);
   });
 
   test("removes it with the rollback, too, where the removal was refused", async () => {

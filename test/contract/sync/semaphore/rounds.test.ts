@@ -106,21 +106,3 @@ describe("the limit", () => {
     expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["held", "error", "granted"]);
   });
 });
-
-describe("a repeated request", () => {
-  test("acquires one permit, and does not undo an extension", async () => {
-    const { client, each, atOnce, endpoints } = newWorld();
-    const twice = client();
-    for (const link of twice.links) link.fate = () => "twice";
-    const semaphore = slots(twice);
-    const permits = [await atOnce(semaphore.tryAcquire()), await atOnce(semaphore.tryAcquire())];
-    expect(new Set(permits.map((permit) => permit!.slot)).size).toBe(2);
-    const taken = [0, 1, 2].map((slot) => each("EXISTS", `slot:${slot}`, "s").join());
-    expect(taken.filter((there) => there === "1,1,1").length).toBe(2);
-    expect(await permits[0]!.extend(5_000)).toBe(5_000 - 52);
-    await permits[0]!.extend(40_000);
-    // A copy of the first request that arrives late.
-    for (const [index, { engine }] of endpoints.entries()) engine.execute(twice.links[index]!.sent[0]!);
-    expect(each("PTTL", `slot:${permits[0]!.slot}`, "s")).toEqual([40_000, 40_000, 40_000]);
-  });
-});

@@ -1,2 +1,0 @@
-import type { CommandTable } from "./command.ts";
-export declare const scriptCommands: CommandTable;
