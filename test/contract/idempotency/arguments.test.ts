@@ -24,7 +24,10 @@ const inspect: Call = (options) => inspectKey(idempotency, "k", wrong(options));
 const forget: Call = (options) => forgetKey(idempotency, "k", wrong(options));
 const answer: Call = (options) => {
   const init = { method: "POST", headers: { "idempotency-key": "k" } };
-  return withIdempotency(new Request("https://a.example/", init), handler, { redlock, ...wrong(options) });
+  return withIdempotency(new Request("https://a.example/", init), handler, {
+    redlock,
+    ...(options as object),
+  });
 };
 
 async function expectRefused(call: () => unknown, type: Errors, said: string): Promise<void> {

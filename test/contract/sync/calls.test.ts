@@ -45,7 +45,7 @@ const calls: Record<string, Call> = {
     holders.map(({ title, acquire }) => [
       title,
       (redlock: Redlock, { wait, ...call }: Options) =>
-        acquire(redlock, "n", wait === undefined ? {} : { wait }, call),
+        acquire(redlock, "n", wait === undefined ? {} : { wait }, call as object),
     ]),
   ),
 };
