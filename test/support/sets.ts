@@ -1,5 +1,4 @@
 import process from "node:process";
-import { describe } from "vitest";
 import type { Dialect } from "../../src/endpoints/endpoint.ts";
 
 /** What a contract test runs on. */
@@ -17,11 +16,6 @@ export function atLength<Value>(short: readonly Value[], rest: readonly Value[])
   if (process.env.SETS === "few") return [];
   if (process.env.SETS === "rest") return rest;
   return process.env.SETS === "all" ? [...short, ...rest] : short;
-}
-
-/** Describes what needs no set, in a file with tests that do: not repeated with `SETS=rest`. */
-export function describeOnce(title: string, suite: () => void | Promise<void>): void {
-  if (process.env.SETS !== "rest") describe(title, suite);
 }
 
 /** Whether programs have so many endpoints. */

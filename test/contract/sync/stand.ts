@@ -6,7 +6,6 @@ import {
   type RedlockOptions,
   upstashEndpoint,
 } from "../../../src/index.ts";
-import { keyOf } from "../../../src/redis/keys.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { type Link, link } from "../../support/link.ts";
 import { sdkClient } from "../../support/local-endpoints.ts";
@@ -63,11 +62,6 @@ async function openSdk(count: number, dialect: Dialect): Promise<OpenStore> {
     },
     close: local.close,
   };
-}
-
-/** The value at a key of a synchronizer, by endpoint; null where there is none. */
-export function standing(store: OpenStore, kind: string, name: string): Promise<unknown[]> {
-  return onEach(store, "GET", keyOf("redlock", kind, name));
 }
 
 /** Sends one command about a key to every endpoint. */

@@ -90,12 +90,12 @@ describe("an abort", () => {
   test.each<[when: string, ms: number | undefined, attempts: number]>([
     ["before the first attempt", undefined, 0],
     // Who acquires ends its attempt at the abort; others need not.
-    ["during an attempt, when that has failed", 3, 1],
+    ["during the last attempt, when that has failed", 3, 1],
     ["between two attempts", 7, 1],
   ])("%s ends the call with its reason", async (_, ms, attempts) => {
     const caller = new AbortController();
     if (ms === undefined) caller.abort(new Error("enough"));
-    const { runtime, begun, call } = rig({ signal: caller.signal }, [{ takes: 5 }]);
+    const { runtime, begun, call } = rig({ signal: caller.signal }, [{ takes: 5, mayRetry: ms !== 3 }]);
     await runtime.advance(ms ?? 0);
     caller.abort(new Error("enough"));
     await runtime.advance(ms === 3 ? 2 : 0);
