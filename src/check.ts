@@ -37,7 +37,8 @@ export function wrongType(name: string, value: unknown, expected: string): TypeE
 export function checkText(name: string, value: string, most = 255): string {
   const { length } = checkType(name, value, "string");
   if (length < 1 || length > most) {
-    throw new RangeError(`${name} must have 1 … ${most} characters, has ${length}`);
+    const allowed = most === Infinity ? "at least 1 character" : `1 … ${most} characters`;
+    throw new RangeError(`${name} must have ${allowed}, has ${length}`);
   }
   return checkWellFormed(name, value);
 }

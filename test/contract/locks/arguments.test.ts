@@ -86,7 +86,7 @@ const values: Readonly<
   prefix: {
     taken: ["a", "my app:locks"],
     refused: [
-      ["", RangeError, "prefix must have 1 … Infinity characters, has 0"],
+      ["", RangeError, "prefix must have at least 1 character, has 0"],
       ["a{b}", RangeError, 'prefix must have no braces, got "a{b}"'],
       [7, TypeError, "prefix must be a string, got number"],
     ],
