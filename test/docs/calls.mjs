@@ -113,7 +113,6 @@ export const calls = {
     assert.equal(await changed("shop-1", 4), "indexed version 4");
   },
   "docs/refresh-once.md accessToken": async (accessToken, env) => {
-    process.env.TOKENS_KEY = Buffer.alloc(32, 7).toString("base64");
     const { fetch } = globalThis;
     const used = [];
     globalThis.fetch = (input, init) => {
@@ -129,12 +128,10 @@ export const calls = {
       await client.query("INSERT INTO accounts VALUES ('7', 'acme', 'access-0', 'refresh-0', 0)");
       const refreshed = () => Promise.all([accessToken("7"), accessToken("7"), accessToken("7")]);
       assert.deepEqual(await refreshed(), ["access-1", "access-1", "access-1"]);
-      // It can be read and not be written: what is refreshed is kept, and whoever comes then uses it.
+      // It can be read and not be written: what is refreshed is written as soon as the table takes it.
       await client.query("UPDATE accounts SET expires_at = 0; ALTER TABLE accounts RENAME fence TO fence_1");
       const writing = accessToken("7");
-      while ((await onEach(env, "GET", "redlock:kept:{acme:7}")).includes(null));
-      await onEach(env, "DEL", "redlock:lock:{acme:7}");
-      assert.equal(await accessToken("7"), "access-2");
+      while (used.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
       await client.query("ALTER TABLE accounts RENAME fence_1 TO fence");
       assert.equal(await writing, "access-2");
       assert.equal((await client.query("SELECT * FROM accounts")).rows[0].refresh_token, "refresh-2");
