@@ -173,7 +173,7 @@ test.each([
   [wrong({ tracer: {} }), "tracer.startSpan is missing"],
   [wrong({ meter: "m" }), "meter.createCounter is missing"],
   [wrong({ attributes: null }), "attributes must be"],
-  [wrong("names"), "options must be"],
+  [wrong("names"), "otel needs an object of options"],
 ])("%j is refused", (options, message) => {
   expect(() => otel(options)).toThrow(TypeError);
   expect(() => otel(options)).toThrow(message);

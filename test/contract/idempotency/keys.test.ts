@@ -121,17 +121,17 @@ test("a codec decides how the result is stored", async () => {
   }
 });
 
-test("a key runs where a minority has a list in its place, which is never removed", async () => {
+test("a key runs where a minority has a sorted set in its place, which is never removed", async () => {
   const world = virtualWorld();
   await put(world, ["to learn its name"]);
   const [{ engine }] = world.endpoints as [(typeof world.endpoints)[0]];
   const [name] = engine.execute(["KEYS", "*"]) as [string];
   engine.execute(["DEL", name]);
-  engine.execute(["RPUSH", name, "x"]);
+  engine.execute(["ZADD", name, "GT", 1, "x"]);
   const { idempotency } = runner(world);
   expect((await idempotency.run("key", () => 1)).status).toBe("executed");
   expect((await idempotency.run("key", never)).status).toBe("replayed");
   expect((await outcomeOf(forgetKey(idempotency, "key"))).error).toBeInstanceOf(RecordCorruptError);
   const left = world.endpoints.map((each) => each.engine.execute(["EXISTS", name]));
-  expect([left, engine.execute(["TYPE", name])]).toEqual([[1, 0, 0], "list"]);
+  expect([left, engine.execute(["TYPE", name])]).toEqual([[1, 0, 0], "zset"]);
 });
