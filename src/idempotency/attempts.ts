@@ -105,7 +105,7 @@ function raiseCounts(
 ): Round<Answer> {
   const { value } = cellOf(counter, run.token, count);
   const raiseOne = async (call: EndpointRequest): Promise<Answer> => {
-    const snapshot = await reading.requests[settings.endpoints.indexOf(call.endpoint)]!;
+    const snapshot = await reading.eventualAnswers[settings.endpoints.indexOf(call.endpoint)]!;
     if (snapshot.outcome === "error") throw snapshot.cause;
     return keep(call, { keys: [counter], value: snapshot.text }, retention, { next: value });
   };

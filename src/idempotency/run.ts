@@ -3,7 +3,7 @@ import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { holderSeen } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
-import { type Failed, type Progress, retry } from "../quorum/retry.ts";
+import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
@@ -102,7 +102,7 @@ class RunCall<Value> {
     handler: Handler<Value>,
     progress: Progress,
     limit: number,
-  ): Promise<{ readonly value: Outcome<Value> } | Failed<Outcome<Value>>> {
+  ): Promise<{ readonly value: Outcome<Value> } | FailedAttempt<Outcome<Value>>> {
     const { settings, signal } = this.#request;
     const turns = turnsOf(settings.endpoints);
     if (!turns.enter()) await turns.wait({ runtime: settings.runtime, ms: progress.remaining(), signal });
@@ -220,8 +220,8 @@ class RunCall<Value> {
       if (!decided) return claim.operations.free(call);
       return this.#replaceOne(call, claim, decided);
     };
-    const includeRefused = decided !== undefined;
-    const free = () => rollback(settings, claim.round, rollbackOne, { includeRefused }).done;
+    const everywhere = decided !== undefined;
+    const free = () => rollback(settings, claim.round, rollbackOne, { everywhere }).done;
     // The count first: a run that finds the key free must not count this one, whose handler has not begun.
     return attempt ? attempt.undo().then(free) : free();
   }

@@ -1,7 +1,7 @@
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
-import { type Failed, type Progress, retry } from "../quorum/retry.ts";
+import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
@@ -132,7 +132,7 @@ class Acquisition {
   async #attempt(
     progress: Progress,
     limit: number,
-  ): Promise<{ readonly value: Lock } | Failed<Lock | RedlockError>> {
+  ): Promise<{ readonly value: Lock } | FailedAttempt<Lock | RedlockError>> {
     const { endpoints, runtime } = this.#settings;
     const { signal } = this.#options;
     const turns = turnsOf(endpoints);
@@ -205,7 +205,7 @@ class Acquisition {
     return new Lock(this.#settings, granted, state);
   }
 
-  #failed(attempt: Attempt, progress: Progress): Failed<Lock | RedlockError> {
+  #failed(attempt: Attempt, progress: Progress): FailedAttempt<Lock | RedlockError> {
     const { result, round, last } = attempt;
     const { onEvent, wait } = this.#settings;
     const held = result === "refused";

@@ -87,7 +87,7 @@ export class Lock {
     this.#round = round;
     const { onEvent, endpoints } = settings;
     endpoints.forEach(({ name }, index) => {
-      if (!isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
+      if (!isSettled(round.answers[index])) void this.#settle(name, round.eventualAnswers[index]!);
     });
     this.#sinceCounters = elapsed;
     this.#validity = new Validity({
@@ -267,11 +267,11 @@ export class Lock {
   }
 
   /** Restores the lock where it is gone, now that a quorum has shown that nobody else can have it. */
-  #restoreWhereLost({ requests }: Round<Answer>, ttl: number): void {
+  #restoreWhereLost({ eventualAnswers }: Round<Answer>, ttl: number): void {
     const settings = this.#settings;
     const { endpoints, runtime, timeout } = settings;
     for (const [index, endpoint] of endpoints.entries()) {
-      const restored = requests[index]!.then(async ({ outcome }) => {
+      const restored = eventualAnswers[index]!.then(async ({ outcome }) => {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
         const cell = guardedCell(this.#request);
         this.#isGuarded = true;
@@ -279,7 +279,7 @@ export class Lock {
           restore(call, cell, ttl, this.#fencing(ttl)),
         );
         this.#restores.add(round.done);
-        await this.#settle(endpoint.name, round.requests[0]!);
+        await this.#settle(endpoint.name, round.eventualAnswers[0]!);
         this.#restores.delete(round.done);
       });
       runInBackground(settings, restored);
@@ -300,7 +300,7 @@ export class Lock {
     // After its ttl there is nothing to release.
     const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
     if (!turns.enter()) await turns.wait(patience);
-    const options = { includeRefused: true };
+    const options = { everywhere: true };
     const round = rollback(settings, this.#round, (call) => this.#releaseOne(call), options);
     const isInBackground = runInBackground(settings, round.done);
     const result = await round.result;

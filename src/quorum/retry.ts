@@ -1,17 +1,17 @@
 import { type Runtime, runInBackground, sleep, stopwatch, type WaitUntil } from "../runtime.ts";
 import { type Backoff, pauses } from "./backoff.ts";
 
-// The loop of everything that is tried again: to acquire, to resume, to run, to arrive, to store a result.
+// The one loop that tries again: acquire, resume, run, arrive and store a result are attempts of it.
 
-/** How long, and with which pauses, to try. */
+/** How long to try, and how long to pause between attempts. */
 export interface RetryContext {
   readonly runtime: Runtime;
   readonly backoff: Backoff;
-  /** How long to go on, in ms. The attempt under way then is the last. */
+  /** ms after which no attempt begins any more. */
   readonly wait: number;
   /** ms until the deadline of the call. Default: it has none. */
   readonly limit?: number;
-  /** Ends it at once; the call rejects with its reason. Rollbacks go on. */
+  /** Ends the call at once: it rejects with the reason. Rollbacks go on. */
   readonly signal?: AbortSignal | undefined;
   readonly waitUntil?: WaitUntil | undefined;
   /** ms since the call. Default: since now. */
@@ -22,34 +22,38 @@ export interface RetryContext {
 export interface Progress {
   /** ms since the call. */
   elapsed(): number;
-  /** ms that remain of `wait`, or of another time since the call, and of the deadline. */
+  /** ms until the deadline, or until `ms` have passed since the call if that is earlier. Default: the context's `wait`. */
   remaining(ms?: number): number;
-  /** Whether the caller still waits for something else than the rollbacks. */
+  /** Whether the caller still waits for an attempt to succeed, and not only for rollbacks. */
   isWaiting(): boolean;
 }
 
-/** An attempt that came to nothing. */
-export interface Failed<Value> {
-  /** Takes back what the attempt may have left. Goes on in the background. */
+/** A failed attempt, and what is to follow it. */
+export interface FailedAttempt<Value> {
+  /** Ends when what the attempt may have left is taken back. The next attempt does not wait for it. */
   readonly rolledBack?: Promise<unknown>;
-  /** Whether another attempt may come to something. */
+  /** Whether another attempt may succeed. */
   readonly mayRetry: boolean;
-  /** How long to go on since the call, in ms. Default: the context's `wait`. */
+  /** Replaces the context's `wait` for this decision. */
   readonly within?: number;
-  /** Whether another attempt follows at once, even after `wait`. Default false. */
+  /** Whether the next attempt follows at once, even after `wait`. Default false. */
   readonly isUrgent?: boolean;
   /** ms to pause. Default: by the backoff. */
   readonly pause?: number | undefined;
-  /** After so many ms another attempt may succeed whoever is in the way. Default: not known. */
+  /** After so many ms what is in the way will have expired. Default: not known. */
   readonly retryAfter?: number | undefined;
-  /** How long the attempt took, in ms, and the holder that it has seen: see {@link pauses}. */
+  /** How long the attempt took, in ms. Default 0. See {@link pauses}. */
   readonly took?: number;
+  /** Stands for the holder that it has seen. See {@link pauses}. */
   readonly holder?: number | undefined;
   /** Called with the pause before the next attempt; undefined: there is none. */
   report?(retryIn: number | undefined): void;
-  /** Pauses for `poll` ms, or until a message comes, for `longest` ms at most. Default: `poll` ms. */
+  /**
+   * Pauses: until a message comes, but no longer than `longest` ms, or for `poll` ms. Undefined, as without it: the loop
+   * pauses for `poll` ms.
+   */
   rest?(poll: number, longest: number): Promise<void> | undefined;
-  /** Ends the call with a value or an error. Called when the rollbacks are done: by then more may be known. */
+  /** Ends the call: its value, or it throws. Called after the rollbacks where those are waited for: then more is known. */
   end(): Value;
 }
 
@@ -60,12 +64,12 @@ export interface Failed<Value> {
  */
 export async function retry<Value>(
   context: RetryContext,
-  attempt: (progress: Progress) => Promise<{ readonly value: Value } | Failed<Value>>,
+  attempt: (progress: Progress) => Promise<{ readonly value: Value } | FailedAttempt<Value>>,
 ): Promise<Value> {
   const { runtime, wait, limit = Infinity, signal, elapsed = stopwatch(runtime) } = context;
   const nextPause = pauses(context.backoff, runtime);
   const rollbacks = new Set<Promise<unknown>>();
-  let isInBackground = true;
+  let waitsForRollbacks = false;
   let isWaiting = true;
   const progress: Progress = {
     elapsed,
@@ -80,7 +84,8 @@ export async function retry<Value>(
     if (rolledBack) {
       const done: Promise<unknown> = rolledBack.finally(() => rollbacks.delete(done));
       rollbacks.add(done);
-      isInBackground = runInBackground(context, done);
+      // Without waitUntil nothing else keeps them alive once the caller has its answer.
+      waitsForRollbacks = !runInBackground(context, done);
     }
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
@@ -92,8 +97,7 @@ export async function retry<Value>(
     failed.report?.(goesOn ? poll : undefined);
     if (!goesOn) {
       isWaiting = false;
-      // Nothing else keeps the rollbacks alive once the caller has its answer.
-      if (!isInBackground) await Promise.all(rollbacks);
+      if (waitsForRollbacks) await Promise.all(rollbacks);
       return failed.end();
     }
     if (!isUrgent) await (failed.rest?.(poll, longest) ?? sleep(runtime, poll, signal));

@@ -1,6 +1,7 @@
+import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { runInBackground, sleep, type WaitUntil } from "../runtime.ts";
-import { type Round, type RoundContext, runRound } from "./round.ts";
+import { type Failure, type Round, type RoundContext, runRound } from "./round.ts";
 import { settledWithin } from "./settled.ts";
 import type { Answer } from "./tally.ts";
 
@@ -12,115 +13,119 @@ export interface RollbackContext extends RoundContext {
 }
 
 /**
- * Rolls back a round on every endpoint where its request was, or may still be, executed: at once where it was answered,
- * after its answer where that arrives soon. HTTP keeps no order: where a rollback may have overtaken its request,
- * another one follows when the request ends.
+ * Rolls back a round. An endpoint that has answered is asked at once. One that has not is asked after its answer, or after a
+ * quarter of the timeout, and asked again when its answer shows that the round's request may have been executed after the
+ * rollback: HTTP keeps no order.
  *
- * @param round undefined: another process ran it
- * @param release rolls back on one endpoint: exactly what this round acquired, and nothing newer
- * @param options `includeRefused`: also where the endpoint refused, because a holder releases all it may have. Default false
+ * @param round undefined: nothing is known of the requests that may have been executed
+ * @param release rolls back at one endpoint: exactly what this round acquired, and nothing newer
+ * @param options `everywhere`: also where the round has acquired nothing for certain, and failures are reported. For a
+ * holder, which releases all it may have. Default false
  */
 export function rollback(
   context: RollbackContext,
   round: Round<Answer> | undefined,
-  release: (call: EndpointRequest) => Promise<Answer>,
-  { includeRefused = false }: { readonly includeRefused?: boolean } = {},
+  release: ReleaseOne,
+  { everywhere = false }: { readonly everywhere?: boolean } = {},
 ): Round<Answer> {
   const { endpoints, runtime, timeout } = context;
-  // A failed rollback is not reported: its request has been, already.
-  const onFailure = includeRefused ? context.onFailure : undefined;
-  // The usual release: nothing is under way that it could overtake.
-  if (round?.answers.every((answer) => answer?.outcome === "granted")) {
-    return sendRollback({ ...context, onFailure }, release, () => true);
+  // The failure of the round itself has been reported already.
+  const sending = { ...context, onFailure: everywhere ? context.onFailure : undefined };
+  const isGranted = (index: number) => round?.answers[index]?.outcome === "granted";
+  // Nothing is under way that the rollback could overtake.
+  if (!round || endpoints.every((_, index) => isGranted(index))) {
+    return sendRollback(sending, release, isGranted);
   }
-  const again = ({ endpoint }: EndpointRequest, perform: Perform) =>
-    sendRollback({ ...context, endpoints: [endpoint], onFailure: undefined }, byText(perform)).done;
+  const sendAgain = ({ endpoint }: EndpointRequest, again: ReleaseOne) =>
+    sendRollback({ ...context, endpoints: [endpoint], onFailure: undefined }, byText(again)).done;
 
-  async function rollbackOne(call: EndpointRequest): Promise<Answer> {
+  /** Repeats a rollback that may have overtaken its request, once that is answered. */
+  const repeatIfOvertaken = async (call: EndpointRequest, released: Promise<Answer>) => {
     const index = endpoints.indexOf(call.endpoint);
-    const answer = round!.answers[index];
-    const outcome = answer?.outcome;
-    const refused = outcome === "held" || outcome === "lost";
-    // A refusal proves that the request was executed and acquired nothing; what was never sent is never executed.
-    const isUnsent = answer?.outcome === "error" && answer.isUnsent;
-    if ((refused || isUnsent) && !includeRefused) return { outcome: "lost" };
-    const request = round!.requests[index];
-    const isUnanswered = outcome !== "granted" && !refused;
-    // Where it was refused, its holder may have restored it since. Where it was granted, this one is repeated.
-    call.sendsText ||= outcome !== "granted";
-    const released = release(call);
-    if (isUnanswered && request) {
-      const ended = settledWithin(
-        runtime,
-        timeout,
-        released.catch(() => undefined),
-      );
-      const repeated = request.then(async (late) => {
-        // A timed-out request that fails in the end is as unknown as it was when this rollback was sent.
-        if (late.outcome === "held" || late.outcome === "lost") return;
-        if (late.outcome === "error" && outcome) return;
-        // Otherwise it could be executed first, and the rollback that counts would find nothing.
-        await ended;
-        await again(call, release);
-      });
-      runInBackground(context, repeated);
-    }
-    return released;
-  }
-
-  const stands = (index: number) => round?.answers[index]?.outcome === "granted";
-  const performOne = async (call: EndpointRequest): Promise<Answer> => {
-    const index = endpoints.indexOf(call.endpoint);
-    const request = round?.requests[index];
-    if (!request) return release(call);
-    if (!round.answers[index]) await settledWithin(runtime, timeout / 4, request);
-    if (round.answers[index] || !context.isCallerWaiting?.()) return rollbackOne(call);
-    // Nothing waits for it: after the timeout one rollback is enough, unless the endpoint ignores its signal.
-    const later = settledWithin(runtime, timeout, request).then(() => again(call, rollbackOne));
-    runInBackground(context, later);
-    // Stryker disable next-line ObjectLiteral,StringLiteral: nobody reads the votes of this rollback
-    return { outcome: "lost" };
+    const hadFailed = round.answers[index] !== undefined;
+    const isOver = settledWithin(
+      runtime,
+      timeout,
+      released.catch(() => undefined),
+    );
+    const late = await round.eventualAnswers[index]!;
+    if (late.outcome === "held" || late.outcome === "lost") return;
+    // It had timed out, and has failed now: that says no more than was known.
+    if (late.outcome === "error" && hadFailed) return;
+    // Not beside the first one: that one's answer counts, and it would find nothing.
+    await isOver;
+    await sendAgain(call, release);
   };
-  return sendRollback({ ...context, onFailure }, performOne, stands);
+
+  const releaseNow: ReleaseOne = async (call) => {
+    const answer = round.answers[endpoints.indexOf(call.endpoint)];
+    if (!everywhere && acquiredNothing(answer)) return nothingToDo;
+    // What was refused may have been restored since by its holder. What was granted is rolled back again if this fails.
+    call.sendsText ||= answer?.outcome !== "granted";
+    const released = release(call);
+    if (!answer || answer.outcome === "error") runInBackground(context, repeatIfOvertaken(call, released));
+    return released;
+  };
+
+  const releaseInOrder: ReleaseOne = async (call) => {
+    const index = endpoints.indexOf(call.endpoint);
+    const answered = round.eventualAnswers[index]!;
+    if (!round.answers[index]) await settledWithin(runtime, timeout / 4, answered);
+    if (round.answers[index] || !context.isCallerWaiting?.()) return releaseNow(call);
+    // The caller goes on, so there is time: after the answer one rollback is enough.
+    const later = settledWithin(runtime, timeout, answered).then(() => sendAgain(call, releaseNow));
+    runInBackground(context, later);
+    return nothingToDo;
+  };
+  return sendRollback(sending, releaseInOrder, isGranted);
 }
 
-type Perform = (call: EndpointRequest) => Promise<Answer>;
+type ReleaseOne = (call: EndpointRequest) => Promise<Answer>;
+
+// Stryker disable next-line ObjectLiteral,StringLiteral: nobody reads the votes of a rollback that has this
+const nothingToDo: Answer = { outcome: "lost" };
+
+/** Whether a request was executed and refused, or was never sent. */
+function acquiredNothing(answer: Answer | Failure | undefined): boolean {
+  if (answer?.outcome === "error") return answer.isUnsent === true;
+  return answer?.outcome === "held" || answer?.outcome === "lost";
+}
 
 /** The same, with its script as text: it follows a request that was not answered. */
-function byText(perform: Perform): Perform {
+function byText(release: ReleaseOne): ReleaseOne {
   return (call) => {
     call.sendsText = true;
-    return perform(call);
+    return release(call);
   };
 }
 
 /**
- * A round, of which what had no room until its timeout, or met a server that did not know its script, is sent later: else
- * what it is to delete is certain to stand until its ttl. What failed otherwise follows once more, when its timeout is over,
- * if something stands there: where many contend, what lost rollbacks leave would keep all of them out.
- *
- * @param stands whether it is known that what is rolled back was granted by this endpoint. Default: it is not
+ * Sends a rollback to every endpoint. Where it fails, it is sent later:
+ * - as soon as there is room for it, where it was not sent in time, or only a hash that the server does not know. Otherwise
+ *   what it is to delete would certainly stand until its ttl;
+ * - once, when its timeout is over, where it failed otherwise and `repeatsFailed` says so: where many contend, what lost
+ *   rollbacks leave would keep all of them out.
  */
 function sendRollback(
   context: RollbackContext,
-  perform: Perform,
-  stands: (index: number) => boolean = () => false,
+  release: ReleaseOne,
+  repeatsFailed: (index: number) => boolean = () => false,
 ): Round<Answer> {
   const { endpoints, runtime, timeout, onFailure } = context;
-  // Its answers do not count as latencies, because it waits for the request before.
-  const round = runRound({ endpoints, runtime, timeout, onFailure }, perform);
+  // Without `latencies`: it waits for the round's own request first, so its answers say nothing of the endpoint.
+  const round = runRound({ endpoints, runtime, timeout, onFailure }, release);
+  const repeat = async (endpoint: Endpoint, index: number) => {
+    const answer = await round.eventualAnswers[index]!;
+    if (answer.outcome !== "error") return;
+    const isUnsent = answer.isUnsent || answer.hasUnsent;
+    if (!isUnsent && !repeatsFailed(index)) return;
+    if (!isUnsent) await sleep(runtime, timeout - round.elapsed());
+    const repeatsAgain = isUnsent ? () => repeatsFailed(index) : undefined;
+    await sendRollback({ ...context, endpoints: [endpoint] }, byText(release), repeatsAgain).done;
+  };
   void round.done.then(() => {
     for (const [index, endpoint] of endpoints.entries()) {
-      if (round.answers[index]?.outcome !== "error") continue;
-      const repeated = round.requests[index]!.then(async (answer) => {
-        if (answer.outcome !== "error") return;
-        const isUnsent = answer.isUnsent || answer.hasUnsent;
-        if (!isUnsent && !stands(index)) return;
-        if (!isUnsent) await sleep(runtime, timeout - round.elapsed());
-        const mayRepeat = isUnsent ? () => stands(index) : undefined;
-        await sendRollback({ ...context, endpoints: [endpoint] }, byText(perform), mayRepeat).done;
-      });
-      runInBackground(context, repeated);
+      if (round.answers[index]?.outcome === "error") runInBackground(context, repeat(endpoint, index));
     }
   });
   return round;

@@ -58,7 +58,7 @@ export interface Round<Reply extends Answer> {
   /** Every answer has arrived or has timed out, or the round was cut short. */
   readonly done: Promise<void>;
   /** By endpoint: its answer, even one that arrives after the timeout. */
-  readonly requests: readonly Promise<Reply | Failure>[];
+  readonly eventualAnswers: readonly Promise<Reply | Failure>[];
   readonly cost: RequestCost;
   /** ms since before the first request was sent. */
   elapsed(): number;
@@ -79,7 +79,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly answers: (Reply | Failure | undefined)[];
   readonly result: Promise<RoundResult>;
   readonly done: Promise<void>;
-  readonly requests: readonly Promise<Reply | Failure>[];
+  readonly eventualAnswers: readonly Promise<Reply | Failure>[];
   readonly cost: RequestCost;
   readonly elapsed: () => number;
   readonly #context: RoundContext;
@@ -127,7 +127,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     if (endpoints.length === 0) this.#finish();
     this.#cancelTimeout = runtime.timer(this.#timeout, () => this.#expire());
     this.#calls = endpoints.map((endpoint) => ({ endpoint, deadline: this.#deadline, cost }));
-    this.requests = this.#calls.map(async (call, index) => {
+    this.eventualAnswers = this.#calls.map(async (call, index) => {
       try {
         return this.#note(index, await perform(call));
       } catch (error) {

@@ -126,7 +126,7 @@ describe("rollback", () => {
       isHeld = false;
       return { outcome };
     };
-    const round = rollback(settings, acquiring, release, { includeRefused: true });
+    const round = rollback(settings, acquiring, release, { everywhere: true });
     await runtime.advance(30);
     isHeld = true;
     answer("c", "granted");
@@ -143,14 +143,14 @@ describe("rollback", () => {
 
   test.each([false, true])(
     "sends nothing for what was never sent, unless its holder releases it: %s",
-    async (includeRefused) => {
+    async (everywhere) => {
       const { settings, released, release, runtime } = rig();
       const acquiring = runRound(settings, queued());
       await runtime.advance(100);
-      const round = rollback(settings, acquiring, release, { includeRefused });
+      const round = rollback(settings, acquiring, release, { everywhere });
       await round.done;
-      expect(released).toEqual(includeRefused ? ["a", "b", "c"] : []);
-      const outcome = includeRefused ? "granted" : "lost";
+      expect(released).toEqual(everywhere ? ["a", "b", "c"] : []);
+      const outcome = everywhere ? "granted" : "lost";
       expect(round.votes().map((vote) => vote.outcome)).toEqual([outcome, outcome, outcome]);
     },
   );
@@ -264,7 +264,7 @@ describe("rollback", () => {
     await acquiring.done;
     await rollback(settings, acquiring, () => Promise.reject(network)).done;
     expect(failing).toEqual([]);
-    await rollback(settings, acquiring, () => Promise.reject(network), { includeRefused: true }).done;
+    await rollback(settings, acquiring, () => Promise.reject(network), { everywhere: true }).done;
     expect(failing).toHaveLength(3);
   });
 });

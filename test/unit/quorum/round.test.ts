@@ -113,7 +113,7 @@ describe("a round", () => {
     await runtime.advance(100);
     expect(await round.result).toBe("unavailable");
     answer(0, "granted");
-    expect(await round.requests[0]).toEqual({ outcome: "granted" });
+    expect(await round.eventualAnswers[0]).toEqual({ outcome: "granted" });
     expect(round.votes()[0]).toMatchObject({ outcome: "error" });
     expect(await round.result).toBe("unavailable");
   });
@@ -128,7 +128,7 @@ describe("a round", () => {
     expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "held", "pending", "pending"]);
     expect(signals.some(({ aborted }) => aborted)).toBe(false);
     answer(2, "granted");
-    expect(await round.requests[2]).toEqual({ outcome: "granted" });
+    expect(await round.eventualAnswers[2]).toEqual({ outcome: "granted" });
     expect(await round.result).toBe("unavailable");
     expect(onFailure).not.toHaveBeenCalled();
     await runtime.advance(40);
