@@ -68,7 +68,7 @@ export function lockedClaim(
   const endOne = (call: EndpointRequest, next?: EndDetails["next"]) =>
     answered.has(call.endpoint)
       ? end(call, { ...cell, tombstone: undefined }, { next })
-      : end(call, cell, { next, retention: tombstoneRetention });
+      : end(call, cell, { next, tombstoneTtl: tombstoneRetention });
   return {
     own,
     fence,

@@ -3,10 +3,10 @@ import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { isHopeless, type Round, type RoundOptions, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { turnsOf } from "../quorum/turns.ts";
-import { type Cell, type CellAnswer, claim, keep } from "../redis/cell.ts";
+import { type Cell, type CellAnswer, claim, type Fencing, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { holderSeen, timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence, voteForFence } from "./fence.ts";
@@ -16,13 +16,13 @@ import { acquiredCell, counterTtl, type LockRequest, tombstoneRetention } from "
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { WakeUpListener } from "./wake-up/wake-up.ts";
 
-/** How a synchronizer differs from a plain lock; what is left out is as for a lock. */
+/** How a synchronizer differs from a plain lock. What it leaves out is done as for a lock. */
 export interface LockStrategy<Reply extends CellAnswer = CellAnswer> extends HoldOperations {
   /** How the error says that it is held; default: by someone else. */
   readonly held?: string;
-  /** The keys that the next round is to acquire. */
+  /** The keys that the next round claims. */
   keys?(): readonly string[];
-  /** Acquires on one endpoint. */
+  /** Claims them on one endpoint. */
   acquire?(call: EndpointRequest, cell: Cell, ttl: number): Promise<Reply>;
   /** Which of the round's keys were granted. */
   grantedKeys?(round: Round<Reply>): readonly string[];
@@ -30,7 +30,7 @@ export interface LockStrategy<Reply extends CellAnswer = CellAnswer> extends Hol
   afterFailedRound?(round: Round<Reply>, failed: FailedRound): NextStep | undefined;
 }
 
-/** What follows a failed round: a pause of so many ms, another round at once even past `wait`, or an error. */
+/** What follows a failed round: a pause of `ms`, another round at once even after `wait`, or an error. */
 export type NextStep =
   | { readonly type: "pause"; readonly ms: number }
   | { readonly type: "retry" }
@@ -58,14 +58,14 @@ export function acquireWithRetry(
   return new Acquisition(settings, resources, options, strategy).run();
 }
 
-/** A round, and where needed a second one that raises the fence. */
+/** A round that claims, and the second one where that had to raise the fence. */
 interface Attempt {
   readonly request: LockRequest;
   readonly lock?: Lock;
-  /** `granted` without a lock: the answers came too late. Undefined: the caller's signal aborted it. */
+  /** `granted`, but no lock: the answers came too late. Undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
   readonly round: Round<CellAnswer>;
-  /** The round that decided: `round`, or the one that was to raise the fence. */
+  /** The last of its rounds, which decided: `round`, or the one that raised the fence. */
   readonly last: Round<CellAnswer>;
 }
 
@@ -82,7 +82,7 @@ class Acquisition {
   readonly #elapsed: () => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
   #rounds = 0;
-  /** Whether some endpoint has granted every round so far. */
+  /** Whether each round so far was granted by some endpoint. */
   #isAlwaysSplit = true;
   #listener: WakeUpListener | undefined;
 
@@ -145,7 +145,7 @@ class Acquisition {
     }
   }
 
-  /** With a fresh nonce in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
+  /** The nonce is fresh in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
   #newRequest(): LockRequest {
     const { runtime, prefix, fencing, fenceRetention } = this.#settings;
     return {
@@ -167,34 +167,38 @@ class Acquisition {
     // The last round waits for every endpoint, so that it can tell contention from an outage.
     const isLast = progress.remaining() <= timeout;
     const left = limit === Infinity ? limit : limit - progress.elapsed();
-    // An answer after the ttl would be useless.
+    // An answer that comes after the ttl is useless.
     const bounded = { cost: this.#cost, timeout: ttl };
     const cell = acquiredCell(request);
     const retention = request.fenceRetention && counterTtl(request.fenceRetention, ttl);
     const least = leastFence(runtime);
     const fencing = retention > 0 ? { least, retention } : undefined;
-    // A waiter looks who has it. The first round does not: nobody may have it, and Redis before 7.0 would be asked twice.
-    const details = { fencing, looks: this.#rounds > 1 };
+    // Only a waiter needs to know the holder: the first round often finds none, and would ask Redis before 7.0 twice.
+    const details = { fencing, readsOther: this.#rounds > 1 };
     const claimOne = (call: EndpointRequest) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
     const round = runRound(this.#settings, claimOne, { ...bounded, cutsShort: !isLast, yields: true });
-    let result = await unlessAborted(round, signal);
+    const result = await unlessAborted(round, signal);
     if (result !== "granted") return { request, result, round, last: round };
-    let last = round;
     const drawn = fencing && highestFence(round);
+    let last = round;
     if (drawn && !drawn.isAtQuorum) {
-      const { fence } = drawn;
-      const raise = async (call: EndpointRequest) =>
-        voteForFence(await keep(call, cell, 0, { fencing: { least: fence, retention } }), fence);
-      last = runRound(this.#settings, raise, bounded);
-      result = await unlessAborted(last, signal);
+      last = this.#raiseFence(cell, { least: drawn.fence, retention }, bounded);
+      const raised = await unlessAborted(last, signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused
-      if (result !== "granted") return { request, result: result && "unavailable", round, last };
+      if (raised !== "granted") return { request, result: raised && "unavailable", round, last };
     }
     const lock = this.#lockOf(request, round, left, drawn?.fence);
     const attempt = { request, result, round, last };
     return lock.remaining() > 0 ? { ...attempt, lock } : attempt;
+  }
+
+  /** Raises the counters to the fence of this lock at a quorum: see {@link highestFence}. */
+  #raiseFence(cell: Cell, fencing: Fencing, options: RoundOptions): Round<CellAnswer> {
+    const raiseOne = async (call: EndpointRequest) =>
+      voteForFence(await keep(call, cell, 0, { fencing }), fencing.least);
+    return runRound(this.#settings, raiseOne, options);
   }
 
   #lockOf(request: LockRequest, round: Round<CellAnswer>, limit: number, fence: number | undefined): Lock {
@@ -207,7 +211,7 @@ class Acquisition {
 
   #failed(attempt: Attempt, progress: Progress): FailedAttempt<Lock | RedlockError> {
     const { result, round, last } = attempt;
-    const { onEvent, wait } = this.#settings;
+    const { onEvent } = this.#settings;
     const held = result === "refused";
     this.#isAlwaysSplit &&= round.answers.some((answer) => answer?.outcome === "granted");
     const retryAfter = held ? timeUntilFree(round.answers) : undefined;
@@ -219,7 +223,6 @@ class Acquisition {
     return {
       rolledBack,
       mayRetry: next?.type !== "fail" && !isHopeless(last.votes()),
-      within: wait,
       isUrgent: next?.type === "retry",
       pause: next?.type === "pause" ? next.ms : undefined,
       retryAfter,
@@ -236,14 +239,15 @@ class Acquisition {
   /** Rolls back a round at every endpoint where it may have acquired. */
   #rollBack({ request, result, round }: Attempt, progress: Progress): Promise<void> {
     const cell = acquiredCell(request);
-    // Where others have a quorum, this round kept nobody out: a message would make the waiters wake each other on and on.
+    // Refused means that others have a quorum, so this rollback frees nothing that waiters could get. If it published a
+    // message, waiters would wake each other again and again.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
     const releaseOne = releaseFunctionOf(settings, this.#resources, this.#strategy);
     const context = { ...this.#settings, isCallerWaiting: () => progress.isWaiting() };
     return rollback(context, round, (call) => releaseOne(call, cell, tombstoneRetention)).done;
   }
 
-  /** Pauses before the next round: until a message where others hold it and publish, else for the backoff's pause. */
+  /** Waits for the message of a release, where others hold the lock and publish one. Else undefined: the loop pauses. */
   #rest(round: Round<CellAnswer>, poll: number, longest: number): Promise<void> | undefined {
     const { signal } = this.#options;
     const outcomes = round.answers.map((answer) => answer?.outcome);
@@ -254,11 +258,11 @@ class Acquisition {
   }
 
   #errorOf({ result, round, last }: Attempt, retryAfter: number | undefined): RedlockError {
-    // A clock may have ended the waiting after a round that was cut short: by now more may be known.
+    // A round that was cut short may turn out to be the last. Its rollback has ended since, and more answers are known.
     if (result !== "refused" && !isRefused(round)) {
       return new QuorumError("acquire", this.#resources, last.votes(), result === "granted");
     }
-    // Two names of one database look like a holder: the round's own request to one is in the way of the other.
+    // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
     const how = this.#strategy ? this.#strategy.held : this.#isAlwaysSplit ? splitHint : undefined;
     return new LockHeldError(this.#resources, this.#elapsed(), retryAfter, how);
   }

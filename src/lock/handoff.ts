@@ -128,7 +128,7 @@ function swapNonces(settings: Settings, given: LockJSON): Swap {
 function undo(settings: Settings, { request, round }: Swap, given: LockJSON | undefined): Promise<void> {
   const next = given && { text: given.nonce, ttl: given.ttl };
   const undoOne = (call: EndpointRequest) =>
-    end(call, guardedCell(request), { next, retention: tombstoneRetention });
+    end(call, guardedCell(request), { next, tombstoneTtl: tombstoneRetention });
   return mostlyDone(settings, rollback(settings, round, undoOne));
 }
 

@@ -3,38 +3,39 @@ import { type Cell, type CellAnswer, end } from "../redis/cell.ts";
 import type { Settings } from "./options.ts";
 import type { Waiter, WakeUpListener } from "./wake-up/wake-up.ts";
 
-/** How a hold is extended and released on one endpoint; what is left out is as for a lock. */
+/** How a hold is extended and released on one endpoint. What it leaves out is done as for a lock. */
 export interface HoldOperations {
   /** Gives it a new ttl; never creates it. ttl 0 only checks. */
   extend?(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer>;
   /**
-   * Releases it, and for `retention` ms, if that is not 0, refuses late requests that would acquire it.
+   * Releases it.
    *
+   * @param tombstoneTtl for how many ms late requests that would acquire it are refused. 0: none can follow
    * @param notify whether those that wait are told
    */
-  release?(call: EndpointRequest, cell: Cell, retention: number, notify: boolean): Promise<CellAnswer>;
+  release?(call: EndpointRequest, cell: Cell, tombstoneTtl: number, notify: boolean): Promise<CellAnswer>;
   /** How one that waits for it is told of releases. Default: it polls. */
   readonly waiter?: Waiter;
 }
 
-/** Who is released and waited for. */
+/** What is released and waited for. */
 type Held = readonly [resources: readonly string[], operations: HoldOperations | undefined];
 
-/** Releases on one endpoint, and tells those that wait, where they are to be woken up. */
-export type Release = (call: EndpointRequest, cell: Cell, retention: number) => Promise<CellAnswer>;
+/** Releases on one endpoint, and publishes it where waiters are woken up. */
+export type Release = (call: EndpointRequest, cell: Cell, tombstoneTtl: number) => Promise<CellAnswer>;
 
-/** How it is released on one endpoint. */
+/** The function that releases it on one endpoint. */
 export function releaseFunctionOf(settings: Settings, ...[resources, operations]: Held): Release {
   const { prefix, wakeUp } = settings;
   if (operations?.release) {
-    return (call, cell, retention) => operations.release!(call, cell, retention, !!wakeUp);
+    return (call, cell, tombstoneTtl) => operations.release!(call, cell, tombstoneTtl, !!wakeUp);
   }
   const waiter = waiterOf(operations);
-  const endOne: Release = (call, cell, retention) => end(call, cell, { retention });
+  const endOne: Release = (call, cell, tombstoneTtl) => end(call, cell, { tombstoneTtl });
   return (waiter && wakeUp?.publishingRelease(prefix, waiter.kind, resources)) || endOne;
 }
 
-/** Waits for its releases; undefined: nobody publishes them. */
+/** Listens for its releases. Undefined: nobody publishes them. */
 export function listenFor(settings: Settings, ...[resources, operations]: Held): WakeUpListener | undefined {
   const waiter = waiterOf(operations);
   return waiter && settings.wakeUp?.listen(settings, waiter, resources);

@@ -4,9 +4,9 @@ import { serverOf } from "../endpoints/server.ts";
 import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 
-// A cell on one endpoint: values with a ttl, at one key or at several together. Locks, idempotency records and
-// semaphore permits are claimed, kept and ended by these operations. Each is one request, and each may be executed twice
-// without harm. Where the endpoint has a native command for it, that is used; else the script.
+// A cell on one endpoint: values with a ttl, at one key or at several together. Locks and the records of idempotent runs
+// are claimed, kept and ended by these operations. Each is one request, and a second execution of it does no harm. A cell of
+// one key without a tombstone is plain: a native command does it, where the endpoint has one. All else is done by the script.
 
 /** Where values are stored, or are to be stored. */
 export interface Cell {
@@ -32,9 +32,9 @@ export interface CellAnswer {
   readonly fence?: number | undefined;
   /** ms until the value in the way expires, where the endpoint returned it. */
   readonly retryAfter?: number | undefined;
-  /** The value in the way, where the endpoint returned it. */
+  /** The value that was found instead, where the endpoint returned it. */
   readonly other?: string | undefined;
-  /** The index of its key, where that is not the first. */
+  /** The index of the key where it was found, where that is not the first. */
   readonly blockedBy?: number | undefined;
 }
 
@@ -46,11 +46,12 @@ export interface Fencing {
 
 const granted: CellAnswer = { outcome: "granted" };
 
-/** How {@link claim} differs from a claim with a ttl alone. */
+/** What {@link claim} does beside writing the values. */
 export interface ClaimDetails {
+  /** Draws a fence from the counters. */
   readonly fencing?: Fencing | undefined;
-  /** Whether to return the value in the way also where a plain command claims, if the endpoint can. Default false. */
-  readonly looks?: boolean;
+  /** Whether to return the value in the way. The script always does; a native command, if the endpoint can. Default false. */
+  readonly readsOther?: boolean;
 }
 
 /** Claims the cell if it is empty; by script, also if it has these values already. */
@@ -58,30 +59,29 @@ export function claim(
   call: EndpointRequest,
   cell: Cell,
   ttl: number,
-  { fencing, looks = false }: ClaimDetails = {},
+  { fencing, readsOther = false }: ClaimDetails = {},
 ): Promise<CellAnswer> {
-  if (!call.endpoint.exactReplies || !isPlain(cell)) return operate(call, "claim", cell, { ttl, fencing });
-  return looks ? claimOrLook(call, cell, ttl) : setIfEmpty(call, cell, ttl);
+  if (!isClaimedNatively(call, cell)) return operate(call, "claim", cell, { ttl, fencing });
+  return readsOther ? setIfEmptyAndRead(call, cell, ttl) : setIfEmpty(call, cell, ttl);
 }
 
 function setIfEmpty(call: EndpointRequest, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
   return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
 }
 
-async function claimOrLook(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
+async function setIfEmptyAndRead(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
   const other = await setOrGet(call, cell, ttl);
   if (other === undefined) return setIfEmpty(call, cell, ttl);
-  // Its own value is in the way as well: the endpoint may be another one under a second name, and must not vote twice.
+  // Its own value refuses it, too: the endpoint may be another one under a second name, and must not vote twice.
   if (other === cell.value && call.isResent) throw unexpectedReply();
   return other === null ? granted : { outcome: "held", other };
 }
 
-/** Claims the cell, or returns the value in the way. */
+/** Claims the cell, and always returns the value in the way. Its own value grants it. */
 export async function claimOrRead(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
-  const isNativeCell = call.endpoint.exactReplies && isPlain(cell);
-  const other = isNativeCell ? await setOrGet(call, cell, ttl) : undefined;
+  const other = isClaimedNatively(call, cell) ? await setOrGet(call, cell, ttl) : undefined;
   if (other === undefined) return operate(call, "claim", cell, { ttl });
-  // Its own value is there already: from an earlier execution whose reply was lost.
+  // Its own value is from an earlier execution whose reply was lost.
   return other === null || other === cell.value ? granted : { outcome: "held", other };
 }
 
@@ -91,7 +91,11 @@ const withoutNxGet = new WeakSet<object>();
 /** Servers that have shown that they return the value in the way, as a gateway that answers null to everything does not. */
 const returnsValues = new WeakSet<object>();
 
-/** Sets a plain cell that is empty. Resolves with what was there; undefined: the endpoint does not know the command. */
+/**
+ * Sets a plain cell if it is empty, by one `SET … NX GET`.
+ *
+ * @returns the value in the way; null: it was empty, and is set; undefined: the endpoint does not know the command
+ */
 async function setOrGet(
   call: EndpointRequest,
   { keys, value }: Cell,
@@ -109,7 +113,7 @@ async function setOrGet(
   try {
     const other = await ask();
     if (other !== null || returnsValues.has(server)) return other;
-    // Once, it has to return what it says that it has stored.
+    // A null from it was never seen to be true: asked again, it must return what it says that it has stored.
     const stored = await ask();
     if (stored === null) {
       throw new Error("it answers null to SET with NX and GET, but has not stored the value");
@@ -131,7 +135,7 @@ export interface KeepDetails {
   readonly fencing?: Fencing | undefined;
 }
 
-/** Gives the cell a new ttl, and a new value if there is one; never creates it. ttl 0 only checks. */
+/** Gives the cell a new ttl, and a new value if `next` is given. Never creates it. ttl 0 only checks. */
 export function keep(
   call: EndpointRequest,
   cell: Cell,
@@ -139,14 +143,14 @@ export function keep(
   { next, fencing }: KeepDetails = {},
 ): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (isNative(call) && isPlain(cell) && ttl > 0 && !fencing) {
+  if (hasCompareAndSet(call) && isPlain(cell) && ttl > 0 && !fencing) {
     const command = ["SET", keys[0]!, next ?? value, "IFEQ", value, "PX", ttl];
     return sendPlain(call, command, ["OK", null], "lost");
   }
   return operate(call, "keep", cell, { ttl, next, fencing });
 }
 
-/** Claims again what its holder has lost at this endpoint; by script, so that the tombstone is respected. */
+/** Claims again what this endpoint has lost. By script, which checks the tombstone. */
 export function restore(
   call: EndpointRequest,
   cell: Cell,
@@ -158,33 +162,33 @@ export function restore(
 
 /** What {@link end} leaves. */
 export interface EndDetails {
-  /** What replaces the record, or where there is none each value, and for how many ms. Default: all are deleted. */
+  /** What replaces the record, or each value where there is no record, and its ttl. Default: all values are deleted. */
   readonly next?: { readonly text: string; readonly ttl: number } | undefined;
-  /** For how many ms the tombstone is kept, where there is one. Default 0. */
-  readonly retention?: number;
+  /** ttl of the tombstone, where the cell has one, in ms. Default 0. */
+  readonly tombstoneTtl?: number;
 }
 
-/** Ends a claim: deletes what it has, or replaces it. Where a run has locks, the answer is about its record. */
+/** Ends a claim: deletes its values, or replaces them. Where a run has locks, the answer is about its record alone. */
 export function end(call: EndpointRequest, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (isNative(call) && isPlain(cell) && !details.next) {
+  if (hasCompareAndSet(call) && isPlain(cell) && !details.next) {
     return sendPlain(call, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost");
   }
   return endThrough(call, cell, details);
 }
 
 /**
- * Ends as {@link end} does, always by a script.
+ * The same, but always by a script.
  *
- * @param run runs a script that contains the cell's, and resolves with that one's reply. Default: the cell's
+ * @param run runs another script, which contains the cell's, and resolves with the reply of the cell's. Default: the cell's
  */
 export function endThrough(
   call: EndpointRequest,
   cell: Cell,
-  { next, retention = 0 }: EndDetails,
+  { next, tombstoneTtl = 0 }: EndDetails,
   run?: RunOperation,
 ): Promise<CellAnswer> {
-  return operate(call, "end", cell, { ttl: next?.ttl ?? 0, next: next?.text, retention, run });
+  return operate(call, "end", cell, { ttl: next?.ttl ?? 0, next: next?.text, tombstoneTtl, run });
 }
 
 /** Runs the cell's script with these keys and arguments. */
@@ -196,8 +200,7 @@ type Operation = "claim" | "restore" | "keep" | "end";
 interface OperationDetails {
   readonly ttl: number;
   readonly next?: string | undefined;
-  /** ms that the tombstone is kept. */
-  readonly retention?: number;
+  readonly tombstoneTtl?: number;
   readonly fencing?: Fencing | undefined;
   readonly run?: RunOperation | undefined;
 }
@@ -209,7 +212,7 @@ async function operate(
   {
     ttl,
     next,
-    retention = 0,
+    tombstoneTtl = 0,
     fencing,
     run = (keys, args) => runScript(call, cellScript, keys, args),
   }: OperationDetails,
@@ -223,18 +226,18 @@ async function operate(
   });
   const expected = operation === "keep" || operation === "end" ? own : own.map(() => "");
   const names = tombstone ? [...keys, tombstone, ...(fencing ? counters : [])] : keys;
-  const { least, retention: kept } = fencing ?? { least: 0, retention: 0 };
-  const head = [operation, value, keys.length, ttl, retention, least, kept];
+  const { least, retention } = fencing ?? { least: 0, retention: 0 };
+  const head = [operation, value, keys.length, ttl, tombstoneTtl, least, retention];
   const reply = await run(names, [...head, ...expected.flatMap((text, index) => [text, following[index]!])]);
   if (!Array.isArray(reply) || !Number.isSafeInteger(reply[1])) throw unexpectedReply();
-  // Beside the script itself, as Upstash bills it.
+  // Upstash bills them beside the script itself.
   call.cost.commands += reply[1];
   if (reply[0] !== value) return refusal(call, operation, reply, keys.length);
   if (operation === "end") return ended(reply[2], cell);
   return fencing ? { outcome: "granted", fence: readFence(reply[2]) } : granted;
 }
 
-/** What an `end` has found: for each key, whether it had what was expected. */
+/** The answer of an `end`. `hits`: for each key, whether it had the expected value. */
 function ended(hits: unknown, { keys, record }: Cell): CellAnswer {
   const isSane = typeof hits === "string" && hits.length === keys.length && /^[tf]+$/.test(hits);
   if (!isSane) throw unexpectedReply();
@@ -242,7 +245,7 @@ function ended(hits: unknown, { keys, record }: Cell): CellAnswer {
   return isDone ? granted : { outcome: "lost" };
 }
 
-/** A refusal has one form only: an endpoint that replies anything else is out of order, not held by someone. */
+/** The answer of a refusal. An endpoint whose reply has another form is faulty, and not held by someone. */
 function refusal(
   call: EndpointRequest,
   operation: Operation,
@@ -266,19 +269,19 @@ export function readFence(word: unknown): number {
   throw new Error("the reply has no fence: see docs/fencing.md");
 }
 
-/** Whether a script can have returned this of a key: its value, and the ms until it expires. */
+/** Whether these can be a key's value and the ms until it expires, as a script returns them. */
 export function isSnapshot({ endpoint }: EndpointRequest, value: unknown, remaining: unknown): boolean {
   // A client in between may have parsed the value; nothing else turns text into another type.
   return Number.isSafeInteger(remaining) && (typeof value === "string" || !endpoint.exactReplies);
 }
 
-/** A counter that a script printed, or that a client in between has parsed; undefined where it is none. */
+/** A counter as a script prints it, or a client in between has parsed it. Undefined: it is no counter. */
 export function readCounter(word: unknown): number | undefined {
   const count = typeof word !== "object" && /^\d+$/.test(String(word)) ? Number(word) : 0;
   return count > 0 && Number.isSafeInteger(count) ? count : undefined;
 }
 
-/** Sends a plain command. Of its replies, the first means yes, the second no, and any other is an error. */
+/** Sends a native command with two possible replies. `refused`: the outcome of a no. */
 async function sendPlain(
   call: EndpointRequest,
   command: Command,
@@ -287,17 +290,22 @@ async function sendPlain(
 ): Promise<CellAnswer> {
   const reply = await send(call, command);
   if (reply === yes) return granted;
-  // Of what was sent again, a refusal may mean that the first one did it.
+  // Where it was sent twice, no may mean that the first one did it.
   if (reply === no && !call.isResent) return { outcome: refused };
   throw unexpectedReply();
 }
 
-/** Whether the endpoint has compare-and-set commands and their plain replies can be trusted. */
-function isNative({ endpoint }: EndpointRequest): boolean {
+/** Whether `SET … NX` does it, and its reply can be trusted. */
+function isClaimedNatively({ endpoint }: EndpointRequest, cell: Cell): boolean {
+  return endpoint.exactReplies === true && isPlain(cell);
+}
+
+/** Whether the endpoint has commands that compare and set or delete, and their replies can be trusted. */
+function hasCompareAndSet({ endpoint }: EndpointRequest): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
 }
 
-/** Whether plain commands are enough. */
+/** Whether a native command is enough. */
 function isPlain({ keys, tombstone }: Cell): boolean {
   return keys.length === 1 && !tombstone;
 }

@@ -19,7 +19,7 @@ const token = `t${"1".repeat(32)}`;
 const [before, given] = [3_000_000, 600_000];
 const fencing = { least: 5_000, retention: given };
 const next = { text: "done", ttl: given };
-const retention = given;
+const tombstoneTtl = given;
 
 type Operation = (call: EndpointRequest, cell: Cell) => Promise<CellAnswer>;
 const operations = {
@@ -30,12 +30,12 @@ const operations = {
   raise: (call, cell) => keep(call, cell, 0, { fencing }),
   check: (call, cell) => keep(call, cell, 0),
   swap: (call, cell) => keep(call, cell, given, { next: "next" }),
-  free: (call, cell) => end(call, cell, { retention }),
-  complete: (call, cell) => end(call, cell, { next, retention }),
+  free: (call, cell) => end(call, cell, { tombstoneTtl }),
+  complete: (call, cell) => end(call, cell, { next, tombstoneTtl }),
   "complete without a tombstone": (call, cell) => end(call, { ...cell, tombstone: undefined }, { next }),
   "put several locks back": (call, { record, ...cell }) =>
-    end(call, { ...cell, value: "own" }, { next, retention }),
-  "free several locks": (call, { record, ...cell }) => end(call, { ...cell, value: "own" }, { retention }),
+    end(call, { ...cell, value: "own" }, { next, tombstoneTtl }),
+  "free several locks": (call, { record, ...cell }) => end(call, { ...cell, value: "own" }, { tombstoneTtl }),
 } satisfies Record<string, Operation>;
 
 const own: State = { record: "own", lock: token };

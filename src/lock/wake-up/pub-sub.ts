@@ -21,8 +21,8 @@ import type { WakeUp } from "./wake-up.ts";
 export const pubSub: WakeUp = {
   publishingRelease(prefix, kind, resources) {
     const channels = channelsOf(prefix, kind, resources);
-    return (call, cell, retention) =>
-      endThrough(call, cell, { retention }, (keys, args) =>
+    return (call, cell, tombstoneTtl) =>
+      endThrough(call, cell, { tombstoneTtl }, (keys, args) =>
         releaseAndPublish(call, keys, [...args, ...channels]),
       );
   },

@@ -23,7 +23,7 @@ export interface WakeUp {
     prefix: string,
     kind: string,
     resources: readonly string[],
-  ): (call: EndpointRequest, cell: Cell, retention: number) => Promise<CellAnswer>;
+  ): (call: EndpointRequest, cell: Cell, tombstoneTtl: number) => Promise<CellAnswer>;
   /** Waits for one call; the first `wait` subscribes. */
   listen(settings: ListenerSettings, waiter: Waiter, resources: readonly string[]): WakeUpListener;
 }

@@ -47,7 +47,7 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
       grantingRound = round;
       return [lock];
     },
-    release(call, cell, retention, notify) {
+    release(call, cell, tombstoneTtl, notify) {
       const outcome = grantingRound?.answers[endpoints.indexOf(call.endpoint)]?.outcome;
       // Where the lock was not free yet, or nothing is known, the holder's ticket may be in the queue.
       if (isAcquired && cell.value === value && outcome !== "granted") {
@@ -55,11 +55,11 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
       }
       // Those behind it must not be granted what it has to ask for again: two that each had a part would take turns.
       if (!isAcquired && wait > 0) {
-        return requests.rollBack(call, cell.value, { expiry: expiry(), retention });
+        return requests.rollBack(call, cell.value, { expiry: expiry(), retention: tombstoneTtl });
       }
-      const tombstone = retention > 0 ? requests.tombstoneOf(cell.value) : undefined;
+      const tombstone = tombstoneTtl > 0 ? requests.tombstoneOf(cell.value) : undefined;
       const held = { ...cell, tombstone };
-      return notify ? requests.releaseAndTell(call, held, retention) : end(call, held, { retention });
+      return notify ? requests.releaseAndTell(call, held, tombstoneTtl) : end(call, held, { tombstoneTtl });
     },
     acquired() {
       isAcquired = true;

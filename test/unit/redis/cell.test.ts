@@ -61,7 +61,7 @@ const byHash = (dialect: Dialect, keys: readonly string[], ...args: (string | nu
 describe("commands", () => {
   type Operation = (call: EndpointRequest) => Promise<CellAnswer>;
   const sets: Operation = (call) => claim(call, plain, 50);
-  const looks: Operation = (call) => claim(call, plain, 50, { looks: true });
+  const claimsAndReads: Operation = (call) => claim(call, plain, 50, { readsOther: true });
   const reads: Operation = (call) => claimOrRead(call, plain, 50);
   const extends50: Operation = (call) => keep(call, plain, 50);
   const [granted, lost] = [{ outcome: "granted" }, { outcome: "lost" }] as const;
@@ -70,8 +70,8 @@ describe("commands", () => {
   test.each<[Operation, command: string, reply: unknown, CellAnswer | object]>([
     [sets, "SET k tv NX PX 50", "OK", granted],
     [sets, "SET k tv NX PX 50", null, { outcome: "held" }],
-    [looks, "SET k tv NX GET PX 50", "tx", held("tx")],
-    [looks, "SET k tv NX GET PX 50", "tv", held("tv")],
+    [claimsAndReads, "SET k tv NX GET PX 50", "tx", held("tx")],
+    [claimsAndReads, "SET k tv NX GET PX 50", "tv", held("tv")],
     [reads, "SET k tv NX GET PX 50", "tv", granted],
     [reads, "SET k tv NX GET PX 50", "tx", held("tx")],
     [reads, "SET k tv NX GET PX 50", "", held("")],
@@ -104,11 +104,11 @@ describe("commands", () => {
       expect(sent.slice(1)).toEqual([byText("redis", ...args), byHash("redis", ...args)]);
     });
 
-    test("a claim that looks claims without looking, and does not ask again", async () => {
+    test("a claim that reads the value in the way claims without looking, and does not ask again", async () => {
       const { call, sent } = rig([unknown(), null, "OK"], { dialect: "redis" });
-      expect(await claim(call, plain, 50, { looks: true })).toEqual({ outcome: "held" });
+      expect(await claim(call, plain, 50, { readsOther: true })).toEqual({ outcome: "held" });
       expect(call.cost).toEqual({ requests: 2, commands: 2 });
-      expect(await claim(call, plain, 50, { looks: true })).toEqual({ outcome: "granted" });
+      expect(await claim(call, plain, 50, { readsOther: true })).toEqual({ outcome: "granted" });
       expect(sent.slice(1)).toEqual([plainClaim, plainClaim]);
     });
 
@@ -122,7 +122,7 @@ describe("commands", () => {
 });
 
 describe.each<[what: string, perform: (call: EndpointRequest, cell: Cell) => Promise<CellAnswer>]>([
-  ["a claim that looks", (call, cell) => claim(call, cell, 50, { looks: true })],
+  ["a claim that reads the value in the way", (call, cell) => claim(call, cell, 50, { readsOther: true })],
   ["claimOrRead", (call, cell) => claimOrRead(call, cell, 50)],
 ])("null in answer to %s", (_what, perform) => {
   const granted = { outcome: "granted" };
@@ -172,7 +172,7 @@ describe("the script", () => {
   type Operation = (call: EndpointRequest, cell: Cell) => Promise<CellAnswer>;
   const claims: Operation = (call, cell) => claim(call, cell, 50, { fencing });
   const keeps: Operation = (call, cell) => keep(call, cell, 50);
-  const ends: Operation = (call, cell) => end(call, cell, { next, retention: 60 });
+  const ends: Operation = (call, cell) => end(call, cell, { next, tombstoneTtl: 60 });
 
   test.each<[what: string, perform: (call: EndpointRequest) => Promise<CellAnswer>]>([
     ["for several keys", (call) => claim(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
