@@ -106,6 +106,17 @@ export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promi
   });
 }
 
+/** Waits for `work`, which does not reject, but no longer than `ms`. */
+export function settledWithin(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = runtime.timer(ms, resolve);
+    void work.then(() => {
+      cancel();
+      resolve();
+    });
+  });
+}
+
 /** The length of every {@link randomToken}. */
 export const tokenLength = 33;
 

@@ -4,9 +4,9 @@ import type { Deadline, Expiry } from "./deadline.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
 import { afterAnswer, afterTimeout, early, opened, type Window } from "./window.ts";
 
-// Sends together what is asked in one turn of the event loop, has no more requests open than a platform allows, and no more
-// commands on their way than the endpoint answers in time. HTTP keeps no order, so nothing may rely on the order that the
-// commands of one request have.
+// Commands of one turn of the event loop are sent as one request. No more requests are open than a platform allows, and no
+// more commands are on their way than the endpoint answers in time. HTTP keeps no order, so nothing may rely on the order of
+// the commands in a request.
 
 /** The most commands that one request carries. */
 const maxCommands = 1_000;
@@ -14,10 +14,10 @@ const maxCommands = 1_000;
 /** The most bytes that the commands of one request have, unless a single one has more. */
 const maxBytes = 512 * 1024;
 
-/** So many commands are sent alone before an endpoint that has refused to take several is asked again. */
+/** How many commands are sent alone to an endpoint that has refused to take several, before it is asked again. */
 const aloneFor = 1_000;
 
-/** Why a command has no reply that waited in the queue, or for a client to connect, until its timeout. */
+/** Why a command was not sent that waited until its timeout. */
 export const notSent = "not sent in time: others were sent first, or there is no connection";
 
 /** Called when a command is sent. `part`: its part of the request, 1 / n where n commands share it. */
@@ -52,8 +52,11 @@ interface Pending extends Encoded {
 /** Sends one command, and calls `onSent` then. */
 export type Send = (command: Command, expiry: Expiry, onSent?: SentHook) => Promise<unknown>;
 
-/** By an endpoint's function: the one that calls `onSent`. A wrapper around it is not among them. */
+/** By an endpoint's function: the one that also calls `onSent`. A user's wrapper around it has none. */
 export const reporting: WeakMap<Endpoint["send"], Send> = new WeakMap();
+
+/** By an endpoint's function: why a command still waits to be sent. Default: {@link notSent}. */
+export const unsentReasons: WeakMap<Endpoint["send"], () => string> = new WeakMap();
 
 /** By an endpoint's function: what it sends. */
 const batchesOf: WeakMap<Endpoint["send"], Batches> = new WeakMap();
@@ -64,7 +67,7 @@ export function windowOf({ send }: Endpoint): number {
   return (sharesRequests() && batchesOf.get(send)?.size) || Infinity;
 }
 
-/** Sends one command through an endpoint. One that does not say when it sends has sent it at once. */
+/** Sends one command through an endpoint. An endpoint that does not say when it sends is taken to send at once. */
 export function sendThrough(
   endpoint: Endpoint,
   command: Command,
@@ -73,15 +76,15 @@ export function sendThrough(
 ): Promise<unknown> {
   const send = reporting.get(endpoint.send);
   if (send) return send(command, deadline, onSent);
-  // It may ignore its signal: what nobody waits for any more must not be executed after its rollback.
+  // Such an endpoint may ignore its signal, and what nobody waits for any more must not be executed after its rollback.
   if (deadline.aborted) return Promise.reject(new EndpointError(endpoint.name, "timeout", notSent));
   onSent(1);
   return endpoint.send(command, deadline.signal);
 }
 
 /**
- * A function that sends commands, those of one turn together. What still waits to be sent when its signal aborts is never
- * sent. A request is given up once none of those that share it waits any more; until then, its answer counts for all.
+ * A function that sends commands, those of one turn together. A command that still waits when its signal aborts is never
+ * sent. A request is aborted when no caller waits for its commands any more. Until then its answer reaches all of them.
  *
  * @param name the endpoint's, for errors
  * @param maxRequests the most requests that are open at once
@@ -107,7 +110,7 @@ class Batches {
   readonly #name: string;
   readonly #maxRequests: number;
   readonly #post: Post;
-  /** What waits to be sent, in the order of the calls: first what frees or extends, then what yields to it. */
+  /** What waits to be sent, in the order of the calls. All of the first are sent before those that yield to them. */
   readonly #first = new Set<Pending>();
   readonly #yielding = new Set<Pending>();
   #open = 0;
@@ -133,13 +136,13 @@ class Batches {
 
   add(pending: Pending): void {
     const { timing } = pending.expiry;
-    // What it was like before a pause says nothing.
+    // After a pause the endpoint may be faster or slower than before.
     if (this.#inFlight === 0 && timing && timing.now() - this.#answeredAt > timing.timeout) {
       this.#window = opened;
     }
     if (timing?.yields) this.#yielding.add(pending);
     else this.#first.add(pending);
-    // On Workers each asks for it: should the platform drop what one request began, the next one does not wait for that.
+    // On Workers each command asks for it: the platform may drop what another request began.
     if (this.#waiting === 1 || !sharesRequests()) queueMicrotask(() => this.#flush(false));
   }
 
@@ -180,7 +183,7 @@ class Batches {
         // UTF-8 takes up to three bytes for a character of a string.
         size += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
         if (batch.length > 0 && (batch.length >= most || size > maxBytes)) return batch;
-        // First: what a Worker's request has left behind throws when another one looks at its signal.
+        // Deleted first: if another Worker request has left it behind, the next lines throw.
         queue.delete(next);
         if (next.expiry.aborted) this.#giveUp(next);
         else if (haveWaited && isLate(next.expiry))
@@ -239,7 +242,7 @@ class Batches {
       else this.#first.add(pending);
     });
     const took = (now() - sentAt) / timeout;
-    // A gateway that refuses at once shows nothing of what the server does in time.
+    // The refusals of a gateway do not show how fast the server is.
     const replies = outcomes?.filter((outcome) => "reply" in outcome).length ?? 0;
     close(afterAnswer(this.#window, { replies, inFlight: this.#inFlight, took }));
   }
@@ -258,7 +261,7 @@ class Batches {
   }
 }
 
-/** Whether the rest of its timeout is too short for an answer. What was given up would still be in flight, and not count. */
+/** Whether the rest of its timeout is too short for an answer. Given up by its caller, it would still load the endpoint. */
 function isLate({ timing }: Expiry): boolean {
   return timing !== undefined && timing.now() - timing.start > (1 - early) * timing.timeout;
 }

@@ -10,7 +10,7 @@ import {
   endpointSchema,
 } from "./endpoint.ts";
 import { postTo } from "./post.ts";
-import { setAddress } from "./server.ts";
+import { setAddress } from "./server-identity.ts";
 import { type RestEndpoint, subscriber } from "./subscribe.ts";
 
 /** The address of an endpoint, and its token. */

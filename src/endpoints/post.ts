@@ -1,8 +1,8 @@
 import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import type { Outcome, Post } from "./batch.ts";
 import { type Command, withoutSecrets } from "./endpoint.ts";
-import { answerReason, networkReason } from "./failure.ts";
-import { uncached } from "./uncached.ts";
+import { answerReason, networkReason } from "./failure-reason.ts";
+import { fetchOptions } from "./fetch-options.ts";
 
 // One request of the REST API: a command, or several to `/pipeline`.
 // https://upstash.com/docs/redis/features/restapi#pipelining
@@ -26,7 +26,7 @@ export function postTo(name: string, href: string, token: string): Post {
 
   async function post(url: string, body: string, signal: AbortSignal, maxBytes: number): Promise<Answer> {
     try {
-      const response = await fetch(url, { ...uncached, method: "POST", headers, body, signal });
+      const response = await fetch(url, { ...fetchOptions, method: "POST", headers, body, signal });
       return { status: response.status, text: await readText(response, maxBytes) };
     } catch (cause) {
       if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");

@@ -2,7 +2,7 @@ import { checkOptions, later, wrongType } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 import { addressOf } from "./address.ts";
 import { type Dialect, dialectOf, type Endpoint, endpointSchema, withoutSecrets } from "./endpoint.ts";
-import { answerReason, networkReason } from "./failure.ts";
+import { answerReason, networkReason } from "./failure-reason.ts";
 import { subscriber } from "./subscribe.ts";
 
 /** The part of an `@upstash/redis` client that this package uses. */

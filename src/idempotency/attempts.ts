@@ -1,8 +1,8 @@
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import type { Vote } from "../errors.ts";
+import { mostlyDone } from "../quorum/mostly-done.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
-import { mostlyDone } from "../quorum/settled.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { type Cell, claimOrRead, end, keep } from "../redis/cell.ts";
 import { countOf, countText } from "./record.ts";

@@ -2,9 +2,9 @@ import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request
 import { autoExtend } from "../lock/auto-extend.ts";
 import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
+import { mostlyDone } from "../quorum/mostly-done.ts";
 import { rollback } from "../quorum/rollback.ts";
 import type { Round } from "../quorum/round.ts";
-import { mostlyDone } from "../quorum/settled.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { runInBackground } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";

@@ -3,11 +3,11 @@ import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { holderSeen } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
+import { admissionOf } from "../quorum/admission.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
-import { turnsOf } from "../quorum/turns.ts";
 import { type Cell, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
@@ -104,8 +104,9 @@ class RunCall<Value> {
     limit: number,
   ): Promise<{ readonly value: Outcome<Value> } | FailedAttempt<Outcome<Value>>> {
     const { settings, signal } = this.#request;
-    const turns = turnsOf(settings.endpoints);
-    if (!turns.enter()) await turns.wait({ runtime: settings.runtime, ms: progress.remaining(), signal });
+    const admission = admissionOf(settings.endpoints);
+    if (!admission.enter())
+      await admission.wait({ runtime: settings.runtime, ms: progress.remaining(), signal });
     let claim: Claim;
     let result: RoundResult | undefined;
     try {
@@ -113,7 +114,7 @@ class RunCall<Value> {
       claim = this.#begin(progress, limit);
       result = await unlessAborted(claim.round, signal);
     } finally {
-      turns.leave();
+      admission.leave();
     }
     let pass: Pass<Value> = { claim, result, state: await this.#stateAfterBegin(claim, result) };
     pass = await this.#drawFence(pass);

@@ -1,11 +1,11 @@
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
+import { admissionOf } from "../quorum/admission.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, type RoundOptions, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
-import { turnsOf } from "../quorum/turns.ts";
 import { type Cell, type CellAnswer, claim, type Fencing, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { holderSeen, timeUntilFree } from "./contention.ts";
@@ -135,13 +135,13 @@ class Acquisition {
   ): Promise<{ readonly value: Lock } | FailedAttempt<Lock | RedlockError>> {
     const { endpoints, runtime } = this.#settings;
     const { signal } = this.#options;
-    const turns = turnsOf(endpoints);
-    if (!turns.enter()) await turns.wait({ runtime, ms: progress.remaining(), signal });
+    const admission = admissionOf(endpoints);
+    if (!admission.enter()) await admission.wait({ runtime, ms: progress.remaining(), signal });
     try {
       const attempt = await this.#sendRound(progress, limit);
       return attempt.lock ? { value: attempt.lock } : this.#failed(attempt, progress);
     } finally {
-      turns.leave();
+      admission.leave();
     }
   }
 

@@ -2,11 +2,11 @@ import { checkInteger } from "../check.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit, type HoldEnd, type RedlockEvent } from "../events.ts";
+import { admissionOf } from "../quorum/admission.ts";
+import { mostlyDone } from "../quorum/mostly-done.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Failure, type Round, runRound } from "../quorum/round.ts";
-import { mostlyDone } from "../quorum/settled.ts";
 import type { Answer } from "../quorum/tally.ts";
-import { turnsOf } from "../quorum/turns.ts";
 import { type Cell, type Fencing, keep, restore } from "../redis/cell.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
@@ -296,15 +296,15 @@ export class Lock {
     const settings = this.#settings;
     this.#validity.release();
     const { endpoints, runtime, wait, onEvent } = settings;
-    const turns = turnsOf(endpoints);
+    const admission = admissionOf(endpoints);
     // After its ttl there is nothing to release.
     const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
-    if (!turns.enter()) await turns.wait(patience);
+    if (!admission.enter()) await admission.wait(patience);
     const options = { everywhere: true };
     const round = rollback(settings, this.#round, (call) => this.#releaseOne(call), options);
     const isInBackground = runInBackground(settings, round.done);
     const result = await round.result;
-    turns.leave();
+    admission.leave();
     // Without waitUntil nothing else may keep these requests alive, so most answers are waited for.
     if (!isInBackground) await mostlyDone(settings, round);
     const freed = result === "granted";

@@ -1,8 +1,7 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
-import { runInBackground, sleep, type WaitUntil } from "../runtime.ts";
+import { runInBackground, settledWithin, sleep, type WaitUntil } from "../runtime.ts";
 import { type Failure, type Round, type RoundContext, runRound } from "./round.ts";
-import { settledWithin } from "./settled.ts";
 import type { Answer } from "./tally.ts";
 
 /** What a rollback needs of its client. */
@@ -32,7 +31,7 @@ export function rollback(
   // The failure of the round itself has been reported already.
   const sending = { ...context, onFailure: everywhere ? context.onFailure : undefined };
   const isGranted = (index: number) => round?.answers[index]?.outcome === "granted";
-  // Nothing is under way that the rollback could overtake.
+  // All was executed, or nothing is known: there is no request to wait for.
   if (!round || endpoints.every((_, index) => isGranted(index))) {
     return sendRollback(sending, release, isGranted);
   }

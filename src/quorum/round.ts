@@ -1,9 +1,8 @@
 import { onAbort } from "../abort.ts";
-import { notSent } from "../endpoints/batch.ts";
+import { notSent, unsentReasons } from "../endpoints/batch.ts";
 import { Deadline } from "../endpoints/deadline.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
-import { unsentReasons } from "../endpoints/unsent.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { type Latencies, recordLatency, usefulWait } from "./latency.ts";

@@ -1,7 +1,6 @@
-import { reporting, type Send } from "../endpoints/batch.ts";
+import { reporting, type Send, unsentReasons } from "../endpoints/batch.ts";
 import type { Expiry } from "../endpoints/deadline.ts";
 import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
-import { unsentReasons } from "../endpoints/unsent.ts";
 import { EndpointError } from "../errors.ts";
 import type { Link } from "./link.ts";
 

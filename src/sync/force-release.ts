@@ -1,9 +1,9 @@
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { QuorumError } from "../errors.ts";
 import type { LockClient, Settings } from "../lock/options.ts";
+import { mostlyFreed } from "../quorum/mostly-done.ts";
 import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";
-import { mostlyFreed } from "../quorum/settled.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { keyOf } from "../redis/keys.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";

@@ -4,7 +4,7 @@ import { diagnose, diagnosisLines } from "../../../src/cli/doctor/advice.ts";
 import { askClock, questions } from "../../../src/cli/doctor/quick.ts";
 import { type Examined, examine, type SeenByNeed, Session } from "../../../src/cli/doctor/session.ts";
 import type { Failure } from "../../../src/cli/failure.ts";
-import { answerReason } from "../../../src/endpoints/failure.ts";
+import { answerReason } from "../../../src/endpoints/failure-reason.ts";
 import { type Dialect, type Endpoint, EndpointError } from "../../../src/index.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 

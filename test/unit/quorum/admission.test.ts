@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { VirtualTime } from "../../../local/src/memory/index.ts";
 import { batchingSend } from "../../../src/endpoints/batch.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
-import { turnsOf } from "../../../src/quorum/turns.ts";
+import { admissionOf } from "../../../src/quorum/admission.ts";
 
 // Endpoints of which nothing is known take 100 commands.
 
@@ -20,12 +20,12 @@ const atOnce = (name: string): Endpoint => ({
 async function take(
   endpoints: readonly Endpoint[],
   work: () => Promise<unknown>,
-  patience: Parameters<ReturnType<typeof turnsOf>["wait"]>[0],
+  patience: Parameters<ReturnType<typeof admissionOf>["wait"]>[0],
 ): Promise<void> {
-  const turns = turnsOf(endpoints);
-  if (!turns.enter()) await turns.wait(patience);
+  const admission = admissionOf(endpoints);
+  if (!admission.enter()) await admission.wait(patience);
   await work();
-  turns.leave();
+  admission.leave();
 }
 
 /** `count` turns that wait for 1 000 ms, and what has begun. */
@@ -53,7 +53,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-describe("turns", () => {
+describe("admission", () => {
   test("begin at once, as many as a quorum of the endpoints takes; the rest in their order, as others end", async () => {
     const endpoints = [inBatches("a"), inBatches("b"), atOnce("c")];
     const { runtime, begun, ends } = rig(endpoints, 103);

@@ -1,23 +1,12 @@
-import type { Runtime } from "../runtime.ts";
+import { settledWithin } from "../runtime.ts";
 import { minLatency, usefulWait } from "./latency.ts";
 import type { Round, RoundContext } from "./round.ts";
 import type { Answer } from "./tally.ts";
 
-/** Ends with `request`, or after `ms`. */
-export function settledWithin(runtime: Runtime, ms: number, request: Promise<unknown>): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = runtime.timer(ms, resolve);
-    void request.then(() => {
-      cancel();
-      resolve();
-    });
-  });
-}
-
 /**
- * Ends with a round that nothing else keeps alive: once it is decided, and the others have had as long as they usually take,
- * half as long again as the decision took, and 50 ms. What is under way then goes on, as long as the process does; without a
- * decision, all that may answer are waited for.
+ * Waits for a round that nothing else keeps alive, but not for slow endpoints: once the round is decided, the others have as
+ * long as they usually take, half as long again as the decision took, and at least 50 ms. Requests under way then go on, as
+ * long as the process does. Without a decision every endpoint is waited for.
  */
 export async function mostlyDone(context: RoundContext, round: Round<Answer>): Promise<void> {
   const { endpoints, runtime, latencies = new Map() } = context;
@@ -29,7 +18,7 @@ export async function mostlyDone(context: RoundContext, round: Round<Answer>): P
   await settledWithin(runtime, usual - elapsed, round.done);
 }
 
-/** The same for a round that frees what may be at any endpoint: where most have nothing to free, the others may have it. */
+/** The same for a round that frees. Where a quorum had nothing to free, another endpoint may have: all are waited for. */
 export async function mostlyFreed(context: RoundContext, round: Round<Answer>): Promise<void> {
   await ((await round.result) === "granted" ? mostlyDone(context, round) : round.done);
 }

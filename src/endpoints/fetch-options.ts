@@ -8,7 +8,7 @@
  *
  * No `cache`, no `keepalive`: Workers refuse them.
  */
-export const uncached: RequestInit & { readonly next: { readonly internal: true } } = {
+export const fetchOptions: RequestInit & { readonly next: { readonly internal: true } } = {
   redirect: "manual",
   next: { internal: true },
 };

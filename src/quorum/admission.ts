@@ -1,0 +1,88 @@
+import { onAbort } from "../abort.ts";
+import { windowOf } from "../endpoints/batch.ts";
+import type { Endpoint } from "../endpoints/endpoint.ts";
+import { maxTimerDelay, type Runtime } from "../runtime.ts";
+import { sharedTimer } from "../shared-timer.ts";
+import { quorumOf } from "./tally.ts";
+
+/** By the list of a client's endpoints, which all its calls share. */
+const known = new WeakMap<readonly Endpoint[], Admission>();
+
+/** The admission of a client's calls. */
+export function admissionOf(endpoints: readonly Endpoint[]): Admission {
+  const turns = known.get(endpoints) ?? new Admission(endpoints);
+  known.set(endpoints, turns);
+  return turns;
+}
+
+/** How long to wait for admission. */
+interface Patience {
+  readonly runtime: Runtime;
+  readonly ms: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Whether it is admitted before all that are not urgent, because it makes room. Default false. */
+  readonly isUrgent?: boolean;
+}
+
+/**
+ * Admits as many acquires and releases at once as a quorum of the endpoints takes commands. The others wait in the order of
+ * their calls, releases before acquires. Without it, each command would wait in the queue of its endpoint until its timeout,
+ * and then be sent again: a slow endpoint would be busy with commands about to expire, and each endpoint with other ones.
+ */
+class Admission {
+  readonly #endpoints: readonly Endpoint[];
+  readonly #urgent = new Set<() => void>();
+  readonly #waiting = new Set<() => void>();
+  #inside = 0;
+
+  constructor(endpoints: readonly Endpoint[]) {
+    this.#endpoints = endpoints;
+  }
+
+  /** Enters if there is room. Whoever has entered calls {@link leave} in the end. */
+  enter(): boolean {
+    const hasRoom = this.#hasRoom();
+    if (hasRoom) this.#inside += 1;
+    return hasRoom;
+  }
+
+  /** Enters when there is room, and in any case after `ms` or when `signal` aborts. */
+  async wait(patience: Patience): Promise<void> {
+    if (patience.ms > 0 && !patience.signal?.aborted) await this.#wait(patience);
+    else this.#inside += 1;
+  }
+
+  /** Makes room for the next ones. */
+  leave(): void {
+    this.#inside -= 1;
+    for (const queue of [this.#urgent, this.#waiting]) {
+      for (const admit of queue) {
+        if (!this.#hasRoom()) return;
+        admit();
+      }
+    }
+  }
+
+  #wait({ runtime, ms, signal, isUrgent }: Patience): Promise<void> {
+    const waiting = isUrgent ? this.#urgent : this.#waiting;
+    return new Promise((resolve) => {
+      const admit = () => {
+        // Counted now, because `leave` looks for room once more before this promise resolves.
+        this.#inside += 1;
+        waiting.delete(admit);
+        cancel();
+        ignoreAbort?.();
+        resolve();
+      };
+      const cancel = sharedTimer(runtime, Math.min(ms, maxTimerDelay), admit);
+      const ignoreAbort = signal && onAbort(signal, admit);
+      waiting.add(admit);
+    });
+  }
+
+  #hasRoom(): boolean {
+    const { length } = this.#endpoints;
+    const windows = this.#endpoints.map(windowOf).sort((one, other) => other - one);
+    return this.#inside < windows[quorumOf(length) - 1]!;
+  }
+}
