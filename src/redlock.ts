@@ -15,7 +15,7 @@ import {
   setClientState,
 } from "./lock/options.ts";
 
-/** What a client is made of, and its defaults for every call. */
+/** What a client is made of, and the defaults of its calls. */
 export interface RedlockOptions extends LockOptions {
   /**
    * The independent Redis databases, 1 or more, in any mix: `{ url, token }`, or any {@link Endpoint}, for example
@@ -36,7 +36,7 @@ export type Routine<Held extends Lock, Result> = (lock: Held) => Promise<Result>
  * A client for distributed locks on Redis databases that are reached over HTTP.
  *
  * The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/) with early
- * results, a fresh token in every round and fencing tokens; `docs/internals/algorithm.md` has the reasons.
+ * results, a fresh nonce in every round and fencing tokens; `docs/internals/algorithm.md` has the reasons.
  *
  * @example
  * const redlock = new Redlock({ endpoints: [{ url, token }] });
@@ -135,7 +135,7 @@ function acquireOn(
   options: AcquireOptions,
 ): ReturnType<typeof acquireWithRetry> {
   const { settings, options: defaults } = clientStateOf(redlock, "redlock.acquire(…)");
-  // The usual call overrides nothing, and need not be checked again.
+  // Without options of its own a call has the client's settings, which are checked already.
   // Stryker disable next-line ConditionalExpression: checked again, the settings are the same
   const isPlain = Object.keys(checkAcquireOptions(options)).length === 0;
   const own = isPlain ? settings : resolveSettings(settings, defaults, options);

@@ -14,13 +14,13 @@ export interface Timing {
   readonly start: number;
   /** A monotonic clock, in ms. */
   now(): number;
-  /** Whether what others ask is sent first. */
+  /** Whether commands that do not yield are sent first: see `RoundOptions`. */
   readonly yields: boolean;
 }
 
 /**
- * The end of the wait for the replies of a round. In Node an AbortSignal takes as much memory as all the rest of a round, so
- * one is made only for an endpoint that needs it.
+ * Aborts when a round waits no longer. In Node an AbortSignal takes as much memory as the rest of a round together, so one is
+ * made only for an endpoint that needs it.
  */
 export class Deadline implements Expiry {
   aborted = false;

@@ -4,23 +4,23 @@ import type { Command, Endpoint } from "./endpoint.ts";
 
 /** Requests sent, and commands as Upstash bills them. */
 export interface RequestCost {
-  /** With parts of requests that commands of several operations share. */
+  /** Of a request that several operations share, each has a part. */
   requests: number;
   commands: number;
 }
 
-/** The requests of one round to one endpoint, within a deadline. */
+/** What one round asks of one endpoint: one command or several, within a deadline. */
 export interface EndpointRequest {
   readonly endpoint: Endpoint;
   readonly deadline: Deadline;
   readonly cost: RequestCost;
-  /** How many commands were sent and may be executed; undefined: there is none yet. 0: it is certain that none is. */
+  /** How many commands were sent, and may be executed. 0: none, for certain. Undefined: none was given to the endpoint. */
   sent?: number;
   /** How many commands wait to be sent. Default 0. */
   waiting?: number;
   /** Whether a command was sent again because an endpoint had refused to take several. Default false. */
   isResent?: boolean;
-  /** Whether its script is sent as text whatever the endpoint knows: perhaps nobody hears a NOSCRIPT. Default false. */
+  /** Whether its script is sent as text in any case, because a NOSCRIPT may get lost. Default false. */
   sendsText?: boolean;
 }
 

@@ -10,11 +10,11 @@ import { fetchOptions } from "./fetch-options.ts";
 // Larger than any record that the library stores, and small enough for a Worker with 128 MB.
 const maxReplyBytes = 4 * 1024 * 1024;
 
-/** How often more than one reply those of a pipeline may have together. */
+/** All replies of a pipeline together may have so many times the bytes of one. */
 const maxPipelineReplies = 8;
 
-/** What is known of an answer. */
-interface Answer {
+/** The HTTP response of a server. */
+interface HttpAnswer {
   readonly status: number;
   readonly text: string;
 }
@@ -24,7 +24,7 @@ export function postTo(name: string, href: string, token: string): Post {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const pipeline = `${href.replace(/\/$/, "")}/pipeline`;
 
-  async function post(url: string, body: string, signal: AbortSignal, maxBytes: number): Promise<Answer> {
+  async function post(url: string, body: string, signal: AbortSignal, maxBytes: number): Promise<HttpAnswer> {
     try {
       const response = await fetch(url, { ...fetchOptions, method: "POST", headers, body, signal });
       return { status: response.status, text: await readText(response, maxBytes) };
@@ -65,7 +65,7 @@ export function postTo(name: string, href: string, token: string): Post {
       if (status === 200 && Array.isArray(reply) && reply.length === batch.length) {
         return batch.map(({ command }, index) => outcomeOf(reply[index], status, command));
       }
-      // Which reply is missing, or one too many, cannot be known: none of them counts.
+      // Where the number of replies is wrong, nobody knows which belongs to which command: none of them counts.
       const secrets = batch.flatMap(({ command }) => command);
       const failed = outcomeOf({ error: Object(reply).error }, status, secrets);
       return batch.map(() => failed);

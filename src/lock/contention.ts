@@ -2,7 +2,7 @@ import type { Failure } from "../quorum/round.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 
-/** ms until so many endpoints may be free that a quorum is possible, as far as they returned it. */
+/** ms until a quorum of endpoints may be free. Undefined: too few have returned when they will be. */
 export function timeUntilFree(answers: readonly (CellAnswer | Failure | undefined)[]): number | undefined {
   const held = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer.retryAfter ?? 0] : []));
   const missing = quorumOf(answers.length) - (answers.length - held.length);
@@ -11,8 +11,8 @@ export function timeUntilFree(answers: readonly (CellAnswer | Failure | undefine
 }
 
 /**
- * A hash of the value that is in the way at so many endpoints that nobody else can have a quorum; undefined where there is
- * none, or the endpoints did not return it. The value itself is a secret, and it is enough to see when it changes.
+ * A hash of the value that is in the way at so many endpoints that no other can have a quorum. It shows when the holder
+ * changes, and does not show the value, which is a secret. Undefined: there is no such value, or it was not returned.
  */
 export function holderSeen(answers: readonly (CellAnswer | Failure | undefined)[]): number | undefined {
   const shown = answers.flatMap((answer) => (answer?.outcome === "held" ? (answer.other ?? []) : []));
@@ -21,7 +21,7 @@ export function holderSeen(answers: readonly (CellAnswer | Failure | undefined)[
   return holder === undefined ? undefined : hashOf(holder);
 }
 
-/** That of Java's strings. */
+/** The hash of Java's strings. */
 function hashOf(text: string): number {
   let hash = 0;
   for (const character of text) hash = (31 * hash + character.charCodeAt(0)) | 0;

@@ -30,7 +30,7 @@ export async function extendOnQuorum(
 ): Promise<Round<Answer>> {
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
-  // With a shorter ttl, any endpoint may bring the end forward, whether or not its answer arrives.
+  // A shorter ttl counts at once: any endpoint may execute it, also where its answer does not arrive.
   // Stryker disable next-line EqualityOperator: where both are equal, the same validity is set again
   if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(ttl, stopwatch(settings.runtime));
   // No request may outlast the validity: a hanging request must not hide its end.
@@ -38,7 +38,7 @@ export async function extendOnQuorum(
   const result = await round.result;
   if (validity.loss) throw validity.loss;
   if (result === "refused") throw validity.lose("its token is gone from a quorum");
-  // Not too late: the validity was no longer than this ttl's when the requests were sent, and has not ended.
+  // This cannot be too late: the validity was at most this ttl's when the requests were sent, and has not ended.
   if (result !== "granted") throw new QuorumError("extend", names, round.votes());
   validity.extend(ttl, round.elapsed);
   return round;

@@ -34,8 +34,8 @@ export function highestFence({ answers }: Pick<Round<CellAnswer>, "answers">): {
 }
 
 /**
- * What an answer to the raising of the counters counts for. A counter that is larger than the fence was drawn for another
- * holder: if it counted, two that hold the lock at once, because a clock was set, could have the same fence.
+ * The vote of an endpoint whose counter was raised. A counter larger than the fence was drawn for another holder. If it
+ * counted, two that hold the lock at once, because a clock was set, could have the same fence.
  */
 export function voteForFence(answer: CellAnswer, fence: number): CellAnswer {
   return answer.fence === fence ? answer : { outcome: "lost" };

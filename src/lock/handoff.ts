@@ -46,7 +46,7 @@ export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
   if (!lock?.parts) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
   const { settings, request, validity } = lock.parts();
-  await lock.settled();
+  await lock.requestsDone();
   if (validity.released) throw validity.lose("it was released or handed over");
   if (validity.loss) throw validity.loss;
   lock.abandon();

@@ -1,7 +1,7 @@
 import type { Cell } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 
-// What one round requests, and the keys and values that it uses in Redis.
+// What one round claims, and its keys and values in Redis.
 
 /** The resources, and what identifies their holder. */
 export interface LockRequest {
@@ -21,22 +21,24 @@ export interface LockRequest {
  */
 export const tombstoneRetention = 60_000;
 
-/** The cell as its holder extends and releases it. */
+/** The cell without a tombstone: where it is held, and no late request can follow. */
 export function heldCell({ resources, prefix, nonce, keys }: LockRequest): Cell {
   return { keys: keys ?? resources.map((resource) => keyOf(prefix, "lock", resource)), value: nonce };
 }
 
 /**
- * The cell as one round acquires it. Where a script is needed anyway, it has a tombstone: then a request that is
- * executed after its rollback acquires nothing. Each nonce has its own: the rollbacks of two contenders would overwrite one
- * that they shared.
+ * The cell as one round claims it. With a tombstone a request that is executed after its rollback claims nothing. Only a
+ * script checks it, so a cell that a native command can claim has none.
  */
 export function acquiredCell(request: LockRequest): Cell {
   const { resources, fenceRetention } = request;
   return resources.length === 1 && !fenceRetention ? heldCell(request) : guardedCell(request);
 }
 
-/** The cell with its tombstone and its fence counters, also where plain commands acquired it. */
+/**
+ * The cell with its tombstone and its fence counters, also where a native command claimed it. Each nonce has a tombstone of
+ * its own: the rollbacks of two contenders would overwrite a common one.
+ */
 export function guardedCell(request: LockRequest): Cell {
   const { prefix, resources, nonce } = request;
   const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
@@ -49,7 +51,7 @@ export function guardedCell(request: LockRequest): Cell {
 
 /**
  * How long a counter outlives the moment that its fence names, in ms: the retention, counted from the end of a lock
- * of this ttl. It is at least twice the retention, so that most extensions need not renew it.
+ * of this ttl, and at least twice the retention, so that most extensions need not renew it.
  *
  * The script asks the endpoint for its time to add this to the fence. An expiry as a point in time (`PXAT`) would save
  * that command; but where the endpoint's clock is ahead by more than the retention, the counter would be gone as soon as

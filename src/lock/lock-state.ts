@@ -5,7 +5,7 @@ import type { LockRequest } from "./lock-request.ts";
 import type { Settings } from "./options.ts";
 import type { Validity } from "./validity.ts";
 
-/** What a handle is made of, beside its request. */
+/** What a {@link Lock} begins with, beside its request. */
 export interface LockState {
   /** The number of its events. */
   readonly id: number;
@@ -22,7 +22,7 @@ export interface LockState {
   readonly operations?: HoldOperations | undefined;
 }
 
-/** What a handle is made of at this moment, as far as another process needs it to go on with the lock. */
+/** What `handoff` and `resume` read of a {@link Lock}. */
 export interface LockParts {
   /** The number of its events; undefined once the last one was reported. */
   readonly id: number | undefined;

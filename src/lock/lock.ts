@@ -47,26 +47,31 @@ export class Lock {
   readonly #settings: Settings;
   readonly #cell: Cell;
   readonly #operations: Required<Pick<HoldOperations, "extend">> & { readonly release: Release };
-  /** Not a synchronizer's: what an endpoint has lost can be restored there. */
+  /** Whether it is no synchronizer's: only then it can be restored where an endpoint has lost it. */
   readonly #isPlain: boolean;
   readonly #validity: Validity;
   /** The round that acquired it; its late requests are rolled back at the release. */
   readonly #round: Round<Answer>;
-  /** Names of the endpoints of all requests that acquire it and may still be executed. */
+  /** For each request that acquires it and may still be executed, the name of its endpoint. */
   readonly #pendingAcquires: string[] = [];
   readonly #openExtensions = new OpenExtensions();
   /** The requests that restore it, until they end. */
   readonly #restores = new Set<Promise<void>>();
   /** ms since the fence's counters were renewed. */
   #sinceCounters: () => number;
-  readonly #held: () => number;
-  /** Undefined once an event has reported the end of the hold. */
+  /** ms since before the request that granted it. */
+  readonly #sinceGranted: () => number;
+  /** The number of its events. Undefined once one of them has reported the end of the hold. */
   #id: number | undefined;
   #ttl: number;
   #extension: Promise<unknown> = Promise.resolve();
   #release: Promise<boolean> | undefined;
-  #isGone = false;
-  /** Whether a request checks the tombstone: one that restores or resumes it does, one that acquires a plain lock cannot. */
+  /** Whether a quorum has released it, or nobody will: `release` has nothing to do any more. */
+  #isOver = false;
+  /**
+   * Whether a request was sent that needs the tombstone of {@link guardedCell}: one that restores or resumes it. One that
+   * acquires it has that of {@link acquiredCell}, or none.
+   */
   #isGuarded: boolean;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
@@ -75,7 +80,7 @@ export class Lock {
     this.resources = request.resources;
     this.fence = fence;
     this.#id = id;
-    this.#held = elapsed;
+    this.#sinceGranted = elapsed;
     this.#settings = settings;
     this.#request = request;
     this.#cell = heldCell(request);
@@ -87,7 +92,7 @@ export class Lock {
     this.#round = round;
     const { onEvent, endpoints } = settings;
     endpoints.forEach(({ name }, index) => {
-      if (!isSettled(round.answers[index])) void this.#settle(name, round.eventualAnswers[index]!);
+      if (!isExecuted(round.answers[index])) void this.#notePending(name, round.eventualAnswers[index]!);
     });
     this.#sinceCounters = elapsed;
     this.#validity = new Validity({
@@ -154,7 +159,7 @@ export class Lock {
    * @throws QuorumError when it cannot be known; the ttl frees it. It may be tried again.
    */
   async release(): Promise<boolean> {
-    if (this.#isGone) return false;
+    if (this.#isOver) return false;
     this.#release ??= this.#releaseEverywhere();
     try {
       return await this.#release;
@@ -182,7 +187,7 @@ export class Lock {
     await this.release().catch(() => undefined);
   }
 
-  /** @internal Reports that it is held, and for the same hook notices the end; extends it, where that is wanted. */
+  /** @internal Reports the beginning of the hold, watches for its end to report that, too, and begins auto-extension. */
   activate(begin: () => RedlockEvent): void {
     const settings = this.#settings;
     if (settings.onEvent) {
@@ -197,7 +202,7 @@ export class Lock {
 
   /** @internal Leaves it to its ttl, and stops watching the clock for it. It cannot be released any more. */
   abandon(): void {
-    this.#isGone = true;
+    this.#isOver = true;
     this.#validity.release();
     if (this.#id !== undefined) emit(this.#settings.onEvent, { type: "detached", ...this.#endOfHold() });
   }
@@ -212,8 +217,8 @@ export class Lock {
     };
   }
 
-  /** @internal Resolves when the requests of this handle have ended: they are answered, or have timed out. */
-  async settled(): Promise<void> {
+  /** @internal Resolves when the requests of this handle are answered or have timed out. */
+  async requestsDone(): Promise<void> {
     for (let last: unknown; last !== this.#extension; ) {
       last = this.#extension;
       await last;
@@ -241,14 +246,14 @@ export class Lock {
       const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
       emit(settings.onEvent, { type: "extended", ...event });
     }
-    // What the endpoints granted before its release is worth nothing.
+    // It may have been released while the extension was under way.
     if (this.#validity.released) throw this.#validity.lose("it was released");
     return this.remaining();
   }
 
   #extendOne(call: EndpointRequest, ttl: number, renewsCounters: boolean): Promise<Answer> {
     const { name } = call.endpoint;
-    // A shorter extension that may still be executed here would undo this one, so its vote could not be relied on.
+    // A shorter extension that is executed later would undo this one, so this endpoint must not vote for it.
     if (this.#openExtensions.lowest(name) < ttl) {
       throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
     }
@@ -279,17 +284,17 @@ export class Lock {
           restore(call, cell, ttl, this.#fencing(ttl)),
         );
         this.#restores.add(round.done);
-        await this.#settle(endpoint.name, round.eventualAnswers[0]!);
+        await this.#notePending(endpoint.name, round.eventualAnswers[0]!);
         this.#restores.delete(round.done);
       });
       runInBackground(settings, restored);
     }
   }
 
-  /** Until it is answered, a request may be executed after the release, which then leaves a tombstone. */
-  async #settle(name: string, request: Promise<Answer | Failure>): Promise<void> {
+  /** Notes a request that acquires it until it is answered: a release before that leaves a tombstone. */
+  async #notePending(name: string, request: Promise<Answer | Failure>): Promise<void> {
     this.#pendingAcquires.push(name);
-    if (isSettled(await request)) this.#pendingAcquires.splice(this.#pendingAcquires.indexOf(name), 1);
+    if (isExecuted(await request)) this.#pendingAcquires.splice(this.#pendingAcquires.indexOf(name), 1);
   }
 
   async #releaseEverywhere(): Promise<boolean> {
@@ -305,16 +310,16 @@ export class Lock {
     const isInBackground = runInBackground(settings, round.done);
     const result = await round.result;
     admission.leave();
-    // Without waitUntil nothing else may keep these requests alive, so most answers are waited for.
+    // Without waitUntil nothing else may keep the other requests alive.
     if (!isInBackground) await mostlyDone(settings, round);
     const freed = result === "granted";
-    this.#isGone = result !== "unavailable";
+    this.#isOver = result !== "unavailable";
     if (onEvent) {
-      const known = this.#isGone ? freed : undefined;
+      const known = this.#isOver ? freed : undefined;
       const end = { ...this.#endOfHold(), elapsed: round.elapsed(), ...round.cost };
       emit(onEvent, { type: "released", ...end, freed: known });
     }
-    if (!this.#isGone) throw new QuorumError("release", this.resources, round.votes());
+    if (!this.#isOver) throw new QuorumError("release", this.resources, round.votes());
     return freed;
   }
 
@@ -322,12 +327,12 @@ export class Lock {
   #endOfHold(): HoldEnd {
     const id = this.#id;
     this.#id = undefined;
-    return { id, resources: this.resources, held: this.#held() };
+    return { id, resources: this.resources, held: this.#sinceGranted() };
   }
 
   /** Releases it on one endpoint. */
   #releaseOne(call: EndpointRequest): Promise<Answer> {
-    // A request that acquires it may still be executed there: it checks the tombstone.
+    // Only a request that may still be executed there needs a tombstone.
     if (!this.#pendingAcquires.includes(call.endpoint.name)) {
       return this.#operations.release(call, this.#cell, 0);
     }
@@ -336,7 +341,7 @@ export class Lock {
   }
 }
 
-/** Whether a request to acquire is over: executed, or refused. */
-function isSettled(answer: Answer | Failure | undefined): boolean {
+/** Whether the request that acquires it cannot be executed any more, because it was. */
+function isExecuted(answer: Answer | Failure | undefined): boolean {
   return answer?.outcome === "granted" || answer?.outcome === "held";
 }

@@ -1,10 +1,10 @@
-/** The extensions of a lock that may still be executed, by endpoint: each may shorten a later, longer one there. */
+/** The extensions of a lock that may still be executed, by endpoint. Executed late, one would shorten a longer one there. */
 export class OpenExtensions {
-  /** The lowest ttl of those that have failed: nobody will learn whether they are executed. */
+  /** The lowest ttl of those that have failed. Nobody learns whether they are executed, so it is never forgotten. */
   readonly #failed = new Map<string, number>();
   readonly #pending = new Map<string, number[]>();
 
-  /** The lowest ttl at an endpoint; Infinity: there is none. */
+  /** The lowest ttl that may still be executed at an endpoint. Infinity: there is none. */
   lowest(name: string): number {
     return Math.min(this.#failed.get(name) ?? Infinity, ...(this.#pending.get(name) ?? []));
   }

@@ -20,7 +20,7 @@ export type Backoff = BackoffBounds | ((attempt: number) => number);
  *
  * Source: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
  */
-export function nextPause(previous: number, min: number, max: number, random: number): number {
+export function jitteredPause(previous: number, min: number, max: number, random: number): number {
   const high = Math.max(min, previous * 3);
   return Math.min(max, min + random * (high - min));
 }
@@ -87,13 +87,13 @@ export function pauses(
     if (previous === undefined) since = seen?.waited ?? 0;
     // Far away it is not the holder that is hard to get past, but those who ask at the same time.
     if (seen?.holder === undefined || quickest > 4 * least) {
-      pause = nextPause(Math.max(pause, Math.min(took, most)), far(took), most, runtime.random());
+      pause = jitteredPause(Math.max(pause, Math.min(took, most)), far(took), most, runtime.random());
       return pause;
     }
     // The first round may have had to connect: it says little of how far the endpoints are.
     const near = far(quickest);
     if (previous === undefined) {
-      pause = nextPause(pause > 0 ? near : quickest, near, most, runtime.random());
+      pause = jitteredPause(pause > 0 ? near : quickest, near, most, runtime.random());
       return pause;
     }
     const isSame = holder === previous;

@@ -10,13 +10,13 @@ import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 
 // One round: the same request to every endpoint at once, and a result as soon as the answers allow one.
 
-/** One endpoint did not answer usably. */
+/** What stands for an endpoint's answer where it did not answer usably. */
 export interface Failure {
   readonly outcome: "error";
   readonly cause: EndpointError;
-  /** Nothing that was sent to it may be executed, so there is nothing to roll back. */
+  /** No command was sent to it, so there is nothing to roll back. */
   readonly isUnsent?: true;
-  /** Something was not sent to it, which may be a part only. */
+  /** Some command was not sent to it; others may have been. */
   readonly hasUnsent?: true;
 }
 
@@ -39,12 +39,12 @@ export interface RoundOptions {
   /** An endpoint has at most so many ms to answer. Default: the context's timeout. */
   readonly timeout?: number;
   /**
-   * After the first refusal, wait for the rest only half as long again as they usually take, and not at all for an
-   * endpoint that was silent in its last round. Waiting longer would block other contenders with a partial grant.
+   * Whether an undecided round with grants and refusals ends early: the rest have half as long again as they usually take,
+   * and no time where they were silent in their last round. A longer wait would block other contenders with the grants.
    * Default false.
    */
   readonly cutsShort?: boolean;
-  /** Whether what frees or extends is sent before it, because it may as well be given up. Default false. */
+  /** Whether its commands wait until those that free or extend are sent. For what can be tried again. Default false. */
   readonly yields?: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface Round<Reply extends Answer> {
   readonly result: Promise<RoundResult>;
   /** Every answer has arrived or has timed out, or the round was cut short. */
   readonly done: Promise<void>;
-  /** By endpoint: its answer, even one that arrives after the timeout. */
+  /** By endpoint: its answer, even where that arrives after the timeout. Never rejects. */
   readonly eventualAnswers: readonly Promise<Reply | Failure>[];
   readonly cost: RequestCost;
   /** ms since before the first request was sent. */
@@ -145,7 +145,8 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   }
 
   #note(index: number, answer: Reply | Failure): Reply | Failure {
-    if (this.answers[index]) return answer; // it had timed out
+    // It has timed out: the failure stands, and only `eventualAnswers` has the late answer.
+    if (this.answers[index]) return answer;
     this.answers[index] = answer;
     this.#pending -= 1;
     if (answer.outcome === "granted") this.#granted += 1;
@@ -158,7 +159,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
 
   #learn(index: number): void {
     const took = this.elapsed();
-    // No answer takes longer: a clock has jumped.
+    // After more than the timeout, a clock has jumped.
     if (took <= this.#timeout) recordLatency(this.#latencies, this.#context.endpoints[index]!, took);
   }
 
@@ -178,7 +179,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     }
   }
 
-  /** Ends the wait. The requests go on: only their answers show what to roll back, and when. */
+  /** Ends the wait. The requests go on: their answers show what to roll back, and when. */
   #cut(): void {
     this.#cutsShort = false;
     for (const endpoint of this.#silent()) this.#latencies.set(endpoint, 0);
@@ -190,7 +191,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   #expire(): void {
     const timeout = this.#timeout;
     if (!this.#isOverdue) {
-      // A process that was busy or frozen has yet to read the answers that have come.
+      // Where the process was busy or frozen, answers have come that it has not read yet.
       this.#isOverdue = true;
       const late = Math.max(0, this.elapsed() - timeout);
       this.#cancelTimeout = this.#context.runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
@@ -216,7 +217,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   }
 }
 
-/** Whether no later round can be granted: so many endpoints failed in a way that no retry can mend. */
+/** Whether no later round can be granted, because too many endpoints failed in a way that lasts. */
 export function isHopeless(votes: readonly Vote[]): boolean {
   return votes.filter(({ cause }) => cause?.permanent).length > votes.length - quorumOf(votes.length);
 }
@@ -242,7 +243,7 @@ export function unlessAborted(
 }
 
 function failureOf({ deadline, sent, waiting }: EndpointRequest, cause: EndpointError): Failure {
-  // What fails in time has a reason of its own, and would fail again at once.
+  // A failure before the timeout was not for want of room: sent again, it would fail again at once.
   if (!deadline.aborted) return { outcome: "error", cause };
   return {
     outcome: "error",
@@ -254,7 +255,7 @@ function failureOf({ deadline, sent, waiting }: EndpointRequest, cause: Endpoint
 
 function asEndpointError({ name }: Endpoint, error: unknown): EndpointError {
   if (error instanceof EndpointError) return error;
-  // Of an endpoint of the user's own making, or a reply that made no sense.
+  // Thrown by an endpoint that a user has made, or because a reply made no sense.
   const reason = error instanceof Error ? error.message : String(error);
   return new EndpointError(name, "malformed", reason, { cause: error });
 }

@@ -26,12 +26,12 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
   return dialect === "upstash" ? sha.upstash : sha.redis;
 }
 
-/** By server, the scripts that it knows: it has answered one, or (false) the text of one is on its way. */
+/** By server and script. True: the server knows it. False: its text is on the way. */
 const known = new WeakMap<object, Map<Script, boolean>>();
 
 /**
- * Runs a script by its hash, and by its text until the server has answered it once. Of many that ask at the same time the
- * first sends the text, and the others, which wait for nothing, usually find it there.
+ * Runs a script: by its text the first time, by its hash from then on. While the text is on the way, others send the hash
+ * already, and usually arrive after it. A server that does not know the hash gets the text.
  */
 export async function runScript(
   call: EndpointRequest,
@@ -46,7 +46,7 @@ export async function runScript(
   known.set(server, scripts);
   for (let tries = 1; ; tries += 1) {
     const state = scripts.get(script);
-    // A NOSCRIPT that nobody hears would leave what a round has acquired.
+    // Where nobody may hear a NOSCRIPT, a rollback sent as a hash could be lost.
     if (state === undefined || tries > 2 || call.sendsText) break;
     try {
       return await send(call, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
@@ -73,7 +73,7 @@ export function runSource(call: EndpointRequest, source: string, rest: Command):
   return send(call, ["EVAL", textOf(source, call.endpoint.dialect), ...rest]);
 }
 
-/** The error for a reply that the script cannot have given. The reply may contain secrets, so it is not quoted. */
+/** The error for a reply that no script gives. It does not quote the reply, which may contain secrets. */
 export function unexpectedReply(): Error {
   return new Error("unexpected reply to a script");
 }
