@@ -4,25 +4,26 @@
 --
 -- ARGV:
 -- 1. the operation:
---    `claim`: write the next values, all or none. Each key must be free or have its next value already, and there must be
+--    `claim`: writes the next values, all or none. Each key must be free or have its next value already, and there must be
 --    no tombstone. Draws a fence: one more than the largest counter, or the lowest fence if that is larger;
---    `restore`: the same, but it draws no fence, and raises the counters to the lowest one;
---    `keep`: write the next values, all or none, where each key has what is expected there, and there is no tombstone.
---    Creates nothing; ttl 0 only checks. Raises the counters to the lowest fence;
---    `end`: each key by itself: where it has what is expected there, write the next value, or delete it. Leaves the tombstone
+--    `restore`: the same, but it draws no fence, and raises the counters to the lowest fence;
+--    `keep`: writes the next values, all or none. Each key must have what is expected there, and there must be no tombstone.
+--    Raises the counters to the lowest fence. ttl 0 only checks;
+--    `end`: for each key by itself, writes the next value or deletes the key, where it has what is expected there. Leaves the
+--    tombstone
 -- 2. the token of the claim. It is unguessable, so no client in between can invent a reply with it
 -- 3. n
 -- 4. ttl of the values in ms
 -- 5. ttl of the tombstone in ms
 -- 6. the lowest fence
 -- 7. for how many ms a counter outlives the moment that its number names
--- 8. … for each key: what is expected there, and the next value; `""` for nothing
+-- 8 and on: for each key what is expected there, then the next value; `""` for nothing
 --
--- Replies, with the number of commands that the script has executed:
+-- Replies. `commands` is the number of commands that the script has executed:
 -- {token, commands, fence}: done
--- {token, commands, what `end` found}: `t` for each key that had what was expected, `f` for each other
--- {0, commands, which key is in the way, ms until it expires, its value}: refused. 0: the tombstone. The ms are known of
---    locks only, whose value is the token
+-- {token, commands, hits}: `end` is done. A `t` for each key that had what was expected, an `f` for each other
+-- {0, commands, number, ms, value}: refused by the key with this number, 0 for the tombstone; its ms to live, and its value.
+--    The ms are -2 unless a lock is claimed: its next value is the token
 --
 -- A second execution changes nothing. Numbers are printed with %.0f: Lua would write 1.79e+12.
 
@@ -38,12 +39,12 @@ local function run(...)
   return redis.call(...)
 end
 
--- MGET finds nothing at a key of another type. SET with GET fails there, with Redis's own error. What the script has
--- written before is left to the rollback.
+-- MGET finds nothing at a key of another type. SET with GET then fails with Redis's own error, and the rollback deletes what
+-- the script has written before.
 local found = run("MGET", unpack(KEYS))
 
 if op == "end" then
-  -- An earlier execution has found everything: the same reply again.
+  -- An earlier execution has found everything. Its reply is repeated.
   if found[tombstone] == token then return {token, spent, string.rep("t", n)} end
   local hits, gone = "", {}
   for i = 1, n do
@@ -74,14 +75,14 @@ if found[tombstone] then return {0, spent, 0, -2, ""} end
 
 for i = counters, #KEYS do
   local count = tonumber(found[i] or 0)
-  -- It is no counter. The reply has it in the fence's place, and nothing is written.
+  -- This is no counter. Nothing is written, and the reply shows it in the fence's place.
   if not count then return {token, spent, found[i]} end
-  -- What a second execution finds as its own has its fence already.
+  -- A second execution finds its own values, and draws no other fence.
   fence = math.max(fence, count + (op == "claim" and isNew and 1 or 0))
 end
 if KEYS[counters] then
-  -- A counter expires by this endpoint's clock, and not before that clock has passed the counter's number: a client
-  -- whose clock is ahead draws a fence of the future, which must be remembered until it is the past.
+  -- A client whose clock is ahead draws a fence of the future. The counter must live until this endpoint's clock, by which
+  -- it expires, has passed that moment.
   local time = run("TIME")
   kept = kept + math.max(0, fence - time[1] * 1e3 - math.floor(time[2] / 1e3))
 end
