@@ -19,10 +19,11 @@ export {
   type Vote,
 } from "./errors.ts";
 export type { EventHook, OperationEvent, RedlockEvent } from "./events.ts";
+export type { LockClient } from "./lock/client.ts";
 export { type FencedLockJSON, handoff, type LockJSON, resume } from "./lock/handoff.ts";
 export { forceRelease, type Inspection, type InspectionVote, inspect } from "./lock/inspect.ts";
 export type { FencedLock, Lock } from "./lock/lock.ts";
-export type { AcquireOptions, Backoff, BackoffBounds, LockClient, LockOptions } from "./lock/options.ts";
+export type { AcquireOptions, Backoff, BackoffBounds, LockOptions } from "./lock/options.ts";
 export { pubSub } from "./lock/wake-up/pub-sub.ts";
 export type { WakeUp, WakeUpListener, WakeUpPause } from "./lock/wake-up/wake-up.ts";
 export { type FencedOptions, Redlock, type RedlockOptions, type Routine } from "./redlock.ts";

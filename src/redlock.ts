@@ -1,6 +1,7 @@
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
 import { acquireWithRetry } from "./lock/acquire.ts";
+import { clientStateOf, type LockClient, setClientState } from "./lock/client.ts";
 import { type FencedLock, Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
@@ -8,11 +9,8 @@ import {
   checkAcquireOptions,
   checkLockOptions,
   checkResources,
-  clientStateOf,
-  type LockClient,
   type LockOptions,
   resolveSettings,
-  setClientState,
 } from "./lock/options.ts";
 
 /** What a client is made of, and the defaults of its calls. */

@@ -12,7 +12,7 @@ import {
   type RedlockOptions,
   resume,
 } from "../../src/index.ts";
-import { clientStateOf } from "../../src/lock/options.ts";
+import { clientStateOf } from "../../src/lock/client.ts";
 import { codePoint } from "../../test/support/code-point.ts";
 import { seeded } from "../../test/support/seeded.ts";
 import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";

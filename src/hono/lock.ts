@@ -3,14 +3,9 @@ import { checkOptions, later, type Schema, wrongType } from "../check.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import { checkClient, valueFor } from "../http/route.ts";
 import { warn } from "../http/warn.ts";
+import { clientStateOf } from "../lock/client.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
-import {
-  type ClientParts,
-  clientStateOf,
-  type LockOptions,
-  lockSchema,
-  resolveSettings,
-} from "../lock/options.ts";
+import { type ClientParts, type LockOptions, lockSchema, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { type FromContext, type UnknownEnv, waitUntilOf, withPreparedHeaders } from "./context.ts";
 

@@ -12,7 +12,8 @@ import {
 import type { EventHook } from "../events.ts";
 import { idempotencySchema, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
-import { type ClientParts, type LockClient, mergeOptions } from "../lock/options.ts";
+import type { LockClient } from "../lock/client.ts";
+import { type ClientParts, mergeOptions } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import type { Delivery } from "./delivery.ts";
 import { requestFingerprint } from "./fingerprint.ts";

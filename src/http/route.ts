@@ -1,5 +1,6 @@
 import { checkScope, checkType, wrongType } from "../check.ts";
-import { checkResources, clientStateOf, type LockClient } from "../lock/options.ts";
+import { clientStateOf, type LockClient } from "../lock/client.ts";
+import { checkResources } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import type { Delivery } from "./delivery.ts";
 import { type PerRequest, type ResolvedRules, type RouteOptions, resolveRules } from "./options.ts";

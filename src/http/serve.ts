@@ -7,7 +7,7 @@ import {
   type RunContext,
   type RunOptions,
 } from "../idempotency/index.ts";
-import { clientStateOf, type LockClient } from "../lock/options.ts";
+import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook } from "../webhooks/index.ts";
 import { type Delivery, deliveryOf } from "./delivery.ts";

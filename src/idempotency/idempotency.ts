@@ -11,12 +11,11 @@ import {
   typed,
 } from "../check.ts";
 import type { EventHook } from "../events.ts";
+import { clientStateOf, type LockClient } from "../lock/client.ts";
 import {
   type ClientParts,
   callSchema,
   checkResources,
-  clientStateOf,
-  type LockClient,
   type LockOptions,
   lockSchema,
   mergeOptions,

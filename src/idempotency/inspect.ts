@@ -1,7 +1,8 @@
 import { checkOptions, checkScope, oneOf, type Schema, wrongType } from "../check.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
-import { clientStateOf, lockSchema, type Settings } from "../lock/options.ts";
+import { clientStateOf } from "../lock/client.ts";
+import { lockSchema, type Settings } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";

@@ -9,7 +9,7 @@ import {
 } from "../check.ts";
 import { isRedlockError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
-import { clientStateOf, type LockClient } from "../lock/options.ts";
+import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { SharedFailureError } from "./errors.ts";
 import type { IdempotencyEvent } from "./events.ts";

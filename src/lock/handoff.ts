@@ -9,9 +9,10 @@ import { type Round, runRound } from "../quorum/round.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, tokenLength } from "../runtime.ts";
+import { type LockClient, settingsOf } from "./client.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import { counterTtl, guardedCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
-import { checkResources, type LockClient, type LockOptions, type Settings, settingsOf } from "./options.ts";
+import { checkResources, type LockOptions, type Settings } from "./options.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {

@@ -11,8 +11,9 @@ import { keyOf } from "../redis/keys.ts";
 import { peekScript } from "../redis/peek.lua.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
+import { type LockClient, settingsOf } from "./client.ts";
 import { freeScript } from "./free.lua.ts";
-import { type LockClient, type LockOptions, settingsOf } from "./options.ts";
+import type { LockOptions } from "./options.ts";
 
 // For operators: look at a resource, and free it.
 

@@ -4,7 +4,6 @@ import {
   checkNumber,
   checkOptions,
   checkText,
-  checkThis,
   checkType,
   integer,
   later,
@@ -134,47 +133,6 @@ export interface Settings extends RoundContext {
   readonly maxHold: number;
   readonly wakeUp: WakeUp | undefined;
   readonly onEvent: EventHook<RedlockEvent> | undefined;
-}
-
-/** What a client is made of. */
-export interface ClientState {
-  /** Endpoints, runtime and defaults, checked. */
-  readonly settings: Settings;
-  /** The defaults as they were given. */
-  readonly options: LockOptions;
-}
-
-/** A client: a {@link Redlock}. Nothing else will do: what the functions beside it need of it is internal. */
-export interface LockClient {
-  /** That of {@link Redlock}. */
-  acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
-  /** That of {@link Redlock}. */
-  tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
-}
-
-// A registered symbol, so that a second copy of this package finds it. No log shows it: it is not enumerable.
-const stateKey = Symbol.for("redlock-edge.client");
-
-/** Makes an object a client. */
-export function setClientState(redlock: LockClient, value: ClientState): void {
-  Object.defineProperty(redlock, stateKey, { value });
-}
-
-/**
- * @param call a call of its method, where it is the `this` of one
- * @throws TypeError when it is not a client
- */
-export function clientStateOf(redlock: LockClient, call?: string): ClientState {
-  if (call) checkThis(redlock, call);
-  const state = (redlock as { readonly [stateKey]?: ClientState } | undefined)?.[stateKey];
-  if (state) return state;
-  throw wrongType("redlock", redlock, "a client: new Redlock({ endpoints })");
-}
-
-/** The settings of a call beside the client's own methods: the client's defaults, then further layers of options. */
-export function settingsOf(redlock: LockClient, ...layers: LockOptions[]): Settings {
-  const { settings, options } = clientStateOf(redlock);
-  return resolveSettings(settings, options, ...layers.map(checkLockOptions));
 }
 
 /** Merges layers of options: later layers win, except where they have `undefined`. */

@@ -1,5 +1,5 @@
 import { checkText, integer, type Schema } from "../check.ts";
-import type { LockClient } from "../lock/options.ts";
+import type { LockClient } from "../lock/client.ts";
 import {
   type ArrivalOptions,
   type ArrivalQuery,

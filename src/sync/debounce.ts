@@ -1,6 +1,6 @@
 import { checkInteger, checkOptions, checkType, integer, type Schema } from "../check.ts";
 import { LockLostError } from "../errors.ts";
-import type { LockClient } from "../lock/options.ts";
+import type { LockClient } from "../lock/client.ts";
 import { Validity } from "../lock/validity.ts";
 import { keyOf } from "../redis/keys.ts";
 import { sleep, stopwatch } from "../runtime.ts";

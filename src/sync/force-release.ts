@@ -1,6 +1,7 @@
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { QuorumError } from "../errors.ts";
-import type { LockClient, Settings } from "../lock/options.ts";
+import type { LockClient } from "../lock/client.ts";
+import type { Settings } from "../lock/options.ts";
 import { mostlyFreed } from "../quorum/mostly-done.ts";
 import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";

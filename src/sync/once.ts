@@ -1,8 +1,9 @@
 import { checkInteger, checkType, integer, type Schema } from "../check.ts";
 import { LockHeldError, type RedlockError } from "../errors.ts";
 import { acquireWithRetry } from "../lock/acquire.ts";
+import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { Lock } from "../lock/lock.ts";
-import { clientStateOf, type LockClient, type Settings } from "../lock/options.ts";
+import type { Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { maxTimerDelay, sleep } from "../runtime.ts";
 import { checkName, checkSyncOptions, syncSettings, type WaitOptions, waitSchema } from "./internal/hold.ts";

@@ -1,4 +1,4 @@
-import type { LockClient } from "../lock/options.ts";
+import type { LockClient } from "../lock/client.ts";
 import {
   acquireHold,
   checkName,

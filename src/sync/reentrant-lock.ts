@@ -1,5 +1,5 @@
 import { checkText, type Schema } from "../check.ts";
-import type { LockClient } from "../lock/options.ts";
+import type { LockClient } from "../lock/client.ts";
 import { randomToken } from "../runtime.ts";
 import {
   acquireHold,

@@ -1,7 +1,8 @@
 import { checkText, checkType, type Schema, typed, wrongType } from "../check.ts";
 import { LockLostError, type RedlockError } from "../errors.ts";
+import { type LockClient, settingsOf } from "../lock/client.ts";
 import { Lock } from "../lock/lock.ts";
-import { type LockClient, type Settings, settingsOf } from "../lock/options.ts";
+import type { Settings } from "../lock/options.ts";
 import { retry } from "../quorum/retry.ts";
 import { maxTimerDelay } from "../runtime.ts";
 import { RefreshedNotWrittenError } from "./errors.ts";

@@ -1,5 +1,5 @@
 import { integer, type Schema } from "../check.ts";
-import type { LockClient } from "../lock/options.ts";
+import type { LockClient } from "../lock/client.ts";
 import {
   acquireHold,
   checkName,

@@ -1,12 +1,11 @@
 import { checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
+import { clientStateOf, type LockClient } from "../../lock/client.ts";
 import { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
   callSchema,
-  clientStateOf,
-  type LockClient,
   type LockOptions,
   lockSchema,
   resolveSettings,
