@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Backoff } from "../../../src/quorum/backoff.ts";
-import { type Failed, type Progress, type RetryContext, retry } from "../../../src/quorum/retry.ts";
+import { type FailedAttempt, type Progress, type RetryContext, retry } from "../../../src/quorum/retry.ts";
 import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-runtime.ts";
 import { watch } from "../../support/virtual-client.ts";
 
@@ -11,7 +11,7 @@ type Context = Partial<Omit<RetryContext, "runtime">> & { readonly runtime?: Ste
 /** Attempts that fail, the last of them again and again, and when they begin. */
 function rig(
   { runtime = steppingRuntime(), ...context }: Context,
-  attempts: readonly Partial<Failed<string> & { takes: number }>[],
+  attempts: readonly Partial<FailedAttempt<string> & { takes: number }>[],
 ) {
   const begun: number[] = [];
   const reported: (number | undefined)[] = [];
