@@ -1,4 +1,4 @@
-import { checkInteger, checkType, wrongType } from "../check.ts";
+import { checkInteger, checkOptions, checkType, wrongType } from "../check.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
 import { emit, newId } from "../events.ts";
@@ -8,11 +8,11 @@ import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import { type CellAnswer, end, keep } from "../redis/cell.ts";
-import { maxTimerDelay, randomToken, tokenLength } from "../runtime.ts";
+import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
 import { type LockClient, settingsOf } from "./client.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import { counterTtl, guardedCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
-import { checkResources, type LockOptions, type Settings } from "./options.ts";
+import { checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {
@@ -24,6 +24,12 @@ export interface LockJSON {
   /** The endpoints, by name: the receiver's client must have the same. */
   readonly endpoints: readonly string[];
 }
+
+/** Options of {@link resume}: those of locks, without what the message says. */
+export type ResumeOptions = Omit<LockOptions, "ttl" | "fencing" | "prefix">;
+
+const { ttl: _ttl, fencing: _fencing, prefix: _prefix, ...schema } = lockSchema;
+const elsewhere = { ttl: "the lock that was handed over", fencing: "that lock", prefix: "that lock" };
 
 const notHandedOver = "resume needs what handoff(lock) resolved to";
 
@@ -70,9 +76,18 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
  * @example
  * await using lock = await resume(redlock, message.lock, { autoExtend: true });
  */
-export function resume(redlock: LockClient, json: FencedLockJSON, options?: LockOptions): Promise<FencedLock>;
-export function resume(redlock: LockClient, json: LockJSON, options?: LockOptions): Promise<Lock>;
-export async function resume(redlock: LockClient, json: LockJSON, options: LockOptions = {}): Promise<Lock> {
+export function resume(
+  redlock: LockClient,
+  json: FencedLockJSON,
+  options?: ResumeOptions,
+): Promise<FencedLock>;
+export function resume(redlock: LockClient, json: LockJSON, options?: ResumeOptions): Promise<Lock>;
+export async function resume(
+  redlock: LockClient,
+  json: LockJSON,
+  options: ResumeOptions = {},
+): Promise<Lock> {
+  checkOptions<ResumeOptions>("resume", options, schema, { elsewhere });
   const given = checkMessage(json);
   const settings = settingsOf(redlock, options, { prefix: given.prefix });
   checkEndpoints(given, settings);
@@ -126,11 +141,26 @@ function swapNonces(settings: Settings, given: LockJSON): Swap {
  * Undoes a failed attempt. `given`: its nonce is put back, because the message may be tried again. Where the attempt was
  * not answered, it may be executed later, and would keep the lock for nobody: it finds a tombstone.
  */
-function undo(settings: Settings, { request, round }: Swap, given: LockJSON | undefined): Promise<void> {
+async function undo(
+  settings: Settings,
+  { request, round }: Swap,
+  given: LockJSON | undefined,
+): Promise<void> {
+  const { runtime, backoff, wait } = settings;
   const next = given && { text: given.nonce, ttl: given.ttl };
   const undoOne = (call: EndpointRequest) =>
     end(call, guardedCell(request), { next, tombstoneTtl: tombstoneRetention });
-  return mostlyDone(settings, rollback(settings, round, undoOne));
+  let send = () => rollback(settings, round, undoOne);
+  // Where the swap has a quorum and its undo has none, everybody would take this attempt for a holder, until the ttl.
+  const undone = retry<void>({ runtime, backoff, wait: given?.ttl ?? wait }, async () => {
+    const undoing = send();
+    send = () => runRound(settings, undoOne);
+    const isDecided = (await undoing.result) !== "unavailable";
+    await mostlyDone(settings, undoing);
+    return isDecided ? { value: undefined } : { mayRetry: true, end: () => undefined };
+  }).catch(() => undefined);
+  runInBackground(settings, undone);
+  await settledWithin(runtime, Math.max(wait, settings.timeout), undone);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { onAbort } from "../abort.ts";
 import { type Runtime, runInBackground, sleep, stopwatch, type WaitUntil } from "../runtime.ts";
 import { type Backoff, pauses } from "./backoff.ts";
 
@@ -89,17 +90,30 @@ export async function retry<Value>(
     }
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
+    if (!failed.mayRetry || (remaining <= 0 && !isUrgent)) {
+      failed.report?.(undefined);
+      isWaiting = false;
+      if (waitsForRollbacks) await settledOrAborted(Promise.all(rollbacks), signal);
+      if (signal?.aborted) throw signal.reason;
+      return failed.end();
+    }
     // A clock may be too coarse to show the last part of a ms pass.
     const longest = Math.min(Math.max(remaining, 1), retryAfter);
     const pause = isUrgent ? 0 : (failed.pause ?? nextPause(took, { holder, waited: elapsed() }));
     const poll = Math.min(pause, longest);
-    const goesOn = failed.mayRetry && (remaining > 0 || isUrgent);
-    failed.report?.(goesOn ? poll : undefined);
-    if (!goesOn) {
-      isWaiting = false;
-      if (waitsForRollbacks) await Promise.all(rollbacks);
-      return failed.end();
-    }
+    failed.report?.(poll);
     if (!isUrgent) await (failed.rest?.(poll, longest) ?? sleep(runtime, poll, signal));
   }
+}
+
+/** Resolves when the work has ended, or as soon as `signal` aborts. */
+function settledOrAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const ignoreAbort = signal && onAbort(signal, resolve);
+    const done = () => {
+      ignoreAbort?.();
+      resolve();
+    };
+    work.then(done, done);
+  });
 }

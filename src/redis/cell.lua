@@ -7,7 +7,8 @@
 --    `claim`: writes the next values, all or none. Each key must be free or have its next value already, and there must be
 --    no tombstone. Draws a fence: one more than the largest counter, or the lowest fence if that is larger;
 --    `restore`: the same, but it draws no fence, and raises the counters to the lowest fence;
---    `keep`: writes the next values, all or none. Each key must have what is expected there, and there must be no tombstone.
+--    `keep`: writes the next values, all or none. Each key must have what is expected there, or its next value already, and
+--    there must be no tombstone.
 --    Raises the counters to the lowest fence. ttl 0 only checks;
 --    `end`: for each key by itself, writes the next value or deletes the key, where it has what is expected there. Leaves the
 --    tombstone
@@ -63,8 +64,9 @@ end
 
 local keeps, isNew = op == "keep", false
 for i = 1, n do
-  local own = keeps and expected(i) or following(i)
-  if found[i] ~= own and (found[i] or keeps) then
+  -- A second execution finds what the first one has written.
+  local isOwn = found[i] == following(i) or keeps and found[i] == expected(i)
+  if not isOwn and (found[i] or keeps) then
     local remaining = -2
     if found[i] and not keeps and following(i) == token then remaining = run("PTTL", KEYS[i]) end
     return {0, spent, i, remaining, found[i] or ""}

@@ -94,7 +94,7 @@ const rows: readonly [
   ["raise", { lock: token }, lost()],
   ["check", own, granted, own],
   ["check", { record: "other", lock: token }, lost("other")],
-  ["swap", own, granted, { record: "next!", lock: "next!" }, lost("next")],
+  ["swap", own, granted, { record: "next!", lock: "next!" }],
   ["swap", { ...own, void: 1 }, lost()],
   ["free", own, granted, ended],
   ["free", { ...own, lock: "other" }, granted, { lock: "other", ...looked }, gone],

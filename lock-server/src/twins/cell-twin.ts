@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "5382b5cad623d791816de6c50bae42a21da6d5f7",
-    upstash: "a06f5ca2299a4749c3259b30301c5a9f8dace0f6",
+    redis: "e6571d131b2be8315915918324b6508f24011930",
+    upstash: "125f243c81393f6673948e06bccb618c270dde70",
   },
   run,
 };
@@ -70,7 +70,7 @@ function refusal(cell: CellCall, found: Found): Reply | undefined {
   const keeps = op === "keep";
   for (const [index, { key, expected, next }] of cells.entries()) {
     const value = found[index] ?? null;
-    if (value === (keeps ? expected : next) || (value === null && !keeps)) continue;
+    if (value === next || (keeps ? value === expected : value === null)) continue;
     const asks = value !== null && !keeps && next === token;
     const remaining = asks ? call("PTTL", key) : -2;
     return [0, cell.spent, index + 1, remaining, value ?? ""];

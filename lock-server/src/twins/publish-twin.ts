@@ -4,8 +4,8 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "d90e0ff92bb7ccc98ded02d97bea2b75eaaebc1e",
-    upstash: "38ca1c31455808dcc32aa4b568223b003d1cd4fd",
+    redis: "c1ac7a1a056967cd8600ff236280135da50d35a1",
+    upstash: "793d06cdd9024271589dfdd11521217f1901a9a3",
   },
   run,
 };

@@ -193,8 +193,6 @@ describe("wrong arguments", () => {
 
   test.each([...rows(values), ...unknown])("the options %o", async (options, type, said) => {
     for (const call of [...calls(options), ...functions(options)]) await expectRefused(call, type, said);
-    const json = await handoff(await redlock.acquire("for a handoff"));
-    await expectRefused(() => resume(redlock, json, wrong(options)), type, said);
     // The client's own defaults are checked when it is made.
     if (typeof options !== "object" || options === null || Array.isArray(options) || "runtime" in options)
       return;
@@ -245,6 +243,16 @@ describe("wrong arguments", () => {
     await expectRefused(() => redlock.using(wrong(unreachable), wrong(undefined)), TypeError, "routine");
     expect(lock.remaining()).toBeGreaterThan(0);
     expect(lock.ttl).toBe(10_000);
+  });
+
+  test("of resume, whose message says the rest", async () => {
+    const json = await handoff(await redlock.acquire("for a handoff"));
+    const refused = (options: object, type: typeof TypeError | typeof RangeError, said: string) =>
+      expectRefused(() => resume(redlock, json, wrong(options)), type, said);
+    await refused({ wait: -1 }, RangeError, "wait (ms) must be between 0");
+    await refused({ ttl: 60_000 }, TypeError, 'resume has no option "ttl"; it belongs to the lock');
+    for (const name of ["fencing", "prefix"])
+      await refused({ [name]: "x" }, TypeError, "it belongs to that lock");
   });
 
   test("of a client that is none, or a method that was taken off it", async () => {

@@ -302,6 +302,36 @@ describe("resume", () => {
     expect(await (await resume(client().redlock, json)).release()).toBe(true);
   });
 
+  test.each<[resources: string | string[], options: object]>([
+    ["r", {}],
+    [["a", "b"], { fencing: true }],
+  ])(
+    "of %j is one also where its requests are executed twice: the second reply counts",
+    async (resources, options) => {
+      const { client, json } = await givenAway(options, { resources });
+      const { redlock, links } = client();
+      for (const each of links) each.fate = () => "twice";
+      const lock = await resume(redlock, json);
+      expect(await lock.verify()).toBe(true);
+      expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
+    },
+  );
+
+  test("can be repeated where the replies of a swap and what undoes it were lost for a while", async () => {
+    const { runtime, client, json } = await givenAway();
+    const { redlock, links } = client({ wait: 500 });
+    let isBroken = true;
+    for (const each of links) {
+      each.fate = () => (each.sent.length === 1 ? "reply lost" : isBroken ? "refused" : "delivered");
+    }
+    const failed = watch(resume(redlock, json));
+    await runtime.advance(600);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    isBroken = false;
+    await runtime.advance(2_000);
+    expect((await resume(client().redlock, json)).ttl).toBe(30_000);
+  });
+
   test("is not undone by a late, shorter extension of the giver", async () => {
     const { runtime, client, expiries } = virtualWorld({ count: 1 });
     const { redlock, links } = client();

@@ -84,6 +84,10 @@ test("a backoff that throws ends the call with its error", async () => {
   const { runtime, begun, call } = rig({ backoff }, [{ takes: 5 }]);
   await runtime.advance(5);
   expect([call.error, begun]).toEqual([error, [0]]);
+  // It is not asked where no attempt follows.
+  const last = rig({ backoff }, [{ mayRetry: false }]);
+  await last.runtime.advance(0);
+  expect(last.call.value).toBe("over");
 });
 
 describe("an abort", () => {
