@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
 import { newResource, openLocal } from "../../../support/local-endpoints.ts";
 import { until } from "../../../support/until.ts";
 import { Contenders } from "./contenders.ts";
@@ -28,9 +29,10 @@ test.each(["embedded", "redis"] as const)(
       console.info(`${engine}: ${(billed / count).toFixed(1)} commands per grant`);
       // A release is 5, a round 1, and about four ask after each: without the lottery it would be more than 100.
       expect(billed / count).toBeLessThan(30);
+      const channel = channelOf("redlock", "lock", contenders.resource);
       await until(async () => {
-        const channels = (await endpoint!.execute(["PUBSUB", "CHANNELS"])) as unknown[];
-        return channels.length === 0;
+        const [, subscribers] = (await endpoint!.execute(["PUBSUB", "NUMSUB", channel])) as [string, number];
+        return subscribers === 0;
       }, "the end of all subscriptions");
     } finally {
       await local.close();

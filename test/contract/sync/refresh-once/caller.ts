@@ -21,7 +21,7 @@ export interface Order {
    * Where the process dies: before the refresh is sent, when it is answered, in a second write after a failed one, or
    * when its tokens are written.
    */
-  readonly dies?: "before" | "answered" | "rewriting" | "written";
+  readonly dies?: "before" | "answered" | "written";
   /** The answer to the refresh does not arrive. */
   readonly loses?: boolean;
 }
@@ -71,7 +71,6 @@ function die(): Promise<never> {
 }
 
 function call({ account, dies, loses }: Order): Promise<string> {
-  let writes = 0;
   return refreshOnce<Tokens>(redlock, account, {
     read: () => read(account),
     isFresh: ({ expires_at }) => expires_at > Date.now(),
@@ -83,11 +82,6 @@ function call({ account, dies, loses }: Order): Promise<string> {
       return fresh;
     },
     async write(fresh, { fence }) {
-      writes += 1;
-      if (dies === "rewriting") {
-        if (writes === 1) throw new Error("the database is down");
-        await die();
-      }
       const isWritten = await write(account, fresh, fence);
       if (dies === "written") await die();
       return isWritten;

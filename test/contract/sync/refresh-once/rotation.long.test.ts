@@ -104,7 +104,6 @@ describe.skipIf(postgresPrograms === undefined)("tokens that are rotated", () =>
 
   test.each([
     ["before it refreshes", "before"],
-    ["in a second write, after a failed one", "rewriting"],
     ["when it has written", "written"],
   ] as const)("survive a process that dies %s", async (_, dies) => {
     await dieIn(dies);
