@@ -110,7 +110,7 @@ async function playOnce(
   const trace: string[] = [];
   const answers: string[] = [];
   for (let count = 0; count < 60; count += 1) {
-    if (draw.chance(0.4)) now += draw.pick([1, 7, 39, 40, 400, 500, 2_999]);
+    if (draw.chance(0.4)) now += draw.pick([1, 7, 20, 39, 40, 400, 500, 1_600, 2_999]);
     const { command, script } = next(draw);
     const { answer, contents, calls } = await redis.play(now, script ?? command);
     // What is emulated calls other commands.

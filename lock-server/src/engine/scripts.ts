@@ -7,18 +7,12 @@ import { sha1 } from "./sha1.ts";
 
 // EVAL, EVALSHA and SCRIPT without Lua: the scripts of this version of redlock-edge are known, and their twins run.
 
-/** The script by which `forgetKey` removes what is no text. It is sent by its text, and has no twin elsewhere. */
-const removeWrongType: Twin["run"] = ({ call, keys }) =>
-  call("TYPE", keys[0]!) === "string" ? 0 : call("DEL", keys[0]!);
-
 /** What `redlock-edge doctor` sends, to see whether Upstash's flag is known. */
 const empty: Twin["run"] = () => 1;
 
 /** By hash. */
 const known: ReadonlyMap<string, Twin["run"]> = new Map([
   ...[...twins].map(([sha, { run }]) => [sha, run] as const),
-  ["06b6e8dfa20e9235080e58234c576abde4ec7b14", removeWrongType],
-  ["2b858092bfe8546ec81ee10d496f833a575b9feb", removeWrongType],
   ["e7d3065bbe862e0ef8706b37e94e4260d9d3bbc3", empty],
 ]);
 
