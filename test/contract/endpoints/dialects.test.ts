@@ -33,6 +33,8 @@ const known: Readonly<Record<Dialect, readonly What[]>> = {
   "redis-8.4": native,
   redis: [],
 };
+/** What the embedded engine has: no Lua, and of SCAN what every Redis has. */
+const own: readonly What[] = ["SET … IFEQ", "DELEX", "a script with Upstash's flag"];
 const dialects = Object.keys(known) as Dialect[];
 const kinds = engines.flatMap((engine) => dialects.map((dialect) => ({ engine, dialect })));
 
@@ -44,7 +46,10 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
   afterAll(() => local.close());
 
   test("has the commands of its dialect, and refuses all others", async () => {
-    for (const [what, [command, error]] of Object.entries(commands)) {
+    const asked = Object.entries(commands).filter(
+      ([what]) => engine === "redis" || own.includes(what as What),
+    );
+    for (const [what, [command, error]] of asked) {
       const reply = local.endpoints[0]!.execute(command);
       if (known[dialect].includes(what as What)) await expect(reply, what).resolves.not.toThrow();
       else await expect(reply, what).rejects.toThrow(error);

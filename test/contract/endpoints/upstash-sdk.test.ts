@@ -183,12 +183,12 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
   test("with pipelines, one failing command fails no other", async () => {
     const redlock = clientOf({ enableAutoPipelining: true });
     const [odd, even] = [newResource(), newResource()];
-    await local.endpoints[0]!.execute(["RPUSH", `redlock:fence:{${odd}}`, "not a counter"]);
+    await local.endpoints[0]!.execute(["HSET", `redlock:fence:{${odd}}`, "not", "a counter"]);
     const outcomes = await Promise.allSettled([
       redlock.acquire(odd, { fencing: true }),
       redlock.acquire(even, { fencing: true }),
     ]);
-    // The first may fail or not (MGET reads a list as nil, and SET replaces it); it must not affect the second.
+    // The first may fail or not (MGET reads a hash as nil, and SET replaces it); it must not affect the second.
     expect(outcomes[1]!.status).toBe("fulfilled");
     expect(await local.holders(even)).toBe(1);
   });
