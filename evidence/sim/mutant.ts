@@ -13,16 +13,16 @@ export interface Mutant {
   readonly theme?: Theme;
 }
 
-/** Replaces a text that must occur exactly once in a function of src/, or in a Lua script. */
+/** Replaces a text that must occur exactly once in a function of src/, or in the twin of a Lua script. */
 export interface Patch {
   readonly file: string;
-  /** The name of a function, method, class or constant. Undefined: the whole file, as for a script. */
+  /** The name of a function, method, class or constant. Undefined: the whole file. */
   readonly within?: string | undefined;
   readonly find: string;
   readonly replace: string;
 }
 
-/** @param place a file of src/ and what it declares: `lock/extend.ts extendOnQuorum` */
+/** @param place a file of src/, or of twins/, and what it declares: `lock/extend.ts extendOnQuorum` */
 export function patch(place: string, find: string, replace: string): Patch {
   const [file, within] = place.split(" ");
   return { file: file!, within, find, replace };
@@ -47,7 +47,7 @@ export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolea
   if (areIn("sync/singleton.")) return theme === "singleton";
   if (areIn("sync/refresh-once.")) return theme === "refresh";
   if (areIn("lock/wake-up/")) return theme === "wake-ups";
-  if (areIn("sync/"))
+  if (areIn("sync/") || ["interval", "member", "queue"].some((name) => areIn(`twins/${name}-twin.ts`)))
     return !["locks", "operators", "locked-runs", "wake-ups", "debounce", "singleton", "refresh"].includes(
       theme,
     );

@@ -81,7 +81,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "a claim draws no fence",
     breaks: "where a clock is behind, two holders have the same fence",
-    patches: [patch("redis/cell.lua", 'op == "claim" and isNew and 1 or 0', "0")],
+    patches: [patch("twins/cell-twin.ts write", 'op === "claim" && isNew ? 1 : 0', "0")],
     noticedBy: ["fences increase"],
   },
   {
@@ -89,9 +89,9 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "it changes what it does not get",
     patches: [
       patch(
-        "redis/cell.lua",
-        'return {0, spent, i, remaining, found[i] or ""}',
-        'for c = n + 2, #KEYS do redis.call("INCR", KEYS[c]) end\nreturn {0, spent, i, remaining, found[i] or ""}',
+        "twins/cell-twin.ts refusal",
+        'return [0, cell.spent, index + 1, remaining, value ?? ""];',
+        'for (const counter of cell.counters) call("SET", counter, cell.least, "PX", cell.kept);\n    return [0, cell.spent, index + 1, remaining, value ?? ""];',
       ),
     ],
     noticedBy: ["all or none"],
@@ -99,7 +99,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "counter without a ttl",
     breaks: "the counter of every resource stays forever",
-    patches: [patch("redis/cell.lua", ', "PX", string.format("%.0f", kept)', "")],
+    patches: [patch("twins/cell-twin.ts write", 'fence, "PX", kept', "fence")],
     noticedBy: ["every key expires"],
   },
   {

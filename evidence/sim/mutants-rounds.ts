@@ -37,32 +37,42 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "own value is not recognised",
     breaks: "an acquire that is executed twice is refused because of itself (@upstash/lock)",
-    patches: [patch("redis/cell.lua", "if found[i] ~= own and", "if (found[i] ~= own or not keeps) and")],
+    patches: [
+      patch("twins/cell-twin.ts refusal", "(keeps ? expected : next)", "(keeps ? expected : undefined)"),
+    ],
     noticedBy: ["refusals are true"],
   },
   {
     name: "end deletes what is another's",
     breaks: "it does not compare before deleting: a late one ends the next holder's lock",
-    patches: [patch("redis/cell.lua", "isOwn = found[i] == expected(i)", "isOwn = found[i]")],
+    patches: [
+      patch("twins/cell-twin.ts end", "found[index] === expected", "(found[index] ?? null) !== null"),
+    ],
     noticedBy: ["each key by itself", ...twoAtOnce],
   },
   {
     name: "no tombstone",
     breaks:
       "an acquire that is executed after its rollback leaves a lock without a holder (the 180 s incident)",
-    patches: [patch("redis/cell.lua", "if found[tombstone] then", "if false then")],
+    patches: [patch("twins/cell-twin.ts refusal", "(found[cells.length] ?? null) === null", "found")],
     noticedBy: ["rolled back stays rolled back"],
   },
   {
     name: "keep ignores the tombstone",
     breaks: "a handover that is executed after the release puts a nonce there that nobody has",
-    patches: [patch("redis/cell.lua", "if found[tombstone] then", "if found[tombstone] and not keeps then")],
+    patches: [
+      patch(
+        "twins/cell-twin.ts refusal",
+        "(found[cells.length] ?? null) === null",
+        "(found[cells.length] ?? null) === null || keeps",
+      ),
+    ],
     noticedBy: ["rolled back stays rolled back"],
   },
   {
     name: "a tombstone does not say whose value was found",
     breaks: "a second execution of an end finds nothing, and a release that has freed the lock returns false",
-    patches: [patch("redis/cell.lua", "foundAll and token or found[tombstone] or 1", "1")],
+    patches: [patch("twins/cell-twin.ts end", "foundAll ? token : (old ?? 1)", "1")],
     noticedBy: ["a quorum decides"],
   },
   {

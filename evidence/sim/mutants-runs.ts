@@ -7,9 +7,9 @@ export const runMutants: readonly Mutant[] = [
     breaks: "a late first handler overwrites the second one's result (Powertools, hono-idempotency)",
     patches: [
       patch(
-        "redis/cell.lua",
-        "if found[i] ~= own and (found[i] or keeps) then",
-        'if found[i] ~= own and (not found[i] and keeps or found[i] and not string.find(following(i), "^[CN]1 ")) then',
+        "twins/cell-twin.ts refusal",
+        "(value === null && !keeps)) continue;",
+        "(value === null && !keeps) || (value !== null && /^[CN]1 /.test(next))) continue;",
       ),
     ],
     noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],
@@ -46,9 +46,9 @@ export const runMutants: readonly Mutant[] = [
     breaks: "a run that waits for the lock keeps its key from others, or for nobody",
     patches: [
       patch(
-        "redis/cell.lua",
-        'return {0, spent, i, remaining, found[i] or ""}',
-        'if op == "claim" and i > 1 then redis.call("SET", KEYS[1], following(1), "PX", ttl) end\nreturn {0, spent, i, remaining, found[i] or ""}',
+        "twins/cell-twin.ts refusal",
+        'return [0, cell.spent, index + 1, remaining, value ?? ""];',
+        'if (op === "claim" && index > 0) call("SET", cells[0]!.key, cells[0]!.next, "PX", cell.ttl);\n    return [0, cell.spent, index + 1, remaining, value ?? ""];',
       ),
     ],
     noticedBy: ["all or none", "nothing is abandoned"],

@@ -12,31 +12,37 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "a call runs the next interval",
     breaks: "a replica that waited for a claim runs when the interval that the claim became is over",
-    patches: [patch("sync/internal/interval.lua", "ends + number > now", "tonumber(ends) > now")],
+    patches: [patch("twins/interval-twin.ts run", "whole(ends) + whole(number) > now", "whole(ends) > now")],
     noticedBy: ["one run per tick"],
   },
   {
     name: "members expire with the last arrival",
     breaks: "a short hold shortens the time for which longer ones are remembered",
-    patches: [patch("sync/internal/member.lua", "now + math.max(ms, remaining)", "now + ms")],
+    patches: [patch("twins/member-twin.ts put", "now + Math.max(ms, remaining)", "now + ms")],
     noticedBy: ["a writer is alone", "one owner at a time", "holds survive", "validity is honest"],
   },
   {
     name: "an announcement stands for the ttl",
     breaks: "a writer that died waiting keeps readers out for its whole ttl, though nobody holds the lock",
-    patches: [patch("sync/internal/member.lua", "tonumber(ARGV[8])", "math.max(ttl, 3000)")],
+    patches: [patch("twins/member-twin.ts acquire", "ms: whole(expiry)", "ms: Math.max(whole(ttl), 3_000)")],
     noticedBy: ["the dead do not keep others out"],
   },
   {
     name: "the queue is ignored",
     breaks: "waiters queue, but any of them may acquire",
-    patches: [patch("sync/internal/queue.lua", ' and queue == ""', "")],
+    patches: [patch("twins/queue-twin.ts run", ' && queue === ""', "")],
     noticedBy: ["served in order"],
   },
   {
     name: "the dead in a queue are not skipped together",
     breaks: "those who do not answer a call keep their places until their tickets expire",
-    patches: [patch("sync/internal/queue.lua", "entry[2] = math.min(entry[2], now + grace)", "")],
+    patches: [
+      patch(
+        "twins/queue-twin.ts run",
+        "waiting.until = Math.min(waiting.until, now + whole(grace!));",
+        "void waiting;",
+      ),
+    ],
     noticedBy: ["a free lock is taken"],
     theme: "wake-ups",
   },

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { mutants } from "./mutants.ts";
 import { caught, seedThatNotices } from "./noticed.ts";
-import { applyPatch } from "./patch.mjs";
+import { applyPatch, pathOf } from "./patch.mjs";
 
 // The list of mutants, and a few of them in the simulator. mutants.full.test.ts simulates all of them.
 
@@ -13,7 +13,7 @@ test("every mutant has a recorded seed", () => {
 test("every patch finds its text exactly once", () => {
   for (const { name, patches } of mutants) {
     for (const patch of patches) {
-      const source = readFileSync(new URL(`../../src/${patch.file}`, import.meta.url), "utf8");
+      const source = readFileSync(new URL(`../../${pathOf(patch.file)}`, import.meta.url), "utf8");
       expect(applyPatch(source, patch), name).not.toBe(source);
     }
   }

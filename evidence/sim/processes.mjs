@@ -7,8 +7,7 @@ import { join, relative } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
 import { project } from "../../tools/load.mjs";
-import { moduleOf } from "../../tools/lua.mjs";
-import { applyPatch } from "./patch.mjs";
+import { applyPatch, pathOf } from "./patch.mjs";
 
 const directory = join(project, "node_modules", ".cache", "simulator");
 
@@ -44,7 +43,7 @@ function mutation({ name, patches }) {
       const applied = new Set();
       const patched = (path) => {
         let contents = readFileSync(join(project, path), "utf8");
-        for (const patch of patches.filter(({ file }) => join("src", file) === join(path))) {
+        for (const patch of patches.filter(({ file }) => pathOf(file) === path)) {
           contents = applyPatch(contents, patch);
           applied.add(patch);
         }
@@ -52,14 +51,14 @@ function mutation({ name, patches }) {
       };
       building.onLoad({ filter: /[\\/](src|sim)[\\/].*\.ts$/ }, ({ path }) => {
         const file = relative(project, path).replaceAll("\\", "/");
-        const isScript = file.endsWith(".lua.ts");
-        const contents = isScript ? moduleOf(file.slice(0, -".ts".length), patched) : patched(file);
-        return { contents, loader: "ts" };
+        return { contents: patched(file), loader: "ts" };
       });
       building.onEnd(({ errors }) => {
         const unused = patches.find((patch) => !applied.has(patch));
         if (!unused || errors.length > 0) return undefined;
-        return { errors: [{ text: `mutant "${name}" no longer applies: nothing loads src/${unused.file}` }] };
+        return {
+          errors: [{ text: `mutant "${name}" no longer applies: nothing loads ${pathOf(unused.file)}` }],
+        };
       });
     },
   };
