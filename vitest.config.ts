@@ -18,7 +18,6 @@ const longest = [
   "evidence/runtimes/node",
   "evidence/runtimes/workerd",
   "evidence/sim/simulator",
-  "local/test/differential/commands",
   "test/contract/idempotency/engines/runs",
   "test/contract/locks/engines/wake-up.long",
   "lock-server/test/history.long",
@@ -84,7 +83,6 @@ export default defineConfig({
     exclude: [
       ...configDefaults.exclude,
       "**/*.{long,full}.test.ts",
-      "local/test/differential/**",
       "evidence/twins/**",
       "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",
     ],

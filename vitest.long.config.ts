@@ -16,7 +16,6 @@ export default defineConfig({
       "test/contract/{idempotency,sync}/engines/*.test.ts",
       "test/contract/locks/engines/{lock,lifetime}.test.ts",
       "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",
-      "local/test/differential/*.test.ts",
       "evidence/twins/*.test.ts",
       ...(everything
         ? [

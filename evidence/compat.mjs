@@ -1,6 +1,6 @@
-// `node evidence/compat.mjs`: Upstash's packages against the endpoints of `redis-rest-local`, on redis-server and on the embedded
-// engine. Prints how many cases of evidence/compat passed on each, and what failed, by reason; fails if anything failed for
-// a reason that evidence/compat/known.mjs does not have.
+// `node evidence/compat.mjs`: Upstash's packages against the endpoints of `redis-rest-local`, in front of redis-server. Prints how
+// many cases of evidence/compat passed, and what failed, by reason; fails if anything failed for a reason that
+// evidence/compat/known.mjs does not have.
 //
 // node evidence/compat.mjs --suite ../redis-js            instead, the own tests of @upstash/redis, from a checkout
 // node evidence/compat.mjs --suite ../redis-js --only geo  those in files with these letters in their name
@@ -15,14 +15,9 @@ import { npmCi } from "../tools/npm-ci.mjs";
 import { reasonFor } from "./compat/known.mjs";
 import { runSuite } from "./compat/suite/run.mjs";
 
-const usage =
-  "node evidence/compat.mjs [--engine redis|embedded] [--suite <checkout of redis-js> [--only <part of a file's name>]]";
+const usage = "node evidence/compat.mjs [--suite <checkout of redis-js> [--only <part of a file's name>]]";
 const option = { type: "string" };
-const {
-  suite,
-  only,
-  engine: oneEngine,
-} = readArguments({ suite: option, only: option, engine: option }, usage);
+const { suite, only } = readArguments({ suite: option, only: option }, usage);
 
 const programs = ["redis", "ratelimit", "lock", "query", "queue"];
 
@@ -54,47 +49,36 @@ async function runPrograms(endpoints) {
   return Promise.all(running);
 }
 
-/** The name of an engine for people: with the version of redis-server. */
-async function titleOf(engine, endpoint) {
-  if (engine === "embedded") return "embedded engine";
-  const [, version] = /redis_version:(\S+)/.exec(await endpoint.execute(["INFO", "server"])) ?? [];
-  return `redis-server ${version}`;
-}
-
-/** The name of an engine, and the results on it. */
-async function resultsOn(engine, start) {
+/** The name of the server, and the results on it. */
+async function resultsOf(start) {
   // Four for the suite, whose files share none, and three regions for the programs.
-  const local = await start({ count: suite === undefined ? 3 : 4, engine });
+  const local = await start({ count: suite === undefined ? 3 : 4, engine: "redis" });
   try {
     const { endpoints } = local;
     const results =
       suite === undefined
         ? await runPrograms(endpoints)
         : await runSuite(resolve(suite), { endpoints, only });
-    return { engine, title: await titleOf(engine, endpoints[0]), results };
+    const [, version] = /redis_version:(\S+)/.exec(await endpoints[0].execute(["INFO", "server"])) ?? [];
+    return { title: `redis-server ${version}`, results };
   } finally {
     await local.close();
   }
 }
 
-function printTable(columns) {
-  const names = [...new Set(columns.flatMap(({ results }) => results).map((result) => result.package))];
-  console.log(`| package | ${columns.map(({ title }) => title).join(" | ")} |`);
-  console.log(`| --- |${" --- |".repeat(columns.length)}`);
-  for (const name of names) {
-    const counts = columns.map(({ results }) => {
-      const all = results.filter((result) => result.package === name);
-      return `${all.filter(({ error }) => error === undefined).length}/${all.length}`;
-    });
-    console.log(`| ${name} | ${counts.join(" | ")} |`);
+function printTable({ title, results }) {
+  console.log(`| package | ${title} |\n| --- | --- |`);
+  for (const name of new Set(results.map((result) => result.package))) {
+    const all = results.filter((result) => result.package === name);
+    console.log(`| ${name} | ${all.filter(({ error }) => error === undefined).length}/${all.length} |`);
   }
 }
 
-/** Prints what failed on an engine, by reason. Returns whether something failed for no known reason. */
-function printFailures({ engine, title, results }) {
+/** Prints what failed, by reason. Returns whether something failed for no known reason. */
+function printFailures({ title, results }) {
   const byReason = new Map();
   for (const result of results.filter(({ error }) => error !== undefined)) {
-    const reason = reasonFor(engine, result) ?? "not known";
+    const reason = reasonFor(result) ?? "not known";
     byReason.set(reason, [...(byReason.get(reason) ?? []), result]);
   }
   for (const [reason, failed] of byReason) {
@@ -108,11 +92,6 @@ function printFailures({ engine, title, results }) {
 
 npmCi("evidence/compat");
 const { start } = await load("local/src/index.ts");
-const columns = [];
-for (const engine of oneEngine === undefined ? ["redis", "embedded"] : [oneEngine]) {
-  columns.push(await resultsOn(engine, start));
-}
-printTable(columns);
-for (const column of columns) {
-  if (printFailures(column)) process.exitCode = 1;
-}
+const found = await resultsOf(start);
+printTable(found);
+if (printFailures(found)) process.exitCode = 1;

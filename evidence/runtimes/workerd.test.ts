@@ -14,9 +14,6 @@ async function bundle(): Promise<string> {
     format: "esm",
     target: "es2022",
     platform: "neutral",
-    mainFields: ["main"],
-    // What makes fengari load where there is neither Node nor a DOM.
-    define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
   });
   return outputFiles[0]!.text;
 }
