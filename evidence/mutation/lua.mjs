@@ -108,11 +108,6 @@ async function tryMutants(judge, file) {
       `SURVIVED ${file}:${line}: ${from.trim()} → ${to.trim()}\n    ${source.split("\n")[line - 1].trim()}`,
     );
   }
-  const survivors = mutants.filter((mutant) => !isNoticed(mutant));
-  for (const { line, from, to, source } of survivors) {
-    const changed = source.split("\n")[line - 1].trim();
-    console.log(`SURVIVED ${file}:${line}: ${from.trim()} → ${to.trim()}\n    ${changed}`);
-  }
   const same = all.length - mutants.length;
   console.log(
     `${file}: ${mutants.length - survived} of ${mutants.length} killed; ${same} are known to change nothing`,
