@@ -41,10 +41,12 @@ export function checkCell(
     return;
   }
   const keeps = operation === "keep";
-  // A claim's first execution may have written its own.
-  const isFree = values.every((text, index) => text === own[index] || (text === null && !keeps));
-  // What is kept is refused for its tombstone only.
-  const isRight = granted ? isFree : !(keeps && isFree) || tombstone !== undefined;
+  // A first execution may have written what follows.
+  const isFree = values.every(
+    (text, index) => text === own[index] || text === next[index] || (text === null && !keeps),
+  );
+  // What is kept is refused for its tombstone only. A native command refuses what it has written.
+  const isRight = granted ? isFree : !(keeps && isSame(values, own)) || tombstone !== undefined;
   const isWritten = isSame(after.values, !granted || ttl === 0 ? values : next);
   const isDrawn = granted || isSame(after.counters, before.counters);
   world.check("all or none", isRight && isWritten && isDrawn, what);
