@@ -6,7 +6,7 @@ import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound } from "../quorum/round.ts";
-import { quorumOf } from "../quorum/tally.ts";
+import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
 import { type LockClient, settingsOf } from "./client.ts";
@@ -150,17 +150,17 @@ async function undo(
   const next = given && { text: given.nonce, ttl: given.ttl };
   const undoOne = (call: EndpointRequest) =>
     end(call, guardedCell(request), { next, tombstoneTtl: tombstoneRetention });
-  let send = () => rollback(settings, round, undoOne);
+  const first = rollback(settings, round, undoOne);
+  let undoing: Round<Answer> | undefined = first;
   // Where the swap has a quorum and its undo has none, everybody would take this attempt for a holder, until the ttl.
   const undone = retry<void>({ runtime, backoff, wait: given?.ttl ?? wait }, async () => {
-    const undoing = send();
-    send = () => runRound(settings, undoOne);
-    const isDecided = (await undoing.result) !== "unavailable";
-    await mostlyDone(settings, undoing);
-    return isDecided ? { value: undefined } : { mayRetry: true, end: () => undefined };
+    const { result } = undoing ?? runRound(settings, undoOne);
+    undoing = undefined;
+    return (await result) === "unavailable" ? { mayRetry: true, end: () => undefined } : { value: undefined };
   }).catch(() => undefined);
   runInBackground(settings, undone);
-  await settledWithin(runtime, Math.max(wait, settings.timeout), undone);
+  await mostlyDone(settings, first);
+  await settledWithin(runtime, wait, undone);
 }
 
 /**
