@@ -8,8 +8,8 @@ export const runMutants: readonly Mutant[] = [
     patches: [
       patch(
         "twins/cell-twin.ts refusal",
-        "(value === null && !keeps)) continue;",
-        "(value === null && !keeps) || (value !== null && /^[CN]1 /.test(next))) continue;",
+        "value === null)) continue;",
+        "value === null) || (value !== null && /^[CN]1 /.test(next))) continue;",
       ),
     ],
     noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],

@@ -91,8 +91,10 @@ export async function resume(
   const given = checkMessage(json);
   const settings = settingsOf(redlock, options, { prefix: given.prefix });
   checkEndpoints(given, settings);
+  const nonces = new Set<string>();
   return retry<Lock>(settings, async () => {
     const { round, request } = swapNonces(settings, given);
+    nonces.add(request.nonce);
     const result = await round.result;
     if (result === "granted") {
       const lock = lockOf(settings, request, { round, given });
@@ -100,7 +102,7 @@ export async function resume(
     }
     // Only all answers show who has it.
     await round.done;
-    const isSplit = mayBeSplit(round.answers);
+    const isSplit = mayBeSplit(round.answers, nonces);
     const isGone = result === "refused" && !isSplit;
     return {
       rolledBack: undo(settings, { request, round }, isGone ? undefined : given),
@@ -166,12 +168,16 @@ async function undo(
 /**
  * Whether those that resume it at once may have kept it from each other: no other has a quorum, and it is not gone from so
  * many endpoints that nobody can have one.
+ *
+ * @param own the nonces of this call: what undoes its earlier attempts may not be executed yet
  */
-function mayBeSplit(answers: Round<CellAnswer>["answers"]): boolean {
+function mayBeSplit(answers: Round<CellAnswer>["answers"], own: ReadonlySet<string>): boolean {
   const quorum = quorumOf(answers.length);
   const lost = answers.flatMap((answer) => (answer?.outcome === "lost" ? [answer.other] : []));
   const others = lost.filter(Boolean);
-  const isTaken = others.some((one) => others.filter((other) => other === one).length >= quorum);
+  const isTaken = others.some(
+    (one) => !own.has(one!) && others.filter((other) => other === one).length >= quorum,
+  );
   return others.length > 0 && !isTaken && lost.length - others.length <= answers.length - quorum;
 }
 
