@@ -37,9 +37,7 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "own value is not recognised",
     breaks: "an acquire that is executed twice is refused because of itself (@upstash/lock)",
-    patches: [
-      patch("twins/cell-twin.ts refusal", "value === next ||", ""),
-    ],
+    patches: [patch("twins/cell-twin.ts refusal", "value === next ||", "")],
     noticedBy: ["refusals are true"],
   },
   {
