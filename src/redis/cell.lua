@@ -91,7 +91,8 @@ end
 fence = string.format("%.0f", fence)
 for i = counters, #KEYS do run("SET", KEYS[i], fence, "PX", string.format("%.0f", kept), "GET") end
 for i = 1, n do
-  -- A late second execution of a claim must not undo an extension.
-  if ttl ~= "0" and (keeps or not found[i]) then run("SET", KEYS[i], following(i), "PX", ttl, "GET") end
+  -- A late second execution of a claim or a swap must not undo an extension.
+  local isDue = not found[i] or keeps and found[i] == expected(i)
+  if ttl ~= "0" and isDue then run("SET", KEYS[i], following(i), "PX", ttl, "GET") end
 end
 return {token, spent, fence}

@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "e6571d131b2be8315915918324b6508f24011930",
-    upstash: "125f243c81393f6673948e06bccb618c270dde70",
+    redis: "f62b3e623227bd6ae89b4296981b34a8420ac421",
+    upstash: "d7a5255f19b1eb41ac706f31c95742cce9e43d55",
   },
   run,
 };
@@ -89,8 +89,9 @@ function write(cell: CellCall, found: Found): Reply {
   const fence = Math.max(cell.least, ...counts.map((count) => whole(count) + drawn));
   const kept = counters.length > 0 ? cell.kept + Math.max(0, fence - timeOf(call)) : 0;
   for (const counter of counters) call("SET", counter, fence, "PX", kept, "GET");
-  for (const [index, { key, next }] of cells.entries()) {
-    const isWritten = op === "keep" || (found[index] ?? null) === null;
+  for (const [index, { key, expected, next }] of cells.entries()) {
+    const value = found[index] ?? null;
+    const isWritten = value === null || (op === "keep" && value === expected);
     if (ttl > 0 && isWritten) call("SET", key, next, "PX", ttl, "GET");
   }
   return [cell.token, cell.spent, String(whole(fence))];

@@ -4,8 +4,8 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "c1ac7a1a056967cd8600ff236280135da50d35a1",
-    upstash: "793d06cdd9024271589dfdd11521217f1901a9a3",
+    redis: "571f504f66984b862e68e2333ee64fdc9298da92",
+    upstash: "3de1c06a27bd6c15b45bc03f7bd425666cf35327",
   },
   run,
 };
