@@ -113,7 +113,7 @@ export const syncMutants: readonly Mutant[] = [
       patch(
         "lock/acquire.ts #sendRound",
         'if (result !== "granted") return { request, result, round, last: round',
-        'if (result === "refused" && this.#listener) result = "granted";\nif (result !== "granted") return { request, result, round, last: round',
+        'const isWoken = result === "refused" && this.#listener;\nif (result !== "granted" && !isWoken) return { request, result, round, last: round',
       ),
     ],
     noticedBy: [...twoHolders, "a quorum decides"],
