@@ -25,6 +25,23 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   };
 }
 
+/**
+ * What `work` resolves to, or undefined as soon as `signal` aborts. The work goes on: requests under way must be heard,
+ * because one that is executed after its rollback would hold the lock until its ttl.
+ */
+export function unlessAborted<Value>(
+  work: Promise<Value>,
+  signal: AbortSignal | undefined,
+): Promise<Value | undefined> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const giveUp = () => resolve(undefined);
+    if (signal.aborted) return giveUp();
+    const ignoreAbort = onAbort(signal, giveUp);
+    void work.then(resolve, reject).finally(ignoreAbort);
+  });
+}
+
 function listenTo(signal: AbortSignal): Listening {
   const callbacks = new Set<() => void>();
   const abort = () => {

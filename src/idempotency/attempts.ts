@@ -1,8 +1,9 @@
+import { unlessAborted } from "../abort.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import type { Vote } from "../errors.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { type Cell, claimOrRead, end, keep } from "../redis/cell.ts";
 import { countOf, countText } from "./record.ts";
@@ -52,12 +53,12 @@ export async function countAttempt(request: CountRequest, run: CountedRun): Prom
   const { maxAttempts, signal } = request;
   const reading = readCounts(request, run);
   let last: Round<Answer> = reading;
-  let result = await unlessAborted(reading, signal);
+  let result = await unlessAborted(reading.result, signal);
   const before = reading.answers.map((answer) => (answer?.outcome === "granted" ? answer.before : 0));
   const count = 1 + Math.max(0, ...before);
   if (result === "granted" && count > 1 && count <= maxAttempts) {
     last = raiseCounts(request, { run, reading, count });
-    result = await unlessAborted(last, signal);
+    result = await unlessAborted(last.result, signal);
   }
   return attemptOf(request, run.token, { reading, last, result, count });
 }

@@ -1,3 +1,4 @@
+import { unlessAborted } from "../abort.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
@@ -6,7 +7,7 @@ import { timeUntil } from "../lock/options.ts";
 import { admissionOf } from "../quorum/admission.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { type Cell, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
@@ -112,7 +113,7 @@ class RunCall<Value> {
     try {
       if (signal?.aborted) throw signal.reason;
       claim = this.#begin(progress, limit);
-      result = await unlessAborted(claim.round, signal);
+      result = await unlessAborted(claim.round.result, signal);
     } finally {
       admission.leave();
     }
@@ -182,7 +183,7 @@ class RunCall<Value> {
     const retention = remainingRetention(this.#request, record);
     const completeRecord = (call: EndpointRequest) => completeOne(call, operations, { text, retention });
     const round = runRound(settings, completeRecord, { cost: this.#cost });
-    return (await unlessAborted(round, signal)) === "granted";
+    return (await unlessAborted(round.result, signal)) === "granted";
   }
 
   /** Takes the fence of a granted claim with locks, and brings it to a quorum. */
@@ -192,7 +193,7 @@ class RunCall<Value> {
     const isDrawn = pass.state.kind === "run" && pass.result === "granted";
     const raise = isDrawn ? operations.fence?.draw(settings, round, lease, this.#cost) : undefined;
     if (!raise) return pass;
-    const result = await unlessAborted(raise, signal);
+    const result = await unlessAborted(raise.result, signal);
     if (!result) return { ...pass, raise, state: { kind: "aborted" } };
     // Refused here means lost between the two rounds.
     return result === "granted" ? { ...pass, raise } : { ...pass, raise, state: { kind: "unclear" } };

@@ -1,10 +1,11 @@
+import { unlessAborted } from "../abort.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
 import { admissionOf } from "../quorum/admission.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { isHopeless, type Round, type RoundOptions, runRound, unlessAborted } from "../quorum/round.ts";
+import { isHopeless, type Round, type RoundOptions, runRound } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, claim, type Fencing, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
@@ -178,13 +179,13 @@ class Acquisition {
     const claimOne = (call: EndpointRequest) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
     const round = runRound(this.#settings, claimOne, { ...bounded, cutsShort: !isLast, yields: true });
-    const result = await unlessAborted(round, signal);
+    const result = await unlessAborted(round.result, signal);
     if (result !== "granted") return { request, result, round, last: round };
     const drawn = fencing && highestFence(round);
     let last = round;
     if (drawn && !drawn.isAtQuorum) {
       last = this.#raiseFence(cell, { least: drawn.fence, retention }, bounded);
-      const raised = await unlessAborted(last, signal);
+      const raised = await unlessAborted(last.result, signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused
       if (raised !== "granted") return { request, result: raised && "unavailable", round, last };

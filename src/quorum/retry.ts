@@ -1,4 +1,4 @@
-import { onAbort } from "../abort.ts";
+import { unlessAborted } from "../abort.ts";
 import { type Runtime, runInBackground, sleep, stopwatch, type WaitUntil } from "../runtime.ts";
 import { type Backoff, pauses } from "./backoff.ts";
 
@@ -93,7 +93,7 @@ export async function retry<Value>(
     if (!failed.mayRetry || (remaining <= 0 && !isUrgent)) {
       failed.report?.(undefined);
       isWaiting = false;
-      if (waitsForRollbacks) await settledOrAborted(Promise.all(rollbacks), signal);
+      if (waitsForRollbacks) await unlessAborted(Promise.allSettled(rollbacks), signal);
       if (signal?.aborted) throw signal.reason;
       return failed.end();
     }
@@ -104,16 +104,4 @@ export async function retry<Value>(
     failed.report?.(poll);
     if (!isUrgent) await (failed.rest?.(poll, longest) ?? sleep(runtime, poll, signal));
   }
-}
-
-/** Resolves when the work has ended, or as soon as `signal` aborts. */
-function settledOrAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const ignoreAbort = signal && onAbort(signal, resolve);
-    const done = () => {
-      ignoreAbort?.();
-      resolve();
-    };
-    work.then(done, done);
-  });
 }

@@ -1,4 +1,3 @@
-import { onAbort } from "../abort.ts";
 import { notSent, unsentReasons } from "../endpoints/batch.ts";
 import { Deadline } from "../endpoints/deadline.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
@@ -191,7 +190,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   #expire(): void {
     const timeout = this.#timeout;
     if (!this.#isOverdue) {
-      // Where the process was busy or frozen, answers have come that it has not read yet.
+      // The process may have been busy or frozen, with answers that it has received and not yet read.
       this.#isOverdue = true;
       const late = Math.max(0, this.elapsed() - timeout);
       this.#cancelTimeout = this.#context.runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
@@ -220,26 +219,6 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
 /** Whether no later round can be granted, because too many endpoints failed in a way that lasts. */
 export function isHopeless(votes: readonly Vote[]): boolean {
   return votes.filter(({ cause }) => cause?.permanent).length > votes.length - quorumOf(votes.length);
-}
-
-/**
- * The result, or undefined as soon as `signal` aborts. The requests go on, so that their answers are heard: a request
- * that is executed after its rollback would hold the lock until its ttl.
- */
-export function unlessAborted(
-  round: Round<Answer>,
-  signal: AbortSignal | undefined,
-): Promise<RoundResult | undefined> {
-  if (!signal) return round.result;
-  return new Promise((resolve) => {
-    const giveUp = () => resolve(undefined);
-    if (signal.aborted) return giveUp();
-    const ignoreAbort = onAbort(signal, giveUp);
-    void round.result.then((result) => {
-      ignoreAbort();
-      resolve(result);
-    });
-  });
 }
 
 function failureOf({ deadline, sent, waiting }: EndpointRequest, cause: EndpointError): Failure {

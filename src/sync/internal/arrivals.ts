@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../abort.ts";
 import type { Schema } from "../../check.ts";
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { QuorumError } from "../../errors.ts";
@@ -5,7 +6,7 @@ import { type Settings, timeUntil } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep, type Waiter, type WakeUpListener } from "../../lock/wake-up/wake-up.ts";
 import { retry } from "../../quorum/retry.ts";
-import { isHopeless, type Round, runRound, unlessAborted } from "../../quorum/round.ts";
+import { isHopeless, type Round, runRound } from "../../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
@@ -95,7 +96,7 @@ export async function pollArrivals<Value>(
     return await retry<Value>({ ...settings, signal, limit }, async (progress) => {
       const round = runRound(settings, (call) => queryEndpoint(call, arrivals, query));
       runInBackground(settings, round.done);
-      const result = await unlessAborted(round, signal);
+      const result = await unlessAborted(round.result, signal);
       if (!result) throw signal?.reason;
       const snapshot = snapshotOf(arrivals, round, result);
       const decision = next(snapshot, query);

@@ -1,9 +1,10 @@
+import { unlessAborted } from "../../abort.ts";
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { QuorumError } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
 import { rollback } from "../../quorum/rollback.ts";
-import { type Failure, isHopeless, type Round, runRound, unlessAborted } from "../../quorum/round.ts";
+import { type Failure, isHopeless, type Round, runRound } from "../../quorum/round.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, randomToken, runInBackground } from "../../runtime.ts";
@@ -72,7 +73,7 @@ export function announce(
   return retry({ ...settings, signal, wait }, async () => {
     const round = runRound(settings, (call) => announceOne(call, key, text, ttl));
     own.round = round;
-    const result = await unlessAborted(round, signal);
+    const result = await unlessAborted(round.result, signal);
     if (!result) throw signal?.reason;
     if (result !== "unavailable") return { value: { isLast: result === "granted", round } };
     return {

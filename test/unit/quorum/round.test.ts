@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
+import { unlessAborted } from "../../../src/abort.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
 import { EndpointError, type Vote } from "../../../src/errors.ts";
-import { isHopeless, runRound, unlessAborted } from "../../../src/quorum/round.ts";
+import { isHopeless, runRound } from "../../../src/quorum/round.ts";
 import { type Answer, tally } from "../../../src/quorum/tally.ts";
 import { gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -329,7 +330,7 @@ describe("unlessAborted", () => {
     const { round, signals, answer, onFailure } = rig(2);
     const controller = new AbortController();
     if (when === "before") controller.abort();
-    const result = unlessAborted(round, controller.signal);
+    const result = unlessAborted(round.result, controller.signal);
     controller.abort();
     expect(await result).toBe(undefined);
     expect(signals.some(({ aborted }) => aborted)).toBe(false);
