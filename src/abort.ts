@@ -35,9 +35,8 @@ export function unlessAborted<Value>(
 ): Promise<Value | undefined> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {
-    const giveUp = () => resolve(undefined);
-    if (signal.aborted) return giveUp();
-    const ignoreAbort = onAbort(signal, giveUp);
+    if (signal.aborted) return resolve(undefined);
+    const ignoreAbort = onAbort(signal, () => resolve(undefined));
     void work.then(resolve, reject).finally(ignoreAbort);
   });
 }
