@@ -123,13 +123,12 @@ export function checkOptions<Options extends object>(
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new TypeError(`${what} needs an object of options`);
   }
-  const checks = new Map<string, Check>(Object.entries(schema));
   for (const [name, value] of Object.entries(options)) {
-    if (value !== undefined && !checks.has(name))
-      throw unknownOption(what, name, [...checks.keys()], elsewhere);
+    if (value !== undefined && !Object.hasOwn(schema, name))
+      throw unknownOption(what, name, Object.keys(schema), elsewhere);
   }
   const given = options as Readonly<Record<string, unknown>>;
-  for (const [name, check] of checks) {
+  for (const [name, check] of Object.entries<Check>(schema)) {
     const value = given[name];
     if (value !== undefined || required.includes(name))
       (check as (name: string, value: unknown) => unknown)(name, value);

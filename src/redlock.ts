@@ -64,7 +64,7 @@ export class Redlock implements LockClient {
   acquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock>;
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
   async acquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
-    const outcome = await acquireOn(this, resource, options);
+    const outcome = await acquireOn(this, resource, checkAcquireOptions(options));
     if (outcome instanceof Lock) return outcome;
     throw outcome;
   }
@@ -127,6 +127,7 @@ export class Redlock implements LockClient {
   }
 }
 
+/** @param options checked */
 function acquireOn(
   redlock: Redlock,
   resource: string | readonly string[],
@@ -134,8 +135,8 @@ function acquireOn(
 ): ReturnType<typeof acquireWithRetry> {
   const { settings, options: defaults } = clientStateOf(redlock, "redlock.acquire(…)");
   // Without options of its own a call has the client's settings, which are checked already.
-  // Stryker disable next-line ConditionalExpression: checked again, the settings are the same
-  const isPlain = Object.keys(checkAcquireOptions(options)).length === 0;
+  // Stryker disable next-line ConditionalExpression: resolved again, the settings are the same
+  const isPlain = Object.keys(options).length === 0;
   const own = isPlain ? settings : resolveSettings(settings, defaults, options);
   return acquireWithRetry(own, checkResources(resource), options);
 }

@@ -1,11 +1,5 @@
 import { checkThis, wrongType } from "../check.ts";
-import {
-  type AcquireOptions,
-  checkLockOptions,
-  type LockOptions,
-  resolveSettings,
-  type Settings,
-} from "./options.ts";
+import { type AcquireOptions, type LockOptions, resolveSettings, type Settings } from "./options.ts";
 
 /** What a client is made of. */
 export interface ClientState {
@@ -42,8 +36,8 @@ export function clientStateOf(redlock: LockClient, call?: string): ClientState {
   throw wrongType("redlock", redlock, "a client: new Redlock({ endpoints })");
 }
 
-/** The settings of a call beside the client's own methods: the client's defaults, then further layers of options. */
+/** The settings of a call beside the client's own methods: the client's defaults, then further layers, each checked. */
 export function settingsOf(redlock: LockClient, ...layers: LockOptions[]): Settings {
   const { settings, options } = clientStateOf(redlock);
-  return resolveSettings(settings, options, ...layers.map(checkLockOptions));
+  return resolveSettings(settings, options, ...layers);
 }

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, checkType, wrongType } from "../check.ts";
+import { checkInteger, checkOptions, wrongType } from "../check.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
 import { emit, newId } from "../events.ts";
@@ -12,7 +12,7 @@ import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength
 import { type LockClient, settingsOf } from "./client.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import { counterTtl, guardedCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
-import { checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
+import { checkPrefix, checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {
@@ -213,7 +213,7 @@ function checkMessage(json: LockJSON): LockJSON {
   if (!Array.isArray(json?.resources)) throw new TypeError(`${notHandedOver}, as an object and not as text`);
   const { resources, prefix, nonce, ttl, fence, endpoints } = json;
   if (typeof nonce !== "string" || nonce.length !== tokenLength) throw new TypeError(notHandedOver);
-  checkType("prefix", prefix, "string");
+  checkPrefix("prefix", prefix);
   checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
   if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
   return { resources: checkResources(resources), prefix, nonce, ttl, endpoints, ...(fence && { fence }) };

@@ -13,7 +13,7 @@ import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
 import { type LockClient, settingsOf } from "./client.ts";
 import { freeScript } from "./free.lua.ts";
-import type { LockOptions } from "./options.ts";
+import { checkLockOptions, type LockOptions } from "./options.ts";
 
 // For operators: look at a resource, and free it.
 
@@ -66,7 +66,7 @@ export async function inspect(
   options: LockOptions = {},
 ): Promise<Inspection> {
   const name = checkResource(resource);
-  const settings = settingsOf(redlock, options);
+  const settings = settingsOf(redlock, checkLockOptions(options));
   const { endpoints, prefix } = settings;
   const keys = [keyOf(prefix, "lock", name), keyOf(prefix, "fence", name)];
   const { round, answers } = await query(
@@ -150,7 +150,7 @@ export async function forceRelease(
   options: LockOptions = {},
 ): Promise<boolean> {
   const name = checkResource(resource);
-  const settings = settingsOf(redlock, options);
+  const settings = settingsOf(redlock, checkLockOptions(options));
   const key = keyOf(settings.prefix, "lock", name);
   const echo = randomToken(settings.runtime);
   const freeOne = async (call: EndpointRequest): Promise<Answer> => {

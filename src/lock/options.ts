@@ -196,7 +196,8 @@ function checkBackoff(name: string, backoff: Backoff): void {
   checkNumber("backoff.max (ms)", max, min, Infinity);
 }
 
-function checkPrefix(name: string, prefix: string): void {
+/** Text without braces: the prefix and the kind end at the first brace of a key. */
+export function checkPrefix(name: string, prefix: string): void {
   if (/[{}]/.test(checkText(name, prefix, Infinity))) {
     throw new RangeError(`prefix must have no braces, got "${prefix}"`);
   }
