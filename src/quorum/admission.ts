@@ -10,9 +10,9 @@ const known = new WeakMap<readonly Endpoint[], Admission>();
 
 /** The admission of a client's calls. */
 export function admissionOf(endpoints: readonly Endpoint[]): Admission {
-  const turns = known.get(endpoints) ?? new Admission(endpoints);
-  known.set(endpoints, turns);
-  return turns;
+  const admission = known.get(endpoints) ?? new Admission(endpoints);
+  known.set(endpoints, admission);
+  return admission;
 }
 
 /** How long to wait for admission. */
@@ -39,7 +39,7 @@ class Admission {
     this.#endpoints = endpoints;
   }
 
-  /** Enters if there is room. Whoever has entered calls {@link leave} in the end. */
+  /** Enters if there is room. Every entry ends with a call of {@link leave}. */
   enter(): boolean {
     const hasRoom = this.#hasRoom();
     if (hasRoom) this.#inside += 1;
