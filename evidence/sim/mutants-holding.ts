@@ -105,7 +105,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "fence begins again after a loss of memory",
     breaks: "without the clock, fences fall when an endpoint forgets its counter",
-    patches: [patch("lock/acquire.ts #sendRound", "{ least, retention }", "{ least: 1, retention }")],
+    patches: [patch("lock/acquire.ts #sendRound", "fencingOf(least, ", "fencingOf(1, ")],
     noticedBy: ["fences outlive memory"],
   },
   {

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { highestFence, leastFence, voteForFence } from "../lock/fence.ts";
-import { counterTtl, guardedCell, tombstoneRetention } from "../lock/lock-request.ts";
+import { fencingOf, guardedCell, tombstoneRetention } from "../lock/lock-request.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
@@ -104,7 +104,7 @@ export class ClaimFence {
 
   /** The lowest fence, and how long its counters must be kept. */
   from(least: number, lease: number): Fencing {
-    return { least, retention: counterTtl(this.#fenceRetention, lease) };
+    return fencingOf(least, this.#fenceRetention, lease);
   }
 
   /** What an extension must do for the counters, which must outlive the locks, however long these are held. */

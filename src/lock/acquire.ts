@@ -13,7 +13,7 @@ import { holderSeen, timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence, voteForFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
-import { acquiredCell, counterTtl, type LockRequest, tombstoneRetention } from "./lock-request.ts";
+import { acquiredCell, fencingOf, type LockRequest, tombstoneRetention } from "./lock-request.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { WakeUpListener } from "./wake-up/wake-up.ts";
 
@@ -171,9 +171,9 @@ class Acquisition {
     // An answer that comes after the ttl is useless.
     const bounded = { cost: this.#cost, timeout: ttl };
     const cell = acquiredCell(request);
-    const retention = request.fenceRetention && counterTtl(request.fenceRetention, ttl);
+    const { fenceRetention } = request;
     const least = leastFence(runtime);
-    const fencing = retention > 0 ? { least, retention } : undefined;
+    const fencing = fenceRetention > 0 ? fencingOf(least, fenceRetention, ttl) : undefined;
     // Only a waiter needs to know the holder: the first round often finds none, and would ask Redis before 7.0 twice.
     const details = { fencing, readsOther: this.#rounds > 1 };
     const claimOne = (call: EndpointRequest) =>
@@ -184,7 +184,7 @@ class Acquisition {
     const drawn = fencing && highestFence(round);
     let last = round;
     if (drawn && !drawn.isAtQuorum) {
-      last = this.#raiseFence(cell, { least: drawn.fence, retention }, bounded);
+      last = this.#raiseFence(cell, fencingOf(drawn.fence, fenceRetention, ttl), bounded);
       const raised = await unlessAborted(last.result, signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused

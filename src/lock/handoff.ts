@@ -11,7 +11,7 @@ import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
 import { type LockClient, settingsOf } from "./client.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import { counterTtl, guardedCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
+import { fencingOf, guardedCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
 import { checkPrefix, checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
@@ -131,11 +131,10 @@ function swapNonces(settings: Settings, given: LockJSON): Swap {
   const { resources, prefix, ttl, fence } = given;
   const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
   const request = { resources, prefix, fenceRetention, nonce: randomToken(settings.runtime) };
-  const fencing = fence && { least: fence, retention: counterTtl(fenceRetention, ttl) };
+  const fencing = fence === undefined ? undefined : fencingOf(fence, fenceRetention, ttl);
   // By script, because of its tombstone: that returns what is in the way.
   const cell = { ...guardedCell(request), value: given.nonce };
-  const swapOne = (call: EndpointRequest) =>
-    keep(call, cell, ttl, { next: request.nonce, fencing: fencing || undefined });
+  const swapOne = (call: EndpointRequest) => keep(call, cell, ttl, { next: request.nonce, fencing });
   return { request, round: runRound(settings, swapOne, { timeout: ttl }) };
 }
 

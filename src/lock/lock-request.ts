@@ -1,4 +1,4 @@
-import type { Cell } from "../redis/cell.ts";
+import type { Cell, Fencing } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 
 // What one round claims, and its keys and values in Redis.
@@ -50,13 +50,14 @@ export function guardedCell(request: LockRequest): Cell {
 }
 
 /**
- * How long a counter outlives the moment that its fence names, in ms: the retention, counted from the end of a lock
- * of this ttl, and at least twice the retention, so that most extensions need not renew it.
+ * What a script does with the counters: their lowest value, and how long they outlive the moment that it names, in ms: the
+ * retention, counted from the end of a lock of this ttl, and at least twice the retention, so that most extensions need not
+ * renew it.
  *
  * The script asks the endpoint for its time to add this to the fence. An expiry as a point in time (`PXAT`) would save
  * that command; but where the endpoint's clock is ahead by more than the retention, the counter would be gone as soon as
  * it is written, and two locks of the same ms could draw the same fence.
  */
-export function counterTtl(fenceRetention: number, ttl: number): number {
-  return fenceRetention + Math.max(fenceRetention, ttl);
+export function fencingOf(least: number, fenceRetention: number, ttl: number): Fencing {
+  return { least, retention: fenceRetention + Math.max(fenceRetention, ttl) };
 }

@@ -14,7 +14,7 @@ import { extendOnQuorum } from "./extend.ts";
 import { type HoldOperations, type Release, releaseFunctionOf } from "./hold-operations.ts";
 import {
   acquiredCell,
-  counterTtl,
+  fencingOf,
   guardedCell,
   heldCell,
   type LockRequest,
@@ -265,10 +265,9 @@ export class Lock {
     );
   }
 
-  /** The lowest value of the counters, and how long they must be kept. */
   #fencing(ttl: number): Fencing | undefined {
     if (this.fence === undefined) return undefined;
-    return { least: this.fence, retention: counterTtl(this.#request.fenceRetention, ttl) };
+    return fencingOf(this.fence, this.#request.fenceRetention, ttl);
   }
 
   /** Restores the lock where it is gone, now that a quorum has shown that nobody else can have it. */
