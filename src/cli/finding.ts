@@ -1,5 +1,6 @@
 import type { KeyInspection, KeyVote } from "../idempotency/index.ts";
 import { type Inspection, type InspectionVote, QuorumError, type Vote } from "../index.ts";
+import { quorumOf } from "../quorum/tally.ts";
 import type { Cost } from "./access.ts";
 import { failureOf } from "./failure.ts";
 import type { KeyTarget } from "./target.ts";
@@ -153,7 +154,7 @@ function answersOf(
     const { outcome, ...rest } = vote;
     return { ...rest, state: outcome === "held" || outcome === "free" ? outcome : granted };
   });
-  return { votes, quorum: Math.floor(votes.length / 2) + 1 };
+  return { votes, quorum: quorumOf(votes.length) };
 }
 
 const countOf = (votes: readonly FoundVote[], state: Finding["state"] | FoundVote["state"]): number =>

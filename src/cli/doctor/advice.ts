@@ -1,3 +1,4 @@
+import { quorumOf } from "../../quorum/tally.ts";
 import { type Failure, isRefusal } from "../failure.ts";
 import { duration, layout } from "../text.ts";
 import { bestDialect, clockText, isNear, isUsable, maxClockDistance } from "./quick.ts";
@@ -232,7 +233,7 @@ export function diagnose(places: readonly Examined[]): Report {
     const { roundTrip, clock } = seen.clock ?? {};
     return { endpoint, number, variable, dialect, ok: !error, roundTrip, clock, advice };
   });
-  const quorum = Math.floor(endpoints.length / 2) + 1;
+  const quorum = quorumOf(endpoints.length);
   return { ok: endpoints.every(({ ok }) => ok), quorum, endpoints, advice: countAdvice(endpoints.length) };
 }
 
