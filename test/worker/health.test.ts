@@ -7,17 +7,17 @@ const { checkHealth } = await import(file);
 
 let local: LocalEndpoints;
 let names: string[];
+let now = Date.now();
 beforeEach(async () => {
-  vi.useFakeTimers({ toFake: ["Date"] });
+  vi.useFakeTimers({ toFake: ["Date"], now });
   local = await start({ count: 3, engine: "embedded" });
   names = local.endpoints.map(({ url }) => new URL(url).host);
 });
 afterEach(async () => {
   // The next test must not get this one's result.
-  const later = Date.now() + 10_000;
+  now = Date.now() + 10_000;
   await local.close();
   vi.useRealTimers();
-  vi.useFakeTimers({ toFake: ["Date"], now: later });
 });
 
 const databaseThat = (run: () => Promise<unknown>) => ({ prepare: () => ({ run }) });
