@@ -1,8 +1,8 @@
 // The README's webhook, and beside it a handler that sends the same requests by bare `fetch`.
 import { Hono } from "hono";
-import { endpointsFromEnv, Redlock } from "redlock-edge";
-import { idempotent } from "redlock-edge/hono";
-import { stripe } from "redlock-edge/webhooks";
+import { endpointsFromEnv, Redlock } from "../../dist/index.js";
+import { idempotent } from "../../dist/hono/index.js";
+import { stripe } from "../../dist/webhooks/index.js";
 
 const day = 86_400_000;
 // As Upstash's own: with the commands that compare and set.
