@@ -1,6 +1,6 @@
 // `node evidence/runtimes.mjs`: the cases of evidence/runtimes/cases.ts and `redis-rest-local` on every runtime, with the packed packages
-// as a user installs them. Installs the runtimes of evidence/runtimes/matrix/package.json when it first runs. Prints the README's
-// table of runtimes; fails if anything fails or the README has another table.
+// as a user installs them. Installs the runtimes of evidence/runtimes/matrix/package.json when it first runs. Prints the
+// table of runtimes in docs/platforms.md; fails if anything fails or the page has another table.
 
 import { spawn } from "node:child_process";
 import { readFile, rm, writeFile } from "node:fs/promises";
@@ -172,10 +172,10 @@ try {
       process.exitCode = 1;
     }
   }
-  const readme = await readFile(join(project, "README.md"), "utf8");
-  const missing = rows.filter((row) => !readme.includes(row));
+  const page = await readFile(join(project, "docs/platforms.md"), "utf8");
+  const missing = rows.filter((row) => !page.includes(row));
   if (missing.length > 0) {
-    console.error(`\nThe README's table lacks:\n${missing.join("\n")}`);
+    console.error(`\nThe table of docs/platforms.md lacks:\n${missing.join("\n")}`);
     process.exitCode = 1;
   }
 } finally {

@@ -1,7 +1,7 @@
 // The README's webhook, and beside it a handler that sends the same requests by bare `fetch`.
 import { Hono } from "hono";
-import { endpointsFromEnv, Redlock } from "../../dist/index.js";
 import { idempotent } from "../../dist/hono/index.js";
+import { endpointsFromEnv, Redlock } from "../../dist/index.js";
 import { stripe } from "../../dist/webhooks/index.js";
 
 const day = 86_400_000;

@@ -19,6 +19,7 @@ const notRun: readonly (readonly [command: RegExp, why: string])[] = [
     /^docker (build|run)( --?[\w-]+)*( [\w.:-]+)+$/,
     "local/test/readme.long.test.ts runs them where Docker is, and the command of the image everywhere",
   ],
+  [/^stripe listen --forward-to localhost:8787\/webhooks\/stripe$/, "it needs an account at Stripe"],
   [/^npx vitest run( \S+)+( -t "[^"]+")?$/, "it would run tests in tests"],
 ];
 
@@ -36,7 +37,7 @@ export function commandsOf({ language, text }: Pick<Fence, "language" | "text">)
     .flatMap((line) => line.split(/;|\s(?:&&|\|\||&|\|)(?=\s|$)/))
     .map((command) => command.replace(/^\s*(if|then|else|do)\s/, "").replace(/\s\d?>\S+/g, ""))
     .map((command) => command.trim())
-    .filter((command) => !/^(|fi|done)$/.test(command));
+    .filter((command) => !/^(|fi|do|done)$/.test(command));
 }
 
 /** Why a reader of the page cannot run this command, as far as that can be known without running it. */
@@ -48,7 +49,7 @@ export async function problemWith(command: string, page: string): Promise<string
   if (/^npx redis-rest-local\b/.test(command)) return unknownOption(args, localHelp);
   if (program === "node") return problemWithNode(args, page);
   // Run by the test of the page that has them.
-  if (/^(curl|mkdir|cd|echo)$/.test(program)) return undefined;
+  if (/^(curl|mkdir|cd|echo|openssl|sed|for|\w+=.*)$/.test(program)) return undefined;
   return "not known: add it to the tests of the page, or to the list of commands that no test runs";
 }
 

@@ -16,7 +16,8 @@ import { type Fence, fencesOf } from "./fences.ts";
 vi.setConfig({ testTimeout: 90_000 });
 
 const start = fencesOf("docs/getting-started.md");
-const hasCurl = spawnSync("curl", ["--version"]).status === 0;
+const readme = fencesOf("README.md");
+const missing = ["curl", "openssl"].filter((program) => spawnSync(program, ["--version"]).error);
 
 let project: Project;
 let port = 3000;
@@ -24,14 +25,18 @@ const stops: (() => Promise<void>)[] = [];
 beforeAll(async () => {
   project = await installPacked();
   // The tests cannot reach the registry.
-  const converter = "node_modules/@remix-run/node-fetch-server";
-  mkdirSync(join(project.folder, dirname(converter)), { recursive: true });
-  symlinkSync(resolve(converter), join(project.folder, converter));
-  for (const fence of start) {
-    if (fence.file?.endsWith(".mjs")) writeFileSync(join(project.folder, fence.file), fence.text);
+  for (const name of ["@remix-run/node-fetch-server", "hono", "wrangler", ".bin/wrangler"]) {
+    const link = join(project.folder, "node_modules", name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(resolve("node_modules", name), link);
+  }
+  for (const { file, text } of [...start, ...readme]) {
+    if (!file) continue;
+    mkdirSync(join(project.folder, dirname(file)), { recursive: true });
+    writeFileSync(join(project.folder, file), text);
   }
   // Something else may listen at the ports of the pages.
-  background(blockWith("npx redis-rest-local").text.replace(/--port \d+ /, ""));
+  background(blockWith(start, "npx redis-rest-local").text.replace(/--port \d+ /, ""));
   const variables = join(project.folder, ".dev.vars");
   await until(() => existsSync(variables) && readFileSync(variables, "utf8").includes("TOKEN_3"), "the file");
 }, 120_000);
@@ -40,16 +45,16 @@ afterAll(async () => {
   project.remove();
 });
 
-describe.skipIf(!hasCurl)("docs/getting-started.md", () => {
+describe.skipIf(missing.length > 0)("docs/getting-started.md", () => {
   it("leads to a handler that acts once", async () => {
     port = await freePort();
-    const server = background(blockWith("node --env-file").text);
+    const server = background(blockWith(start, "node --env-file").text);
     await until(() => server.printed().includes("listening"), "the server");
     const requests = start.filter(({ text, language }) => language === "sh" && text.startsWith("curl"));
     expect(requests).toHaveLength(2);
     for (const block of requests) {
       expect(`${shell(block.text.replaceAll("localhost:3000", `localhost:${port}`))}\n`).toBe(
-        outputAfter(block),
+        outputAfter(start, block),
       );
     }
     await until(() => server.printed().includes("payment"), "what the server prints");
@@ -57,14 +62,35 @@ describe.skipIf(!hasCurl)("docs/getting-started.md", () => {
   });
 });
 
-function blockWith(text: string): Fence {
-  const found = start.find((fence) => fence.language === "sh" && fence.text.includes(text));
+describe.skipIf(missing.length > 0)("README.md", () => {
+  it.each(["doctor --conformance", "lock.mjs", "cron.mjs"])("%s runs as it stands there", (command) => {
+    const block = blockWith(readme, command);
+    const printed = shell(block.text);
+    if (!command.startsWith("doctor")) expect(printed).toBe(outputAfter(readme, block));
+  });
+
+  it("leads to a Worker that acts once on a delivery that arrives five times", async () => {
+    const own = await freePort();
+    const install = blockWith(readme, "npx wrangler dev");
+    const begin = install.text.replace(/^npm install.*\n/gm, "");
+    const worker = background(begin.replace("wrangler dev", `wrangler dev --port ${own} --inspector-port 0`));
+    await until(() => worker.printed().includes("Ready on"), "the Worker");
+    const deliver = blockWith(readme, "openssl");
+    const answers = shell(deliver.text.replaceAll(":8787", `:${own}`));
+    expect(`${answers}\n`).toBe(outputAfter(readme, deliver));
+    await until(() => worker.printed().includes("fulfil"), "what the Worker prints");
+    expect(worker.printed().match(/fulfil \w+/g)).toEqual(["fulfil evt_1"]);
+  });
+});
+
+function blockWith(page: readonly Fence[], text: string): Fence {
+  const found = page.find((fence) => fence.language === "sh" && fence.text.includes(text));
   if (!found) throw new Error(`no block has: ${text}`);
   return found;
 }
 
-function outputAfter(block: Fence): string {
-  const next = start[start.indexOf(block) + 1];
+function outputAfter(page: readonly Fence[], block: Fence): string {
+  const next = page[page.indexOf(block) + 1];
   if (!next?.output) throw new Error(`${block.page}:${block.line}: the page does not say what this prints`);
   return next.text;
 }
@@ -99,5 +125,5 @@ function background(command: string): { printed(): string } {
 function environment(): NodeJS.ProcessEnv {
   // What is set already counts more than --env-file.
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith("UPSTASH_"));
-  return { ...Object.fromEntries(others), PORT: String(port) };
+  return { ...Object.fromEntries(others), PORT: String(port), WRANGLER_SEND_METRICS: "false" };
 }
