@@ -89,7 +89,8 @@ export function inTurns(sets: readonly EndpointSet[], contract: (open: () => Pro
     for (const set of sets.filter((each) => !isMissing(each))) opened.set(set, await openLocal(set));
   });
   afterAll(() => Promise.all([...opened.values()].map((local) => local.close())));
-  const titled = sets.map((set) => ({ title: describeSet(set), set }));
+  // With its engine: by that `eachEngine` knows what to skip.
+  const titled = sets.map((set) => ({ title: describeSet(set), engine: set.engine, set }));
   eachInTurns(titled)("$title", ({ set }) => contract(async () => opened.get(set)!));
 }
 
