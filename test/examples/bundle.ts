@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { EdgeVM } from "@edge-runtime/vm";
 import { type BuildOptions, build } from "esbuild";
-import { Miniflare } from "miniflare";
+import { Miniflare, type MiniflareOptions } from "miniflare";
 import { onTestFinished, vi } from "vitest";
 
 /** Builds an example as users would, but with `redlock-edge` from src and with a longer timeout. */
@@ -37,8 +37,9 @@ function bundle(example: string, options: BuildOptions): Promise<string> {
 }
 
 /** Bundles an example for Node, and returns the path of a file of its own: what imports it has its own module scope. */
-export async function bundleForNode(example: string): Promise<string> {
+export async function bundleForNode(example: string, options: BuildOptions = {}): Promise<string> {
   const text = await bundle(example, {
+    ...options,
     platform: "node",
     format: "esm",
     // Bundled CommonJS modules call it, and ES modules do not have it.
@@ -64,12 +65,18 @@ export async function importInNode<Exports>(
 
 /** Bundles an example as Wrangler does, and starts it in workerd, until the test ends. */
 export async function startInWorkerd(example: string, options: object): Promise<Miniflare> {
-  const worker = new Miniflare({
-    modules: true,
-    script: await bundle(example, { platform: "browser", format: "esm", target: "es2022" }),
-    compatibilityDate: "2026-04-01",
-    ...options,
-  });
+  return startWorkers({ ...(await bundleForWorkerd(example)), ...options });
+}
+
+/** Bundles an example as Wrangler does. @returns options of a Worker in Miniflare */
+export async function bundleForWorkerd(example: string) {
+  const script = await bundle(example, { platform: "browser", format: "esm", target: "es2022" });
+  return { modules: true, script, compatibilityDate: "2026-04-01" } as const;
+}
+
+/** Starts Workers, until the test ends. */
+export async function startWorkers(options: MiniflareOptions): Promise<Miniflare> {
+  const worker = new Miniflare(options);
   onTestFinished(() => worker.dispose());
   await worker.ready;
   return worker;
