@@ -21,25 +21,26 @@ function batch(...bodies: string[]): SQSEvent {
   return { Records: records } as unknown as SQSEvent;
 }
 
-it("examples/lambda/queue returns only the messages that failed, and ships only those again", async () => {
+it("examples/queue-sqs/ship returns only the messages that failed, and ships only those again", async () => {
   type Handler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
   const env = { ...at.stage.local.env(), WAREHOUSE_URL: at.service.url };
-  const { handler } = await importInNode<{ handler: Handler }>("lambda/queue.ts", env);
+  const { handler } = await importInNode<{ handler: Handler }>("queue-sqs/ship.ts", env);
   const [good, bad] = [`good-${randomUUID()}`, `bad-${randomUUID()}`];
-  const event = batch(JSON.stringify({ order: good }), JSON.stringify({ order: bad }), "no JSON");
+  const about = (order: string) => JSON.stringify({ event: `evt_${order}`, order });
+  const event = batch(about(good), about(bad), "no JSON");
   const failed = async (ms?: number) => (await handler(event, context(ms))).batchItemFailures;
   const named = (...numbers: number[]) => numbers.map((number) => ({ itemIdentifier: `message-${number}` }));
 
   // Nothing is begun that cannot end before Lambda's timeout.
   expect(await failed(1_000)).toEqual(named(1, 2, 3));
   expect(at.service.calls).toEqual([]);
-  at.service.rule = ({ path }) => (path.endsWith(bad) ? 500 : 204);
+  at.service.rule = ({ body }) => (body.includes(bad) ? 500 : 204);
   expect(await failed()).toEqual(named(2, 3));
   at.service.rule = () => 204;
   // The whole batch is delivered again, as after a lost answer.
   expect(await failed()).toEqual(named(3));
-  const paths = at.service.calls.map(({ path }) => path).sort();
-  expect(paths).toEqual([bad, bad, good].map((order) => `/orders/${order}`));
+  const orders = at.service.calls.map(({ body }) => (JSON.parse(body) as { order: string }).order);
+  expect(orders.sort()).toEqual([bad, bad, good]);
 });
 
 it("examples/lambda-middy runs one handler of a name at a time, and releases after a failure", async () => {

@@ -3,6 +3,7 @@ import type { APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
 import { expect, it } from "vitest";
 import { type Delivery, githubDelivery, stripeDelivery } from "../../tools/deliveries.mjs";
 import { bundleForNode, importInNode, loadOnTheEdge, type OnTheEdge, startInWorkerd } from "./bundle.ts";
+import { lambdaEvent } from "./lambda-event.ts";
 import { startNode } from "./node-process.ts";
 import { staged } from "./stage.ts";
 
@@ -131,18 +132,10 @@ const loadHandler = async (example: string, settings: Record<string, string>): P
 /** Calls a function of Lambda as an HTTP API does. */
 async function invoke(
   handler: Handler,
-  { path, headers, body }: Pick<Delivery, "path" | "headers" | "body">,
+  request: Pick<Delivery, "path" | "headers" | "body">,
   context: object = {},
 ): Promise<Answer> {
-  const event = {
-    version: "2.0",
-    rawPath: path,
-    rawQueryString: "",
-    headers,
-    requestContext: { domainName: "shop.example", http: { method: "POST", path }, ...context },
-    body: Buffer.from(body).toString("base64"),
-    isBase64Encoded: true,
-  };
+  const event = lambdaEvent(request, context);
   const result = await handler(event, { getRemainingTimeInMillis: () => 30_000 } as Context);
   const replayed = result.headers?.["idempotent-replayed"] === "true";
   return { status: result.statusCode!, replayed, body: result.body ?? "" };

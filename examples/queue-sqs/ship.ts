@@ -1,11 +1,11 @@
-// A standard SQS queue of orders: each order is shipped once, however often its message is delivered.
+// SQS's consumer on Lambda: each order is shipped once, however often its message is delivered.
 
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import { endpointsFromEnv, Redlock } from "redlock-edge";
 import { Idempotency } from "redlock-edge/idempotency";
 
 const idempotency = new Idempotency(new Redlock({ endpoints: endpointsFromEnv(process.env) }), {
-  retention: 14 * 86_400_000, // the longest that SQS keeps a message
+  retention: 17 * 86_400_000, // SQS keeps a message for up to 14 days, and Stripe may send its event again for 3
 });
 const warehouse = process.env.WAREHOUSE_URL ?? "https://warehouse.example";
 
@@ -19,12 +19,15 @@ export async function handler(event: SQSEvent, context: Context): Promise<SQSBat
   return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
 }
 
-async function shipOnce(record: SQSRecord, deadline: number): Promise<void> {
-  const { order } = JSON.parse(record.body) as { order: string };
-  // The order's id, not the message's: a producer that sends twice makes two messages of one order.
-  await idempotency.run(order, { scope: record.eventSourceARN, deadline }, async ({ signal }) => {
-    const shipped = await fetch(`${warehouse}/orders/${encodeURIComponent(order)}`, {
-      method: "PUT",
+async function shipOnce({ body }: SQSRecord, deadline: number): Promise<void> {
+  const { event, order } = JSON.parse(body) as { event: string; order: string };
+  // The event's id, not the message's: a producer that sends twice makes two messages of one event.
+  await idempotency.run(event, { scope: "stripe", deadline }, async ({ signal }) => {
+    const shipped = await fetch(`${warehouse}/shipments`, {
+      method: "POST",
+      // After a crash this is sent again. By the key the warehouse knows that it is the same shipment.
+      headers: { "content-type": "application/json", "idempotency-key": event },
+      body: JSON.stringify({ order }),
       signal,
     });
     await shipped.body?.cancel();
