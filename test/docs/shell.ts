@@ -6,14 +6,17 @@ import { type Fence, fencesOf } from "./fences.ts";
 /** Commands that no test runs, and why. */
 const notRun: readonly (readonly [command: RegExp, why: string])[] = [
   [
-    /^npx wrangler (deploy|secret put \w+|dev( src\/index\.ts --compatibility-date [-\d]+)?|d1 create \w+|d1 execute \w+ --local --file schema\.sql)$/,
-    "test/examples runs the Workers in workerd, with D1 and Durable Objects",
+    /^npx wrangler (deploy|secret put \w+|dev( src\/index\.ts --compatibility-date [-\d]+)?|(d1|queues) create [\w-]+|d1 execute \w+ --local --file schema\.sql)$/,
+    "test/examples runs the Workers in workerd, with D1, queues and Durable Objects",
   ],
   [
     /^npx wrangler (d1 create redlock-edge|d1 execute redlock-edge --remote --(file worker\/schema\.sql|command .*)|secret bulk \.dev\.vars)$/,
     "test/worker runs the Worker in workerd, with its tables in D1",
   ],
-  [/^npx esbuild queue\.ts( --[a-z]+(=[\w.]+)?)+$/, "test/package bundles it with these options"],
+  [
+    /^npx esbuild (payments|receive|ship)\.ts( --[a-z]+([=:][\w./@-]+)?)+$/,
+    "test/examples bundles them for the same platform and format",
+  ],
   [/^npm install( --save-dev)?( [@a-z0-9./-]+)+$/, "the tests install the packed package instead"],
   [
     /^docker (build|run)( --?[\w-]+)*( [\w.:-]+)+$/,
