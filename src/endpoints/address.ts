@@ -17,6 +17,17 @@ interface AddressOptions {
 const safeOrigin =
   /^https:|^http:\/\/([^.:]+|.+\.(local(host)?|internal|lan|home\.arpa)|(0|10|127|169\.254|172\.(1[6-9]|2\d|3[01])|192\.168)\.[\d.]+|\[(::1]|f[cde]\w\w:.*))(:\d+)?$/;
 
+/** How a wrong URL looks, and what it must be. The first that fits counts. */
+const mistakes = [
+  [/^["']/, "without quotes around it"],
+  [/^rediss?:/i, "the REST API's https://host; for the Redis protocol there is redlock-edge/sockets"],
+  [/^(?!https?:)/i, "https://host (or http://host, on this machine)"],
+  [
+    /(?:)/,
+    "the REST API's https://host, without credentials, path and query: Upstash runs a path as a command (a gateway's: basePath)",
+  ],
+] as const;
+
 /**
  * Where a URL and the options lead to.
  *
@@ -38,9 +49,8 @@ export function addressOf(
   }
   const { href, origin = "" } = parsed;
   if (!/^http/.test(origin) || href !== origin + path) {
-    throw new TypeError(
-      `${name} must be the REST API's https://host, without credentials, path and query: Upstash runs a path as a command (a gateway's: basePath)`,
-    );
+    const [, remedy] = mistakes.find(([form]) => form.test(url))!;
+    throw new TypeError(`${name} must be ${remedy}`);
   }
   if (!/^(\/[\w-][\w.-]*)+\/?$/.test(basePath ?? "/a")) {
     throw new TypeError('basePath must be a path such as "/redis"');

@@ -42,9 +42,17 @@ export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
 function read(env: Record<string, unknown>, name: string): string {
   const value = env[name];
   if (typeof value !== "string" || value === "") {
-    throw new TypeError(
-      `the environment variable ${name} is missing; for local endpoints, "npx redis-rest-local" prints it`,
-    );
+    throw new TypeError(`the environment variable ${name} is missing; ${remedyFor(env)}`);
   }
   return value;
+}
+
+/** What to do where no variable is found. */
+function remedyFor(env: Record<string, unknown>): string {
+  // A context of Hono, `process`, or what Pages Functions get.
+  if (env.env && typeof env.env === "object") return "give the env in it: endpointsFromEnv(c.env)";
+  const ofSockets = ["REDIS_URL", "KV_URL"].find((name) => env[name]);
+  return ofSockets
+    ? `${ofSockets} is of the Redis protocol: set the REST API's URL and token, or use redlock-edge/sockets`
+    : 'for local endpoints, "npx redis-rest-local" prints it';
 }

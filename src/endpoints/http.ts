@@ -84,9 +84,9 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
   }
   const { href, name: address } = addressOf(`${where}.url`, url, options);
   // A line break in a pasted token would make fetch print the whole header in its error.
-  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
+  if (typeof token !== "string" || !/^(?!(["']).*\1$)[\x21-\x7e]+$/.test(token)) {
     throw new TypeError(
-      `${where}.token (of ${address}) must be printable ASCII without spaces and line breaks`,
+      `${where}.token (of ${address}) must be printable ASCII without quotes, spaces and line breaks`,
     );
   }
   const name = checkType("name", options.name ?? address, "string");
@@ -104,7 +104,8 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
  */
 export function asEndpoints(given: readonly (HttpEndpointOptions | Endpoint)[]): Endpoint[] {
   if (!Array.isArray(given) || given.length === 0) {
-    throw wrongType("endpoints", given, "an array of at least one { url, token }");
+    const example = "new Redlock({ endpoints: endpointsFromEnv(env) })";
+    throw wrongType("endpoints", given, `an array of at least one { url, token }, as in ${example}`);
   }
   const endpoints = given.map(asEndpoint);
   // The same Redis twice is not a second opinion: a quorum of it proves nothing.
@@ -116,20 +117,28 @@ export function asEndpoints(given: readonly (HttpEndpointOptions | Endpoint)[]):
   return endpoints;
 }
 
+/** Clients of @upstash/redis, node-redis and ioredis: a property that the ones before do not have, and what to do. */
+const wrappers = [
+  ["createScript", "upstashEndpoint(client)"],
+  ["isOpen", "nodeRedisEndpoint(client) of redlock-edge/sockets"],
+  ["evalsha", "ioredisEndpoint(client) of redlock-edge/sockets"],
+] as const;
+
 function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: readonly unknown[]): Endpoint {
   const where = `endpoints[${index}]`;
   // The value is not shown: it may be a token.
-  if (typeof given !== "object" || given === null) throw new TypeError(`${where} must be { url, token }`);
+  if (typeof given !== "object" || given === null) {
+    const hint = typeof given === "function" ? ", not a function: call it" : "";
+    throw new TypeError(`${where} must be { url, token }${hint}`);
+  }
   const { send, name, dialect } = given as Partial<Endpoint>;
   if (typeof send === "function") {
     checkType(`${where}.name`, name, "string");
     if (!checkDialect(dialect)) throw wrongType(`${where}.dialect`, dialect, dialectNames);
     return given as Endpoint;
   }
-  if ("evalsha" in given) {
-    throw new TypeError(
-      `${where} is an SDK's client; wrap an @upstash/redis client: upstashEndpoint(client)`,
-    );
+  for (const [property, wrapped] of wrappers) {
+    if (property in given) throw new TypeError(`${where} is another package's client; wrap it: ${wrapped}`);
   }
   return restEndpoint(given as HttpEndpointOptions, where, all.length > 1 ? `_${index + 1}` : "");
 }

@@ -19,6 +19,12 @@ test.each([
   expect(at(url, options)).toEqual({ href, name });
 });
 
+function refused(url: string, said: RegExp): void {
+  expect(() => at(url)).toThrow(said);
+  expect(() => at(url)).toThrow(TypeError);
+  expect(() => at(url)).not.toThrow("secret");
+}
+
 describe("refuses, and does not repeat,", () => {
   test.each([
     "https://h.example/secret",
@@ -31,20 +37,21 @@ describe("refuses, and does not repeat,", () => {
     "https://h.example#secret",
     "https://secret@h.example",
     "https://:secret@h.example",
-    "redis://h.example",
-    "rediss://default:secret@h.example:6379",
-    "ftp://h.example",
-    "blob:https://h.example/",
-    "h.example",
-    "secret",
-    "",
   ])("the URL %s", (url) => {
-    expect(() => at(url)).toThrow(
-      /^url must be the REST API's https:\/\/host, without credentials, path and query/,
-    );
-    expect(() => at(url)).toThrow(TypeError);
-    expect(() => at(url)).not.toThrow("secret");
+    refused(url, /^url must be the REST API's https:\/\/host, without credentials, path and query/);
   });
+
+  test.each<[url: string, said: RegExp]>([
+    ['"https://secret.example"', /without quotes/],
+    ["'rediss://secret.example'", /without quotes/],
+    ["redis://secret.example", /REST API's https:\/\/host; for the Redis protocol/],
+    ["REDISS://default:secret@h.example:6379", /REST API's https:\/\/host; for the Redis protocol/],
+    ["ftp://secret.example", /https:\/\/host \(or http:/],
+    ["blob:https://secret.example/", /https:\/\/host \(or http:/],
+    ["secret.example:6379", /https:\/\/host \(or http:/],
+    ["secret", /https:\/\/host \(or http:/],
+    ["", /https:\/\/host \(or http:/],
+  ])("the URL %s, in its own words", refused);
 
   test.each([
     "redis",

@@ -17,6 +17,7 @@ describe("endpointsFromEnv", () => {
     ["numbered ones before Vercel's", { ...vercel, ...one("b", "_1") }, ["b"]],
     // As `start` sets them for a single endpoint.
     ["a database once that has both names", { ...one("a"), ...one("a", "_1") }, ["a"]],
+    ["numbered ones from _0", { ...one("a", "_0"), ...one("b", "_1") }, ["a", "b"]],
     ["numbered ones where the single one is empty", { UPSTASH_REDIS_REST_URL: "", ...one("b", "_1") }, ["b"]],
     [
       "numbered ones by number, not by text",

@@ -124,7 +124,7 @@ describe("httpEndpoint", () => {
       const make = () => httpEndpoint({ url, token: wrong as string });
       expect(make).toThrow(
         wrong
-          ? "endpoint.token (of redis.example:8443) must be printable ASCII without spaces and line breaks"
+          ? "endpoint.token (of redis.example:8443) must be printable ASCII without quotes, spaces and line breaks"
           : "endpoint.token is missing (is UPSTASH_REDIS_REST_TOKEN set?)",
       );
       expect(make).toThrow(TypeError);
