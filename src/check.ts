@@ -180,7 +180,9 @@ function isNear(given: string, known: string): boolean {
 export function checkScope(name: string, scope: string | readonly string[]): string | readonly string[] {
   const parts: unknown = typeof scope === "string" ? [scope] : scope;
   if (!Array.isArray(parts) || parts.length === 0) {
-    throw new TypeError(`${name} must be a string, or an array of at least one, got ${show(scope)}`);
+    // A tenant that is missing must not share the keys of all others.
+    const hint = scope === undefined ? "; leave the option out where all may share their keys" : "";
+    throw new TypeError(`${name} must be a string, or an array of at least one, got ${show(scope)}${hint}`);
   }
   for (const part of parts) {
     if (!checkType(`a part of ${name}`, part as unknown, "string"))

@@ -116,9 +116,10 @@ export interface RouteOptions<
   /**
    * The owner of the keys: tenant, account, user; one name or several. Without it, any client that knows a key and its
    * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds. A function
-   * also gets the verified delivery; without a `provider` there is none. Default: none.
+   * also gets the verified delivery; without a `provider` there is none. `undefined`, given or returned, is a TypeError: a
+   * missing owner would share the keys of all. Default: none.
    */
-  readonly scope?: PerRequest<string | readonly string[], [...context: Context, delivery: Given]> | undefined;
+  readonly scope?: PerRequest<string | readonly string[], [...context: Context, delivery: Given]>;
   /**
    * Locks these resources while the handler runs, in the same requests: one name or several, or a function, as `scope`. The
    * run has a fence. A lock that is held is waited for, for `wait` at most; then the answer is that of a request under

@@ -31,7 +31,7 @@ export function resolveRoute(what: string, options: RouteOptions<never, never>):
   const { redlock, provider, scope, lock } = checkType("options", options, "object");
   checkClient(redlock);
   if (provider !== undefined && typeof provider !== "function") checkProvider(provider);
-  if (scope !== undefined && typeof scope !== "function") checkScope("scope", scope);
+  if ("scope" in options && typeof scope !== "function") checkScope("scope", scope!);
   if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
   return resolveRules(what, options, provider !== undefined);
 }

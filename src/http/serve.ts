@@ -289,7 +289,9 @@ function runInScopes(
   const enter = (index: number): Promise<Outcome<StoredResponse>> => {
     const isLast = index === scopes.length - 1;
     // The innermost run holds the lock: those around it would wait for each other.
-    const scoped = { ...options, scope: scopes[index], kind: "http", lock: isLast ? lock : undefined };
+    const scope = scopes[index];
+    const ofKey = { ...(scope && { scope }), kind: "http" } as const;
+    const scoped = { ...options, ...ofKey, lock: isLast ? lock : undefined };
     return idempotency.run(key, scoped, isLast ? handler : async () => (await enter(index + 1)).value);
   };
   return enter(0);

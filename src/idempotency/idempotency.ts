@@ -70,8 +70,11 @@ export interface IdempotencyOptions {
 
 /** What belongs to one run. */
 export interface RunOptions<Value> extends IdempotencyOptions {
-  /** Separates keys of different origin: tenant, route, provider; one name or several, none empty. Default: none. */
-  readonly scope?: string | readonly string[] | undefined;
+  /**
+   * Separates keys of different origin: tenant, route, provider; one name or several, none empty. `undefined` is a
+   * TypeError: a missing tenant would share the keys of all. Default: none.
+   */
+  readonly scope?: string | readonly string[];
   /**
    * What must be the same whenever the key is used again, for example the request's body. Only its hash is stored.
    * Default: none.
@@ -274,11 +277,10 @@ const recordKinds: Readonly<Record<KeyKind, string>> = { run: "idem", http: "ide
 export async function recordKeysOf(
   { prefix }: Settings,
   key: string,
-  {
-    scope = [],
-    kind = "run",
-  }: { readonly scope?: RunOptions<unknown>["scope"]; readonly kind?: KeyKind | undefined },
+  options: { readonly scope?: string | readonly string[]; readonly kind?: KeyKind | undefined },
 ): Promise<RecordKeys> {
+  const { scope = [], kind = "run" } = options;
+  if ("scope" in options) checkScope("scope", options.scope);
   if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
   const hash = await hashKey(scope, key, kind);
   return { key, name: keyOf(prefix, recordKinds[kind], hash), counter: keyOf(prefix, "tries", hash) };

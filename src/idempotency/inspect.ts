@@ -51,8 +51,8 @@ export interface KeyVote extends Partial<Omit<KeyInspection, "state" | "votes">>
 
 /** Options of {@link inspectKey} and `forgetKey`. */
 export interface KeyOptions {
-  /** The scope of the runs. Default: none. */
-  readonly scope?: string | readonly string[] | undefined;
+  /** The scope of the runs; `undefined` is a TypeError. Default: none. */
+  readonly scope?: string | readonly string[];
   /**
    * `run`: a key of `run()`; `http`: a key of `withIdempotency()` or `idempotent()`; `flight`: a key of `singleFlight()`.
    * Default `run`.

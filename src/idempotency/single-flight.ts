@@ -15,6 +15,7 @@ import { SharedFailureError } from "./errors.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import { forgetRecords } from "./forget.ts";
 import { Idempotency, idempotencySchema } from "./idempotency.ts";
+import type { KeyOptions } from "./inspect.ts";
 import { jsonOf } from "./json.ts";
 import { parseRecord } from "./record.ts";
 import { type Codec, encodeResult, type JsonResult, json } from "./result.ts";
@@ -33,7 +34,7 @@ export interface SingleFlightOptions<Value> {
   /** How long the others wait for a caller that died, in ms, at least 10. Default 10 000 (10 seconds). */
   readonly lease?: number | undefined;
   /** Separates keys of different origin; see `RunOptions`. Default: none. */
-  readonly scope?: string | readonly string[] | undefined;
+  readonly scope?: string | readonly string[];
   /**
    * What those that wait get when the computation fails. `retry`: one of them computes. `share`: a
    * {@link SharedFailureError} with the message of the failure, which is stored. Default `retry`.
@@ -144,6 +145,8 @@ class Call<Value> {
   readonly #idempotency: Idempotency;
   readonly #runtime: Runtime;
   readonly #key: string;
+  /** The key's kind, and its scope, if the caller has given one. */
+  readonly #ofKey: KeyOptions;
   readonly #options: SingleFlightOptions<Value>;
   readonly #compute: Compute<Value>;
   readonly #began: number;
@@ -169,6 +172,7 @@ class Call<Value> {
     this.#idempotency = new Idempotency(redlock, { lease, retention: longestTtl, onEvent });
     this.#runtime = runtime;
     this.#key = key;
+    this.#ofKey = { kind: "flight", ...("scope" in options && { scope: options.scope }) };
     this.#options = options;
     this.#compute = compute;
     this.#began = runtime.now();
@@ -195,11 +199,11 @@ class Call<Value> {
 
   /** Computes, or waits for another caller. Undefined: what is stored is too old. */
   async #join(): Promise<Flight<Value> | undefined> {
-    const { scope, signal, wait = 10_000 } = this.#options;
+    const { signal, wait = 10_000 } = this.#options;
     if (this.#isStale) await this.#forget();
     const flights = codec as Codec<Flight<Value>>;
     const remaining = Math.max(0, wait - this.#elapsed());
-    const options = { scope, kind: "flight", signal, codec: flights, wait: remaining };
+    const options = { ...this.#ofKey, signal, codec: flights, wait: remaining };
     const { status, value } = await this.#idempotency.run(this.#key, options, (run) => this.#fly(run));
     this.#isStale = status === "replayed" && !this.#isCurrent(value);
     return this.#isStale ? undefined : value;
@@ -261,18 +265,15 @@ class Call<Value> {
 
   /** Forgets what is too old. Where another caller computes already, it is waited for. */
   async #forget(): Promise<void> {
-    const { scope } = this.#options;
     const stays = (text: string) => this.#stays(text);
-    await forgetRecords(this.#idempotency, this.#key, { scope, kind: "flight" }, stays).catch(
-      (error: unknown) => {
-        const code = isRedlockError(error) ? error.code : undefined;
-        if (code === "IN_PROGRESS") return;
-        // To compute, a quorum that has forgotten is enough. If what is stored comes back, this ends in the same error.
-        // Stryker disable next-line ConditionalExpression: forgetting fails with no other error
-        if (code !== "NO_QUORUM" || this.#isPartlyForgotten) throw error;
-        this.#isPartlyForgotten = true;
-      },
-    );
+    await forgetRecords(this.#idempotency, this.#key, this.#ofKey, stays).catch((error: unknown) => {
+      const code = isRedlockError(error) ? error.code : undefined;
+      if (code === "IN_PROGRESS") return;
+      // To compute, a quorum that has forgotten is enough. If what is stored comes back, this ends in the same error.
+      // Stryker disable next-line ConditionalExpression: forgetting fails with no other error
+      if (code !== "NO_QUORUM" || this.#isPartlyForgotten) throw error;
+      this.#isPartlyForgotten = true;
+    });
   }
 
   #valueOf({ value, failure }: Flight<Value>): Value {

@@ -27,7 +27,9 @@ export const honoStand: Stand = (handler, options) => {
   const middleware = idempotent({
     ...rules,
     ...(deadline !== undefined && { deadline }),
-    scope: typeof scope === "function" ? (_, delivery) => scope(delivery) : scope,
+    ...(scope !== undefined && {
+      scope: typeof scope === "function" ? (_: unknown, delivery?: Delivery) => scope(delivery) : scope,
+    }),
     lock: typeof lock === "function" ? (_, delivery) => lock(delivery) : lock,
   });
   const app = new Hono();

@@ -277,8 +277,8 @@ describe("a single flight", () => {
     expect([late.settled, gates.length]).toEqual([false, 2]);
     gates[1]!.open("two");
     expect([old.value, await returned(quick), await returned(late)]).toEqual(["one", "two", "two"]);
-    // A key without the scope is another one.
-    await call({ scope: undefined });
+    // A key in another scope is another one.
+    await call({ scope: "another" });
     await computed(3);
   });
 

@@ -102,7 +102,7 @@ describe("an Idempotency", () => {
     ] as const) {
       const { engine } = world.endpoints[0]!;
       engine.execute(["FLUSHALL"]);
-      await idempotency.run("k", { scope }, () => 1);
+      await idempotency.run("k", scope ? { scope } : {}, () => 1);
       const hash = await hashKey(parts, "k", "run");
       expect((engine.execute(["KEYS", "*"]) as string[]).sort()).toEqual([
         `shop:idem:{${hash}}`,
