@@ -1,4 +1,5 @@
 import type { Context, Env } from "hono";
+import { refuseMount } from "../http/mounting.ts";
 import type { PerRequest } from "../http/options.ts";
 import type { Exchange } from "../http/serve.ts";
 
@@ -17,6 +18,24 @@ export interface UnknownEnv {
  * be inferred, it must be given, as in `idempotent<Env>({ … })` or `(c: Context<Env>) => …`.
  */
 export type FromContext<Value, E extends Env = UnknownEnv> = PerRequest<Value, [c: Context<E>]>;
+
+/**
+ * Refuses the request of another framework.
+ *
+ * @param rest the arguments behind `next`: Express and Fastify take errors there
+ * @returns whether it has refused it
+ * @throws TypeError where there are none
+ */
+export function refuseOther(
+  what: string,
+  c: Context,
+  [callback]: readonly unknown[],
+  remedy?: string,
+): boolean {
+  if (c?.req?.raw) return false;
+  refuseMount(`${what} got no context of Hono`, callback, remedy);
+  return true;
+}
 
 /** The platform's `waitUntil`, where it has one; Hono throws where it has none. */
 export function waitUntilOf(c: Context): Exchange["waitUntil"] {

@@ -1,11 +1,12 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { bodyOf, withUnreadBody } from "../http/body.ts";
 import type { Delivery } from "../http/delivery.ts";
+import { refuseUncalled } from "../http/mounting.ts";
 import type { Locked, RouteOptions } from "../http/options.ts";
 import { resolveRoute, routeFor } from "../http/route.ts";
 import { type Handled, type HttpAnswer, type IdempotentRun, serve } from "../http/serve.ts";
 import type { LockedRunContext } from "../idempotency/index.ts";
-import { type UnknownEnv, waitUntilOf, withPreparedHeaders } from "./context.ts";
+import { refuseOther, type UnknownEnv, waitUntilOf, withPreparedHeaders } from "./context.ts";
 
 /** The value of `c.var.idempotency` with `lock`. */
 export type LockedRun = IdempotentRun & LockedRunContext;
@@ -72,9 +73,11 @@ export function idempotent<E extends Env = UnknownEnv>(
 ): MiddlewareHandler<E & { Variables: IdempotencyVariables }>;
 export function idempotent<E extends Env, Given extends Delivery | undefined>(
   options: IdempotentOptions<E, Given>,
+  ...more: readonly unknown[]
 ): MiddlewareHandler {
+  if (refuseUncalled("idempotent", more)) return undefined as never;
   const rules = resolveRoute("idempotent", options);
-  return async function idempotent(c, next) {
+  const answer = async (c: Context, next: Next): Promise<Response | undefined> => {
     if (c.finalized) throw new TypeError("the handler has answered already: mount idempotent() before it");
     let isHandled = false;
     const { status, response } = await serve(rules, {
@@ -94,6 +97,10 @@ export function idempotent<E extends Env, Given extends Delivery | undefined>(
     if (!isHandled) return withPreparedHeaders(c, response);
     // Stryker disable next-line ConditionalExpression: the same response is then put in its own place
     if (response !== c.res) replaceResponse(c, { status, response });
+    return undefined;
+  };
+  return function idempotent(c, next, ...rest: readonly unknown[]) {
+    return refuseOther("idempotent", c, rest) ? (undefined as never) : answer(c, next);
   };
 }
 

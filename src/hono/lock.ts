@@ -1,5 +1,6 @@
-import type { Context, Env, MiddlewareHandler } from "hono";
+import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { checkOptions, later, type Schema, wrongType } from "../check.ts";
+import { refuseUncalled } from "../http/mounting.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import { checkClient, valueFor } from "../http/route.ts";
 import { warn } from "../http/warn.ts";
@@ -7,7 +8,13 @@ import { clientStateOf } from "../lock/client.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
 import { type ClientParts, type LockOptions, lockSchema, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
-import { type FromContext, type UnknownEnv, waitUntilOf, withPreparedHeaders } from "./context.ts";
+import {
+  type FromContext,
+  refuseOther,
+  type UnknownEnv,
+  waitUntilOf,
+  withPreparedHeaders,
+} from "./context.ts";
 
 /**
  * The variables that {@link lock} sets: `LockVariables<FencedLock>` with `fencing: true`.
@@ -50,6 +57,8 @@ const schema: Schema<LockRouteOptions> = {
   deadline: later,
 };
 
+const remedy = "In Hono: app.use(lock({ redlock, resource })); elsewhere: redlock.using()";
+
 /**
  * Hono middleware that holds a lock while the rest of the route handles the request. The lock is `c.var.lock`, and is
  * released when the handler ends or throws. If another holder has it: 423 with `Retry-After`; if too few endpoints answer:
@@ -72,7 +81,11 @@ export function lock<E extends Env = UnknownEnv>(
 export function lock<E extends Env = UnknownEnv>(
   options: LockRouteOptions<E>,
 ): MiddlewareHandler<E & { Variables: LockVariables }>;
-export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHandler {
+export function lock<E extends Env>(
+  options: LockRouteOptions<E>,
+  ...more: readonly unknown[]
+): MiddlewareHandler {
+  if (refuseUncalled("lock", more, remedy)) return undefined as never;
   checkOptions("lock", options as unknown as LockRouteOptions, schema, { required: ["redlock", "resource"] });
   const { redlock, resource, status = 423, deadline, ...given } = options;
   resolveSettings({} as ClientParts, given);
@@ -88,7 +101,7 @@ export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHan
     });
   };
 
-  return async function lock(c, next) {
+  const hold = async (c: Context, next: Next): Promise<Response | undefined> => {
     const client = await valueFor(redlock, c);
     const { signal } = c.req.raw;
     let held: Lock;
@@ -110,5 +123,9 @@ export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHan
     } finally {
       await held[Symbol.asyncDispose]();
     }
+    return undefined;
+  };
+  return function lock(c, next, ...rest: readonly unknown[]) {
+    return refuseOther("lock", c, rest, remedy) ? (undefined as never) : hold(c, next);
   };
 }

@@ -1,3 +1,4 @@
+import { refuseMount, refuseUncalled } from "../http/mounting.ts";
 import { resolveRoute } from "../http/route.ts";
 import {
   answerOnce,
@@ -45,9 +46,14 @@ export function idempotentExpress<Req extends NodeRequest = NodeRequest>(
 ): NodeMiddleware<Req>;
 export function idempotentExpress<Req extends NodeRequest>(
   options: NodeOptions<Req, never>,
+  ...more: readonly unknown[]
 ): NodeMiddleware<Req> {
+  if (refuseUncalled("idempotentExpress", more)) return undefined as never;
   const rules = resolveRoute("idempotentExpress", options);
   return function idempotent(req, res, next) {
+    if (typeof res?.once !== "function") {
+      return refuseMount("idempotentExpress got no request of Express", next);
+    }
     const answered = answerOnce(rules, options, {
       request: req,
       incoming: req,

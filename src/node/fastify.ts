@@ -1,3 +1,4 @@
+import { refuseMount, refuseUncalled } from "../http/mounting.ts";
 import { resolveRoute } from "../http/route.ts";
 import {
   answerOnce,
@@ -67,10 +68,15 @@ export function idempotentFastify<Req extends FastifyRequestLike = FastifyReques
 ): FastifyPlugin;
 export function idempotentFastify<Req extends FastifyRequestLike>(
   options: NodeOptions<Req, never>,
+  ...more: readonly unknown[]
 ): FastifyPlugin {
+  if (refuseUncalled("idempotentFastify", more)) return undefined as never;
   const rules = resolveRoute("idempotentFastify", options);
   const running = new WeakMap<object, HeldResponse>();
   const plugin: FastifyPlugin = (app, _, done) => {
+    if (typeof app?.hasRequestDecorator !== "function") {
+      return refuseMount("idempotentFastify got no instance of Fastify", done);
+    }
     for (const name of ["idempotency", "webhook"]) {
       if (!app.hasRequestDecorator(name)) app.decorateRequest(name as never);
     }
