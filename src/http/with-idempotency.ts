@@ -72,10 +72,25 @@ export async function withIdempotency<Run extends RunContext | undefined, Given 
     body: (cap) => bodyOf(request, cap),
     async handle(run, body, delivery) {
       const given = body ? withUnreadBody(request, body, run?.signal) : request;
-      const response = await handler(given, run as Run, delivery as Given);
+      let response: Response;
+      try {
+        response = await handler(given, run as Run, delivery as Given);
+      } catch (error) {
+        throw explain(error, request, given);
+      }
       if (!response?.headers) throw wrongType("the handler's result", response, "a Response");
       return { response };
     },
   });
   return response;
+}
+
+/** Says so where a handler has read the outer request, whose body is used up, in place of the one that it is given. */
+function explain(error: unknown, outer: Request, given: Request): unknown {
+  const { name, message } = Object(error) as Error;
+  // Each platform has words of its own.
+  const isUsedUp = name === "TypeError" && /unusable|already|locked|used body/i.test(message);
+  if (!isUsedUp || !outer.bodyUsed || given.bodyUsed) return error;
+  const remedy = "the handler must read the request that it is given, not the outer one";
+  return new TypeError(`${remedy} (${message})`, { cause: error });
 }

@@ -143,3 +143,16 @@ test.each([
   finish(new Response());
   await first;
 });
+
+test.each([
+  ["before it has read its request", new TypeError("cannot pay twice"), false],
+  ["after it has read its request", new TypeError("the payment is locked already"), true],
+  ["of another class", new Error("the payment is locked already"), false],
+])("an error of the handler is thrown as it is: %s", async (_what, thrown, reads) => {
+  const handler = async (request: Request) => {
+    if (reads) await request.text();
+    throw thrown;
+  };
+  const { error } = await outcomeOf(withIdempotency(post(freshKey()), handler, { redlock }));
+  expect(error).toBe(thrown);
+});

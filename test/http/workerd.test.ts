@@ -59,6 +59,14 @@ describe("in workerd, without nodejs_compat", () => {
     expect((await post(path, init as Init)).headers.get("x-request")).toBe("VIE manual");
   });
 
+  test.each(["text", "clone", "stream", "request"])(
+    "a handler that reads the outer request: %s",
+    async (read) => {
+      const answer = await post(`/outer?${read}`, { headers: { "idempotency-key": freshKey() }, body: "x" });
+      expect(await answer.text()).toMatch(/^TypeError: the handler must read the request that it is given/);
+    },
+  );
+
   test("a lock around a route", async () => {
     expect(await (await post("/locked", {})).text()).toBe("r");
   });
