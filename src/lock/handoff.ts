@@ -9,7 +9,7 @@ import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
-import { type LockClient, settingsOf } from "./client.ts";
+import { clientStateOf, type LockClient, settingsOf } from "./client.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import { fencingOf, guardedCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
 import { checkPrefix, checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
@@ -88,6 +88,8 @@ export async function resume(
   options: ResumeOptions = {},
 ): Promise<Lock> {
   checkOptions<ResumeOptions>("resume", options, schema, { elsewhere });
+  // First: of `resume(json)` it is not the message that is wrong.
+  clientStateOf(redlock);
   const given = checkMessage(json);
   const settings = settingsOf(redlock, options, { prefix: given.prefix });
   checkEndpoints(given, settings);
@@ -209,7 +211,8 @@ function begun({ onEvent }: Settings, lock: Lock, { elapsed, cost }: Swap["round
 /** What is in the message, checked. */
 function checkMessage(json: LockJSON): LockJSON {
   // Not shown: it contains the lock's token.
-  if (!Array.isArray(json?.resources)) throw new TypeError(`${notHandedOver}, as an object and not as text`);
+  if (!Array.isArray(json?.resources))
+    throw new TypeError(`${notHandedOver}, as JSON.parse(text) returns it`);
   const { resources, prefix, nonce, ttl, fence, endpoints } = json;
   if (typeof nonce !== "string" || nonce.length !== tokenLength) throw new TypeError(notHandedOver);
   checkPrefix("prefix", prefix);

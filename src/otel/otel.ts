@@ -43,6 +43,9 @@ const schema: Schema<OtelOptions> = {
  */
 export function otel(options: OtelOptions = {}): (event: ObservedEvent) => void {
   const { tracer, meter, names = false, attributes = {} } = checkOptions("otel", options, schema);
+  if ("acquire" in options) {
+    throw new TypeError("otel takes no client: new Redlock({ endpoints, onEvent: otel() })");
+  }
   const spans = new Spans(tracer ?? trace.getTracer("redlock-edge"), attributes, names);
   let measures: Metrics | undefined;
   return (event) => {

@@ -11,6 +11,9 @@ export function requireForm(option: string, value: unknown, form: RegExp = anyTe
     const hint = /secret|key/i.test(option) ? " (is the environment variable set?)" : "";
     throw new TypeError(`${option} is missing or empty${hint}`);
   }
+  if (/^\s|\s$/.test(String(value))) {
+    throw new TypeError(`${option} must have no line break and no white space at its ends`);
+  }
   throw new TypeError(
     `${option} must be a string that matches ${form} (is it the right variable, and all of it?)`,
   );
@@ -30,7 +33,10 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) && value.length > 0 ? value : [value];
 }
 
-export const anyText: RegExp = /./s;
+const anyText: RegExp = /./s;
+
+/** The form of secrets that users choose: any text. A line break at an end was added by an editor, or by `echo`. */
+export const chosen: RegExp = /^(?![\r\n]).*[^\r\n]$/s;
 
 /** The form of secrets that the sender generates. They contain no white space: it was added when pasting. */
 export const generated: RegExp = /^\S+$/;

@@ -1,7 +1,7 @@
 import { parseTime } from "../../runtime.ts";
 import { decodeBase64, decodeDer, decodeHex, decodePublicKey } from "../encoding.ts";
 import { malformed } from "../header.ts";
-import { anyText, requireForm } from "../option-checks.ts";
+import { chosen, requireForm } from "../option-checks.ts";
 import type { IdOptions, PublicKeyOptions, SecretOptions, ToleranceOptions, UrlOptions } from "../options.ts";
 import type { WebhookProvider } from "../provider.ts";
 import { sender } from "../sender.ts";
@@ -48,7 +48,7 @@ export function discord(options: PublicKeyOptions & ToleranceOptions): WebhookPr
  * GitHub waits 10 s for an answer and does not retry by itself; a redelivery by hand or through its API keeps the
  * body and the delivery id. Several webhooks may send an event in equal bodies: give each of them its own name.
  *
- * @param options `secret`: the webhook's, any text
+ * @param options `secret`: the webhook's, any text without a line break at its ends
  * @throws {TypeError} at once: an option is unknown or not of its form
  *
  * @example
@@ -57,7 +57,7 @@ export function discord(options: PublicKeyOptions & ToleranceOptions): WebhookPr
  */
 export function github(options: SecretOptions & IdOptions): WebhookProvider {
   return sender("github", options, {
-    secret: anyText,
+    secret: chosen,
     header: "x-hub-signature-256",
     prefix: "sha256=",
     deliveryId: "x-github-delivery",
@@ -73,7 +73,7 @@ export function github(options: SecretOptions & IdOptions): WebhookProvider {
  *
  * Lemon Squeezy accepts only 200, and retries after 5, 25 and 125 s.
  *
- * @param options `secret`: the webhook's signing secret, any text
+ * @param options `secret`: the webhook's signing secret, any text without a line break at its ends
  * @throws {TypeError} at once: an option is unknown or not of its form
  *
  * @example
@@ -81,7 +81,7 @@ export function github(options: SecretOptions & IdOptions): WebhookProvider {
  * const { id } = await provider.verify(request, body);
  */
 export function lemonSqueezy(options: SecretOptions): WebhookProvider {
-  return sender("lemonSqueezy", options, { name: "lemon-squeezy", secret: anyText, header: "x-signature" });
+  return sender("lemonSqueezy", options, { name: "lemon-squeezy", secret: chosen, header: "x-signature" });
 }
 
 /**
