@@ -25,7 +25,10 @@ import {
 /** What a call of {@link singleton} does while another call's job runs. */
 export type SingletonMode = "skip" | "coalesce" | "cancel";
 
-/** The mode of {@link singleton}, and the options of its lock. All calls of a name must use the same mode, `ttl` and `wait`. */
+/**
+ * The mode of {@link singleton}, and the options of its lock. All calls of a name must use the same mode, `ttl` and `wait`:
+ * only a job of mode `cancel` can be told to end. Another mode is no error, so that a deployment can change it.
+ */
 export interface SingletonOptions<Mode extends SingletonMode = SingletonMode>
   extends Omit<WaitOptions, "autoExtend" | "wakeUp"> {
   /**
