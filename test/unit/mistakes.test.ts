@@ -1,8 +1,16 @@
+import { Redis as UpstashRedis } from "@upstash/redis";
+import express from "express";
+import express4 from "express4";
+import fastify from "fastify";
+import { Hono } from "hono";
+import { Redis as Ioredis } from "ioredis";
+import { createClient, createCluster } from "redis";
 import { expect, test } from "vitest";
 import { Faults, start } from "../../local/src/index.ts";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
+import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
 import {
   deliveryKey,
   onceInD1,
@@ -12,11 +20,21 @@ import {
   pruneInbox,
   prunePostgres,
 } from "../../src/inbox/index.ts";
-import { endpointsFromEnv, httpEndpoint, Redlock, upstashEndpoint } from "../../src/index.ts";
+import {
+  endpointsFromEnv,
+  handoff,
+  httpEndpoint,
+  Redlock,
+  resume,
+  upstashEndpoint,
+} from "../../src/index.ts";
+import { idempotentExpress, idempotentFastify, type NodeResponse } from "../../src/node/index.ts";
+import { otel } from "../../src/otel/index.ts";
 import { signatureProvider } from "../../src/webhooks/custom/index.ts";
 import {
   discord,
   github,
+  lemonSqueezy,
   linear,
   qstash,
   sendgrid,
@@ -26,6 +44,8 @@ import {
   standardWebhooks,
   stripe,
 } from "../../src/webhooks/index.ts";
+import { listen } from "../http/node-stand.ts";
+import { freshKey } from "../support/fresh-key.ts";
 
 // Typical mistakes, and what a person reads then, besides those of test/contract/*/arguments.test.ts.
 
@@ -37,31 +57,152 @@ const endpoint = memoryEndpoint();
 const redlock = new Redlock({ endpoints: [endpoint] });
 const none = () => undefined;
 const ok = () => new Response("ok");
-const env = (vars: Record<string, string>) => () => new Redlock({ endpoints: endpointsFromEnv(vars) });
+const env = (vars: Record<string, unknown>) => () => new Redlock({ endpoints: endpointsFromEnv(vars) });
 const url = "https://eu1-fond-owl-12345.upstash.io";
 const token = "AXd2ASQgSecretToken";
 const at = (given: unknown) => () => new Redlock({ endpoints: any(given) });
 const post = () =>
-  new Request("https://a.example/pay", { method: "POST", body: "{}", headers: { "idempotency-key": "k" } });
+  new Request("https://a.example/pay", {
+    method: "POST",
+    body: "{}",
+    headers: { "idempotency-key": freshKey() },
+  });
+const handedOver = async () => handoff(await redlock.acquire(freshKey()));
+/** A handler that reads the request around it. */
+const readsOuter = (read: (outer: Request) => unknown) => () => {
+  const outer = post();
+  return withIdempotency(outer, async () => Response.json(await read(outer)), { redlock });
+};
 
-const mistakes: Record<string, Record<string, () => unknown>> = {
+// Each of these throws what a framework reports of middleware.
+
+const inHono = (middleware: unknown) => async () => {
+  let said: unknown;
+  const app = new Hono().use(any(middleware)).post("/pay", ok);
+  app.onError((error, c) => {
+    said = error;
+    return c.text("", 500);
+  });
+  await app.fetch(post());
+  if (said) throw said;
+};
+const inExpress = (create: () => unknown) => (middleware: unknown) => async () => {
+  let said: unknown;
+  const app = create() as { use(given: unknown): void };
+  app.use(middleware);
+  app.use((error: unknown, _req: unknown, res: NodeResponse, _next: unknown) => {
+    said = error;
+    res.statusCode = 500;
+    res.end();
+  });
+  const stand = await listen(app);
+  await stand.send(post()).finally(() => stand.close());
+  if (said) throw said;
+};
+const inFastify = (plugin: unknown) => () => fastify().register(any(plugin)).ready();
+const inHook = (hook: unknown) => async () => {
+  let said: unknown;
+  const app = fastify().addHook("onRequest", any(hook));
+  app.post("/pay", () => "ok");
+  app.setErrorHandler((error) => {
+    said = error;
+    return "";
+  });
+  await app.inject({ method: "POST", url: "/pay", headers: { "idempotency-key": freshKey() } });
+  if (said) throw said;
+};
+
+/** What may be mounted, and the only place for it. */
+const middleware: Record<string, [mounted: unknown, place?: string]> = {
+  idempotent: [idempotent],
+  lock: [lockRoute],
+  idempotentExpress: [idempotentExpress],
+  idempotentFastify: [idempotentFastify],
+  "idempotent()": [idempotent({ redlock }), "Hono"],
+  "lock()": [lockRoute({ redlock, resource: "a" }), "Hono"],
+  "idempotentExpress()": [idempotentExpress({ redlock }), "Express"],
+  "idempotentFastify()": [idempotentFastify({ redlock }), "Fastify"],
+};
+const places: Record<string, (middleware: unknown) => () => unknown> = {
+  Hono: inHono,
+  "Express 5": inExpress(express),
+  "Express 4": inExpress(express4),
+  Fastify: inFastify,
+  "a hook of Fastify": inHook,
+};
+const mounted = Object.entries(places).flatMap(([place, mountIn]) =>
+  Object.entries(middleware)
+    .filter(([, [, own = "none"]]) => !place.startsWith(own))
+    .map(([name, [given]]) => {
+      const remedy = name.startsWith("lock")
+        ? /In Hono: app.use\(lock\(\{ redlock, resource }\)\)/
+        : /In Express: app.use\(idempotentExpress\(.*app.register\(idempotentFastify\(.*app.use\(idempotent\(/;
+      return [`${name} in ${place}`, [mountIn(given), remedy]] as const;
+    }),
+);
+
+/** What makes the mistake; and words of the way out that its error must have. */
+type Mistake = (() => unknown) | readonly [make: () => unknown, remedy: RegExp];
+
+const mistakes: Record<string, Record<string, Mistake>> = {
   "the client": {
     "new Redlock()": () => new Redlock(any(undefined)),
     "new Redlock({})": () => new Redlock(any({})),
+    "new Redlock([…])": [
+      () => new Redlock(any([{ url, token }])),
+      /new Redlock\(\{ endpoints: endpointsFromEnv\(env\)/,
+    ],
+    "new Redlock(env)": [
+      () => new Redlock(any({ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token })),
+      /new Redlock\(\{ endpoints: endpointsFromEnv\(env\)/,
+    ],
+    "one endpoint that is no array": [
+      () => new Redlock(any({ endpoints: { url, token } })),
+      /array of at least one \{ url, token }/,
+    ],
+    "an endpoint's function that is not called": [at([memoryEndpoint]), /not a function: call it/],
     "a token with a line break": at([{ url, token: `${token}\n` }]),
-    "the address of the Redis protocol": at([{ url: "rediss://default:secret@eu1.upstash.io:6379", token }]),
+    "the address of the Redis protocol": [
+      at([{ url: "rediss://default:secret@eu1.upstash.io:6379", token }]),
+      /the REST API's https:.*redlock-edge\/sockets/,
+    ],
+    "a URL without https://": [
+      at([{ url: "eu1-fond-owl-12345.upstash.io", token }]),
+      /must be https:\/\/host/,
+    ],
+    "a port instead of a scheme": [at([{ url: "localhost:8079", token }]), /http:\/\/host, on this machine/],
     "url and token exchanged": at([{ url: token, token: url }]),
-    "quotes of an env file": at([{ url: `"${url}"`, token }]),
+    "quotes of an env file": [at([{ url: `"${url}"`, token }]), /without quotes/],
+    "the other quotes": [at([{ url: `'${url}'`, token }]), /without quotes/],
+    "quotes around the token": [at([{ url, token: `"${token}"` }]), /without quotes/],
     "a URL with a path": at([{ url: `${url}/set/SecretToken`, token }]),
     "a base path that is a URL": at([{ url, token, basePath: `${url}/redis` }]),
     "http:// to a public host": at([{ url: url.replace("https", "http"), token }]),
-    "an ioredis client": at([{ send_command: none, call: none, evalsha: none }]),
+    "an ioredis client": [
+      at([new Ioredis({ lazyConnect: true })]),
+      /: ioredisEndpoint\(client\) of redlock-edge\/sockets/,
+    ],
+    "a node-redis client": [at([createClient()]), /: nodeRedisEndpoint\(client\) of redlock-edge\/sockets/],
+    "a Cluster client of node-redis": [
+      at([createCluster({ rootNodes: [] })]),
+      /: nodeRedisEndpoint\(client\)/,
+    ],
+    "an @upstash/redis client": [at([new UpstashRedis({ url, token })]), /: upstashEndpoint\(client\)/],
     "an endpoint without a dialect": at([{ send: none, name: "a" }]),
     "httpEndpoint()": () => httpEndpoint(any(undefined)),
     "upstashEndpoint(undefined)": () => upstashEndpoint(any(undefined)),
     "upstashEndpoint of another client": () => upstashEndpoint(any({ eval: none })),
     "endpointsFromEnv(undefined)": () => endpointsFromEnv(any(undefined)),
     "an empty environment": env({}),
+    "Hono's context for its env": [
+      env({ req: {}, env: { UPSTASH_REDIS_REST_URL: url } }),
+      /endpointsFromEnv\(c\.env\)/,
+    ],
+    "only REDIS_URL": [
+      env({ REDIS_URL: "rediss://default:secret@eu1.upstash.io:6379" }),
+      /REDIS_URL is of the Redis protocol: set the REST API's.*redlock-edge\/sockets/,
+    ],
+    "only KV_URL": [env({ KV_URL: "rediss://default:secret@eu1.upstash.io:6379" }), /KV_URL is of.*sockets/],
     "a URL without its token": env({ UPSTASH_REDIS_REST_URL: url }),
     "the second token is missing": env({
       UPSTASH_REDIS_REST_URL_1: url,
@@ -93,6 +234,19 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
       await request.text();
       return withIdempotency(request, ok, { redlock });
     },
+    "a scope that is undefined": [
+      () => withIdempotency(post(), ok, any({ redlock, scope: undefined })),
+      /scope.*leave the option out/,
+    ],
+    "the same in middleware": [() => idempotent(any({ redlock, scope: undefined })), /leave the option out/],
+    "a scope that returns undefined": [
+      () => withIdempotency(post(), ok, any({ redlock, scope: () => undefined })),
+      /scope.*leave the option out/,
+    ],
+    "the request around the handler, as JSON": [readsOuter((outer) => outer.json()), /that it is given/],
+    "the same as its clone": [readsOuter((outer) => outer.clone().json()), /that it is given/],
+    "the same as a stream": [readsOuter((outer) => outer.body?.getReader().read()), /that it is given/],
+    "the same as a new request": [readsOuter((outer) => new Request(outer).text()), /that it is given/],
     "idempotent(redlock)": () => idempotent(any(redlock)),
     "lock()": () => lockRoute(any(undefined)),
     "lock without a resource": () => lockRoute(any({ redlock })),
@@ -102,7 +256,43 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
       withIdempotency(post(), ok, any({ redlock, fingerprint: () => ({ amount: 5 }) })),
     "a provider that is a name": () => idempotent(any({ redlock, provider: "stripe" })),
   },
+  "a run": {
+    "a scope that is undefined": [
+      () => new Idempotency(redlock).run("k", any({ scope: undefined }), none),
+      /scope.*leave the option out/,
+    ],
+    "the same in a single flight": [
+      () => singleFlight(redlock, "k", any({ ttl: 0, scope: undefined }), none),
+      /leave the option out/,
+    ],
+    "the same of a key to look at": [
+      () => inspectKey(new Idempotency(redlock), "k", any({ scope: undefined })),
+      /leave the option out/,
+    ],
+    "the same of a key to forget": [
+      () => forgetKey(new Idempotency(redlock), "k", any({ scope: undefined })),
+      /leave the option out/,
+    ],
+    // As many seconds as the default has ms: others are honest.
+    "a lease in seconds": [() => new Idempotency(redlock, { lease: 5 }), /lease \(ms\)/],
+    "a retention in seconds": [() => new Idempotency(redlock, { retention: 3_600 }), /retention \(ms\)/],
+  },
+  "what takes a client": {
+    "resume without the client": [
+      async () => resume(any(await handedOver()), any(undefined)),
+      /new Redlock\(/,
+    ],
+    "resume of JSON's text": [
+      async () => resume(redlock, any(JSON.stringify(await handedOver()))),
+      /JSON\.parse\(text\)/,
+    ],
+    "otel(redlock)": [() => otel(any(redlock)), /onEvent: otel\(\)/],
+  },
+  "middleware in a wrong place": Object.fromEntries(mounted),
   webhooks: {
+    "a secret with a line break": [() => github({ secret: "sk_live\n" }), /no line break/],
+    "a secret that begins with one": [() => lemonSqueezy({ secret: "\r\nsk_live" }), /no line break/],
+    "a generated secret with one": [() => stripe({ secret: "whsec_sk_live\n" }), /no line break/],
     "stripe()": () => stripe(any(undefined)),
     "Stripe's API key": () => stripe({ secret: "sk_live_51Habc" }),
     "github(secret)": () => github(any("sk_live")),
@@ -171,10 +361,12 @@ async function messageOf(make: () => unknown): Promise<string> {
 test("each typical mistake has an error that names the argument and the way out", async () => {
   const all = Object.values(mistakes).flatMap((cases) => Object.entries(cases));
   expect(all.length).toBeGreaterThan(70);
-  for (const [mistake, make] of all) {
+  for (const [mistake, given] of all) {
+    const [make, remedy = /(?:)/] = typeof given === "function" ? [given] : given;
     const message = await messageOf(make);
-    expect(message, mistake).toMatch(/^(TypeError|RangeError): /);
-    expect(message.replace(/^\w+: /, ""), mistake).not.toMatch(rawError);
-    for (const secret of secrets) expect(message, mistake).not.toContain(secret);
+    expect.soft(message, mistake).toMatch(/^(TypeError|RangeError): /);
+    expect.soft(message.replace(/^\w+: /, ""), mistake).not.toMatch(rawError);
+    expect.soft(message, mistake).toMatch(remedy);
+    for (const secret of secrets) expect.soft(message, mistake).not.toContain(secret);
   }
 });
