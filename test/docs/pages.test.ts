@@ -110,6 +110,15 @@ describe("events", () => {
   });
 });
 
+describe("docs/observability.md", () => {
+  it("installs the versions that the tests run with", () => {
+    const { devDependencies } = JSON.parse(text("package.json")) as Record<"devDependencies", object>;
+    const used = Object.entries(devDependencies).map(([name, version]) => `${name}@${version}`);
+    const installed = text("docs/observability.md").match(/@opentelemetry\/[\w-]+@[\d.]+/g)!;
+    expect(installed.sort()).toEqual(used.filter((name) => name.startsWith("@opentelemetry/")).sort());
+  });
+});
+
 describe("examples", () => {
   const readmes = pages().filter((page) => /^examples\/\w.*\/README\.md$/.test(page));
   const programsIn = (folder: string) =>

@@ -17,7 +17,7 @@ const notRun: readonly (readonly [command: RegExp, why: string])[] = [
     /^npx esbuild (payments|receive|ship)\.ts( --[a-z]+([=:][\w./@-]+)?)+$/,
     "test/examples bundles them for the same platform and format",
   ],
-  [/^npm install( --save-dev)?( [@a-z0-9./-]+)+$/, "the tests install the packed package instead"],
+  [/^npm install( --save-dev)?( +[@a-z0-9./-]+)+$/, "the tests install the packed package instead"],
   [
     /^docker (build|run)( --?[\w-]+)*( [\w.:-]+)+$/,
     "local/test/readme.long.test.ts runs them where Docker is, and the command of the image everywhere",
