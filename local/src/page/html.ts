@@ -74,7 +74,10 @@ button:focus-visible, input:focus-visible { outline: 2px solid var(--accent); ou
 .rules { margin: 6px 0 0; }
 table { border-collapse: collapse; width: 100%; table-layout: fixed; }
 th, td { text-align: left; padding: 3px 10px 3px 0; vertical-align: baseline; border-bottom: 1px solid var(--line); }
-th, td, .cut { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+th, td, .start { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.cut { font-size: 12.5px; font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; white-space: nowrap; }
+/* Room for the 12 characters of a name's end, which are of one width. */
+.start { display: inline-block; vertical-align: bottom; max-width: calc(100% - 12.1ch); }
 th { font-size: 12px; font-weight: 500; color: var(--soft); }
 tr:last-child td { border-bottom: 0; }
 td.number, th.number { text-align: right; }
@@ -91,6 +94,8 @@ td.name { font-weight: 600; }
 .happened li { display: flex; gap: 0 5px; padding: 1px 0; }
 .happened time { color: var(--soft); flex: none; margin-right: 5px; }
 .happened .cut { min-width: 0; font-weight: 600; }
+/* As wide as its text where there is room: rounding must not cut it. */
+.happened .start { max-width: calc(100% - 11.9ch); }
 .happened .said { flex: none; max-width: 65%; overflow-wrap: anywhere; }
 input.search { font: inherit; width: 100%; padding: 6px 10px; border: 1px solid var(--line); border-radius: 8px; background: var(--paper); color: inherit; }
 .gate { max-width: 620px; }
@@ -98,9 +103,9 @@ input.search { font: inherit; width: 100%; padding: 6px 10px; border: 1px solid 
 #failure:empty { display: none; }
 @media (max-width: 620px) {
   h1 small { display: block; margin: 2px 0 4px; line-height: 1.35; }
-  /* What is held comes before the switches, which are long here. */
-  .cards { order: 1; }
-  .cards ~ section:nth-last-child(-n + 2) { order: 2; }
+  /* The switches come before all lists, beside each other: below each other, they would push the lists far down. */
+  .cards { order: -1; grid: auto / auto-flow 88%; overflow-x: auto; gap: 8px; }
+  #failure, #wrong { order: -2; }
   header, main { padding-left: 8px; padding-right: 8px; }
   section, .card, .gate { padding: 10px; }
   .happened li { flex-wrap: wrap; }
@@ -113,6 +118,8 @@ input.search { font: inherit; width: 100%; padding: 6px 10px; border: 1px solid 
   table.stack tr { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 10px; padding: 5px 0; border-bottom: 1px solid var(--line); }
   table.stack td { display: block; border: 0; padding: 0; text-align: left; }
   table.stack td::before { content: attr(data-label) " "; color: var(--soft); font-weight: 400; font-size: 12px; }
-  table.stack td.name, table.stack td:last-child { grid-column: 1 / -1; }
+  table.stack td.name, table.stack td:has(.cut), table.stack td:last-child { grid-column: 1 / -1; }
+  table.stack td:has(.cut) { display: flex; gap: 4px; align-items: baseline; }
+  table.stack .cut { flex: 1; min-width: 0; }
 }
 `;

@@ -12,9 +12,16 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** A text that is cut where it has no room, and is whole when it is pointed at. */
+/** How many characters of a long name's end are shown: the style leaves room for as many. */
+const endLength = 12;
+
+/** A name that is cut in the middle where it has no room, as many differ at the end only; it is whole when it is pointed at. */
 export function cut(text: string): HTMLElement {
-  const made = element("span", "cut", text);
+  const parts =
+    text.length <= 2 * endLength
+      ? [text]
+      : [element("span", "start", text.slice(0, -endLength)), text.slice(-endLength)];
+  const made = element("span", "cut", ...parts);
   made.title = text;
   return made;
 }

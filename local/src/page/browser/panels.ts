@@ -68,8 +68,8 @@ export function locksPanel({ now, locks, moreLocks, endpoints }: PageState, sear
   );
   const names = endpoints.map(({ name }) => name);
   const columns: Column<LockRow>[] = [
-    { label: "resource", kind: "name", cell: ({ resource }) => resource },
-    { label: "kind", width: 120, cell: ({ kind }) => kind },
+    { label: "resource", kind: "name", cell: ({ resource }) => cut(resource) },
+    { label: "kind", width: 135, cell: ({ kind }) => kind },
     {
       label: "holder",
       width: 185,
@@ -139,7 +139,7 @@ export function requestsPanel({ requests }: PageState, search: string): Panel {
     { label: "client", width: 100, cell: ({ client }) => client },
     { label: "endpoint", width: 100, cell: ({ endpoint }) => endpoint },
     { label: "operation", kind: "name", width: 110, cell: ({ operation }) => operation },
-    { label: "resource", cell: ({ resource }) => resource },
+    { label: "resource", cell: ({ resource }) => cut(resource) },
     {
       label: "result",
       width: 150,
