@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { parseEnv } from "node:util";
 import { reporting } from "../endpoints/batch.ts";
 import {
   type Endpoint,
@@ -10,7 +12,6 @@ import { type Environment, UsageError } from "./environment.ts";
 import type { Values } from "./options.ts";
 import { withProgress } from "./progress.ts";
 import { counted } from "./text.ts";
-import { readVariables } from "./variables.ts";
 
 /** The endpoints that a command line names, and the variables that they come from. */
 export interface Access {
@@ -26,7 +27,7 @@ export interface Cost {
 }
 
 /** A client for these endpoints. */
-export interface Client {
+export interface Client extends Pick<Values, "prefix" | "timeout"> {
   readonly redlock: Redlock;
   readonly endpoints: readonly Endpoint[];
   readonly variables: Access["variables"];
@@ -34,7 +35,16 @@ export interface Client {
   run<Value>(work: () => Promise<Value>): Promise<{ readonly value: Value; readonly cost: Cost }>;
 }
 
-/** @throws UsageError when the variables name no endpoints */
+/** The variables of a file such as `.env` or wrangler's `.dev.vars`. */
+async function readVariables(path: string): Promise<Access["variables"]> {
+  try {
+    return parseEnv(await readFile(path, "utf8"));
+  } catch (error) {
+    throw new UsageError(`--read-env ${path}: ${(error as Error).message}`);
+  }
+}
+
+/** @throws UsageError when the variables name no endpoints, or the file with them cannot be read */
 export async function accessOf(values: Values, { env }: Environment): Promise<Access> {
   const file = values["read-env"];
   const variables = file === undefined ? env : await readVariables(file);
@@ -81,6 +91,8 @@ export async function openClient(values: Values, environment: Environment): Prom
     return {
       redlock,
       endpoints,
+      prefix,
+      timeout,
       variables,
       async run(work) {
         const began = performance.now();

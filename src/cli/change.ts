@@ -3,7 +3,7 @@ import { forceRelease } from "../index.ts";
 import { forceRelease as freeSynchronizer } from "../sync/index.ts";
 import { type Client, type Cost, openClient } from "./access.ts";
 import { type Environment, exitCode, type Outcome, UsageError } from "./environment.ts";
-import { type Finding, findingLines, withAdvice } from "./finding.ts";
+import { type Finding, findingLines, otherNames, withAdvice } from "./finding.ts";
 import { look } from "./inspect.ts";
 import type { Values } from "./options.ts";
 import { keyTarget, type Target } from "./target.ts";
@@ -18,7 +18,7 @@ interface Change {
   readonly target: Target | undefined;
   readonly question: string;
   /** What there is to know before one decides. */
-  warnings(finding: Finding | undefined): string[];
+  readonly warning: string;
   act(): Promise<boolean>;
   /** What to say where it is done, where there was nothing to do, and where too few endpoints answered. */
   readonly done: string;
@@ -30,22 +30,22 @@ interface Change {
 
 /** Asks whether to make a change, unless `--yes` answers that, and makes it. */
 async function change(
-  { client, target, question, warnings, act, done, nothing, failed, fields }: Change,
+  { client, target, question, warning, act, done, nothing, failed, fields }: Change,
   { yes }: Values,
   { ask, warn, width }: Environment,
 ): Promise<Outcome> {
   const outcome = (isDone: boolean, cost: Cost): Outcome => ({
     code: isDone ? exitCode.done : exitCode.nothing,
     fields: { ...fields(isDone), cost },
-    lines: () => layout([[isDone ? done : nothing]]),
+    lines: (columns) => layout([[isDone ? done : nothing]], columns),
   });
   if (!yes) {
     if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
     const finding = target && (await look(client, target));
     // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
     if (finding && isNowhere(finding)) return outcome(false, finding.cost);
-    for (const line of finding ? findingLines(finding, width) : []) warn(line);
-    for (const line of warnings(finding)) warn(printable(line));
+    const known = finding ? findingLines(finding, width) : [];
+    for (const line of [...known, ...layout([[warning]], width)]) warn(line);
     const answer = await ask(printable(`${question} [y/N] `));
     if (!/^y(?:es)?$/i.test(answer.trim())) {
       warn("nothing was done");
@@ -61,7 +61,7 @@ async function change(
 }
 
 function isNowhere({ votes }: Finding): boolean {
-  return votes.every(({ state, attempts }) => state === "free" || (state === "none" && !attempts));
+  return votes.every(({ state, attempts }) => /^(free|in use|none)$/.test(state) && !attempts);
 }
 
 /** `redlock-edge free`: ends a hold, no matter whose it is. */
@@ -73,31 +73,18 @@ export async function free(name: string, values: Values, environment: Environmen
     client,
     target: kind === undefined ? { resource: name } : undefined,
     question: `Free ${name}?`,
-    warnings: (finding) => freeWarnings(finding, `${kind} ${name}`),
+    warning: kind
+      ? `This ends all holds of ${kind} ${name}, and stops nobody: holders rely on what they hold until they extend or check it.`
+      : "This stops nobody: a holder relies on the lock until it extends or checks it.",
     act: () => (kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name)),
     done: `${name} is freed`,
-    nothing: `${name}: there was nothing to free`,
+    nothing: kind
+      ? `${name}: there was no ${kind} to free`
+      : `${name}: there was no lock to free. To free a synchronizer of this name: --kind`,
     failed: `${name} is freed where an endpoint answered, but too few did. Free it again when the others are back`,
     fields: (freed) => ({ resource: name, kind, freed }),
   };
   return change(planned, values, environment);
-}
-
-function freeWarnings(finding: Finding | undefined, synchronizer: string): string[] {
-  if (!finding) {
-    return [
-      `This ends all holds of ${synchronizer}.`,
-      "It does not stop the holders: they rely on what they hold until they extend or check it.",
-    ];
-  }
-  const { remaining, state } = finding;
-  if (state === "free") {
-    return [
-      "Nobody holds it: what some endpoints have is of an acquire that is under way, or that has left it behind.",
-    ];
-  }
-  const until = remaining > 0 ? `, ${duration(remaining)} at most` : "";
-  return [`This does not stop the holder: it relies on the lock until it extends or checks it${until}.`];
 }
 
 /** `redlock-edge forget`: lets a key run again. */
@@ -108,14 +95,12 @@ export async function forget(key: string, values: Values, environment: Environme
     client,
     target,
     question: `Forget ${key}?`,
-    warnings: () => [
-      values.flight
-        ? "The next call with this key computes its value anew."
-        : "The next call with this key runs the handler, and its effect happens again.",
-    ],
+    warning: values.flight
+      ? "The next call with this key computes its value anew."
+      : "The next call with this key runs the handler, and its effect happens again.",
     act: () => forgetKey(new Idempotency(client.redlock), key, target.options),
     done: `${key} is forgotten: it can run again`,
-    nothing: `${key}: there was nothing to forget`,
+    nothing: `${key}: there was nothing to forget. ${otherNames}`,
     failed: `${key} is not forgotten everywhere: every endpoint must answer, because the next run would find a copy that one of them keeps. Forget it again when all are back`,
     fields: (forgotten) => ({ key, forgotten }),
   };
@@ -128,7 +113,7 @@ export async function forget(key: string, values: Values, environment: Environme
     return {
       code: exitCode.refused,
       fields: { key, forgotten: false, retryAfter },
-      lines: () => layout([[text]]),
+      lines: (width) => layout([[text]], width),
     };
   }
 }

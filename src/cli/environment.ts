@@ -5,7 +5,10 @@ export type ExitCode = (typeof exitCode)[keyof typeof exitCode];
 
 /** What each exit code means. */
 export const exitCodes: readonly (readonly [code: string, meaning: string])[] = [
-  ["0", "done, or what was asked for is there: held, a record, an open latch, every endpoint is well"],
+  [
+    "0",
+    "done, or what was asked for is there: held, in use, a record, an open latch, every endpoint is well",
+  ],
   ["1", "failed: too few endpoints answered, undecided, or doctor found an error"],
   ["2", "wrong usage; nothing was sent"],
   ["3", "nothing is there: free, no record, nothing to free or forget, a latch that is not open"],
@@ -18,7 +21,7 @@ export interface Environment {
   out(line: string): void;
   /** Prints a line to standard error. */
   warn(line: string): void;
-  /** The widest line, in characters. */
+  /** The widest line, in characters; Infinity where there is no terminal. */
   readonly width: number;
   /** Aborts when the command should stop and exit. */
   readonly stop: AbortSignal;

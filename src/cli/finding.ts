@@ -11,7 +11,9 @@ import { counted, duration, layout } from "./text.ts";
 /** One endpoint's answer. */
 export interface FoundVote extends Pick<InspectionVote, "endpoint" | "holder" | "remaining" | "fence"> {
   /** `answered`: nothing but that is known. */
-  readonly state: InspectionVote["outcome"] | KeyVote["state"] | "answered";
+  readonly state: InspectionVote["outcome"] | KeyVote["state"] | "in use" | "answered";
+  /** The synchronizers that have keys of this name there. */
+  readonly kinds?: readonly string[];
   /** ms since the run began or completed. */
   readonly age?: number | undefined;
   readonly attempts?: number | undefined;
@@ -24,6 +26,8 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes">>
   readonly key?: string;
   readonly state: "held" | "free" | "in use" | KeyInspection["state"];
   readonly why: string;
+  /** The synchronizers that use the name. */
+  readonly kinds?: readonly string[];
   readonly holder?: string | undefined;
   /** ms until the ttl, the lease or the retention ends; 0 where none is known. */
   readonly remaining: number;
@@ -35,64 +39,73 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes">>
   readonly cost: Cost;
 }
 
+/** A finding before it is known what it has cost. */
+export type Found = Omit<Finding, "cost">;
+
 type Answers = Pick<Finding, "votes" | "quorum">;
 
 /** @param now ms since 1970 */
-export function lockFinding(
-  resource: string,
-  found: Inspection | QuorumError,
-  now: number,
-  cost: Cost,
-): Finding {
+export function lockFinding(resource: string, found: Inspection | QuorumError, now: number): Found {
   const answers = answersOf(found, "free");
   const { votes, quorum } = answers;
   if (found instanceof QuorumError) {
     const shares = `${countOf(votes, "held")} held, ${countOf(votes, "free")} free`;
-    const why = `too few endpoints answered to know, a quorum is ${quorum}: ${shares}${silenceOf(votes)}`;
-    return { resource, state: "undecided", why, remaining: 0, ...answers, cost };
+    const why = `too few endpoints answered to know, a quorum is ${quorum}: ${shares}`;
+    return { resource, state: "undecided", why, remaining: 0, ...answers };
   }
   const { held, holder, remaining, fence } = found;
-  const why = holdersIn(answers, holder) + silenceOf(votes);
+  const why = holdersIn(answers, holder);
   // A counter that is ahead of the clock has counted, and is not a time.
   const fenceAge = fence !== undefined && fence <= now ? now - fence : undefined;
   const state = held ? "held" : "free";
-  return { resource, state, why, holder, remaining, fence, fenceAge, ...answers, cost };
+  return { resource, state, why, holder, remaining, fence, fenceAge, ...answers };
 }
 
 function holdersIn({ votes, quorum }: Answers, holder: string | undefined): string {
-  const names = votes.flatMap((vote) => vote.holder ?? []);
-  const shares = [...new Set(names)].map(
-    (name) => [name, names.filter((each) => each === name).length] as const,
-  );
-  const own = shares.find(([name]) => name === holder);
-  if (own) return `${endpointsHave(own[1], votes.length)} the same holder, a quorum is ${quorum}`;
-  if (shares.length === 0) return `no endpoint that answered has a holder, a quorum is ${quorum}`;
-  const parts = shares.map(([name, count]) => `${name} has ${count}`).join(", ");
-  return `nobody has a quorum, which is ${quorum} of ${votes.length}: ${parts}. What they have expires by itself`;
-}
-
-/** A lock that nobody holds, but whose name a synchronizer uses at so many endpoints. */
-export function inUse(finding: Finding, kind: string, count: number): Finding {
-  const { votes, quorum } = finding;
-  const share = `${endpointsHave(count, votes.length)} keys of a ${kind}, a quorum is ${quorum}`;
-  const why = `no lock of this name is held, but ${share}: what it holds cannot be shown, free --kind ends it`;
-  return { ...finding, state: "in use", why: why + silenceOf(votes) };
-}
-
-export function keyFinding(
-  { key, options }: KeyTarget,
-  found: KeyInspection | QuorumError,
-  cost: Cost,
-): Finding {
-  const answers = answersOf(found, "answered");
-  const { votes, quorum } = answers;
-  if (found instanceof QuorumError) {
-    const why = `too few endpoints answered, a quorum is ${quorum}${silenceOf(votes)}`;
-    return { key, state: "undecided", why, remaining: 0, attempts: 0, ...answers, cost };
+  const total = votes.length;
+  if (holder !== undefined) {
+    const own = votes.filter((vote) => vote.holder === holder).length;
+    return `${endpointsHave(own, total)} the same holder, a quorum is ${quorum}`;
   }
-  const why = recordsIn(answers, found, options) + silenceOf(votes);
-  return { key, ...found, why, ...answers, cost };
+  const held = countOf(votes, "held");
+  if (held === 0) return `no endpoint that answered has a holder, a quorum is ${quorum}`;
+  return `${endpointsHave(held, total)} a holder, but none is the holder at a quorum of ${quorum}. What they have expires by itself`;
 }
+
+/**
+ * A lock that nobody holds, and the synchronizers of its name.
+ *
+ * @param found by endpoint: those that have keys there; undefined: it has not answered
+ */
+export function withSynchronizers(finding: Found, found: readonly (readonly string[] | undefined)[]): Found {
+  const { quorum } = finding;
+  const votes = finding.votes.map((vote, index): FoundVote => {
+    const kinds = found[index] ?? [];
+    return vote.state === "free" && kinds.length > 0 ? { ...vote, state: "in use", kinds } : vote;
+  });
+  const used = found.filter((kinds) => kinds?.length).length;
+  const silent = found.filter((kinds) => !kinds).length;
+  if (used + silent < quorum) return { ...finding, votes };
+  const state = used >= quorum ? "in use" : "undecided";
+  const kinds = [...new Set(found.flatMap((each) => each ?? []))];
+  const share = `${endpointsHave(used, votes.length)} keys of a synchronizer, a quorum is ${quorum}`;
+  const why = `no lock of this name is held, but ${share}: free --kind removes them`;
+  return { ...finding, state, kinds, why, votes };
+}
+
+export function keyFinding({ key, options }: KeyTarget, found: KeyInspection | QuorumError): Found {
+  const answers = answersOf(found, "answered");
+  const { quorum } = answers;
+  if (found instanceof QuorumError) {
+    const why = `too few endpoints answered, a quorum is ${quorum}`;
+    return { key, state: "undecided", why, remaining: 0, attempts: 0, ...answers };
+  }
+  const why = recordsIn(answers, found, options.kind);
+  return { key, ...found, why, ...answers };
+}
+
+/** What is said where nothing is found. */
+export const otherNames = "With a scope, or of a request, a key has another name: --scope, --http, --webhook";
 
 /** What a record means to the next call. */
 const meanings = {
@@ -111,7 +124,7 @@ const meanings = {
 function recordsIn(
   answers: Answers,
   { state, unstored, attempts }: KeyInspection,
-  { kind, scope }: KeyTarget["options"],
+  kind: KeyTarget["options"]["kind"],
 ): string {
   const next = kind === "flight" ? meanings.flight : meanings.run;
   const needed = `a quorum is ${answers.quorum}`;
@@ -125,13 +138,8 @@ function recordsIn(
       }`;
     case "corrupt":
       return `${having} a value that is not a record: calls get RecordCorruptError until it is forgotten`;
-    case "none": {
-      const isPlain = kind === "run" && scope === undefined && attempts === 0;
-      const hint = isPlain
-        ? ". If your code has a scope, or the key is of a request: --scope, --http, --webhook"
-        : "";
-      return `no endpoint that answered has a record: ${next.none}${attempts > 0 ? ", unless the key is dead" : ""}${hint}`;
-    }
+    case "none":
+      return `no endpoint that answered has a record: ${next.none}${attempts > 0 ? ", unless the key is dead" : `. ${otherNames}`}`;
     case "undecided": {
       const [pending, complete] = [countOf(answers.votes, "pending"), countOf(answers.votes, "complete")];
       return `of ${counted(answers.votes.length, "endpoint")}, ${pending} have a pending and ${complete} a complete record, ${needed}: the next call decides`;
@@ -166,7 +174,7 @@ function endpointsHave(count: number, total: number): string {
 }
 
 /** Which endpoints did not answer usably, and why, at the end of a sentence; `""` where all did. */
-function silenceOf(votes: readonly FoundVote[]): string {
+export function silenceOf(votes: readonly FoundVote[]): string {
   const failed = votes.flatMap(({ endpoint, error }) => (error ? [`${endpoint} (${error.message})`] : []));
   if (failed.length === 0) return "";
   return `; ${failed.length} of ${votes.length} gave no usable answer: ${failed.join(", ")}`;
@@ -179,8 +187,9 @@ export function withAdvice(error: unknown, advice: string): unknown {
 }
 
 /** `invoice:42 is held`. */
-export function headlineOf({ resource, key, state }: Finding): string {
-  return `${resource ?? key} ${state === "none" ? "has no record" : `is ${state}`}`;
+export function headlineOf({ resource, key, state, kinds = [] }: Finding): string {
+  const by = kinds.length > 0 ? ` (${kinds.join(", ")})` : "";
+  return `${resource ?? key} ${state === "none" ? "has no record" : `is ${state}${by}`}`;
 }
 
 /** What is shown of a finding, line by line; undefined: nothing. */
@@ -227,26 +236,24 @@ function attemptsText({ state, attempts = 0 }: Finding): string | undefined {
 
 /** A finding as lines for people. */
 export function findingLines(finding: Finding, width: number): string[] {
-  const { votes, cost } = finding;
-  const shown = details.flatMap(([label, textOf]) => {
-    const text = textOf(finding);
-    return text === undefined ? [] : [[label, text]];
-  });
-  const table = layout(votes.map(voteCells)).map((line, index) => [index === 0 ? "votes" : "", line]);
-  const rows = [...shown, ...table, ["cost", costText(cost)]].map(([label = "", text = ""]) => [
-    `  ${label}`,
-    text,
-  ]);
+  const rows = [
+    ...details.map(([label, textOf]) => [`  ${label}`, textOf(finding) ?? ""]).filter(([, text]) => text),
+    ...finding.votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),
+    ["  cost", costText(finding.cost)],
+  ];
   return [...layout([[headlineOf(finding)]], width), ...layout(rows, width)];
 }
 
-function voteCells({ endpoint, state, holder, age, remaining, fence, attempts, error }: FoundVote): string[] {
+/** What an endpoint has, without what stands above for all. */
+function voteCells({ endpoint, state, remaining, error, kinds, ...vote }: FoundVote, all: Finding): string[] {
+  const { age, holder, fence, attempts } = vote;
   const cells = [
-    age === undefined ? "" : `${duration(age)} old`,
-    remaining ? `${duration(remaining)} left` : "",
-    holder ?? "",
-    fence ? `fence ${fence}` : "",
-    attempts ? counted(attempts, "attempt") : "",
+    age !== undefined && age !== all.age && `${duration(age)} old`,
+    remaining && `${duration(remaining)} left`,
+    holder !== all.holder && holder,
+    fence && fence !== all.fence && `fence ${fence}`,
+    attempts && attempts !== all.attempts && counted(attempts, "attempt"),
+    kinds?.join(", "),
   ];
   return [endpoint, state, error?.message ?? cells.filter(Boolean).join(", ")];
 }

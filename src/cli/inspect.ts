@@ -1,26 +1,55 @@
 import { Idempotency, inspectKey } from "../idempotency/index.ts";
-import { inspect, QuorumError } from "../index.ts";
+import { type Endpoint, inspect, QuorumError } from "../index.ts";
 import { keyOf } from "../redis/keys.ts";
 import { kindsOf } from "../sync/force-release.ts";
 import { CountDownLatch } from "../sync/index.ts";
 import { type Client, openClient } from "./access.ts";
 import { type Environment, type ExitCode, exitCode, type Outcome, UsageError } from "./environment.ts";
-import { costText, type Finding, findingLines, inUse, keyFinding, lockFinding } from "./finding.ts";
+import {
+  costText,
+  type Finding,
+  type Found,
+  findingLines,
+  keyFinding,
+  lockFinding,
+  withSynchronizers,
+} from "./finding.ts";
 import type { Values } from "./options.ts";
 import { type Target, targetOf } from "./target.ts";
 import { layout } from "./text.ts";
 
 /** Inspects a resource or a key. Too few answers are a finding as well. */
 export async function look(client: Client, target: Target): Promise<Finding> {
-  if ("resource" in target) {
-    const { resource } = target;
-    const { value, cost } = await client.run(() => inspect(client.redlock, resource).catch(quorumError));
-    return lockFinding(resource, value, Date.now(), cost);
+  const { value, cost } = await client.run(() => findingOf(client, target));
+  return { ...value, cost };
+}
+
+async function findingOf(client: Client, target: Target): Promise<Found> {
+  const { redlock } = client;
+  if ("key" in target) {
+    const { key, options } = target;
+    const found = await inspectKey(new Idempotency(redlock), key, options).catch(quorumError);
+    return keyFinding(target, found);
   }
-  const { key, options } = target;
-  const idempotency = new Idempotency(client.redlock);
-  const { value, cost } = await client.run(() => inspectKey(idempotency, key, options).catch(quorumError));
-  return keyFinding(target, value, cost);
+  const { resource } = target;
+  const found = await inspect(redlock, resource).catch(quorumError);
+  const finding = lockFinding(resource, found, Date.now());
+  return finding.state === "free" ? withSynchronizers(finding, await usersOf(client, resource)) : finding;
+}
+
+/** By endpoint: the kinds of synchronizers that have keys of a name there; undefined: it has not answered. */
+function usersOf(
+  { endpoints, prefix, timeout }: Client,
+  name: string,
+): Promise<(readonly string[] | undefined)[]> {
+  const kindsAt = async ({ send }: Endpoint) => {
+    const asked = Object.entries(kindsOf).map(async ([kind, [part]]) => {
+      const isThere = await send(["EXISTS", keyOf(prefix, part, name)], AbortSignal.timeout(timeout));
+      return isThere === 1 ? kind : [];
+    });
+    return (await Promise.all(asked)).flat();
+  };
+  return Promise.all(endpoints.map((each) => kindsAt(each).catch(() => undefined)));
 }
 
 function quorumError(error: unknown): QuorumError {
@@ -39,8 +68,7 @@ export async function inspectOnce(
   const client = await openClient(values, environment);
   if (kind !== undefined) return inspectLatch(client, argument, values);
   const target = await targetOf(argument, values, client.variables);
-  const found = await look(client, target);
-  const finding = found.state === "free" ? await unlessInUse(found, client, values) : found;
+  const finding = await look(client, target);
   return {
     code: codes[finding.state] ?? exitCode.done,
     fields: finding,
@@ -53,26 +81,6 @@ const codes: Readonly<Partial<Record<Finding["state"], ExitCode>>> = {
   free: exitCode.nothing,
   none: exitCode.nothing,
 };
-
-/** A lock that is free, unless a synchronizer uses its name on a quorum. */
-async function unlessInUse(finding: Finding, client: Client, { prefix, timeout }: Values): Promise<Finding> {
-  const { resource = "", quorum, cost: before } = finding;
-  const kinds = Object.entries(kindsOf);
-  const { value: found, cost } = await client.run(() =>
-    Promise.all(
-      kinds.map(async ([, [part]]) => {
-        const command = ["EXISTS", keyOf(prefix, part, resource)];
-        const asked = client.endpoints.map(({ send }) => send(command, AbortSignal.timeout(timeout)));
-        const replies = await Promise.allSettled(asked);
-        return replies.filter((each) => each.status === "fulfilled" && each.value === 1).length;
-      }),
-    ),
-  );
-  const used = found.findIndex((count) => count >= quorum);
-  const sum = { requests: before.requests + cost.requests, ms: before.ms + cost.ms };
-  if (used < 0) return { ...finding, cost: sum };
-  return { ...inUse(finding, kinds[used]![0], found[used]!), cost: sum };
-}
 
 /** The one synchronizer that can be inspected. */
 async function inspectLatch(client: Client, name: string, { kind, count }: Values): Promise<Outcome> {

@@ -20,12 +20,13 @@ const hasTerminal = process.stdin.isTTY && process.stderr.isTTY;
 process.exitCode = await runCommand(process.argv.slice(2), {
   out: (line) => console.log(line),
   warn: (line) => console.error(line),
-  width: process.stdout.columns ?? 120,
+  // Lines of a file or a pipe are not wrapped: grep finds a row whole.
+  width: process.stdout.columns || Infinity,
   stop: stop.signal,
   env: process.env,
   ask: hasTerminal ? (question) => askAt(terminal, question, stop.signal) : undefined,
   progress: process.stderr.isTTY
-    ? (text) => process.stderr.write(text === undefined ? "\r\u001b[K" : `\r\u001b[K${text}`)
+    ? (text = "") => process.stderr.write(`\r\u001b[K${text.slice(0, process.stderr.columns - 1)}`)
     : undefined,
   async version() {
     const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");

@@ -3,11 +3,12 @@ import { isRedlockError } from "../index.ts";
 import { type Command, commands } from "./commands.ts";
 import { type Environment, type ExitCode, exitCode, exitCodes, UsageError } from "./environment.ts";
 import { commonOptions, didYouMean, type OptionName, options, type Values } from "./options.ts";
-import { jsonLine, layout, printable } from "./text.ts";
+import { jsonLine, layout } from "./text.ts";
 
 /** The `redlock-edge` command. Resolves with the exit code. */
 export async function runCommand(args: readonly string[], environment: Environment): Promise<ExitCode> {
   const { out, warn, width } = environment;
+  const helpWidth = Number.isFinite(width) ? width : 80;
   const print = (lines: readonly string[]) => {
     for (const line of lines) out(line);
   };
@@ -16,12 +17,12 @@ export async function runCommand(args: readonly string[], environment: Environme
   const [name, ...rest] = first === "help" && others.length > 0 ? [...others, "--help"] : args;
   const command = commands.find((each) => each.name === name);
   try {
-    if (name === "--help" || name === "-h" || name === "help") print(helpOfAll(width));
+    if (name === "--help" || name === "-h" || name === "help") print(helpOfAll(helpWidth));
     else if (name === "--version" || name === "-v") out(await environment.version());
     else if (!command) throw new UsageError(unknownCommand(name));
     else {
       const { argument, values } = parseLine(command, rest);
-      if (values.help) print(helpOf(command, width));
+      if (values.help) print(helpOf(command, helpWidth));
       else {
         const outcome = await command.run(argument, values, environment);
         if (outcome && values.json) out(jsonLine({ command: name, ...outcome.fields }));
@@ -33,7 +34,7 @@ export async function runCommand(args: readonly string[], environment: Environme
   } catch (error) {
     const { message, cause } = error as Error;
     const misused = error instanceof UsageError || error instanceof TypeError || error instanceof RangeError;
-    warn(printable(`redlock-edge: ${message}`));
+    for (const line of layout([[`redlock-edge: ${message}`]], width)) warn(line);
     if (misused) warn(`Try: redlock-edge ${command ? `${command.name} ` : ""}--help`);
     else if (rest.includes("--json")) {
       const known = [error, cause].find(isRedlockError);
@@ -121,13 +122,22 @@ function helpOfAll(width: number): string[] {
     ),
     "",
     ...layout([[endpoints]], width),
+    "",
+    "Exit codes:",
+    ...layout(
+      exitCodes.map(([code, meaning]) => [`  ${code}`, meaning]),
+      width,
+    ),
   ];
 }
 
 function helpOf(command: Command, width: number): string[] {
   const { name, usage, text, examples } = command;
   return [
-    ...usage.map((words, index) => `${index === 0 ? "Usage: " : "       "}redlock-edge ${name} ${words}`),
+    ...layout(
+      usage.map((words, index) => [index === 0 ? "Usage:" : "", `redlock-edge ${name} ${words}`]),
+      width,
+    ),
     "",
     ...layout([[text]], width),
     "",
@@ -135,13 +145,7 @@ function helpOf(command: Command, width: number): string[] {
     "",
     ...layout(optionsOf(command).map(optionCells), width),
     "",
-    ...layout([[endpoints]], width),
-    "",
-    "Exit codes:",
-    ...layout(
-      exitCodes.map(([code, meaning]) => [`  ${code}`, meaning]),
-      width,
-    ),
+    "Endpoints and exit codes: redlock-edge --help",
   ];
 }
 

@@ -34,11 +34,16 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** The least room that the last cell of a row has. */
+/** The least room that the last cell of a row has beside the others; where it needs more, it stands below them. */
 const leastRoom = 24;
 
 /** Rows whose cells stand below each other, in lines of at most `width` characters: the last cell goes on below itself. */
 export function layout(rows: readonly (readonly string[])[], width: number = Infinity): string[] {
+  return blocks(rows, width).flat();
+}
+
+/** As {@link layout}, the lines of each row apart. */
+export function blocks(rows: readonly (readonly string[])[], width: number): string[][] {
   const cells = rows.map((row) => row.map(printable));
   const widths: number[] = [];
   for (const row of cells) {
@@ -46,13 +51,17 @@ export function layout(rows: readonly (readonly string[])[], width: number = Inf
       widths[index] = Math.max(widths[index] ?? 0, cell.length);
     }
   }
-  return cells.flatMap((row) => {
+  return cells.map((row) => {
     const head = row.slice(0, -1).map((cell, index) => `${cell.padEnd(widths[index]!)}  `);
-    const indent = head.join("");
-    const [first = "", ...more] = wrapped(row.at(-1) ?? "", Math.max(leastRoom, width - indent.length));
-    return [indent + first, ...more.map((line) => " ".repeat(indent.length) + line)].map((line) =>
-      line.trimEnd(),
-    );
+    const before = head.join("");
+    const last = row.at(-1) ?? "";
+    const room = width - before.length;
+    const isBelow = room < Math.min(leastRoom, last.length);
+    const indent = " ".repeat(isBelow ? (row.length > 2 ? widths[0]! : 0) + 4 : before.length);
+    const lines = wrapped(last, width - indent.length).map((line) => indent + line);
+    if (isBelow) lines.unshift(before);
+    else lines[0] = before + lines[0]!.slice(before.length);
+    return lines.map((line) => line.trimEnd());
   });
 }
 

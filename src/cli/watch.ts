@@ -1,7 +1,7 @@
 import { sleep, systemRuntime } from "../runtime.ts";
 import { openClient } from "./access.ts";
 import { type Environment, StoppedError } from "./environment.ts";
-import { type Finding, headlineOf } from "./finding.ts";
+import { type Finding, headlineOf, silenceOf } from "./finding.ts";
 import { look } from "./inspect.ts";
 import type { Values } from "./options.ts";
 import { targetOf } from "./target.ts";
@@ -58,7 +58,7 @@ function signature(finding: Finding): string {
 
 /** A look as a line for people. */
 export function lineOf({ finding, at }: Look, change: Change): string {
-  const { remaining, holder, fence, attempts, why } = finding;
+  const { remaining, holder, fence, attempts, why, votes } = finding;
   const parts = [
     `${new Date(at).toISOString()}  ${headlineOf(finding)}`,
     change === "extended" && "extended",
@@ -66,7 +66,7 @@ export function lineOf({ finding, at }: Look, change: Change): string {
     holder && `holder ${holder}`,
     fence && `fence ${fence}`,
     attempts && `attempts ${attempts}`,
-    change !== "extended" && why,
+    change !== "extended" && why + silenceOf(votes),
   ];
   return printable(parts.filter(Boolean).join("; "));
 }

@@ -1,6 +1,6 @@
 import { quorumOf } from "../../quorum/tally.ts";
 import { type Failure, isRefusal } from "../failure.ts";
-import { duration, layout } from "../text.ts";
+import { blocks, duration, layout } from "../text.ts";
 import { bestDialect, clockText, isNear, isUsable, maxClockDistance } from "./quick.ts";
 import type { Level } from "./requirements.ts";
 import type { Examined, Seen } from "./session.ts";
@@ -251,15 +251,16 @@ function adviceOf({ level, code, finds, fix }: Check, place: Examined, own: numb
 
 /** The report as lines. */
 export function diagnosisLines({ endpoints, advice, quorum }: Report, width: number): string[] {
-  const summaries = layout(
-    endpoints.map(({ number, endpoint, ok, dialect, roundTrip, clock }) => [
-      String(number),
-      endpoint,
-      ok ? "ok" : "ERROR",
-      dialect ? `dialect ${dialect}` : "",
-      roundTrip === undefined ? "" : `round trip ${roundTrip} ms`,
-      clock === undefined ? "" : `clock ${clockText(clock)}`,
-    ]),
+  const titles = blocks(
+    endpoints.map(({ number, endpoint, ok, dialect, roundTrip, clock }) => {
+      const facts = [
+        dialect && `dialect ${dialect}`,
+        roundTrip !== undefined && `round trip ${roundTrip} ms`,
+        clock && `clock ${clockText(clock)}`,
+      ];
+      return [`${number}`, endpoint, ok ? "ok" : "ERROR", facts.filter(Boolean).join(", ")];
+    }),
+    width,
   );
   const adviceLines = ({ level, message, fix }: Advice) =>
     [
@@ -267,14 +268,11 @@ export function diagnosisLines({ endpoints, advice, quorum }: Report, width: num
       ["     fix:", fix],
     ].flatMap((row) => layout([row], width));
   const well = endpoints.filter(({ ok }) => ok).length;
-  const conclusion =
-    well >= quorum
-      ? `so locks can be acquired${well < endpoints.length ? ", with less to spare" : ""}`
-      : "so no lock can be acquired";
+  const outcome = well >= quorum ? "locks can be acquired" : "no lock can be acquired";
   return [
-    ...endpoints.flatMap((each, index) => [summaries[index]!, ...each.advice.flatMap(adviceLines)]),
+    ...endpoints.flatMap((each, index) => [...titles[index]!, ...each.advice.flatMap(adviceLines)]),
     "",
-    `${well} of ${endpoints.length} ok, a quorum is ${quorum}: ${conclusion}`,
+    ...layout([[`${well} of ${endpoints.length} ok, a quorum is ${quorum}: ${outcome}`]], width),
     ...advice.flatMap(adviceLines),
   ];
 }

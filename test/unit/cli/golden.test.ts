@@ -5,7 +5,17 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
 import { Idempotency, inspectKey, singleFlight } from "../../../src/idempotency/index.ts";
 import { type Endpoint, endpointsFromEnv, httpEndpoint, Redlock } from "../../../src/index.ts";
-import { CountDownLatch, Semaphore } from "../../../src/sync/index.ts";
+import {
+  CountDownLatch,
+  CyclicBarrier,
+  debounce,
+  FairLock,
+  once,
+  ReadWriteLock,
+  ReentrantLock,
+  Semaphore,
+  type SynchronizerKind,
+} from "../../../src/sync/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { lasting, run } from "./terminal.ts";
 
@@ -164,6 +174,27 @@ test.each(files)("golden/%s", async (file) => {
   }
   await expect(shown.join("\n")).toMatchFileSnapshot(`golden/${file}`);
   if (file === "usage.txt") expect(requests()).toBe(sent);
+});
+
+/** By kind: what uses a synchronizer of the name `used`, and leaves it in use. */
+const users: Readonly<Record<SynchronizerKind, () => unknown>> = {
+  Semaphore: () => semaphore("used").acquire(),
+  ReadWriteLock: () => new ReadWriteLock(redlock, "used").acquireRead(),
+  FairLock: () => new FairLock(redlock, "used").acquire(),
+  ReentrantLock: () => new ReentrantLock(redlock, "used").acquire(),
+  CountDownLatch: () => new CountDownLatch(redlock, "used", { count: 2 }).arrive("a"),
+  CyclicBarrier: () =>
+    new CyclicBarrier(redlock, "used", { parties: 2 })
+      .arriveAndWait("a", { wait: 0 })
+      .catch(({ code }) => expect(code).toBe("ARRIVALS_MISSING")),
+  once: () => once(redlock, "used", { every: 60_000 }, () => 1),
+  debounce: () => debounce(redlock, "used", { window: 1 }, () => 1),
+};
+
+test.each(Object.entries(users))("a name that a %s uses is in use, and not free", async (kind, use) => {
+  await use();
+  const { code, lines } = await run(local, "inspect used --json");
+  expect([code, JSON.parse(lines[0]!)]).toMatchObject([0, { state: "in use", kinds: [kind] }]);
 });
 
 test("free and forget act", async () => {

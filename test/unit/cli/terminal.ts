@@ -8,7 +8,7 @@ export interface Setting {
   readonly env?: Record<string, string>;
   /** The person's answer; default: there is nobody to ask. */
   readonly answer?: string;
-  /** Default 500. */
+  /** Default: there is no terminal. */
   readonly width?: number;
   readonly stop?: AbortSignal;
   readonly onLine?: (line: string) => void;
@@ -17,7 +17,7 @@ export interface Setting {
 
 /** Runs a command line; a word in quotes is one argument. */
 export async function run(local: LocalEndpoints, line: string, setting: Setting = {}) {
-  const { env = local.env(), answer, width = 500, onLine, onProgress } = setting;
+  const { env = local.env(), answer, width = Infinity, onLine, onProgress } = setting;
   const { stop = new AbortController().signal } = setting;
   const lines: string[] = [];
   const shown: string[] = [];

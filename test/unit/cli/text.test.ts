@@ -41,12 +41,18 @@ test("layout() puts cells below each other, and breaks the last one between word
     "bbb    c",
     `\\u{7}        ${"word ".repeat(6)}${"longer".repeat(5)}`,
   ]);
-  const broken = [
+  expect(layout(rows, 38).slice(2)).toEqual([
     `\\u{7}        ${"word ".repeat(4)}word`,
     "             word",
     `             ${"longer".repeat(5)}`,
-  ];
-  // The last column has room for 24 characters at least.
-  expect(layout(rows, 20).slice(2)).toEqual(broken);
-  expect(layout(rows, 38).slice(2)).toEqual(broken);
+  ]);
+  // With less room than for 24 characters, the last cell stands below the others; a short one beside them.
+  expect(layout(rows, 36)).toEqual([
+    "a      long  x",
+    "bbb    c",
+    "\\u{7}",
+    `         ${"word ".repeat(4)}word`,
+    "         word",
+    `         ${"longer".repeat(5)}`,
+  ]);
 });

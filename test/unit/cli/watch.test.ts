@@ -38,7 +38,7 @@ test("watch prints a line for each change until it is stopped", async () => {
 });
 
 test("a command shows progress after a second, and ends at once when it is stopped", async () => {
-  local.endpoints[0]!.faults.add({ fault: "delay", ms: 20_000, times: 1 });
+  local.endpoints[0]!.faults.add({ fault: "delay", ms: 20_000 });
   const stop = new AbortController();
   const waiting = `waiting for 1 endpoint: ${new URL(local.endpoints[0]!.url).host} (`;
   const { code, shown, progress } = await run(local, "inspect slow --timeout 20000", {
