@@ -48,8 +48,13 @@ export function checkText(name: string, value: string, most = 255): string {
  * other half: different names would become one there.
  */
 export function checkWellFormed(name: string, value: string): string {
-  if (/\p{Surrogate}/u.test(value)) throw new RangeError(`${name} has half of a surrogate pair in it`);
+  if (!isWellFormed(value)) throw new RangeError(`${name} has half of a surrogate pair in it`);
   return value;
+}
+
+/** Whether no half of a surrogate pair is in it. */
+export function isWellFormed(value: string): boolean {
+  return !/\p{Surrogate}/u.test(value);
 }
 
 /** Throws a TypeError or RangeError that names the option where its value cannot be used. */

@@ -1,5 +1,7 @@
 /** @module redlock-edge/http */
+export type { CanonicalOptions } from "../idempotency/index.ts";
 export type { Delivery } from "./delivery.ts";
+export { jsonFingerprint } from "./json-fingerprint.ts";
 export type {
   Fingerprint,
   HttpEvent,

@@ -1,4 +1,5 @@
 /** @module redlock-edge/idempotency */
+export { type CanonicalOptions, canonicalKey } from "./canonical.ts";
 export {
   DeadKeyError,
   FingerprintMismatchError,

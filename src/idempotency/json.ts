@@ -14,24 +14,8 @@ export function jsonOf(value: unknown): string {
 
 /** Where and what JSON would lose, as the end of a sentence; undefined: nothing. */
 export function lossIn(value: unknown): string | undefined {
-  switch (typeof value) {
-    case "number":
-      return Number.isFinite(value) ? undefined : ` is ${value}`;
-    case "function":
-    case "symbol":
-      return ` is a ${typeof value}`;
-    case "object":
-      return value ? lossInObject(value as Record<string, unknown>) : undefined;
-    default:
-      return undefined;
-  }
-}
-
-function lossInObject(value: Record<string, unknown>): string | undefined {
-  // Node's Buffer has a toJSON of its own; elsewhere the same bytes have none.
-  if (ArrayBuffer.isView(value)) return classOf(value);
-  // What the class itself says it is in JSON.
-  if (typeof value.toJSON === "function") return undefined;
+  const own = lossInItself(value);
+  if (own || typeof value !== "object" || !value || hasJson(value)) return own;
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index += 1) {
       const loss = lossIn(value[index]);
@@ -39,16 +23,47 @@ function lossInObject(value: Record<string, unknown>): string | undefined {
     }
     return undefined;
   }
-  const names = Object.keys(value);
-  const isUnread = names.length === 0 && !isPlain(value);
-  if (isUnread || value instanceof Map || value instanceof Set || value instanceof Error)
-    return classOf(value);
-  for (const name of names) {
-    const property = value[name];
+  for (const [name, property] of Object.entries(value)) {
     const loss = typeof property === "function" ? undefined : lossIn(property);
     if (loss) return `.${name}${loss}`;
   }
   return undefined;
+}
+
+/** What JSON would lose of a value, apart from what is in it: the end of a sentence, or undefined. */
+export function lossInItself(value: unknown): string | undefined {
+  // Node's Buffer has a toJSON of its own; elsewhere the same bytes have none.
+  if (hasJson(value) && !ArrayBuffer.isView(value)) return undefined;
+  switch (typeof value) {
+    case "number":
+      return Number.isFinite(value) ? undefined : ` is ${value}`;
+    case "bigint":
+    case "function":
+    case "symbol":
+      return ` is a ${typeof value}`;
+    case "object":
+      return value && isUnread(value) ? classOf(value) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Whether its class itself says what it is in JSON. */
+export function hasJson(value: unknown): value is { toJSON(): unknown } {
+  return typeof (value as { readonly toJSON?: unknown } | null | undefined)?.toJSON === "function";
+}
+
+/** Whether JSON cannot read what its class has. */
+function isUnread(value: object): boolean {
+  if (Array.isArray(value)) return false;
+  const isEmpty = Object.keys(value).length === 0 && !isPlain(value);
+  return (
+    isEmpty ||
+    ArrayBuffer.isView(value) ||
+    value instanceof Map ||
+    value instanceof Set ||
+    value instanceof Error
+  );
 }
 
 /** Whether it is of no class; also of another realm. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HttpOptions } from "../../src/http/index.ts";
+import { type HttpOptions, jsonFingerprint } from "../../src/http/index.ts";
 import { parseKey } from "../../src/http/key.ts";
 import { LeaseLostError } from "../../src/idempotency/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
@@ -126,6 +126,8 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     [true, false, 422],
     [false, false, 200],
     [(_request, body) => body.subarray(0, 1), false, 200],
+    [jsonFingerprint(), false, 422],
+    [jsonFingerprint({ exclude: ["a"] }), false, 200],
     [undefined, true, 200],
     [true, true, 422],
   ])(

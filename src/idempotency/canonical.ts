@@ -1,0 +1,109 @@
+import { sha256Hex } from "../bytes.ts";
+import { checkOptions, checkText, checkWellFormed, isWellFormed, type Schema, wrongType } from "../check.ts";
+import { hasJson, lossInItself } from "./json.ts";
+
+/** Options of {@link canonicalKey}. */
+export interface CanonicalOptions {
+  /**
+   * Members that do not count, because they differ in each attempt: names, with a dot between those of nested objects.
+   * Arrays are passed through: `items.seenAt` is that member of every item. Default: none.
+   */
+  readonly exclude?: readonly string[] | undefined;
+}
+
+const schema: Schema<CanonicalOptions> = {
+  exclude(name, paths: unknown) {
+    if (!Array.isArray(paths)) throw wrongType(name, paths, "an array of names");
+    for (const path of paths) checkText(`a name of ${name}`, path as string, Infinity);
+  },
+};
+
+/** @throws TypeError where the options are wrong */
+export function checkCanonicalOptions(what: string, options: CanonicalOptions): CanonicalOptions {
+  return checkOptions(what, options, schema);
+}
+
+/**
+ * A key for a call, made of what is called and its arguments: the same for the same JSON, whatever the order of its members.
+ * The arguments are hashed (SHA-256) as RFC 8785 writes them, so that other languages can make the same key: members in the
+ * order of their UTF-16 code units, numbers as JavaScript prints them, text that is not normalized. As in `JSON.stringify`,
+ * members that are undefined are left out.
+ *
+ * @param name of what is called, 1 … 190 characters
+ * @param args plain data
+ * @returns name, colon and 64 hex digits: a key, or a fingerprint
+ * @throws TypeError that names the value which JSON has not: `NaN`, `Infinity`, a `BigInt`, a function, a symbol, a `Map`
+ *   and other classes, a cycle, or undefined as a whole
+ * @throws RangeError where a text has half of a surrogate pair in it, or the name a wrong length
+ *
+ * @example
+ * const key = await canonicalKey("refund", { order: "A 17", cents: 500, note }, { exclude: ["note"] });
+ * await idempotency.run(key, { scope: ["agent", run] }, () => refund("A 17", 500));
+ */
+export async function canonicalKey(
+  name: string,
+  args: unknown,
+  options: CanonicalOptions = {},
+): Promise<string> {
+  checkText("name", name, 190);
+  const { exclude } = checkCanonicalOptions("canonicalKey", options);
+  const text = canonicalJson("args", args, exclude);
+  return `${name}:${await sha256Hex(new TextEncoder().encode(text))}`;
+}
+
+/**
+ * The text of a value in the JSON Canonicalization Scheme, RFC 8785.
+ *
+ * @param root what the value is called in errors
+ * @throws TypeError | RangeError as {@link canonicalKey}
+ */
+export function canonicalJson(root: string, value: unknown, exclude: readonly string[] = []): string {
+  const above = new Set<object>();
+  const steps: (string | number)[] = [];
+
+  // Not written before there is an error: a body that is nested deeply would take minutes.
+  const place = () =>
+    steps.reduce<string>((text, step) => text + (typeof step === "number" ? `[${step}]` : `.${step}`), root);
+
+  function textOf(given: unknown, excluded: readonly string[]): string | undefined {
+    const isReplaced = hasJson(given) && !ArrayBuffer.isView(given);
+    const plain: unknown = isReplaced ? given.toJSON() : given;
+    const loss = lossInItself(plain);
+    if (loss) throw new TypeError(`${place()}${loss}, which JSON cannot say`);
+    if (typeof plain === "string" && !isWellFormed(plain)) checkWellFormed(place(), plain);
+    if (typeof plain !== "object" || plain === null) return JSON.stringify(plain);
+    if (above.has(plain)) throw new TypeError(`${place()} contains itself, which JSON cannot say`);
+    above.add(plain);
+    const text = Array.isArray(plain) ? `[${itemsOf(plain, excluded)}]` : `{${membersOf(plain, excluded)}}`;
+    above.delete(plain);
+    return text;
+  }
+
+  function textAt(step: string | number, inner: unknown, excluded: readonly string[]): string | undefined {
+    steps.push(step);
+    const text = textOf(inner, excluded);
+    steps.pop();
+    return text;
+  }
+
+  // Not by map, which leaves holes out.
+  const itemsOf = (items: readonly unknown[], excluded: readonly string[]) =>
+    Array.from(items, (item, at) => textAt(at, item, excluded) ?? "null");
+
+  const membersOf = (members: object, excluded: readonly string[]) =>
+    Object.keys(members)
+      .filter((name) => !excluded.includes(name))
+      .sort()
+      .flatMap((name) => {
+        if (!isWellFormed(name)) checkWellFormed(`a name in ${place()}`, name);
+        const within = excluded.flatMap((path) =>
+          path.startsWith(`${name}.`) ? [path.slice(name.length + 1)] : [],
+        );
+        const text = textAt(name, (members as Readonly<Record<string, unknown>>)[name], within);
+        return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
+      });
+
+  const text = textOf(value, exclude);
+  if (text === undefined) throw new TypeError(`${root} is undefined, which JSON cannot say`);
+  return text;
+}

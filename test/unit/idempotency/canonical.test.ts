@@ -1,0 +1,159 @@
+import { runInNewContext } from "node:vm";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { canonicalJson, canonicalKey } from "../../../src/idempotency/canonical.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { seeded } from "../../support/seeded.ts";
+
+/** A number by its bits, as RFC 8785 has them in appendix B. */
+function numberOf(bits: string): number {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setBigUint64(0, BigInt(`0x${bits}`));
+  return view.getFloat64(0);
+}
+
+describe("the canonical text of JSON", () => {
+  test.each([
+    ["0000000000000000", "0"],
+    ["8000000000000000", "0"],
+    ["0000000000000001", "5e-324"],
+    ["8000000000000001", "-5e-324"],
+    ["7fefffffffffffff", "1.7976931348623157e+308"],
+    ["ffefffffffffffff", "-1.7976931348623157e+308"],
+    ["4340000000000000", "9007199254740992"],
+    ["c340000000000000", "-9007199254740992"],
+    ["4430000000000000", "295147905179352830000"],
+    ["44b52d02c7e14af5", "9.999999999999997e+22"],
+    ["44b52d02c7e14af6", "1e+23"],
+    ["44b52d02c7e14af7", "1.0000000000000001e+23"],
+    ["444b1ae4d6e2ef4e", "999999999999999700000"],
+    ["444b1ae4d6e2ef4f", "999999999999999900000"],
+    ["444b1ae4d6e2ef50", "1e+21"],
+    ["3eb0c6f7a0b5ed8c", "9.999999999999997e-7"],
+    ["3eb0c6f7a0b5ed8d", "0.000001"],
+    ["41b3de4355555553", "333333333.3333332"],
+    ["41b3de4355555554", "333333333.33333325"],
+    ["41b3de4355555555", "333333333.3333333"],
+    ["41b3de4355555556", "333333333.3333334"],
+    ["41b3de4355555557", "333333333.33333343"],
+    ["becbf647612f3696", "-0.0000033333333333333333"],
+    ["43143ff3c1cb0959", "1424953923781206.2"],
+  ])("has the number %s of RFC 8785 as %s", (bits, text) => {
+    expect(canonicalJson("args", numberOf(bits))).toBe(text);
+  });
+
+  test.each<[what: string, json: string, text: string]>([
+    [
+      "section 3.2.2",
+      String.raw`{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+        "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/", "literals": [null, true, false]}`,
+      String.raw`{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}`,
+    ],
+    [
+      "section 3.2.3",
+      String.raw`{"\u20ac": "Euro Sign", "\r": "Carriage Return", "\ufb33": "Hebrew Letter Dalet With Dagesh",
+        "1": "One", "\ud83d\ude00": "Emoji: Grinning Face", "\u0080": "Control",
+        "\u00f6": "Latin Small Letter O With Diaeresis"}`,
+      `{"\\r":"Carriage Return","1":"One","\u0080":"Control","ö":"Latin Small Letter O With Diaeresis","€":"Euro Sign","😀":"Emoji: Grinning Face","\ufb33":"Hebrew Letter Dalet With Dagesh"}`,
+    ],
+    ["numbers as names", '[56,{"d":true,"10":null,"1":[ ]}]', '[56,{"1":[],"10":null,"d":true}]'],
+    ["text that is not normalized", '{"a":"A\\u030a"}', '{"a":"A\u030a"}'],
+    ["a prototype's name", '{"b":1,"__proto__":{"a":2}}', '{"__proto__":{"a":2},"b":1}'],
+  ])("is that of the RFC for %s", (_what, json, text) => {
+    expect(canonicalJson("args", JSON.parse(json))).toBe(text);
+  });
+
+  test.each<[what: string, value: unknown, text: string]>([
+    ["undefined", { b: undefined, a: [undefined] }, '{"a":[null]}'],
+    // biome-ignore lint/suspicious/noSparseArray: it is what is tested
+    ["a hole", [, 1], "[null,1]"],
+    ["a Date", { at: new Date(0) }, '{"at":"1970-01-01T00:00:00.000Z"}'],
+    ["an object of another realm", runInNewContext("({ b: 1, a: [{}] })"), '{"a":[{}],"b":1}'],
+    ["the same object twice", ((one) => [one, one])({ a: 1 }), '[{"a":1},{"a":1}]'],
+  ])("is what JSON.stringify says of %s", (_what, value, text) => {
+    expect(canonicalJson("args", value)).toBe(text);
+  });
+
+  const circle: Record<string, unknown> = { list: [] };
+  circle.list = [1, circle];
+  test.each<[value: unknown, type: new () => Error, where: string]>([
+    [undefined, TypeError, "args is undefined"],
+    [{ a: [0, Number.NaN] }, TypeError, "args.a[1] is NaN"],
+    [[-Infinity], TypeError, "args[0] is -Infinity"],
+    [{ a: { cents: 5n } }, TypeError, "args.a.cents is a bigint"],
+    [{ done: () => 1 }, TypeError, "args.done is a function"],
+    [{ a: Symbol("s") }, TypeError, "args.a is a symbol"],
+    [[new Map()], TypeError, "args[0] is of class Map"],
+    [{ a: Buffer.from("a") }, TypeError, "args.a is of class Buffer"],
+    [circle, TypeError, "args.list[1] contains itself"],
+    [{ a: ["\ud83d"] }, RangeError, "args.a[0] has half of a surrogate pair"],
+    [{ a: { "\udc00": 1 } }, RangeError, "a name in args.a has half of a surrogate pair"],
+  ])("is refused for what JSON cannot say: %#", (value, type, where) => {
+    const text = () => canonicalJson("args", value);
+    expect(text).toThrow(type);
+    expect(text).toThrow(where);
+  });
+
+  test.each<[exclude: string[], text: string]>([
+    [["at"], '{"a.b":1,"items":[{"at":1,"id":2},{"id":3}],"note":{"at":4,"by":{"at":5}}}'],
+    [["note.at", "none"], '{"a.b":1,"at":0,"items":[{"at":1,"id":2},{"id":3}],"note":{"by":{"at":5}}}'],
+    [["items.at", "note.by.at"], '{"a.b":1,"at":0,"items":[{"id":2},{"id":3}],"note":{"at":4,"by":{}}}'],
+    [["items", "note", "a.b"], '{"at":0}'],
+  ])("is without %j", (exclude, text) => {
+    const value = { note: { by: { at: 5 }, at: 4 }, items: [{ at: 1, id: 2 }, { id: 3 }], at: 0, "a.b": 1 };
+    expect(canonicalJson("args", value, exclude)).toBe(text);
+  });
+
+  // What stringify and parse give back are the values that JSON has.
+  const json = fc.json({ maxDepth: 4 }).map((text) => JSON.parse(text) as unknown);
+
+  test("is the same in any order of members, and can be read back: different values have different texts", () => {
+    const order = fc.infiniteStream(fc.nat());
+    const same = fc.property(json, order, (value, numbers) => {
+      const text = canonicalJson("args", value);
+      expect(canonicalJson("args", shuffled(value, numbers))).toBe(text);
+      expect(JSON.parse(text)).toEqual(value);
+    });
+    fc.assert(same, seeded(300));
+  });
+});
+
+/** With the members in an order drawn. */
+function shuffled(value: unknown, numbers: Iterator<number>): unknown {
+  if (Array.isArray(value)) return value.map((item) => shuffled(item, numbers));
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).map(
+    ([name, member]) => [numbers.next().value, [name, shuffled(member, numbers)]] as const,
+  );
+  members.sort(([one], [other]) => one - other);
+  return Object.fromEntries(members.map(([, member]) => member));
+}
+
+describe("canonicalKey", () => {
+  test("is the name, and the hash of the canonical text", async () => {
+    const args = { order: "A 17", cents: 500 };
+    // printf '{"cents":500,"order":"A 17"}' | sha256sum
+    const key = "refund:ec2ee64bb53c2d4d212c9e48bc63328eac75f83c4975b91129dd58f64b2fa63e";
+    expect(await canonicalKey("refund", args)).toBe(key);
+    expect(await canonicalKey("refund", { ...args, note: "Sorry" }, { exclude: ["note"] })).toBe(key);
+    expect(await canonicalKey("refund", { ...args, cents: 501 })).not.toBe(key);
+  });
+
+  test("is at most as long as a key may be", async () => {
+    expect(await canonicalKey("n".repeat(190), {})).toHaveLength(255);
+  });
+
+  test.each<[name: unknown, options: unknown, type: new () => Error, message: RegExp]>([
+    ["", {}, RangeError, /name must have 1 … 190 characters/],
+    ["n".repeat(191), {}, RangeError, /name must have 1 … 190/],
+    [{ order: 1 }, {}, TypeError, /name must be a string/],
+    ["refund", { exclude: "note" }, TypeError, /exclude must be an array/],
+    ["refund", { exclude: [7] }, TypeError, /a name of exclude/],
+    ["refund", { exclude: [""] }, RangeError, /a name of exclude/],
+    ["refund", { omit: ["note"] }, TypeError, /canonicalKey has no option "omit"/],
+  ])("refuses what is wrong: %#", async (name, options, type, message) => {
+    const error = await rejection(canonicalKey(name as string, {}, options as object));
+    expect(error).toBeInstanceOf(type);
+    expect(String(error)).toMatch(message);
+  });
+});
