@@ -1,7 +1,7 @@
-// A tool of an agent: each step of a run refunds once, however often the step is repeated.
+// Tools of an agent: each call acts once, however often its step is repeated, or the model asks for it again.
 
 import { endpointsFromEnv, Redlock } from "redlock-edge";
-import { Idempotency } from "redlock-edge/idempotency";
+import { canonicalKey, Idempotency } from "redlock-edge/idempotency";
 
 const idempotency = new Idempotency(new Redlock({ endpoints: endpointsFromEnv(process.env) }), {
   retention: 7 * 86_400_000, // longer than a run may be resumed
@@ -12,7 +12,8 @@ const shop = process.env.SHOP_URL ?? "https://shop.example";
 /** Where a call stands in the workflow. It comes from the engine, and is the same when the step is repeated. */
 interface Place {
   readonly run: string;
-  readonly step: number;
+  /** Undefined: the engine has no steps. Then a run calls a tool once with the same arguments. */
+  readonly step?: number;
 }
 
 /** What the model has asked for. */
@@ -23,11 +24,10 @@ interface Refund {
   readonly note: string;
 }
 
-export async function refund({ run, step }: Place, { order, cents, note }: Refund): Promise<string> {
-  const options = { scope: ["agent", run], fingerprint: JSON.stringify([order, cents]) };
-  const { value } = await idempotency.run(`${step}:refund`, options, async ({ signal }) => {
-    const body = JSON.stringify({ cents, note });
-    const answer = await fetch(`${shop}/orders/${encodeURIComponent(order)}/refunds`, {
+export function refund(place: Place, args: Refund): Promise<string> {
+  return callOnce(place, { name: "refund", args, exclude: ["note"] }, async (signal) => {
+    const body = JSON.stringify({ cents: args.cents, note: args.note });
+    const answer = await fetch(`${shop}/orders/${encodeURIComponent(args.order)}/refunds`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body,
@@ -36,5 +36,21 @@ export async function refund({ run, step }: Place, { order, cents, note }: Refun
     if (!answer.ok) throw new Error(`the shop answered ${answer.status}`);
     return await answer.text();
   });
+}
+
+interface Call {
+  readonly name: string;
+  readonly args: object;
+  /** Arguments that the model writes anew each time. */
+  readonly exclude: readonly string[];
+}
+
+/** Runs a tool once, and returns its stored result after that. */
+async function callOnce({ run, step }: Place, call: Call, tool: (signal: AbortSignal) => Promise<string>) {
+  const { name, args, exclude } = call;
+  const fingerprint = await canonicalKey(name, args, { exclude });
+  const key = step === undefined ? fingerprint : `${step}:${name}`;
+  const options = { scope: ["agent", run], fingerprint };
+  const { value } = await idempotency.run(key, options, ({ signal }) => tool(signal));
   return value;
 }

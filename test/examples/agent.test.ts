@@ -25,3 +25,16 @@ it("examples/agent refunds once per step, whatever the model writes, and refuses
   await refund({ ...place, step: 4 }, wanted);
   expect(at.service.calls).toHaveLength(2);
 });
+
+it("examples/agent refunds once per run for the same arguments, in any order, where there are no steps", async () => {
+  const { refund } = await importInNode<Agent>("agent/agent.ts", {
+    ...at.stage.local.env(),
+    SHOP_URL: at.service.url,
+  });
+  const place = { run: randomUUID() };
+  const first = await refund(place, { order: "A 17", cents: 500, note: "Sorry for the delay!" });
+  expect(await refund(place, { note: "We apologise.", cents: 500, order: "A 17" })).toBe(first);
+  await refund(place, { order: "A 17", cents: 501, note: "" });
+  await refund({ run: randomUUID() }, { order: "A 17", cents: 500, note: "" });
+  expect(at.service.calls).toHaveLength(3);
+});

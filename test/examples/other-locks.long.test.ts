@@ -1,0 +1,328 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { forceRelease, Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
+import { compile, openProject, resolutions } from "../docs/compile.ts";
+import { beyondTests } from "../support/beyond-tests.ts";
+import { gate } from "../support/link.ts";
+import { onDemand } from "../support/on-demand.ts";
+import { rejection } from "../support/outcomes.ts";
+import { until } from "../support/until.ts";
+import { importInNode } from "./bundle.ts";
+import { staged } from "./stage.ts";
+
+// The locks of other packages, by these: their interfaces, and what the packages themselves do with the examples.
+
+const at = staged();
+const packages = onDemand();
+
+/** A module of a package, or of an example. Their types are not installed where this file is compiled. */
+const load = async <Exports>(path: string) => (await import(/* @vite-ignore */ path)) as Exports;
+const inPackages = (path: string) => join(packages, path);
+
+/** The client of one process, and its events. */
+function processOf(options: Partial<RedlockOptions> = {}) {
+  const events: RedlockEvent[] = [];
+  const { endpoints } = at.stage.local;
+  const onEvent = (event: RedlockEvent) => void events.push(event);
+  const redlock = new Redlock({ endpoints, timeout: beyondTests, onEvent, ...options });
+  const seen = (type: RedlockEvent["type"]) => until(() => events.some((event) => event.type === type));
+  return { redlock, seen };
+}
+
+it.each(resolutions)(
+  "compile against the types of the packages, module resolution %s",
+  async (resolution) => {
+    const paths = ["tanstack-ai/locks.ts", "chat-sdk/state.ts", "medusa/locking.ts"];
+    const programs = paths.map((path) => {
+      const page = join("examples", path);
+      const text = readFileSync(page, "utf8");
+      return { page, line: 1, path, language: "ts", text, output: undefined } as const;
+    });
+    const project = await openProject(programs);
+    try {
+      const modules = join(project.folder, "node_modules");
+      for (const name of ["@tanstack/ai", "chat", "@medusajs/types"]) {
+        mkdirSync(dirname(join(modules, name)), { recursive: true });
+        symlinkSync(join(packages, name), join(modules, name));
+      }
+      // The framework brings 600 packages. This is what its /types says.
+      const framework = join(modules, "@medusajs/framework");
+      mkdirSync(framework);
+      const exports = { "./types": { types: "./types.d.ts" } };
+      writeFileSync(
+        join(framework, "package.json"),
+        JSON.stringify({ name: "@medusajs/framework", exports }),
+      );
+      writeFileSync(join(framework, "types.d.ts"), 'export * from "@medusajs/types";');
+      expect(existsSync(join(modules, "@medusajs/types/dist/index.d.ts"))).toBe(true);
+      expect(await compile(project, programs, resolution)).toEqual([]);
+    } finally {
+      project.remove();
+    }
+  },
+);
+
+interface LockStore {
+  withLock<Result>(key: string, run: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
+}
+
+describe("examples/tanstack-ai", () => {
+  const storeOf = async (redlock: Redlock) => {
+    const path = resolve("examples/tanstack-ai/locks.ts");
+    const example = await load<{ redlockStore(redlock: Redlock): LockStore }>(path);
+    return example.redlockStore(redlock);
+  };
+
+  /** A chat whose middleware runs a section under the lock, as the sandbox does. */
+  async function chatWith(redlock: Redlock, key: string, section: (signal: AbortSignal) => Promise<unknown>) {
+    const { chat } = await load<{ chat(options: object): AsyncIterable<{ type: string }> }>(
+      inPackages("@tanstack/ai/dist/esm/index.js"),
+    );
+    const { withLocks, getLocks, LocksCapability } = await load<{
+      withLocks(store: LockStore): object;
+      getLocks(context: unknown): LockStore;
+      LocksCapability: unknown;
+    }>(inPackages("@tanstack/ai/dist/esm/locks.js"));
+    const middleware = [
+      withLocks(await storeOf(redlock)),
+      {
+        name: "section",
+        requires: [LocksCapability],
+        onStart: (context: unknown) => getLocks(context).withLock(key, section),
+      },
+    ];
+    const run = { threadId: key, runId: randomUUID(), model: "none", timestamp: Date.now() };
+    const adapter = {
+      kind: "text",
+      name: "none",
+      model: "none",
+      async *chatStream() {
+        yield { type: "RUN_STARTED", ...run };
+        yield { type: "RUN_FINISHED", ...run, finishReason: "stop" };
+      },
+    };
+    const messages = [{ role: "user", content: "Hello" }];
+    const types: string[] = [];
+    for await (const { type } of chat({ adapter, messages, middleware })) types.push(type);
+    return types;
+  }
+
+  it("runs the sections of two processes one after the other", async () => {
+    const key = randomUUID();
+    const order: string[] = [];
+    const entered = gate();
+    const mayLeave = gate();
+    const [one, other] = [processOf(), processOf()];
+    const first = chatWith(one.redlock, key, async () => {
+      order.push("first enters");
+      entered.open();
+      await mayLeave.passed;
+      order.push("first leaves");
+    });
+    await entered.passed;
+    const second = chatWith(other.redlock, key, async () => order.push("second enters"));
+    await other.seen("contended");
+    mayLeave.open();
+    expect(await first).toContain("RUN_FINISHED");
+    expect(await second).toContain("RUN_FINISHED");
+    expect(order).toEqual(["first enters", "first leaves", "second enters"]);
+  });
+
+  it("aborts the section's signal when the lock is lost, and rejects", async () => {
+    const key = randomUUID();
+    const { redlock } = processOf({ ttl: 2_000 });
+    const store = await storeOf(redlock);
+    const lost = store.withLock(key, async (signal) => {
+      await forceRelease(redlock, `tanstack-ai:${key}`);
+      await until(() => signal.aborted);
+      return "ended well";
+    });
+    expect(await rejection(lost)).toMatchObject({ code: "LOCK_LOST" });
+  });
+});
+
+/** What the example replaces of a state adapter. */
+interface ChatState {
+  acquireLock(threadId: string, ttl: number): Promise<ChatLock | null>;
+  extendLock(lock: ChatLock, ttl: number): Promise<boolean>;
+  releaseLock(lock: ChatLock): Promise<void>;
+  forceReleaseLock(threadId: string): Promise<void>;
+}
+interface ChatLock {
+  readonly threadId: string;
+  readonly expiresAt: number;
+}
+interface Bot {
+  onNewMention(handler: (thread: unknown, message: { text: string }) => Promise<void>): void;
+  initialize(): Promise<void>;
+  processMessage(adapter: object, threadId: string, message: object): Promise<void>;
+}
+
+describe("examples/chat-sdk", () => {
+  /** An instance of a bot with a state of its own: only the locks are shared. */
+  async function startBot(handle: (text: string) => Promise<void>, options: object = {}) {
+    const { Chat } = await load<{ Chat: new (options: object) => Bot }>(inPackages("chat/dist/index.js"));
+    const { createMemoryState } = await load<{ createMemoryState(): ChatState }>(
+      inPackages("@chat-adapter/state-memory/dist/index.js"),
+    );
+    const { createMockAdapter, createTestMessage } = await load<{
+      createMockAdapter(name: string): object;
+      createTestMessage(id: string, text: string, more: object): object;
+    }>(inPackages("@chat-adapter/tests/dist/index.js"));
+    const { withRedlock } = await load<{ withRedlock(state: ChatState, redlock: Redlock): ChatState }>(
+      resolve("examples/chat-sdk/state.ts"),
+    );
+    const { redlock } = processOf();
+    const slack = createMockAdapter("slack");
+    const state = withRedlock(createMemoryState(), redlock);
+    const bot = new Chat({ userName: "bot", adapters: { slack }, state, logger: "silent", ...options });
+    bot.onNewMention((_thread, { text }) => handle(text));
+    await bot.initialize();
+    const receive = (threadId: string, text: string) =>
+      bot.processMessage(
+        slack,
+        threadId,
+        createTestMessage(randomUUID(), text, { threadId, isMention: true }),
+      );
+    return { receive, state };
+  }
+
+  it("handles the messages of a thread at one instance at a time", async () => {
+    const thread = `slack:C1:${randomUUID()}`;
+    const handled: string[] = [];
+    const entered = gate();
+    const mayLeave = gate();
+    const one = await startBot(async (text) => {
+      entered.open();
+      await mayLeave.passed;
+      handled.push(text);
+    });
+    const other = await startBot(async (text) => void handled.push(text));
+    const first = one.receive(thread, "first");
+    await entered.passed;
+    expect(await rejection(other.receive(thread, "second"))).toMatchObject({ code: "LOCK_FAILED" });
+    await other.receive(`slack:C1:${randomUUID()}`, "another thread");
+    mayLeave.open();
+    await first;
+    await other.receive(thread, "third");
+    expect(handled).toEqual(["another thread", "first", "third"]);
+  });
+
+  it("takes the lock from its holder where the bot says so", async () => {
+    const thread = `slack:C1:${randomUUID()}`;
+    const entered = gate();
+    const mayLeave = gate();
+    const one = await startBot(async () => {
+      entered.open();
+      await mayLeave.passed;
+    });
+    const handled: string[] = [];
+    const other = await startBot(async (text) => void handled.push(text), { onLockConflict: "force" });
+    const first = one.receive(thread, "first");
+    await entered.passed;
+    await other.receive(thread, "second");
+    expect(handled).toEqual(["second"]);
+    mayLeave.open();
+    await first;
+  });
+
+  it("extends and releases the lock that has this token, and no other", async () => {
+    const [{ state: one }, { state: other }] = await Promise.all([startBot(vi.fn()), startBot(vi.fn())]);
+    const thread = randomUUID();
+    const lock = (await one.acquireLock(thread, 30_000))!;
+    expect(lock.threadId).toBe(thread);
+    expect(lock.expiresAt - Date.now()).toBeGreaterThan(20_000);
+    expect(await one.extendLock(lock, 60_000)).toBe(true);
+    await other.forceReleaseLock(thread);
+    const next = (await other.acquireLock(thread, 30_000))!;
+    expect(await one.extendLock(lock, 60_000)).toBe(false);
+    await one.releaseLock(lock);
+    expect(await one.acquireLock(thread, 30_000)).toBe(null);
+    await other.releaseLock(next);
+    expect(await other.extendLock(next, 30_000)).toBe(false);
+    await one.releaseLock((await one.acquireLock(thread, 30_000))!);
+  });
+});
+
+interface Owner {
+  readonly ownerId?: string;
+  readonly expire?: number;
+}
+interface Locking {
+  execute<Result>(
+    keys: string | string[],
+    job: (signal: AbortSignal) => Promise<Result>,
+    args?: { readonly timeout: number },
+  ): Promise<Result>;
+  acquire(keys: string | string[], owner?: Owner): Promise<void>;
+  release(keys: string | string[], owner?: Owner): Promise<boolean>;
+  releaseAll(owner?: Owner): Promise<void>;
+}
+
+describe("examples/medusa", () => {
+  /** Medusa's Locking Module in one process, with the example as its provider. */
+  async function lockingModule(): Promise<Locking> {
+    const example = await importInNode<{ default: { services: [new () => Locking] } }>(
+      "medusa/locking.ts",
+      at.stage.local.env(),
+    );
+    const provider = new example.default.services[0]();
+    const { default: LockingModule } = createRequire(inPackages("medusa.js"))(
+      "@medusajs/locking/dist/services/locking-module.js",
+    ) as { default: new (container: object, declaration: object) => Locking };
+    const lockingProviderService = { retrieveProviderRegistration: () => provider };
+    return new LockingModule({ lockingProviderService, default_provider: "redlock" }, {});
+  }
+
+  it("runs the jobs of two processes one after the other, and all keys are locked or none", async () => {
+    const [one, other] = [await lockingModule(), await lockingModule()];
+    const [order, item] = [randomUUID(), randomUUID()];
+    const entered = gate();
+    const mayLeave = gate();
+    const ended: string[] = [];
+    const first = one.execute([order, item], async (signal) => {
+      entered.open();
+      await mayLeave.passed;
+      ended.push("first");
+      return signal.aborted;
+    });
+    await entered.passed;
+    const never = other.execute([randomUUID(), item], () => expect.unreachable(), { timeout: 0.01 });
+    expect(await rejection(never)).toMatchObject({ code: "LOCK_HELD" });
+    const second = other.execute(item, async () => ended.push("second"), { timeout: 600 });
+    mayLeave.open();
+    expect(await first).toBe(false);
+    await second;
+    expect(ended).toEqual(["first", "second"]);
+  });
+
+  it("gives a key to one owner, until it is released", async () => {
+    const [one, other] = [await lockingModule(), await lockingModule()];
+    const [order, item] = [randomUUID(), randomUUID()];
+    const mine = { ownerId: "mine" };
+    await one.acquire(order, { ...mine, expire: 600 });
+    await one.acquire(order, { ...mine, expire: 600 });
+    for (const process of [one, other]) {
+      expect(await rejection(process.acquire([item, order], { ownerId: "theirs" }))).toMatchObject({
+        code: "LOCK_HELD",
+      });
+      expect(await process.release(order, { ownerId: "theirs" })).toBe(false);
+    }
+    // What was acquired before the key that was held is free again.
+    await other.acquire(item);
+    expect(await other.release(item)).toBe(true);
+    expect(await one.release(order, mine)).toBe(true);
+    expect(await one.release(order, mine)).toBe(false);
+    await other.acquire(order);
+    await other.releaseAll();
+    await one.acquire(order, mine);
+    await one.releaseAll({ ownerId: "theirs" });
+    expect(await rejection(other.acquire(order))).toMatchObject({ code: "LOCK_HELD" });
+    await one.releaseAll(mine);
+    await other.acquire(order);
+    await other.releaseAll();
+  });
+});
