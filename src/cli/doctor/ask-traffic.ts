@@ -96,7 +96,21 @@ async function store(
 }
 
 /** Listens, publishes once the subscription stands, and waits for the message: as long as three requests may take. */
+/** A gateway that takes the path for the command SUBSCRIBE refuses all other commands from then on, of everybody. */
 export async function askStream(session: Session): Promise<Seen> {
+  const seen = await askForStream(session).catch((error: Error) => error);
+  try {
+    await session.ask(["PING"]);
+  } catch (error) {
+    // Silence may have other reasons.
+    if (!(error instanceof EndpointError) || error.kind === "timeout") throw error;
+    return { works: false, found: "it refuses all commands from then on" };
+  }
+  if (seen instanceof Error) throw seen;
+  return seen;
+}
+
+async function askForStream(session: Session): Promise<Seen> {
   const channel = session.key("channel");
   let stage = "no stream";
   const listen = async (signal: AbortSignal): Promise<Seen> => {

@@ -142,11 +142,6 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     ...warning("larger results cannot be replayed"),
     ask: traffic.askLargeReplies,
   },
-  subscribe: {
-    label: "/subscribe",
-    ...note("waiters poll: wakeUp has no effect"),
-    ask: traffic.askStream,
-  },
   clock: {
     label: "clock within 1 s",
     ...warning("ages and deadlines are wrong; locks do not compare clocks"),
@@ -171,5 +166,15 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     label: "WAIT",
     ...note("the library does not send it: a failover may lose a lock"),
     ask: store.askWait,
+  },
+  // Last: some gateways answer nothing any more after it.
+  subscribe: {
+    label: "/subscribe",
+    ...note("waiters poll: wakeUp has no effect"),
+    ask: traffic.askStream,
+    instead: where(
+      /no command/,
+      error("wakeUp breaks it for everybody: do not set it, and restart the gateway"),
+    ),
   },
 };

@@ -1,3 +1,4 @@
+import { ReplyError } from "../../../local/src/memory/index.ts";
 import { EndpointError } from "../../../src/index.ts";
 import {
   answering,
@@ -22,6 +23,20 @@ import type { Bend } from "./conformance-bent.ts";
 
 const failure = new EndpointError("e", "redis", "HTTP 400, ERR one of them failed", { status: 400 });
 const withheld = async () => new ReadableStream<Uint8Array>();
+/** A gateway with one connection to Redis, which is in subscriber mode once anybody has asked for a stream. */
+function subscribed(): Bend {
+  let isSubscriber = false;
+  return {
+    subscribe() {
+      isSubscriber = true;
+      return Promise.reject(new EndpointError("e", "http", "HTTP 500", { status: 500 }));
+    },
+    command(words, execute) {
+      if (isSubscriber) throw new ReplyError("ERR Can't execute it in this context");
+      return execute(words);
+    },
+  };
+}
 export const no = (...lacks: string[]) => Object.fromEntries(lacks.map((need) => [need, "no"]));
 const unasked = (...lacks: string[]) => Object.fromEntries(lacks.map((need) => [need, "unknown"]));
 const followEval: string[] = ["evalsha", "flag", "pexpireat"];
@@ -222,6 +237,7 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     },
     "streams do not arrive": { subscribe: withheld },
     "messages do not arrive": instead(/^PUBLISH/, () => 1),
+    "the path of a stream is the command SUBSCRIBE": subscribed(),
   },
   clock: {
     "a clock is ahead": { clockOffset: 10_000 },
