@@ -61,7 +61,11 @@ export class LockHeldError extends RedlockError {
   /** When a quorum may be free again, in ms from now; known only with `fencing` or several resources. */
   readonly retryAfter: number | undefined;
 
-  /** @param how the message says that the resources are held */
+  /**
+   * Someone else holds the resources.
+   *
+   * @param how the message says that the resources are held
+   */
   constructor(
     resources: readonly string[],
     waited: number,

@@ -44,6 +44,8 @@ export type Routine<Held extends Lock, Result> = (lock: Held) => Promise<Result>
  */
 export class Redlock implements LockClient {
   /**
+   * A client for locks on these endpoints. Its other options are the defaults of its calls. It sends nothing yet.
+   *
    * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are the same
    */
   constructor(given: RedlockOptions) {

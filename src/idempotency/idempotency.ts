@@ -154,7 +154,11 @@ export class Idempotency {
   /** The options, as they were given. */
   readonly options: IdempotencyOptions;
 
-  /** @throws TypeError | RangeError when an option is wrong or unknown */
+  /**
+   * Runs that are stored at the endpoints of this client. The options are the defaults of its calls. It sends nothing yet.
+   *
+   * @throws TypeError | RangeError when an option is wrong or unknown
+   */
   constructor(redlock: LockClient, options: IdempotencyOptions = {}) {
     checkOptions("Idempotency", options, idempotencySchema);
     this.redlock = redlock;

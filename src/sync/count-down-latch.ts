@@ -59,7 +59,11 @@ export class CountDownLatch {
   readonly #redlock: LockClient;
   readonly #options: ArrivalOptions;
 
-  /** @throws TypeError | RangeError when an argument is wrong */
+  /**
+   * The latch of this name. The options other than `count` are the defaults of its calls.
+   *
+   * @throws TypeError | RangeError when an argument is wrong
+   */
   constructor(redlock: LockClient, name: string, given: CountDownLatchOptions) {
     const { count, ...options } = checkSyncOptions("a latch", given, schema, {
       required: ["count"],

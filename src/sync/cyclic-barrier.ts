@@ -90,7 +90,11 @@ export class CyclicBarrier {
   /** By id: a party that goes on where it gave up must not count as one that arrives anew. */
   readonly #states = new Map<string, PartyState>();
 
-  /** @throws TypeError | RangeError when an argument is wrong */
+  /**
+   * The barrier of this name. The options other than `parties` are the defaults of its calls.
+   *
+   * @throws TypeError | RangeError when an argument is wrong
+   */
   constructor(redlock: LockClient, name: string, given: CyclicBarrierOptions) {
     const { parties, ...options } = checkSyncOptions("a barrier", given, schema, {
       required: ["parties"],

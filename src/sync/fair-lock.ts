@@ -32,6 +32,8 @@ export class FairLock {
   readonly #options: SyncOptions;
 
   /**
+   * The fair lock of this name.
+   *
    * @param options defaults of every acquire; the bounds of `backoff` are those of the first in the queue, the others
    * pause longer
    * @throws TypeError | RangeError when an argument is wrong

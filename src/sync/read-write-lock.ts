@@ -37,7 +37,11 @@ export class ReadWriteLock {
   readonly #redlock: LockClient;
   readonly #options: SyncOptions;
 
-  /** @throws TypeError | RangeError when an argument is wrong */
+  /**
+   * The read-write lock of this name. The options are the defaults of its calls.
+   *
+   * @throws TypeError | RangeError when an argument is wrong
+   */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
     this.name = checkName(name);
     this.#redlock = redlock;

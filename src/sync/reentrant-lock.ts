@@ -45,7 +45,11 @@ export class ReentrantLock {
   readonly #redlock: LockClient;
   readonly #options: SyncOptions;
 
-  /** @throws TypeError | RangeError when an argument is wrong */
+  /**
+   * The lock of this name, as its `owner` sees it. The other options are the defaults of its calls.
+   *
+   * @throws TypeError | RangeError when an argument is wrong
+   */
   constructor(redlock: LockClient, name: string, given: ReentrantLockOptions = {}) {
     const { owner, ...options } = checkSyncOptions("a reentrant lock", given, schema);
     this.name = checkName(name);

@@ -46,7 +46,11 @@ export class Semaphore {
   readonly #redlock: LockClient;
   readonly #options: SyncOptions;
 
-  /** @throws TypeError | RangeError when an argument is wrong */
+  /**
+   * The semaphore of this name. The options other than `limit` are the defaults of its calls.
+   *
+   * @throws TypeError | RangeError when an argument is wrong
+   */
   constructor(redlock: LockClient, name: string, given: SemaphoreOptions) {
     const { limit, ...options } = checkSyncOptions("a semaphore", given, schema, {
       required: ["limit"],

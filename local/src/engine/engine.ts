@@ -68,7 +68,11 @@ export class Engine {
   readonly #subscribers = new Map<string, Set<(push: Push) => void>>();
   readonly #context: CommandContext;
 
-  /** @throws TypeError for an unknown dialect */
+  /**
+   * An engine without data.
+   *
+   * @throws TypeError for an unknown dialect
+   */
   constructor(options: EngineOptions = {}) {
     this.#now = options.now ?? (() => systemRuntime.now());
     const dialect = checkDialect(options.dialect) ?? "upstash";

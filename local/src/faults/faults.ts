@@ -127,6 +127,8 @@ export class Faults {
   #active: ActiveRule[] = [];
 
   /**
+   * The faults of one endpoint, with these rules to begin with.
+   *
    * @param random returns a number in [0, 1), for `probability` and for ranges of `ms`. Default: the platform's
    * @throws TypeError | RangeError for an invalid rule, with the offending value
    */

@@ -30,8 +30,9 @@ export class RedisBackend implements Backend {
   #closed = false;
 
   /**
-   * @param url `redis://` or `rediss://`. Connects at the first command, and again at the first command after the
-   *   connection broke
+   * Connects at the first command, and again at the first command after the connection broke.
+   *
+   * @param url `redis://` or `rediss://`
    * @param dialect what it answers as; `redis`: as the server itself. Default `upstash`
    */
   constructor(url: string, dialect: Dialect = "upstash") {
