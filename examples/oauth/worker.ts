@@ -42,8 +42,8 @@ async function accessToken(env: Env, account: string): Promise<string> {
     isFresh: ({ expires_at }) => expires_at > Date.now() + 60_000,
     refresh: ({ refresh_token }, { signal }) => refresh(env, refresh_token, signal),
     async write({ access_token, refresh_token, expires_at }, { fence }) {
-      const sql =
-        "UPDATE tokens SET access_token = ?3, refresh_token = ?4, expires_at = ?5, fence = ?2 WHERE account = ?1 AND fence < ?2";
+      const sql = `UPDATE tokens SET access_token = ?3, refresh_token = ?4, expires_at = ?5, fence = ?2
+        WHERE account = ?1 AND fence < ?2`;
       const written = env.DB.prepare(sql).bind(account, fence, access_token, refresh_token, expires_at);
       return (await written.run()).meta.changes > 0;
     },

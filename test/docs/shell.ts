@@ -31,7 +31,7 @@ const scripts = (JSON.parse(readFileSync("package.json", "utf8")) as { scripts: 
 
 /** The commands of a block of `sh` or `console`, one by one: without comments, redirections and the words of `if`. */
 export function commandsOf({ language, text }: Pick<Fence, "language" | "text">): string[] {
-  const lines = text.replaceAll("\\\n", " ").split("\n");
+  const lines = text.replace(/ *\\\n */g, " ").split("\n");
   const typed =
     language === "console"
       ? lines.filter((line) => line.startsWith("$ ")).map((line) => line.slice(2))
