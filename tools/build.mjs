@@ -6,6 +6,7 @@ import process from "node:process";
 import { build } from "esbuild";
 import { project } from "./load.mjs";
 import { writeModules } from "./lua.mjs";
+import { withWholeUrls } from "./whole-links.mjs";
 
 process.chdir(project);
 writeModules();
@@ -62,16 +63,20 @@ async function buildRedisRestLocal() {
   compile("local/tsconfig.build.json", "local/dist");
 }
 
-/** Runs the compiler, and adapts the types: they import .ts files, and name a library that no year's has. */
+/**
+ * Runs the compiler, and adapts the types: they import .ts files, and name a library that no year's has. Where there is a
+ * repository, what names a page of the docs has its address.
+ */
 function compile(config, target) {
   execFileSync(process.execPath, ["node_modules/@typescript/native/bin/tsc", "-p", config], {
     stdio: "inherit",
   });
   for (const file of filesOf(target, ".d.ts")) {
-    const types = readFileSync(file, "utf8");
+    const types = withWholeUrls(readFileSync(file, "utf8"));
     const library = /asyncDispos/i.test(types) ? '/// <reference lib="esnext.disposable" />\n' : "";
     writeFileSync(file, library + types.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
   }
+  for (const file of filesOf(target, ".js")) writeFileSync(file, withWholeUrls(readFileSync(file, "utf8")));
   const command = join(target, "cli/main.js");
   if (existsSync(command)) chmodSync(command, 0o755);
 }
