@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Links of a built site that lead to no file of it, or to no heading of a page.
+ * Links of a built site that lead to no file of it, or to nothing that has this `id`.
  *
  * @param {string} folder
  * @param {string} base the path under which the site stands, "/redlock-edge/"
@@ -13,7 +13,7 @@ export async function deadLinks(folder, base) {
   const names = await readdir(folder, { recursive: true });
   const files = names
     .map((name) => name.replaceAll("\\", "/"))
-    .filter((name) => /\.(html|md|txt)$/.test(name));
+    .filter((name) => /\.(html|md|txt|svg)$/.test(name));
   const texts = new Map();
   for (const file of files) texts.set(file, await readFile(join(folder, file), "utf8"));
   const isDead = (from, link) => {

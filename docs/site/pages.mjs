@@ -3,10 +3,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join, posix } from "node:path";
 import { project } from "../../tools/load.mjs";
-
-/** Code, which has links that are none. */
-const code = /(^([ \t]*`{3,})[^`\n]*\n[\s\S]*?^\2[ \t]*$|`[^`\n]+`)/gm;
-const isImage = (path) => /\.(png|svg)$/.test(path);
+import { changeLinks, isImage } from "../../tools/whole-links.mjs";
 
 /**
  * @typedef {object} Page
@@ -43,14 +40,12 @@ function readPage(file) {
   const links = [];
   const images = [];
   const path = pathOf(file);
-  const text = outsideCode(markdown, (prose) =>
-    prose.replace(/\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)/g, (_, link, heading = "") => {
-      const target = posix.join(posix.dirname(isSource ? "." : file), link).replace(/\/$/, "");
-      if (isImage(target)) images.push({ file: target, path: pathOf(target) });
-      else links.push(target);
-      return `](${posix.relative(posix.dirname(path), pathOf(target))}${heading})`;
-    }),
-  );
+  const text = changeLinks(markdown, (link, heading) => {
+    const target = posix.join(posix.dirname(isSource ? "." : file), link).replace(/\/$/, "");
+    if (isImage(target)) images.push({ file: target, path: pathOf(target) });
+    else links.push(target);
+    return posix.relative(posix.dirname(path), pathOf(target)) + heading;
+  });
   const title = plain(/^# (.*)$/m.exec(markdown)[1]);
   const description = isSource ? `${title}, as it stands in the repository.` : descriptionOf(markdown);
   return { file, path, isSource, title, description, text, links, images };
@@ -82,16 +77,6 @@ function sourceText(file) {
   return `# ${file}\n\n\`\`\`\`${language}\n${text.trimEnd()}\n\`\`\`\`\n`;
 }
 
-function outsideCode(markdown, change) {
-  let rest = 0;
-  let changed = "";
-  for (const { index, 0: found } of markdown.matchAll(code)) {
-    changed += change(markdown.slice(rest, index)) + found;
-    rest = index + found.length;
-  }
-  return changed + change(markdown.slice(rest));
-}
-
 /** The first sentences of a page's first paragraph, about 160 characters of them. */
 function descriptionOf(markdown) {
   const blocks = markdown.replace(/^([ \t]*`{3,})[\s\S]*?^\1$/gm, "").split(/\n{2,}/);
@@ -114,51 +99,90 @@ function plain(markdown) {
     .trim();
 }
 
+/** The pages of the sidebar, in its order. What it does not name, and belongs to those who change the code, comes last. */
+const groups = {
+  Start: [
+    "docs/getting-started.md",
+    "examples/README.md",
+    "docs/choosing.md",
+    "docs/migrating.md",
+    "docs/frameworks.md",
+    "docs/platforms.md",
+  ],
+  Webhooks: ["docs/webhooks.md", "docs/http.md", "docs/idempotency.md", "docs/once.md"],
+  Locks: [
+    "docs/sync.md",
+    "docs/singleton.md",
+    "docs/once-and-debounce.md",
+    "docs/refresh-once.md",
+    "docs/waiting.md",
+    "lock-server/README.md",
+  ],
+  Safety: ["docs/safety.md", "docs/fencing.md", "docs/internals/algorithm.md", "docs/internals/evidence.md"],
+  Operate: [
+    "docs/operations.md",
+    "docs/observability.md",
+    "local/README.md",
+    "local/docs/reference.md",
+    "worker/README.md",
+  ],
+  Reference: ["docs/options.md", "docs/errors.md"],
+};
+
 /**
- * The order of the docs, which README.md has under its headings "Documentation" and "Contribute"; what it names
- * elsewhere comes last. Below the page of all examples are theirs, in its order.
+ * The groups of the sidebar. Below the page of all examples are theirs, in its order.
  *
  * @param {Map<string, Page>} pages
- * @returns {{ text: string, items: { text: string, link: string, collapsed?: boolean, items?: object[] }[] }[]}
+ * @returns {{ text: string, items: { text: string, link: string, target?: string, collapsed?: boolean, items?: object[] }[] }[]}
  */
 export function sidebarOf(pages) {
-  const all = [...pages.values()].filter(({ isSource, file }) => !isSource && file !== "README.md");
-  const home = readFileSync(join(project, "README.md"), "utf8").split("\n## Documentation\n")[1];
-  const placeOf = ({ file }) => {
-    const place = home.indexOf(`](${file}`);
-    return place === -1 ? home.length : place;
+  const item = ({ title, path }) => ({ text: title, link: `/${path}` });
+  const withExamples = (file) => {
+    const page = pages.get(file);
+    if (!page) throw new Error(`docs/site/pages.mjs names ${file}, to which no page leads`);
+    if (file !== "examples/README.md") return item(page);
+    return { ...item(page), collapsed: true, items: examplesOf(page).map((link) => item(pages.get(link))) };
   };
-  const ordered = all.toSorted((one, other) => placeOf(one) - placeOf(other));
-  const matching = (files) => ordered.filter(({ file }) => files.test(file));
-  const item = (page) => ({ text: page.title, link: `/${page.path}` });
-  const withExamples = (page) => {
-    if (page.file !== "examples/README.md") return item(page);
-    const own = page.links.filter((link) => /^examples\/.*\.md$/.test(link));
-    return { ...item(page), collapsed: true, items: own.map((link) => item(pages.get(link))) };
-  };
-  const chapters = matching(/^(docs\/[^/]+|examples\/README|lock-server\/README|local\/.*)\.md$/);
+  const named = [
+    "README.md",
+    ...Object.values(groups).flat(),
+    ...examplesOf(pages.get("examples/README.md")),
+  ];
+  const others = [...pages.values()].filter(({ isSource, file }) => !isSource && !named.includes(file));
+  const forgotten = others.find(({ file }) => /^docs\/[^/]+$/.test(file));
+  if (forgotten) throw new Error(`docs/site/pages.mjs has no group for ${forgotten.file}`);
   return [
-    { text: "Documentation", items: chapters.map(withExamples) },
-    { text: "Internals", items: matching(/^(docs\/internals|bench)\//).map(item) },
-    { text: "Contribute", items: matching(/^[^/]+$/).map(item) },
+    ...Object.entries(groups).map(([text, files]) => ({
+      text,
+      items: [...files.map(withExamples), ...(text === "Reference" ? [api] : [])],
+    })),
+    { text: "Contribute", items: others.map(item) },
   ];
 }
 
+/** The reference from docstrings, which is no page. */
+const api = { text: "API reference", link: "/api/", target: "_self" };
+
+const examplesOf = ({ links }) => links.filter((link) => /^examples\/.*\.md$/.test(link));
+
 /** The index that https://llmstxt.org describes. */
 export function llmsText(pages, { name, description }) {
-  const [first, ...others] = sidebarOf(pages).map(({ text, items }) => ({
-    text,
-    links: items.flatMap((item) => [item, ...(item.items ?? [])]).map(({ link }) => link.slice(1)),
-  }));
   const byPath = new Map(Array.from(pages.values(), (page) => [page.path, page]));
   const line = (path) => `- [${byPath.get(path).title}](${path}): ${byPath.get(path).description}`;
+  const linesOf = ({ items }) =>
+    items
+      .filter((item) => item !== api)
+      .flatMap((item) => [item, ...(item.items ?? [])])
+      .map(({ link }) => line(link.slice(1)));
+  const sidebar = sidebarOf(pages);
+  const contribute = sidebar.pop();
   const linked = [...pages.values()].filter(({ isSource }) => !isSource).flatMap(({ links }) => links);
   const sources = [...pages.values()].filter(({ isSource, file }) => isSource && linked.includes(file));
   return [
     `# ${name}\n\n> ${description}\n`,
     "Start with the [README](index.md): what it does, in three programs.\n",
-    `## ${first.text}\n\n${first.links.map(line).join("\n")}\n`,
-    `## Optional\n\n${others.flatMap(({ links }) => links.map(line)).join("\n")}`,
+    ...sidebar.map((group) => `## ${group.text}\n\n${linesOf(group).join("\n")}\n`),
+    `## Optional\n\n${linesOf(contribute).join("\n")}`,
     `${sources.map(({ title, path }) => `- [${title}](${path})`).join("\n")}\n`,
   ].join("\n");
 }

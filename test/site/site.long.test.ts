@@ -18,7 +18,7 @@ let pages: string[];
 beforeAll(async () => {
   await promisify(execFile)(process.execPath, ["docs/site/build.mjs", "--base", base]);
   const names = await readdir(folder, { recursive: true });
-  pages = names.filter((name) => name.endsWith(".html") && !/^(404|playground\/index)\.html$/.test(name));
+  pages = names.filter((name) => name.endsWith(".html") && !/^(404\.html|(playground|api)\/.*)$/.test(name));
 }, 240_000);
 
 const textOf = (name: string) => readFile(join(folder, name), "utf8");
@@ -47,7 +47,7 @@ it("has a title, a description, one h1 and texts for images on every page", asyn
 
 it("has every page as Markdown, and an index of the docs for language models", async () => {
   const index = await textOf("llms.txt");
-  expect(index).toMatch(/^# redlock-edge\n\n> .+\n\n[^#]+\n## Documentation\n\n- \[Getting started\]/);
+  expect(index).toMatch(/^# redlock-edge\n\n> .+\n\n[^#]+\n## Start\n\n- \[Getting started\]/);
   for (const name of pages) {
     const path = name.replace(/html$/, "md");
     expect(await textOf(path), name).toMatch(/^# /);
@@ -85,6 +85,27 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
       expect(await overflows(page), name).toBe(false);
     }
     expect(elsewhere.filter((request) => !request.includes(": data:"))).toEqual([]);
+    await context.close();
+  });
+
+  it("has no code block that scrolls at 1 280 px, and at 1 536 px, with the outline beside it", async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    const scrolling: string[] = [];
+    let blocks = 0;
+    for (const name of pages) {
+      await page.goto(url + name);
+      for (const width of [1_280, 1_536]) {
+        await page.setViewportSize({ width, height: 800 });
+        const beyond = await page
+          .locator(".vp-doc pre")
+          .evaluateAll((all) => all.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
+        blocks += beyond.length;
+        for (const px of beyond) if (px > 0) scrolling.push(`${name} at ${width} px: ${px} px`);
+      }
+    }
+    expect(blocks).toBeGreaterThan(200);
+    expect(scrolling).toEqual([]);
     await context.close();
   });
 
@@ -144,6 +165,44 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(`${url}fencing.html**`);
     await page.getByRole("heading", { level: 1, name: "Fencing tokens" }).waitFor();
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it.each([
+    ["ttl", "options.html#ttl"],
+    ["webhook", "webhooks.html#webhooks"],
+    ["fence", "fencing.html#fencing-tokens"],
+  ])("finds %s first in %s", async (word, first) => {
+    const { page, close } = await openPage(browser, url);
+    await page.waitForFunction(() => document.querySelector(".VPNavBarSearch button"));
+    await page.keyboard.press("Control+k");
+    await page.locator("#localsearch-input").fill(word);
+    const result = page.locator(".VPLocalSearchBox .result").first();
+    expect(await result.getAttribute("href")).toBe(base + first);
+    await result.click();
+    await page.waitForURL(url + first);
+    const [, id] = first.split("#");
+    await page.waitForFunction((name) => {
+      const box = document.getElementById(name)?.getBoundingClientRect();
+      return box && box.top >= 0 && box.bottom <= innerHeight;
+    }, id!);
+    await close();
+  });
+
+  it("leads by groups to the docs, and to the reference of exports, which leads back", async () => {
+    const { page, problems, close } = await openPage(browser, `${url}options.html`);
+    const sidebar = page.locator(".VPSidebar");
+    const groups = await sidebar.locator("h2").allTextContents();
+    expect(groups).toEqual(["Start", "Webhooks", "Locks", "Safety", "Operate", "Reference", "Contribute"]);
+    await sidebar.getByRole("link", { name: "API reference" }).click();
+    await page.waitForURL(`${url}api/**`);
+    await page.goto(`${url}api/classes/redlock-edge.Redlock.html`);
+    await page.getByRole("link", { name: "The algorithm" }).click();
+    await page.getByRole("heading", { level: 1, name: "The algorithm" }).waitFor();
+    await page.goBack();
+    await page.getByRole("link", { name: "Documentation" }).first().click();
+    await page.waitForURL(url);
     expect(problems).toEqual([]);
     await close();
   });

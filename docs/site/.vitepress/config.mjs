@@ -3,13 +3,15 @@ import { join } from "node:path";
 import { renderMermaidSVG } from "beautiful-mermaid";
 import { defineConfig } from "vitepress";
 import { project } from "../../../tools/load.mjs";
+import { repositoryAddress } from "../../../tools/whole-links.mjs";
 import { readPages, sidebarOf } from "../pages.mjs";
+import { addressRows, miniSearch, rowsAsSections } from "../search.mjs";
 
-const { name, description, repository } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+const { name, description } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
 const pages = readPages();
 const byPath = new Map(Array.from(pages.values(), (page) => [page.path, page]));
 const navigation = (file) => ({ text: pages.get(file).title, link: `/${pages.get(file).path}` });
-const address = (repository?.url ?? repository)?.replace(/^git\+|\.git$/g, "");
+const address = repositoryAddress();
 
 /** The anchors that GitHub makes, as the docs use them. */
 function slugify(heading) {
@@ -38,10 +40,14 @@ export default defineConfig({
   outDir: "dist",
   cacheDir: "node_modules/.cache/vitepress",
   head: [["link", { rel: "icon", href: "data:," }]],
-  transformPageData: ({ relativePath }) => ({
-    // VitePress does not escape it.
-    description: byPath.get(relativePath)?.description.replaceAll('"', "'"),
-  }),
+  transformPageData({ relativePath }) {
+    const page = byPath.get(relativePath);
+    return {
+      // VitePress does not escape it.
+      description: page?.description.replaceAll('"', "'"),
+      frontmatter: page?.isSource ? { aside: false, pageClass: "source" } : {},
+    };
+  },
   // Readers of https://llmstxt.org look for the page's Markdown.
   transformHead({ pageData: { relativePath }, siteData: { base } }) {
     if (!byPath.has(relativePath)) return [];
@@ -58,6 +64,7 @@ export default defineConfig({
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
     config(markdown) {
       markdown.disable("emoji");
+      addressRows(markdown);
       const { fence } = markdown.renderer.rules;
       markdown.renderer.rules.fence = (tokens, index, ...rest) =>
         tokens[index].info === "mermaid" && markdown.options.highlight
@@ -77,6 +84,7 @@ export default defineConfig({
     search: {
       provider: "local",
       options: {
+        miniSearch,
         _render(text, env, markdown) {
           if (byPath.get(env.relativePath)?.isSource) return "";
           // Colours would take seconds. The renderer is that of the pages.
@@ -84,7 +92,7 @@ export default defineConfig({
           markdown.set({ highlight: null });
           const html = markdown.render(text, env);
           markdown.set({ highlight });
-          return html;
+          return rowsAsSections(html);
         },
       },
     },
