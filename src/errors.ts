@@ -32,7 +32,7 @@ export class RedlockError extends Error {
   /** The kind of the error; use it where `instanceof` may fail. */
   readonly code: RedlockErrorCode;
 
-  constructor(code: RedlockErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: RedlockErrorCode, message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
     this.code = code;
     // The name is set, not derived from the class: minifiers rename classes.
@@ -146,7 +146,7 @@ export class EndpointError extends RedlockError {
     endpoint: string,
     kind: EndpointErrorKind,
     message: string,
-    options?: ErrorOptions & { status?: number },
+    options?: { readonly cause?: unknown; readonly status?: number },
   ) {
     super("ENDPOINT_ERROR", `${endpoint}: ${message}`, options);
     this.name = "EndpointError";

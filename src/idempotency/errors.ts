@@ -66,7 +66,7 @@ export class RecordCorruptError extends RedlockError {
   /** The key of the call. */
   readonly key: string;
 
-  constructor(key: string, options?: ErrorOptions) {
+  constructor(key: string, options?: { readonly cause?: unknown }) {
     super(
       "RECORD_CORRUPT",
       `what is stored for ${JSON.stringify(key)} is not an idempotency record`,

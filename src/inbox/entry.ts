@@ -70,7 +70,7 @@ export class TransactionEndedError extends RedlockError {
    */
   readonly committed: boolean | undefined;
 
-  constructor(committed: boolean | undefined, options?: ErrorOptions) {
+  constructor(committed: boolean | undefined, options?: { readonly cause?: unknown }) {
     const key =
       committed === undefined
         ? "nobody knows yet whether its key is committed"

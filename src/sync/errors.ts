@@ -52,7 +52,7 @@ export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
   /** What `refresh` has returned. No log shows it: it is not enumerable. */
   declare readonly value: Value;
 
-  constructor(key: string, value: Value, options: ErrorOptions & { readonly what?: string } = {}) {
+  constructor(key: string, value: Value, options: { readonly cause?: unknown; readonly what?: string } = {}) {
     const { what = "is not stored", ...rest } = options;
     super("REFRESHED_NOT_WRITTEN", `${JSON.stringify(key)} was refreshed, and ${what}`, rest);
     this.name = "RefreshedNotWrittenError";
