@@ -5,8 +5,10 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { start } from "../../local/src/index.ts";
+import { fencesOf } from "../docs/fences.ts";
 import { onDemand } from "../support/on-demand.ts";
 import { installPacked, type Packages, type Project } from "../support/packed.ts";
+import { jest } from "./jest.ts";
 
 // The packages as users install them: built, packed, and installed into an empty folder.
 
@@ -248,7 +250,7 @@ describe("the packed packages", () => {
     const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
     const entries = Object.values<{ default?: string }>(exports).flatMap((entry) => entry.default ?? []);
     const others = entries.flatMap((entry) => {
-      const names = codeOf(entry, installed).matchAll(/\bfrom ?"([^."][^"]*)"|\bimport\(?"([^."][^"]*)"/g);
+      const names = codeOf(entry, installed).matchAll(/\bfrom ?"([^."][^"]*)"|\bimport ?\(?"([^."][^"]*)"/g);
       return Array.from(names, ([, one, two]) => `${entry}: ${one ?? two}`);
     });
     expect([...new Set(others)]).toEqual(["./dist/otel/index.js: @opentelemetry/api"]);
@@ -274,5 +276,27 @@ describe("the packed packages", () => {
     // CommonJS requires an ES module. Ends with 1, and throws here, if anything else is wrong.
     const allowed = ["--ignore-rules", "cjs-resolves-to-esm", "--no-definitely-typed"];
     execFileSync(process.execPath, [attw, tarball, ...allowed]);
+  });
+});
+
+describe("in Jest", () => {
+  /** What docs/platforms.md says to set. */
+  const settings = (): object => {
+    const blocks = fencesOf("docs/platforms.md").filter(({ text }) => /transformIgnorePatterns/.test(text));
+    expect(blocks).toHaveLength(1);
+    return JSON.parse(blocks[0]!.text).jest;
+  };
+
+  it.each(["babel-jest", "ts-jest", "@swc/jest"] as const)(
+    "the packages work with %s",
+    async (transformer) => {
+      expect(await jest(folder, transformer, settings())).toMatch(/^Tests: +2 passed, 2 total$/m);
+    },
+  );
+
+  it("the packages need these settings, and the message has a row in docs/errors.md", async () => {
+    const message = "Must use import to load ES Module";
+    expect(await jest(folder, "@swc/jest", {})).toContain(message);
+    expect(readFileSync("docs/errors.md", "utf8")).toContain(`\`${message}\``);
   });
 });
