@@ -25,18 +25,20 @@ interface Refund {
 }
 
 export function refund(place: Place, args: Refund): Promise<string> {
-  return callOnce(place, { name: "refund", args, exclude: ["note"] }, async (signal) => {
-    const body = JSON.stringify({ cents: args.cents, note: args.note });
+  return callOnce(place, { name: "refund", args, exclude: ["note"] }, async (signal, key) => {
     const answer = await fetch(`${shop}/orders/${encodeURIComponent(args.order)}/refunds`, {
       method: "POST",
-      headers: { "content-type": "application/json" },
-      body,
+      // A call that fails is made again, and may have acted.
+      headers: { "content-type": "application/json", "idempotency-key": key },
+      body: JSON.stringify({ cents: args.cents, note: args.note }),
       signal,
     });
     if (!answer.ok) throw new Error(`the shop answered ${answer.status}`);
     return await answer.text();
   });
 }
+
+type Tool = (signal: AbortSignal, key: string) => Promise<string>;
 
 interface Call {
   readonly name: string;
@@ -46,11 +48,11 @@ interface Call {
 }
 
 /** Runs a tool once, and returns its stored result after that. */
-async function callOnce({ run, step }: Place, call: Call, tool: (signal: AbortSignal) => Promise<string>) {
+async function callOnce({ run, step }: Place, call: Call, tool: Tool): Promise<string> {
   const { name, args, exclude } = call;
   const fingerprint = await canonicalKey(name, args, { exclude });
   const key = step === undefined ? fingerprint : `${step}:${name}`;
   const options = { scope: ["agent", run], fingerprint };
-  const { value } = await idempotency.run(key, options, ({ signal }) => tool(signal));
+  const { value } = await idempotency.run(key, options, ({ signal }) => tool(signal, `${run}:${key}`));
   return value;
 }

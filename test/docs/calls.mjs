@@ -217,7 +217,7 @@ function stripeDelivery(body) {
   const signature = createHmac("sha256", process.env.STRIPE_WEBHOOK_SECRET)
     .update(`${time}.${body}`)
     .digest("hex");
-  const headers = { "stripe-signature": `t=${time},v1=${signature}` };
+  const headers = { "stripe-signature": `t=${time},v1=${signature}`, "content-type": "application/json" };
   return new Request(`${origin}/webhooks/stripe`, { method: "POST", body, headers });
 }
 

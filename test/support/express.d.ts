@@ -7,11 +7,11 @@ declare module "express" {
     json(value: unknown): Reply;
     status(status: number): Reply;
   }
-  type Handler = (
-    req: IncomingMessage & Express.Request & { readonly body: unknown },
-    res: Reply,
-    next: (error?: unknown) => void,
-  ) => unknown;
+  interface Request extends IncomingMessage, Express.Request {
+    // biome-ignore lint/suspicious/noExplicitAny: as `@types/express` has it
+    readonly body: any;
+  }
+  type Handler = (req: Request, res: Reply, next: (error?: unknown) => void) => unknown;
   interface App extends RequestListener {
     post(path: string, ...handlers: Handler[]): App;
     use(...handlers: Handler[]): App;
