@@ -52,6 +52,14 @@ export function isRedlockError(value: unknown): value is RedlockError {
   return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
 }
 
+/** Who holds a lock, as a round has read it. */
+export interface LockHolder {
+  /** The `note` that it was acquired with. Undefined: none. */
+  readonly note: string | undefined;
+  /** When a quorum may be free again, in ms from now: `retryAfter` of the error. Undefined: not known. */
+  readonly expiresIn: number | undefined;
+}
+
 /** Someone else holds the resource: enough endpoints said so to make a quorum impossible. */
 export class LockHeldError extends RedlockError {
   /** The resources asked for. */
@@ -60,23 +68,34 @@ export class LockHeldError extends RedlockError {
   readonly waited: number;
   /** When a quorum may be free again, in ms from now; known only with `fencing` or several resources. */
   readonly retryAfter: number | undefined;
+  /**
+   * Who holds it, where so many endpoints have shown the same holder in the last round that no other can have a quorum.
+   * Known with `fencing`, several resources or a run's `lock`; else from the second round of a call on, and from
+   * Redis 7.0 on; never of a `Semaphore`, `FairLock`, `ReadWriteLock` or `ReentrantLock`. The message does not have it:
+   * messages may reach strangers.
+   */
+  readonly holder: LockHolder | undefined;
 
   /**
    * Someone else holds the resources.
    *
-   * @param how the message says that the resources are held
+   * @param details `how`: how the message says that they are held; default: by someone else
    */
   constructor(
     resources: readonly string[],
     waited: number,
-    retryAfter?: number,
-    how = " is held by someone else",
+    {
+      retryAfter,
+      holder,
+      how = " is held by someone else",
+    }: Partial<Pick<LockHeldError, "retryAfter" | "holder">> & { readonly how?: string | undefined } = {},
   ) {
     super("LOCK_HELD", `${list(resources)}${how} (waited ${Math.round(waited)} ms)`);
     this.name = "LockHeldError";
     this.resources = resources;
     this.waited = waited;
     this.retryAfter = retryAfter;
+    this.holder = holder;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { EndpointError, RedlockError } from "./errors.ts";
+import type { EndpointError, LockHolder, RedlockError } from "./errors.ts";
 
 /** Fields of every event about a lock. */
 export interface LockEvent {
@@ -44,15 +44,20 @@ export interface HoldEnd extends LockEvent {
  */
 export type RedlockEvent =
   | (LockEvent & { readonly type: "acquiring" })
-  /** A round found the resource held. `retryIn`: ms until the next round; `undefined` when it was the last. */
+  /**
+   * A round found the resource held. `retryIn`: ms until the next round; `undefined` when it was the last. `holder`: as in
+   * {@link LockHeldError}.
+   */
   | (OperationEvent & {
       readonly type: "contended";
       readonly rounds: number;
+      readonly holder?: LockHolder | undefined;
       readonly retryIn: number | undefined;
     })
   | (OperationEvent & {
       readonly type: "acquired";
       readonly rounds: number;
+      readonly note?: string | undefined;
       readonly fence: number | undefined;
     })
   /** The rounds have failed. `error` is what `acquire` throws. */
@@ -63,7 +68,11 @@ export type RedlockEvent =
     })
   /** The call has ended without a result of its rounds: its signal aborted, its deadline had passed, `backoff` threw. */
   | (OperationEvent & { readonly type: "aborted"; readonly rounds: number; readonly error: unknown })
-  | (LockEvent & { readonly type: "resumed"; readonly fence: number | undefined })
+  | (LockEvent & {
+      readonly type: "resumed";
+      readonly note?: string | undefined;
+      readonly fence: number | undefined;
+    })
   | (OperationEvent & { readonly type: "extended"; readonly ttl: number })
   /** `freed`: what `release` returns; undefined where too few endpoints answered, and the ttl frees it. */
   | (OperationEvent & HoldEnd & { readonly type: "released"; readonly freed: boolean | undefined })

@@ -12,6 +12,7 @@ export {
   type EndpointErrorKind,
   isRedlockError,
   LockHeldError,
+  type LockHolder,
   LockLostError,
   QuorumError,
   RedlockError,

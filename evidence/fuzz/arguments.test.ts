@@ -28,7 +28,7 @@ afterAll(() => {
 const names = ["ttl", "wait", "timeout", "driftFactor", "backoff", "fencing", "fenceRetention", "prefix"];
 const option = fc.constantFrom(
   ...names,
-  ...["waitUntil", "autoExtend", "maxHold", "onEvent", "signal", "deadline"],
+  ...["waitUntil", "autoExtend", "maxHold", "onEvent", "signal", "deadline", "note"],
 );
 const backoff = fc.record({ min: anything, max: anything }, { requiredKeys: [] });
 const options = fc.oneof(
@@ -242,7 +242,7 @@ describe("arguments of runs of any type", () => {
 
   const runOption = fc.constantFrom(
     ...["lease", "retention", "wait", "maxHold", "timeout", "backoff", "waitUntil", "onEvent"],
-    ...["scope", "fingerprint", "codec", "signal", "deadline"],
+    ...["scope", "fingerprint", "codec", "signal", "deadline", "note"],
   );
   const codec = fc.record({ encode: anything, decode: anything }, { requiredKeys: [] });
   const runsWith = fc.oneof(

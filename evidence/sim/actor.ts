@@ -88,6 +88,11 @@ export function timeOf({ world, process }: Actor, deadline: number | undefined):
     : world.now + (deadline - process.now()) / process.rate;
 }
 
+/** What a holder says of itself: every second one nothing, by a number that is drawn anyway. */
+export function noteOf({ process, world }: Actor, ttl: number): string | undefined {
+  return ttl % 2 === 0 ? undefined : `${process.name} at ${world.now} "🐘"\n`;
+}
+
 /** Draws the options of an acquire. */
 export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions & {
   readonly ttl: number;

@@ -21,7 +21,7 @@ export interface HeldHandle {
 /** A handle that the library has just returned, and what it is for. */
 interface AcquiredHandle
   extends Pick<Hold, "resources" | "nonce" | "invoked">,
-    Partial<Pick<Hold, "origin" | "fence" | "group" | "limit">> {
+    Partial<Pick<Hold, "origin" | "fence" | "note" | "group" | "limit">> {
   readonly handle: CommonHandle;
   /** The keys at which it stands. Default: those of its first request. */
   readonly keys?: readonly string[];

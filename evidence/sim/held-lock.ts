@@ -11,7 +11,7 @@ export interface HeldLock extends HeldHandle {
 }
 
 /** When an acquire was called, and until when its lock may be held at most. */
-export type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit" | "origin">>;
+export type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit" | "origin" | "note">>;
 
 /** Records a lock from now on. */
 export function recordLock(actor: Actor, lock: Lock, times: Times, listens: boolean): HeldHandle {

@@ -18,6 +18,8 @@ export interface Hold {
   readonly invoked: number;
   readonly acquired: number;
   readonly fence: number | undefined;
+  /** What its holder has said of itself. */
+  readonly note: string | undefined;
   /** Holds of one group may overlap. */
   readonly group: string | undefined;
   /** By server: for how many ms of true time it stands there. */
@@ -48,11 +50,14 @@ export function newHold(
     Hold,
     "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
   > &
-    Partial<Pick<Hold, "origin" | "fence" | "group" | "standing" | "limit" | "drift" | "extensions">>,
+    Partial<
+      Pick<Hold, "origin" | "fence" | "note" | "group" | "standing" | "limit" | "drift" | "extensions">
+    >,
 ): Hold {
   return {
     origin: grant.nonce,
     fence: undefined,
+    note: undefined,
     group: undefined,
     standing: undefined,
     limit: Number.POSITIVE_INFINITY,

@@ -119,8 +119,26 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "resume counts a vote of the old nonce",
     breaks: "it finds the giver's nonce, which anybody with the message may replace, and leaves it there",
-    patches: [patch("lock/handoff.ts swapNonces", "next: request.nonce", "next: given.nonce")],
+    patches: [patch("lock/handoff.ts swapNonces", "next: holderText(request)", "next: cell.value")],
     noticedBy: [...twoHolders, "a quorum decides", "holds survive"],
+  },
+  {
+    name: "resume forgets the note",
+    breaks: "nobody learns any more who holds the lock",
+    patches: [
+      patch(
+        "lock/handoff.ts swapNonces",
+        "prefix, note, fenceRetention",
+        "prefix, note: undefined, fenceRetention",
+      ),
+    ],
+    noticedBy: ["inspections are true"],
+  },
+  {
+    name: "a failed resume puts back the nonce alone",
+    breaks: "the message names another value than what stands there, and nobody can resume the lock",
+    patches: [patch("lock/handoff.ts undo", "text: holderText(given)", "text: given.nonce")],
+    noticedBy: ["holds survive"],
   },
   {
     name: "a failed resume is not undone",

@@ -76,8 +76,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       patch(
         "sync/singleton.ts #acquire",
-        "acquireLooking(settings, this.#name, this.#limits",
-        "acquireLooking(settings, this.#own.text, this.#limits",
+        "acquireLooking(settings, this.#name, this.#options",
+        "acquireLooking(settings, this.#own.text, this.#options",
       ),
     ],
     noticedBy: ["mutual exclusion"],

@@ -103,8 +103,8 @@ async function receive(
   world.count("handed off");
   const lock = outcome.value;
   if (lock.remaining() <= 0) return "none";
-  const { origin } = hold;
-  return { ...recordLock(receiver, lock, { invoked, origin }, true), lock, timeout, receiver };
+  const { origin, note } = hold;
+  return { ...recordLock(receiver, lock, { invoked, origin, note }, true), lock, timeout, receiver };
 }
 
 /** Uses a lock that was received, then releases it or hands it on. */

@@ -12,7 +12,7 @@ import {
 import { LockHeldError, QuorumError, type RedlockErrorCode } from "../../src/index.ts";
 import { quorumOf } from "../../src/quorum/tally.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { type Actor, drawOptions, timeOf } from "./actor.ts";
+import { type Actor, drawOptions, noteOf, timeOf } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
 import { checkLocksFreed } from "./claims.ts";
 import { type Hold, newHold } from "./holds.ts";
@@ -41,6 +41,7 @@ export interface RunPlan {
   readonly maxAttempts?: number;
   /** The resources that the run locks. Default: none. */
   readonly lock?: readonly string[];
+  readonly note?: string | undefined;
   /** What a handler returns that has a value of its own, and the longest result. Default: see {@link resultOf}. */
   readonly resultOf?: (value: string) => { readonly result: unknown; readonly maxResult: number };
   /** Whether it updates the accounts of what it locks. Default true, but for probes. */
@@ -66,7 +67,8 @@ export async function performIdempotency(actor: Actor, histories: RunHistories):
 /** The same, with locks on resources that others lock as well. */
 export async function performLockedRun(actor: Actor, histories: RunHistories): Promise<void> {
   const plan = drawPlan(actor);
-  await new Run(actor, histories, { ...plan, lock: drawResources(actor) }).make();
+  const note = noteOf(actor, plan.options.lease);
+  await new Run(actor, histories, { ...plan, lock: drawResources(actor), note }).make();
 }
 
 function drawPlan(actor: Actor): RunPlan {
@@ -175,7 +177,7 @@ export class Run {
 
   async make(): Promise<Outcome<unknown>> {
     const { process, calls } = this.#actor;
-    const { key, options, length, bound, codes, maxAttempts: most, lock } = this.#plan;
+    const { key, options, length, bound, codes, maxAttempts: most, lock, note } = this.#plan;
     const { timeout = 1_000, wait, lease } = options;
     // Counting takes two more rounds, and taking the count back one.
     const counting = most === undefined ? 0 : 5 * timeout;
@@ -195,7 +197,7 @@ export class Run {
       ],
       run: () =>
         lock
-          ? this.#idempotency.run<unknown>(key, { scope: "sim", ...options, lock }, (context) =>
+          ? this.#idempotency.run<unknown>(key, { scope: "sim", ...options, lock, note }, (context) =>
               this.#handleLocked(context, lock),
             )
           : this.#idempotency.run<unknown>(key, { scope: "sim", ...options }, (context) =>
@@ -241,7 +243,7 @@ export class Run {
     const lossReported = () => signal.aborted;
     const [invoked, acquired, limit] = [this.#invoked, this.#world.now, this.#limit];
     const grant = { resources, nonce: token, fence, process, remaining, lossReported, standing };
-    const hold = newHold({ ...grant, invoked, acquired, limit });
+    const hold = newHold({ ...grant, invoked, acquired, limit, note: this.#plan.note });
     locks.add(hold);
     return hold;
   }

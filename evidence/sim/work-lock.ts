@@ -1,7 +1,7 @@
 import { LockHeldError, LockLostError, QuorumError } from "../../src/index.ts";
 import type { Lock } from "../../src/lock/lock.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { type Actor, drawOptions, timeOf } from "./actor.ts";
+import { type Actor, drawOptions, noteOf, timeOf } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
 import { checkExtensionRate, checkRefusal, release, useHandle } from "./handles.ts";
 import { recordLock, type Times } from "./held-lock.ts";
@@ -70,7 +70,8 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
   const invoked = world.now;
   const limit = timeOf(actor, options.deadline);
   const maxHold = draw.pick([options.ttl, 3 * options.ttl]);
-  const given = { ...options, autoExtend, maxHold, signal: abort?.signal };
+  const note = noteOf(actor, options.ttl);
+  const given = { ...options, autoExtend, maxHold, signal: abort?.signal, note };
   const hasWaited = actor.wakeUps.begin(process, { ...options, rounds: 4 });
   const outcome = await calls.make(process, {
     what: `${once ? "tryAcquire" : "acquire"} ${resources} ${JSON.stringify(options)}`,
@@ -86,7 +87,7 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
   if (isAborted) world.check("calls end", late <= 0, detail);
   const lock = ("value" in outcome ? outcome.value : undefined) ?? undefined;
   if (!lock) checkFailure(actor, resources, "value" in outcome ? null : outcome.error);
-  return { lock, invoked, limit, autoExtend, options };
+  return { lock, invoked, limit, note, autoExtend, options };
 }
 
 /** The random parameters of a `using`, and what its routine saw. */
@@ -112,6 +113,7 @@ export async function performUsing(actor: Actor): Promise<void> {
   const run: UsingRun = { length, failure, result: {}, hold: undefined, lost: false, returned: false };
   const invoked = world.now;
   const limit = timeOf(actor, options.deadline);
+  const note = noteOf(actor, options.ttl);
   const acquiring = options.wait + 3 * Math.min(options.timeout, options.ttl);
   const hasWaited = actor.wakeUps.begin(process, { ...options, rounds: 4 });
   const outcome = await calls.make(process, {
@@ -119,9 +121,9 @@ export async function performUsing(actor: Actor): Promise<void> {
     bound: acquiring + length + longestUpdate(options.ttl) + 2 * options.timeout + 200,
     codes: ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST"],
     run: () =>
-      redlock.using(resources, { ...options, maxHold }, async (lock) => {
+      redlock.using(resources, { ...options, maxHold, note }, async (lock) => {
         hasWaited();
-        const { hold } = recordLock(actor, lock, { invoked, limit }, true);
+        const { hold } = recordLock(actor, lock, { invoked, limit, note }, true);
         run.hold = hold;
         await actor.sleep(length);
         await updateAccount(actor, lock);

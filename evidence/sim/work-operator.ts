@@ -80,8 +80,9 @@ export async function look(actor: Actor, { resource, timeout }: Target): Promise
     const needs = invariants["what is held stands"];
     world.check(
       "inspections are true",
-      inspection.held,
-      () => `${process.name}: ${resource} is free, and ${hold.process.name} holds it`,
+      inspection.held && inspection.note === hold.note,
+      () =>
+        `${process.name}: ${resource} is held: ${inspection.held} (${inspection.note}), but ${hold.process.name} holds it (${hold.note})`,
       hold.extensions.regrown ? [...needs, "single execution"] : needs,
     );
   }

@@ -29,6 +29,7 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes">>
   /** The synchronizers that use the name. */
   readonly kinds?: readonly string[];
   readonly holder?: string | undefined;
+  readonly note?: string | undefined;
   /** ms until the ttl, the lease or the retention ends; 0 where none is known. */
   readonly remaining: number;
   readonly fence?: number | undefined;
@@ -53,12 +54,12 @@ export function lockFinding(resource: string, found: Inspection | QuorumError, n
     const why = `too few endpoints answered to know, a quorum is ${quorum}: ${shares}`;
     return { resource, state: "undecided", why, remaining: 0, ...answers };
   }
-  const { held, holder, remaining, fence } = found;
+  const { held, holder, note, remaining, fence } = found;
   const why = holdersIn(answers, holder);
   // A counter that is ahead of the clock has counted, and is not a time.
   const fenceAge = fence !== undefined && fence <= now ? now - fence : undefined;
   const state = held ? "held" : "free";
-  return { resource, state, why, holder, remaining, fence, fenceAge, ...answers };
+  return { resource, state, why, holder, note, remaining, fence, fenceAge, ...answers };
 }
 
 function holdersIn({ votes, quorum }: Answers, holder: string | undefined): string {
@@ -196,6 +197,7 @@ export function headlineOf({ resource, key, state, kinds = [] }: Finding): strin
 const details: readonly (readonly [label: string, text: (finding: Finding) => string | undefined])[] = [
   ["why", ({ why }) => why],
   ["holder", ({ holder }) => holder && `${holder} (SHA-256 of its lock.token, first 12 digits)`],
+  ["note", noteText],
   [
     "age",
     ({ age, state }) =>
@@ -217,6 +219,11 @@ const details: readonly (readonly [label: string, text: (finding: Finding) => st
   ["attempts", attemptsText],
   ["fingerprint", ({ fingerprint }) => fingerprint],
 ];
+
+/** In quotes, because it may be any text. */
+export function noteText({ note }: Finding): string | undefined {
+  return note && JSON.stringify(note);
+}
 
 /** What happens when the remaining time has ended. */
 const endings: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { sleep, systemRuntime } from "../runtime.ts";
 import { openClient } from "./access.ts";
 import { type Environment, StoppedError } from "./environment.ts";
-import { type Finding, headlineOf, silenceOf } from "./finding.ts";
+import { type Finding, headlineOf, noteText, silenceOf } from "./finding.ts";
 import { look } from "./inspect.ts";
 import type { Values } from "./options.ts";
 import { targetOf } from "./target.ts";
@@ -64,6 +64,7 @@ export function lineOf({ finding, at }: Look, change: Change): string {
     change === "extended" && "extended",
     remaining > 0 && `${duration(remaining)} left`,
     holder && `holder ${holder}`,
+    finding.note && `note ${noteText(finding)}`,
     fence && `fence ${fence}`,
     attempts && `attempts ${attempts}`,
     change !== "extended" && why + silenceOf(votes),

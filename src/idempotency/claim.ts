@@ -1,7 +1,7 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { highestFence, leastFence, voteForFence } from "../lock/fence.ts";
-import { fencingOf, guardedCell, tombstoneRetention } from "../lock/lock-request.ts";
+import { fencingOf, guardedCell, type LockRequest, tombstoneRetention } from "../lock/lock-request.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
@@ -50,17 +50,15 @@ export function keyClaim(own: Cell): ClaimOperations {
  * The claim of a key together with the locks of these resources. Where the begin was not answered, its end leaves a
  * tombstone: a begin that is executed later would hold the locks for nobody.
  *
- * @param token the locks' value
+ * @param lock what is locked, and by whom
  */
 export function lockedClaim(
   settings: Settings,
   own: Cell,
-  token: string,
-  resources: readonly string[],
+  lock: Pick<LockRequest, "resources" | "nonce" | "note">,
 ): ClaimOperations {
   const { prefix, runtime, fenceRetention } = settings;
-  const locks = { resources, prefix, nonce: token, fenceRetention };
-  const { keys, ...rest } = guardedCell(locks);
+  const { keys, ...rest } = guardedCell({ ...lock, prefix, fenceRetention });
   const cell: Cell = { ...rest, keys: [...own.keys, ...keys], record: own.value };
   const least = leastFence(runtime);
   const fence = new ClaimFence(cell, fenceRetention);

@@ -2,6 +2,7 @@ import {
   checkInteger,
   checkOptions,
   checkScope,
+  checkText,
   checkThis,
   checkType,
   integer,
@@ -91,6 +92,8 @@ export interface RunOptions<Value> extends IdempotencyOptions {
    * waited for, for `wait` at most. Default: none.
    */
   readonly lock?: string | readonly string[] | undefined;
+  /** Stored with the lock, as `note` of `redlock.acquire`: 1 … 255 characters. Only with `lock`. Default: none. */
+  readonly note?: string | undefined;
   /** Ends the waiting at once; the call rejects with its reason. The handler has a signal of its own. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -129,6 +132,7 @@ const runSchema: Schema<AnyRunOptions<unknown>> = {
   fingerprint: later,
   codec: checkCodec,
   lock: (name, lock) => checkResources(lock, name),
+  note: checkText,
   kind: oneOf("run", "http", "flight"),
 };
 
@@ -214,13 +218,17 @@ export class Idempotency {
     const handler = checkType("handler", rest.at(-1), "function") as Handler<Value>;
     const options: AnyRunOptions<Value> = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
     checkOptions<AnyRunOptions<unknown>>("run", options as AnyRunOptions<unknown>, runSchema);
-    const { signal, deadline = Infinity, codec = json } = options;
+    const { signal, deadline = Infinity, codec = json, note } = options;
     const { settings, ...rules } = this.#resolve(options);
     const lock = options.lock === undefined ? undefined : checkResources(options.lock);
+    if (note !== undefined && !lock) throw new TypeError("note needs lock: it is stored with the lock");
     // Computed before the handler can change what they are computed from.
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
-    return runOnce({ settings, ...keys, fingerprint, lock, codec, signal, deadline, ...rules }, handler);
+    return runOnce(
+      { settings, ...keys, fingerprint, lock, note, codec, signal, deadline, ...rules },
+      handler,
+    );
   }
 
   #resolve(options: IdempotencyOptions): ResolvedOptions {

@@ -20,6 +20,8 @@ export interface RunRequest<Value> extends RecordKeys {
   readonly fingerprint: string;
   /** The resources that are locked with the key. Undefined: the key alone is claimed. */
   readonly lock: readonly string[] | undefined;
+  /** Stored with these locks. */
+  readonly note: string | undefined;
   /** How long a result is kept, in ms. */
   readonly retention: number;
   readonly codec: Codec<Value>;

@@ -2,7 +2,7 @@ import { unlessAborted } from "../abort.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
-import { holderSeen } from "../lock/contention.ts";
+import { holderOf, holderSeen } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
 import { admissionOf } from "../quorum/admission.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
@@ -139,12 +139,14 @@ class RunCall<Value> {
 
   /** Sends a begin to every endpoint. */
   #begin(progress: Progress, callLimit: number): Claim {
-    const { settings, name, fingerprint, lock } = this.#request;
+    const { settings, name, fingerprint, lock: resources, note } = this.#request;
     const { runtime, timeout } = settings;
     const token = randomToken(runtime);
     const startedAt = Math.floor(runtime.now());
     const own: Cell = { keys: [name], value: pendingText({ token, startedAt, fingerprint }) };
-    const operations = lock ? lockedClaim(settings, own, token, lock) : keyClaim(own);
+    const operations = resources
+      ? lockedClaim(settings, own, { resources, nonce: token, note })
+      : keyClaim(own);
     const limit = callLimit - progress.elapsed();
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
     const isLast = progress.remaining() <= timeout;
@@ -270,7 +272,10 @@ class RunCall<Value> {
         throw new InProgressError(key, retryAfter(this.#request, state.record));
       case "locked":
         this.#report("locked");
-        throw new LockHeldError(lock ?? [], this.#elapsed(), state.retryAfter);
+        throw new LockHeldError(lock ?? [], this.#elapsed(), {
+          retryAfter: state.retryAfter,
+          holder: holderOf(claim.round.answers),
+        });
       case "split-vote":
         // Where endpoints failed, they may be the reason rather than other runs.
         // Stryker disable next-line BooleanLiteral: it is only in the text of the error

@@ -9,7 +9,7 @@ import { isHopeless, type Round, type RoundOptions, runRound } from "../quorum/r
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, claim, type Fencing, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
-import { holderSeen, timeUntilFree } from "./contention.ts";
+import { holderOf, holderSeen, timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence, voteForFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
@@ -113,7 +113,12 @@ class Acquisition {
         this.#attempt(progress, limit),
       );
       if (outcome instanceof Lock)
-        outcome.activate(() => ({ type: "acquired", ...this.#facts(), fence: outcome.fence }));
+        outcome.activate(() => ({
+          type: "acquired",
+          ...this.#facts(),
+          note: this.#options.note,
+          fence: outcome.fence,
+        }));
       else emit(onEvent, { type: "notAcquired", ...this.#facts(), error: outcome });
       return outcome;
     } catch (error) {
@@ -155,6 +160,7 @@ class Acquisition {
       fenceRetention: fencing ? fenceRetention : 0,
       keys: this.#strategy?.keys?.(),
       nonce: randomToken(runtime),
+      note: this.#options.note,
     };
   }
 
@@ -230,7 +236,13 @@ class Acquisition {
       took: round.elapsed(),
       holder: holderSeen(round.answers),
       report: (retryIn) => {
-        if (held) emit(onEvent, { type: "contended", ...this.#facts(), retryIn });
+        if (held)
+          emit(onEvent, {
+            type: "contended",
+            ...this.#facts(),
+            retryIn,
+            holder: holderOf(round.answers),
+          });
       },
       rest: (poll, longest) => this.#rest(round, poll, longest),
       end: () => (next?.type === "fail" ? next.error : this.#errorOf(attempt, retryAfter)),
@@ -265,7 +277,8 @@ class Acquisition {
     }
     // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
     const how = this.#strategy ? this.#strategy.held : this.#isAlwaysSplit ? splitHint : undefined;
-    return new LockHeldError(this.#resources, this.#elapsed(), retryAfter, how);
+    const holder = holderOf(round.answers);
+    return new LockHeldError(this.#resources, this.#elapsed(), { retryAfter, holder, how });
   }
 }
 

@@ -1,9 +1,13 @@
+import type { LockHolder } from "../errors.ts";
 import type { Failure } from "../quorum/round.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
+import { holderIn } from "./note.ts";
+
+type Answers = readonly (CellAnswer | Failure | undefined)[];
 
 /** ms until a quorum of endpoints may be free. Undefined: too few have returned when they will be. */
-export function timeUntilFree(answers: readonly (CellAnswer | Failure | undefined)[]): number | undefined {
+export function timeUntilFree(answers: Answers): number | undefined {
   const held = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer.retryAfter ?? 0] : []));
   const missing = quorumOf(answers.length) - (answers.length - held.length);
   const expiry = held.sort((a, b) => a - b)[missing - 1] ?? 0;
@@ -11,14 +15,26 @@ export function timeUntilFree(answers: readonly (CellAnswer | Failure | undefine
 }
 
 /**
- * A hash of the value that is in the way at so many endpoints that no other can have a quorum. It shows when the holder
- * changes, and does not show the value, which is a secret. Undefined: there is no such value, or it was not returned.
+ * A hash of the value in the way. It shows when the holder changes, and does not show the value, which is a secret.
+ * Undefined: there is no such value, or it was not returned.
  */
-export function holderSeen(answers: readonly (CellAnswer | Failure | undefined)[]): number | undefined {
+export function holderSeen(answers: Answers): number | undefined {
+  const value = valueSeen(answers);
+  return value === undefined ? undefined : hashOf(value);
+}
+
+/** What others may know of it. */
+export function holderOf(answers: Answers): LockHolder | undefined {
+  const value = valueSeen(answers);
+  if (value === undefined) return undefined;
+  return { note: holderIn(value).note, expiresIn: timeUntilFree(answers) };
+}
+
+/** The value that is in the way at so many endpoints that no other can have a quorum. */
+function valueSeen(answers: Answers): string | undefined {
   const shown = answers.flatMap((answer) => (answer?.outcome === "held" ? (answer.other ?? []) : []));
   const most = answers.length - quorumOf(answers.length);
-  const holder = shown.find((one) => shown.filter((other) => other === one).length > most);
-  return holder === undefined ? undefined : hashOf(holder);
+  return shown.find((one) => shown.filter((other) => other === one).length > most);
 }
 
 /** The hash of Java's strings. */

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, wrongType } from "../check.ts";
+import { checkInteger, checkOptions, checkText, wrongType } from "../check.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
 import { emit, newId } from "../events.ts";
@@ -12,6 +12,7 @@ import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength
 import { clientStateOf, type LockClient, settingsOf } from "./client.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import { fencingOf, guardedCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
+import { holderText } from "./note.ts";
 import { checkPrefix, checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
@@ -19,6 +20,7 @@ export interface LockJSON {
   readonly resources: readonly string[];
   readonly prefix: string;
   readonly nonce: string;
+  readonly note?: string;
   readonly ttl: number;
   readonly fence?: number;
   /** The endpoints, by name: the receiver's client must have the same. */
@@ -29,7 +31,12 @@ export interface LockJSON {
 export type ResumeOptions = Omit<LockOptions, "ttl" | "fencing" | "prefix">;
 
 const { ttl: _ttl, fencing: _fencing, prefix: _prefix, ...schema } = lockSchema;
-const elsewhere = { ttl: "the lock that was handed over", fencing: "that lock", prefix: "that lock" };
+const elsewhere = {
+  ttl: "the lock that was handed over",
+  fencing: "that lock",
+  prefix: "that lock",
+  note: "that lock",
+};
 
 const notHandedOver = "resume needs what handoff(lock) resolved to";
 
@@ -58,9 +65,10 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
   if (validity.loss) throw validity.loss;
   lock.abandon();
   const { resources, ttl, fence } = lock;
-  const { prefix, nonce } = request;
+  const { prefix, nonce, note } = request;
   const endpoints = settings.endpoints.map(({ name }) => name);
-  return { resources, prefix, nonce, ttl, ...(fence !== undefined && { fence }), endpoints };
+  const more = { ...(note !== undefined && { note }), ...(fence !== undefined && { fence }) };
+  return { resources, prefix, nonce, ttl, ...more, endpoints };
 }
 
 /**
@@ -93,10 +101,10 @@ export async function resume(
   const given = checkMessage(json);
   const settings = settingsOf(redlock, options, { prefix: given.prefix });
   checkEndpoints(given, settings);
-  const nonces = new Set<string>();
+  const own = new Set<string>();
   return retry<Lock>(settings, async () => {
     const { round, request } = swapNonces(settings, given);
-    nonces.add(request.nonce);
+    own.add(holderText(request));
     const result = await round.result;
     if (result === "granted") {
       const lock = lockOf(settings, request, { round, given });
@@ -104,7 +112,7 @@ export async function resume(
     }
     // Only all answers show who has it.
     await round.done;
-    const isSplit = mayBeSplit(round.answers, nonces);
+    const isSplit = mayBeSplit(round.answers, own);
     const isGone = result === "refused" && !isSplit;
     return {
       rolledBack: undo(settings, { request, round }, isGone ? undefined : given),
@@ -130,13 +138,13 @@ interface Swap {
  * request of this one must not count for the next.
  */
 function swapNonces(settings: Settings, given: LockJSON): Swap {
-  const { resources, prefix, ttl, fence } = given;
+  const { resources, prefix, note, ttl, fence } = given;
   const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
-  const request = { resources, prefix, fenceRetention, nonce: randomToken(settings.runtime) };
+  const request = { resources, prefix, note, fenceRetention, nonce: randomToken(settings.runtime) };
   const fencing = fence === undefined ? undefined : fencingOf(fence, fenceRetention, ttl);
   // By script, because of its tombstone: that returns what is in the way.
-  const cell = { ...guardedCell(request), value: given.nonce };
-  const swapOne = (call: EndpointRequest) => keep(call, cell, ttl, { next: request.nonce, fencing });
+  const cell = { ...guardedCell(request), value: holderText(given) };
+  const swapOne = (call: EndpointRequest) => keep(call, cell, ttl, { next: holderText(request), fencing });
   return { request, round: runRound(settings, swapOne, { timeout: ttl }) };
 }
 
@@ -150,7 +158,7 @@ async function undo(
   given: LockJSON | undefined,
 ): Promise<void> {
   const { runtime, backoff, wait } = settings;
-  const next = given && { text: given.nonce, ttl: given.ttl };
+  const next = given && { text: holderText(given), ttl: given.ttl };
   const undoOne = (call: EndpointRequest) =>
     end(call, guardedCell(request), { next, tombstoneTtl: tombstoneRetention });
   const first = rollback(settings, round, undoOne);
@@ -170,7 +178,7 @@ async function undo(
  * Whether those that resume it at once may have kept it from each other: no other has a quorum, and it is not gone from so
  * many endpoints that nobody can have one.
  *
- * @param own the nonces of this call: what undoes its earlier attempts may not be executed yet
+ * @param own the values of this call: what undoes its earlier attempts may not be executed yet
  */
 function mayBeSplit(answers: Round<CellAnswer>["answers"], own: ReadonlySet<string>): boolean {
   const quorum = quorumOf(answers.length);
@@ -201,9 +209,9 @@ function lockOf(
 
 /** The hold begins; the round that took it over is reported for its costs. */
 function begun({ onEvent }: Settings, lock: Lock, { elapsed, cost }: Swap["round"]): Lock {
-  const { id } = lock.parts();
+  const { id, request } = lock.parts();
   const { resources, fence, ttl } = lock;
-  lock.activate(() => ({ type: "resumed", id, resources, fence }));
+  lock.activate(() => ({ type: "resumed", id, resources, note: request.note, fence }));
   emit(onEvent, { type: "extended", id, resources, ttl, elapsed: elapsed(), ...cost });
   return lock;
 }
@@ -213,12 +221,14 @@ function checkMessage(json: LockJSON): LockJSON {
   // Not shown: it contains the lock's token.
   if (!Array.isArray(json?.resources))
     throw new TypeError(`${notHandedOver}, as JSON.parse(text) returns it`);
-  const { resources, prefix, nonce, ttl, fence, endpoints } = json;
+  const { resources, prefix, nonce, note, ttl, fence, endpoints } = json;
   if (typeof nonce !== "string" || nonce.length !== tokenLength) throw new TypeError(notHandedOver);
   checkPrefix("prefix", prefix);
   checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
+  if (note !== undefined) checkText("note", note);
   if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
-  return { resources: checkResources(resources), prefix, nonce, ttl, endpoints, ...(fence && { fence }) };
+  const more = { ...(note && { note }), ...(fence && { fence }) };
+  return { resources: checkResources(resources), prefix, nonce, ttl, endpoints, ...more };
 }
 
 /** A quorum of other endpoints would say nothing of the lock. */

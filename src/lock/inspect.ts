@@ -13,6 +13,7 @@ import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
 import { type LockClient, settingsOf } from "./client.ts";
 import { freeScript } from "./free.lua.ts";
+import { holderIn } from "./note.ts";
 import { checkLockOptions, type LockOptions } from "./options.ts";
 
 // For operators: look at a resource, and free it.
@@ -26,6 +27,8 @@ export interface Inspection {
    * The token itself is a secret: with it anybody could release the lock.
    */
   readonly holder?: string | undefined;
+  /** The `note` that it was acquired with; undefined: it has none, or is not held. */
+  readonly note?: string | undefined;
   /** ms until it would be free by itself; 0 when it is not held. */
   readonly remaining: number;
   /** The largest fence that any endpoint has drawn; undefined when none is known. */
@@ -91,7 +94,7 @@ export async function inspect(
   for (const { holder } of answers) if (holder) digests.set(holder, await digestOf(holder));
   return {
     held,
-    ...(held && { holder: digests.get(winner) }),
+    ...(held && { holder: digests.get(winner), note: holderIn(winner).note }),
     // It is free once fewer than a quorum of endpoints have it.
     remaining: (held && expiries[quorum - 1]) || 0,
     fence: Math.max(...answers.map(({ fence }) => fence)) || undefined,
@@ -113,9 +116,9 @@ function checkResource(resource: string): string {
   return checkText("resource", resource, 1_024);
 }
 
-/** Enough of a holder's hash to recognise it. */
+/** Enough of the hash of a holder's token to recognise it. */
 async function digestOf(holder: string): Promise<string> {
-  return (await sha256Hex(new TextEncoder().encode(holder))).slice(0, 12);
+  return (await sha256Hex(new TextEncoder().encode(holderIn(holder).nonce))).slice(0, 12);
 }
 
 /** The holder whom most endpoints have, and when each of them frees it: the latest first. */

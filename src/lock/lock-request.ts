@@ -1,10 +1,11 @@
 import type { Cell, Fencing } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
+import { type Holder, holderText } from "./note.ts";
 
 // What one round claims, and its keys and values in Redis.
 
-/** The resources, and what identifies their holder. */
-export interface LockRequest {
+/** The resources, and their holder. */
+export interface LockRequest extends Holder {
   readonly resources: readonly string[];
   readonly prefix: string;
   /** Fresh in every round, so that a late rollback of one round can never delete what the next one acquired. */
@@ -22,8 +23,9 @@ export interface LockRequest {
 export const tombstoneRetention = 60_000;
 
 /** The cell without a tombstone: where it is held, and no late request can follow. */
-export function heldCell({ resources, prefix, nonce, keys }: LockRequest): Cell {
-  return { keys: keys ?? resources.map((resource) => keyOf(prefix, "lock", resource)), value: nonce };
+export function heldCell(request: LockRequest): Cell {
+  const { resources, prefix, keys = resources.map((resource) => keyOf(prefix, "lock", resource)) } = request;
+  return { keys, value: holderText(request) };
 }
 
 /**

@@ -68,6 +68,12 @@ export interface AcquireOptions extends LockOptions {
    * goes beyond it. A time that has passed is a RangeError.
    */
   readonly deadline?: number | undefined;
+  /**
+   * Who locks, and why, for those who find it locked: 1 … 255 characters, stored with the lock. See
+   * {@link LockHeldError.holder} and `inspect`. No secret, but not for strangers: do not answer a request with it. Default:
+   * none.
+   */
+  readonly note?: string | undefined;
 }
 
 /** The schema of {@link LockOptions}. */
@@ -93,7 +99,7 @@ export const callSchema: Schema<Pick<AcquireOptions, "signal" | "deadline">> = {
   deadline: (name, value) => checkNumber(`${name} (ms since 1970)`, value, 0, Infinity),
 };
 
-const acquireSchema: Schema<AcquireOptions> = { ...lockSchema, ...callSchema };
+const acquireSchema: Schema<AcquireOptions> = { ...lockSchema, ...callSchema, note: checkText };
 
 /** Where options belong that somebody gives elsewhere. */
 const elsewhere = {
@@ -102,6 +108,7 @@ const elsewhere = {
   signal: "acquire()",
   token: "ReentrantLock, as owner",
   deadline: "acquire()",
+  note: "acquire()",
 };
 
 /**

@@ -1,4 +1,5 @@
 import { countOf, parseRecord } from "../idempotency/record.ts";
+import { holderIn } from "../lock/note.ts";
 import { keyOf, parseKey, type StoredKey } from "../redis/keys.ts";
 import { tokenLength } from "../runtime.ts";
 
@@ -18,6 +19,8 @@ export interface StoredHold {
    * is a secret: with it anybody could release the lock.
    */
   readonly holder: string;
+  /** What it says of itself. */
+  readonly note?: string;
 }
 
 /** The record of an idempotent run. */
@@ -40,20 +43,21 @@ const holds: ReadonlySet<string> = new Set(["lock", "slot", "fair", "reentrant",
 /**
  * Reads a value.
  *
- * @param text a string as GET returns it; of a record, the first 300 bytes are enough
+ * @param text a string as GET returns it; the first 800 bytes are enough
  * @returns undefined where a value of this kind says nothing that can be shown, or has another form
  */
 export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): StoredValue | undefined {
   // An interval of `once` that a run has confirmed names the number of confirmations first.
-  if (holds.has(kind)) return { type: "hold", holder: holderOf(text.replace(/^r\d+:/, "")) };
+  if (holds.has(kind)) return { type: "hold", ...holdOf(text.replace(/^r\d+:/, "")) };
   if (kind === "idem" || kind === "flight") return { type: "record", ...recordOf(text) };
   const attempts = kind === "tries" ? countOf(text) : undefined;
   return attempts === undefined ? undefined : { type: "count", attempts };
 }
 
-/** The group of a member, which stands behind its nonce; of all others the nonce. */
-function holderOf(value: string): string {
-  return value.slice(tokenLength) || value;
+/** Of a member its group, which stands behind its nonce; of all others the nonce, and the note. */
+function holdOf(value: string): Omit<StoredHold, "type"> {
+  const { nonce, note } = holderIn(value);
+  return { holder: nonce.slice(tokenLength) || nonce, ...(note !== undefined && { note }) };
 }
 
 function recordOf(text: string): Omit<StoredRecord, "type"> {

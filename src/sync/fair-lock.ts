@@ -4,11 +4,12 @@ import {
   checkName,
   checkSyncOptions,
   type Hold,
+  type NotedOptions,
+  notedSchema,
   type SyncOptions,
   syncSchema,
   syncSettings,
   unlessHeld,
-  type WaitOptions,
 } from "./internal/hold.ts";
 import { queueStrategy } from "./internal/queue.ts";
 
@@ -52,9 +53,9 @@ export class FairLock {
    * @throws QuorumError when too few endpoints answered usably in the last round
    * @throws the signal's reason when it aborts; what it acquired is rolled back, and it leaves the queue
    */
-  async acquire(options: WaitOptions = {}): Promise<Hold> {
+  async acquire(options: NotedOptions = {}): Promise<Hold> {
     const { name } = this;
-    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
+    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options, notedSchema], (settings) =>
       queueStrategy(settings, name),
     );
     return hold;
@@ -66,7 +67,7 @@ export class FairLock {
    * @returns null when somebody does, or contenders that came at the same moment got a part each
    * @throws QuorumError as {@link FairLock.acquire} does
    */
-  tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
+  tryAcquire(options: NotedOptions = {}): Promise<Hold | null> {
     return unlessHeld(options, (given) => this.acquire(given));
   }
 }

@@ -7,7 +7,7 @@ import { retry } from "../quorum/retry.ts";
 import { maxTimerDelay } from "../runtime.ts";
 import { RefreshedNotWrittenError } from "./errors.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
-import { checkSyncOptions, type WaitOptions, waitSchema } from "./internal/hold.ts";
+import { checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
 
 /** What `refresh` and `write` get. */
 export interface RefreshContext {
@@ -21,7 +21,7 @@ export interface RefreshContext {
 }
 
 /** How {@link refreshOnce} reads, refreshes and stores the value, and the options of its lock. */
-export interface RefreshOptions<Value> extends Omit<WaitOptions, "autoExtend"> {
+export interface RefreshOptions<Value> extends Omit<NotedOptions, "autoExtend"> {
   /** Reads the value from the store. Called before the lock is acquired, with it, and when it was found held. */
   readonly read: () => Promise<Value> | Value;
   /** Whether a value can still be used. Leave a margin, so that it can be used for some time. */
@@ -35,7 +35,7 @@ export interface RefreshOptions<Value> extends Omit<WaitOptions, "autoExtend"> {
   readonly write: (fresh: Value, context: RefreshContext) => Promise<boolean> | boolean;
 }
 
-const { autoExtend: _extend, ...usual } = waitSchema;
+const { autoExtend: _extend, ...usual } = notedSchema;
 const schema: Schema<RefreshOptions<unknown>> = {
   ...usual,
   read: typed("function"),

@@ -5,11 +5,12 @@ import {
   checkName,
   checkSyncOptions,
   type Hold,
+  type NotedOptions,
+  notedSchema,
   type SyncOptions,
   syncSchema,
   syncSettings,
   unlessHeld,
-  type WaitOptions,
 } from "./internal/hold.ts";
 import { slotStrategy } from "./internal/slots.ts";
 
@@ -71,10 +72,13 @@ export class Semaphore {
    * @throws QuorumError when too few endpoints answered usably in the last round
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
-  async acquire(options: WaitOptions = {}): Promise<Permit> {
+  async acquire(options: NotedOptions = {}): Promise<Permit> {
     const { name, limit } = this;
-    const [hold, strategy] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
-      slotStrategy(settings, name, limit),
+    const [hold, strategy] = await acquireHold(
+      this.#redlock,
+      name,
+      [this.#options, options, notedSchema],
+      (settings) => slotStrategy(settings, name, limit),
     );
     return Object.assign(hold, { slot: strategy.slot() });
   }
@@ -85,7 +89,7 @@ export class Semaphore {
    * @returns null when none was free, or contenders that came at the same moment got a part each
    * @throws LimitMismatchError | QuorumError as {@link Semaphore.acquire} does
    */
-  tryAcquire(options: WaitOptions = {}): Promise<Permit | null> {
+  tryAcquire(options: NotedOptions = {}): Promise<Permit | null> {
     return unlessHeld(options, (given) => this.acquire(given));
   }
 }

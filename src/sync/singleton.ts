@@ -10,7 +10,7 @@ import { type Settings, timeUntil } from "../lock/options.ts";
 import { keyOf } from "../redis/keys.ts";
 import { maxTimerDelay, stopwatch } from "../runtime.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
-import { checkName, checkSyncOptions, type WaitOptions, waitSchema } from "./internal/hold.ts";
+import { checkName, checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
 import {
   type Announcement,
   announce,
@@ -30,7 +30,7 @@ export type SingletonMode = "skip" | "coalesce" | "cancel";
  * only a job of mode `cancel` can be told to end. Another mode is no error, so that a deployment can change it.
  */
 export interface SingletonOptions<Mode extends SingletonMode = SingletonMode>
-  extends Omit<WaitOptions, "autoExtend" | "wakeUp"> {
+  extends Omit<NotedOptions, "autoExtend" | "wakeUp"> {
   /**
    * `skip`: it returns at once. `coalesce`: it waits, unless a newer call comes. `cancel`: the same, and the job that runs is
    * told to end.
@@ -44,7 +44,7 @@ export interface SingletonOptions<Mode extends SingletonMode = SingletonMode>
   readonly wait?: number | undefined;
 }
 
-const { autoExtend: _extend, wakeUp: _wakeUp, ...usual } = waitSchema;
+const { autoExtend: _extend, wakeUp: _wakeUp, ...usual } = notedSchema;
 const schema: Schema<SingletonOptions> = { ...usual, mode: oneOf("skip", "coalesce", "cancel") };
 
 /** What a job gets. */
@@ -116,7 +116,7 @@ export async function singleton<Mode extends SingletonMode, Value>(
     required: ["mode"],
   });
   checkType("job", job, "function");
-  const { signal, deadline, ...lockOptions } = given;
+  const { signal, deadline, note, ...lockOptions } = given;
   const { ttl, maxHold } = settingsOf(redlock, lockOptions);
   const wait = mode === "coalesce" ? maxHold + ttl : mode === "cancel" ? 2 * ttl : undefined;
   const settings = settingsOf(redlock, { wait }, lockOptions, {
@@ -124,7 +124,7 @@ export async function singleton<Mode extends SingletonMode, Value>(
     autoExtend: mode !== "cancel",
   });
   // It polls whatever the client does: nobody publishes that a newer call has come.
-  const call = new Call({ ...settings, wakeUp: undefined }, name, { signal, deadline }, job);
+  const call = new Call({ ...settings, wakeUp: undefined }, name, { signal, deadline, note }, job);
   return (await (mode === "skip" ? call.skip() : call.replace(mode))) as SingletonOutcome<Mode, Value>;
 }
 
@@ -132,7 +132,7 @@ export async function singleton<Mode extends SingletonMode, Value>(
 class Call<Value> {
   readonly #settings: Settings;
   readonly #name: string;
-  readonly #limits: Pick<WaitOptions, "signal" | "deadline">;
+  readonly #options: Pick<NotedOptions, "signal" | "deadline" | "note">;
   readonly #job: Job<Value>;
   readonly #own: Announcement;
   readonly #context: NewestContext;
@@ -146,13 +146,13 @@ class Call<Value> {
   constructor(
     settings: Settings,
     name: string,
-    limits: Pick<WaitOptions, "signal" | "deadline">,
+    options: Pick<NotedOptions, "signal" | "deadline" | "note">,
     job: Job<Value>,
   ) {
     const { prefix, wait, ttl, runtime } = settings;
     this.#settings = settings;
     this.#name = name;
-    this.#limits = limits;
+    this.#options = options;
     this.#job = job;
     this.#own = newAnnouncement(runtime);
     this.#context = {
@@ -162,7 +162,7 @@ class Call<Value> {
       key: keyOf(prefix, "singleton", name),
       // Until all that waited when it came have seen it.
       ttl: Math.min(maxTimerDelay, Math.ceil(wait + 2 * ttl)),
-      signal: limits.signal,
+      signal: options.signal,
     };
   }
 
@@ -170,7 +170,7 @@ class Call<Value> {
     const outcome = await acquireWithRetry(
       this.#settings,
       [this.#name],
-      this.#limits,
+      this.#options,
       unlessHeld(this.#name),
     );
     if (outcome instanceof LockHeldError) return { ran: false };
@@ -202,7 +202,7 @@ class Call<Value> {
   /** Announces the call and acquires the lock; undefined: a newer call was announced. */
   async #acquire(): Promise<Lock | undefined> {
     const { wait, runtime } = this.#settings;
-    const { deadline = Infinity } = this.#limits;
+    const { deadline = Infinity } = this.#options;
     // Nothing is announced after the deadline either.
     const limit = Math.min(wait, timeUntil(deadline, runtime));
     const waited = stopwatch(runtime);
@@ -212,17 +212,17 @@ class Call<Value> {
     // Where too few endpoints have answered, the next round looks again.
     const looks = { look: () => this.#look(), enough: this.#replaced.signal };
     try {
-      const lock = await acquireLooking(settings, this.#name, this.#limits, looks);
+      const lock = await acquireLooking(settings, this.#name, this.#options, looks);
       return (await this.#isReplacedUnder(lock, remainingWait)) ? undefined : lock;
     } catch (error) {
-      if (this.#newer && !this.#limits.signal?.aborted) return undefined;
+      if (this.#newer && !this.#options.signal?.aborted) return undefined;
       throw error;
     }
   }
 
   /** Whether a newer call has come meanwhile. Then, or where that is not known, the lock is released. */
   async #isReplacedUnder(lock: Lock, remainingWait: () => number): Promise<boolean> {
-    const { signal } = this.#limits;
+    const { signal } = this.#options;
     const sinceNewest = this.#sinceNewest;
     let mayRun = false;
     try {

@@ -93,7 +93,7 @@ describe("the call", () => {
 
 describe("the answer where there is no lock", () => {
   const own = new Error("its own");
-  const held = new LockHeldError(["r"], 1, 2_500);
+  const held = new LockHeldError(["r"], 1, { retryAfter: 2_500 });
   const noQuorum = new QuorumError("acquire", ["r"], []);
   const gone: RequestInit = { signal: AbortSignal.abort(own) };
 

@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { forceRelease, handoff, inspect, type Lock, LockLostError, resume } from "../../src/index.ts";
+import {
+  forceRelease,
+  handoff,
+  inspect,
+  type Lock,
+  type LockHeldError,
+  LockLostError,
+  resume,
+} from "../../src/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
-import { isSettled } from "./outcomes.ts";
+import { isSettled, rejection } from "./outcomes.ts";
 import { until } from "./until.ts";
 
 /** The contract of locks on any set of endpoints: acquire, release, several resources, resume, operators. */
@@ -134,6 +142,39 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await resumed.extend(900_000)).toBeGreaterThan(600_000);
       expect(resumed.remaining()).toBeGreaterThan(600_000);
       expect(await resumed.release()).toBe(true);
+      await local.gone(resource);
+    });
+  });
+
+  describe("a note", () => {
+    test.each([
+      "a",
+      " two  words ",
+      '\u0000\u001b[2J\r\n"\\{tag} 日本 🐘 \u202e',
+      "é".repeat(255),
+      "null",
+      "t".repeat(40),
+    ])("is shown as it was given, and is handed over: %j", async (note) => {
+      const resource = newResource();
+      const redlock = local.redlock({ ttl: 900_000, fencing: true });
+      const lock = await redlock.acquire(resource, { note });
+      const error = (await rejection(redlock.acquire(resource, { wait: 0 }))) as LockHeldError;
+      expect(error.holder).toEqual({ note, expiresIn: expect.any(Number) });
+      expect(error.holder!.expiresIn).toBeGreaterThan(600_000);
+      expect(await lock.extend()).toBeGreaterThan(600_000);
+      const resumed = await resume(redlock, JSON.parse(JSON.stringify(await handoff(lock))));
+      expect(await inspect(redlock, resource)).toMatchObject({ held: true, note });
+      expect(await resumed.release()).toBe(true);
+      await local.gone(resource);
+      // From the second round on, a plain command reads it.
+      const plain = local.observed({ backoff: { min: 2, max: 5 } });
+      const held = await plain.redlock.acquire(resource, { note });
+      const next = plain.redlock.acquire(resource, { wait: Infinity });
+      const isShown = () =>
+        plain.events.some((event) => event.type === "contended" && event.holder?.note === note);
+      await until(isShown, "the note");
+      expect(await held.release()).toBe(true);
+      expect(await (await next).release()).toBe(true);
       await local.gone(resource);
     });
   });

@@ -20,7 +20,7 @@ const all: [name: string, code: string, make: () => errors.RedlockError, message
   [
     "LockHeldError",
     "LOCK_HELD",
-    () => new LockHeldError(["a", 'b"'], 1_234.5, 70),
+    () => new LockHeldError(["a", 'b"'], 1_234.5, { holder: { note: "n", expiresIn: 70 } }),
     '"a", "b\\"" is held by someone else (waited 1235 ms)',
   ],
   [

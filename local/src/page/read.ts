@@ -7,8 +7,8 @@ import type { SeenValue } from "./stored.ts";
 
 // Reads what is stored, past HTTP: such reads are not logged, not billed, and hit by no fault.
 
-/** The most of a value that is read: a record may have a long result, which nobody needs here. */
-const longest = 300;
+/** The most of a value that is read: a holder with its note. A record may have a long result, which nobody needs here. */
+const longest = 800;
 /** Longer keys are not shown. */
 const longestKey = 2_000;
 
@@ -49,7 +49,13 @@ export function storedValue(
   if (said?.type === "count") return { ...found, holder: digestOf(text), attempts: said.attempts };
   const fence = counter instanceof ReplyError ? 0 : Number(counter ?? 0);
   const known = Number.isSafeInteger(fence) && fence > 0;
-  return { ...found, holder: digestOf(said?.holder ?? text), ...(known && { fence }) };
+  const note = said?.note;
+  return {
+    ...found,
+    holder: digestOf(said?.holder ?? text),
+    ...(note !== undefined && { note }),
+    ...(known && { fence }),
+  };
 }
 
 function digestOf(text: string): string {

@@ -50,6 +50,8 @@ export interface LockRow {
   readonly held: boolean;
   /** The first 12 hex digits of the SHA-256 of the holder's token; or how many holders there are. */
   readonly holder: string;
+  /** What the holder says of itself. */
+  readonly note?: string;
   /** Whose request has stored it, as far as that is known. */
   readonly client?: string;
   /** ms since 1970: when fewer than a quorum have it, or, if none has, when the last one frees it. */

@@ -9,6 +9,8 @@ export interface SeenValue {
   readonly parts: StoredKey;
   /** Whose it is: a hash. */
   readonly holder: string;
+  /** What the holder says of itself. */
+  readonly note?: string;
   /** The random name in the value, if there is one. It stays in this process. */
   readonly token: string | undefined;
   /** ms since 1970; Infinity: it does not expire. */
@@ -100,6 +102,7 @@ export function lockRow(
     resource: value.parts.resource,
     held,
     holder: value.holder,
+    ...(value.note !== undefined && { note: value.note }),
     until: (held ? expiries[quorum - 1] : expiries[0]) ?? 0,
     shares,
     ...(fence !== undefined && { fence }),

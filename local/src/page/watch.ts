@@ -222,7 +222,8 @@ function holderText(row: LockRow | undefined): string {
   if (!row?.held) return "is no longer held";
   const fence = row.fence === undefined ? "" : `, fence ${row.fence}`;
   const client = row.client === undefined ? "" : `${row.client}, `;
-  return `is held by ${client}${row.holder}${fence} (${row.kind})`;
+  const note = row.note === undefined ? "" : `, ${JSON.stringify(row.note)}`;
+  return `is held by ${client}${row.holder}${note}${fence} (${row.kind})`;
 }
 
 function faultText(name: string, phase: "fault" | "healed"): string {

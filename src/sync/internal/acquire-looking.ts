@@ -14,7 +14,7 @@ import type { AcquireOptions, Settings } from "../../lock/options.ts";
 export async function acquireLooking(
   settings: Settings,
   name: string,
-  { signal, deadline }: Pick<AcquireOptions, "signal" | "deadline">,
+  { signal, deadline, note }: Pick<AcquireOptions, "signal" | "deadline" | "note">,
   looks: { readonly look: () => Promise<unknown>; readonly enough: AbortSignal },
 ): Promise<Lock> {
   const { look, enough } = looks;
@@ -33,7 +33,7 @@ export async function acquireLooking(
     looking ??= look().then(done, done);
   };
   try {
-    const call = { signal: controller.signal, deadline };
+    const call = { signal: controller.signal, deadline, note };
     const outcome = await acquireWithRetry({ ...settings, onEvent }, [name], call);
     if (outcome instanceof Lock) return outcome;
     await looking;

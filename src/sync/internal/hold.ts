@@ -22,6 +22,9 @@ export type SyncOptions = Omit<LockOptions, "fencing" | "fenceRetention">;
 /** {@link SyncOptions}, and what belongs to one call only. */
 export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadline">;
 
+/** {@link WaitOptions} of what is held by a value that has room for a note. */
+export type NotedOptions = WaitOptions & Pick<AcquireOptions, "note">;
+
 const { fencing: _fencing, fenceRetention: _retention, ...ofLocks } = lockSchema;
 
 /** The schema of {@link SyncOptions}. */
@@ -29,6 +32,9 @@ export const syncSchema: Schema<SyncOptions> = ofLocks;
 
 /** The schema of {@link WaitOptions}. */
 export const waitSchema: Schema<WaitOptions> = { ...syncSchema, ...callSchema };
+
+/** The schema of {@link NotedOptions}. */
+export const notedSchema: Schema<NotedOptions> = { ...waitSchema, note: checkText };
 
 /** Where options belong that somebody gives elsewhere. */
 const elsewhere = {
@@ -38,6 +44,7 @@ const elsewhere = {
   deadline: "the call",
   fencing: "locks",
   fenceRetention: "locks",
+  note: "the acquire of locks, semaphores and fair locks",
   token: "ReentrantLock, as owner",
   wakeUp: "locks, and synchronizers whose waiters are told",
 };
@@ -106,7 +113,7 @@ export interface HoldStrategy<Reply extends CellAnswer = CellAnswer> extends Loc
 /**
  * Acquires a hold, waiting for it if it is not free.
  *
- * @param layers the synchronizer's own options, and those of the call
+ * @param options the synchronizer's own, those of the call, and the schema of these. Default: {@link waitSchema}
  * @param strategyOf makes the strategy of this call
  * @returns the hold, and the strategy that acquired it
  * @throws LockHeldError | QuorumError | RedlockError what the strategy or the last round ended with
@@ -116,14 +123,15 @@ export interface HoldStrategy<Reply extends CellAnswer = CellAnswer> extends Loc
 export async function acquireHold<Strategy extends HoldStrategy>(
   redlock: LockClient,
   name: string,
-  layers: readonly [own: SyncOptions, call: WaitOptions],
+  [own, given, schema = waitSchema]: readonly [SyncOptions, NotedOptions, Schema<WaitOptions>?],
   strategyOf: (settings: Settings) => Strategy,
 ): Promise<[Hold, Strategy]> {
-  const { signal, deadline } = checkSyncOptions("acquire", layers[1], waitSchema);
-  const settings = syncSettings(redlock, ...layers);
+  checkSyncOptions<WaitOptions>("acquire", given, schema);
+  const { signal, deadline, note } = given;
+  const settings = syncSettings(redlock, own, given);
   const strategy = strategyOf(settings);
   try {
-    const outcome = await acquireWithRetry(settings, [name], { signal, deadline }, strategy);
+    const outcome = await acquireWithRetry(settings, [name], { signal, deadline, note }, strategy);
     if (!(outcome instanceof Lock)) throw outcome;
     strategy.acquired?.();
     return [holdOf(outcome), strategy];
@@ -154,11 +162,11 @@ function holdOf(lock: Lock): Hold {
 
 /** Acquires without waiting: the hold, or null where others hold it. */
 export async function unlessHeld<Held>(
-  options: WaitOptions,
-  acquire: (options: WaitOptions) => Promise<Held>,
+  options: NotedOptions,
+  acquire: (options: NotedOptions) => Promise<Held>,
 ): Promise<Held | null> {
   try {
-    return await acquire({ ...checkSyncOptions("acquire", options, waitSchema), wait: 0 });
+    return await acquire({ ...checkSyncOptions("acquire", options, notedSchema), wait: 0 });
   } catch (error) {
     if (error instanceof LockHeldError) return null;
     throw error;

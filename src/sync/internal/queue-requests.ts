@@ -1,5 +1,6 @@
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { tombstoneRetention } from "../../lock/lock-request.ts";
+import { holderIn } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import type { Cell, CellAnswer } from "../../redis/cell.ts";
@@ -73,8 +74,9 @@ export class QueueRequests {
     return operate(call, keys, [value, "", retention, 0, 0, ...this.#wakeUp]);
   }
 
+  /** Of a ticket, or of a value. */
   tombstoneOf(text: string): string {
-    return `${this.#tombstones}:${text}`;
+    return `${this.#tombstones}:${holderIn(text).nonce}`;
   }
 
   #keysOf(value: string): string[] {

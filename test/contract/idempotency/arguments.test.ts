@@ -69,6 +69,8 @@ const refused: [options: unknown, type: Errors, said: string, by: readonly Call[
   [{ codec: { encode: handler } }, TypeError, "codec.decode is missing: it must be a function", [run]],
   [{ lock: "" }, RangeError, "lock must have 1 … 1024 characters, has 0", [run]],
   [{ lock: redlock }, TypeError, "lock must be a string, got Redlock", [run]],
+  [{ note: "", lock: "a" }, RangeError, "note must have 1 … 255 characters, has 0", [run]],
+  [{ note: "n" }, TypeError, "note needs lock: it is stored with the lock", [run]],
   [{ kind: "lock" }, RangeError, 'kind must be "run", "http" or "flight", got "lock"', [run, ...keyed]],
   [{}, TypeError, "ttl (ms) is missing: it must be a number", [fly]],
   [{ ttl: -1 }, RangeError, "ttl (ms) must be between 0 and 2592000000, got -1", [fly]],

@@ -118,6 +118,15 @@ const values: Readonly<
 
 /** The same of options of one acquire. */
 const valuesOfCalls: typeof values = {
+  note: {
+    taken: ["n", "🐘\n".repeat(85)],
+    refused: [
+      ["", RangeError, "note must have 1 … 255 characters, has 0"],
+      ["n".repeat(256), RangeError, "note must have 1 … 255 characters, has 256"],
+      ["\ud83d", RangeError, "note has half of a surrogate pair in it"],
+      [{ who: "me" }, TypeError, "note must be a string, got Object"],
+    ],
+  },
   signal: {
     taken: [],
     refused: [

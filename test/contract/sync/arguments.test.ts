@@ -42,7 +42,7 @@ interface Maker {
   readonly without?: Readonly<Record<string, unknown>>;
 }
 
-const ofCalls = { signal: AbortSignal.abort(), deadline: 5 };
+const ofCalls = { signal: AbortSignal.abort(), deadline: 5, note: "n" };
 const fences = { fencing: true, fenceRetention: 86_400_000 };
 const make =
   (Kind: new (client: never, name: never, options: never) => unknown): Maker["make"] =>
@@ -81,13 +81,13 @@ const makers: Record<string, Maker> = {
     make: run(once),
     needed: { every: 60_000 },
     usual: "every",
-    without: { wakeUp: pubSub, maxHold: 5 },
+    without: { wakeUp: pubSub, maxHold: 5, note: "n" },
   },
   debounce: {
     make: run(debounce),
     needed: { window: 5 },
     usual: "window",
-    without: { wakeUp: pubSub, deadline: 5, fencing: true },
+    without: { wakeUp: pubSub, deadline: 5, fencing: true, note: "n" },
   },
   refreshOnce: {
     make: run(refreshOnce),
@@ -175,6 +175,9 @@ const calls: Record<string, (options: never) => unknown> = {
   singleton: (options) => singleton(redlock, "n", { mode: "skip", ...(options as object) }, unreachable),
 };
 
+/** Whether it stores what its holder says of itself. */
+const hasNote = (name: string) => /^(Semaphore|FairLock|refreshOnce|singleton)/.test(name);
+
 describe.each(Object.entries(calls))("a call of %s", (name, call) => {
   const isOnce = name in makers;
   const usual = /Latch|Barrier/.test(name) ? "wait" : "ttl";
@@ -192,6 +195,13 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
     [{ token: "a" }, TypeError, 'has no option "token"; it belongs to ReentrantLock, as owner'],
     [{ endpoints: [] }, TypeError, 'has no option "endpoints"; it belongs to new Redlock()'],
     ...(isOnce ? [] : [aNumber]),
+    hasNote(name)
+      ? [{ note: "" }, RangeError, "note must have 1 … 255 characters, has 0"]
+      : [
+          { note: "n" },
+          TypeError,
+          'has no option "note"; it belongs to the acquire of locks, semaphores and fair locks',
+        ],
   ])("with %o", (options, type, said) => expectRefused(() => call(wrong(options)), type, said));
 });
 

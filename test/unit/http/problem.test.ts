@@ -29,7 +29,7 @@ describe("the status of a problem, of a webhook's, and when trying again may hel
     ["RECORD_CORRUPT", 500, 500, new RecordCorruptError("k")],
     ["RESULT_UNAVAILABLE", 410, 200, new ResultUnavailableError("k", "too-large")],
     ["DEAD_KEY", 500, 500, new DeadKeyError("k", 3)],
-    ["LOCK_HELD", 423, 423, new LockHeldError(["r"], 1, 7_000), 7_000],
+    ["LOCK_HELD", 423, 423, new LockHeldError(["r"], 1, { retryAfter: 7_000 }), 7_000],
   ])("%s: %i, %i", (code, status, ofWebhook, error, retryAfter) => {
     expect(problem(code)).toMatchObject({
       code,

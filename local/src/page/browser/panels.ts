@@ -62,13 +62,18 @@ export function locksPanel({ now, locks, moreLocks, endpoints }: PageState, sear
     {
       rows: locks,
       more: moreLocks,
-      words: ({ resource, kind, holder, client, fence }) => [resource, kind, holder, client, fence].join(" "),
+      words: ({ resource, kind, holder, note, client, fence }) =>
+        [resource, kind, holder, note, client, fence].join(" "),
     },
     search,
   );
   const names = endpoints.map(({ name }) => name);
   const columns: Column<LockRow>[] = [
-    { label: "resource", kind: "name", cell: ({ resource }) => cut(resource) },
+    {
+      label: "resource",
+      kind: "name",
+      cell: ({ resource, note }) => cut(note === undefined ? resource : `${resource} ${JSON.stringify(note)}`),
+    },
     { label: "kind", width: 135, cell: ({ kind }) => kind },
     {
       label: "holder",
