@@ -44,6 +44,16 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
     expect(held!.signal.aborted).toBe(false);
   });
 
+  test("does not tell strangers what the holder says of itself", async () => {
+    const resource = freshKey();
+    const app = serving((c) => c.text("done"), { fencing: true });
+    const held = await client.redlock.acquire(resource, { note: "for-operators" });
+    const refused = await app.fetch(on(resource));
+    expect(refused.status).toBe(423);
+    expect(`${JSON.stringify([...refused.headers])}${await refused.text()}`).not.toContain("for-operators");
+    await held.release();
+  });
+
   test("held by someone else is 423 with Retry-After", async () => {
     const resource = freshKey();
     const slow = slowHandler();

@@ -37,9 +37,12 @@ describe.each(everywhere)("a request with a lock: %s", (_title, stand, { open })
   test("is answered 409 while another holds the lock, and leaves its key free", async () => {
     const lock = freshKey();
     const key = freshKey();
-    const held = await at.client.redlock.acquire(lock);
+    const held = await at.client.redlock.acquire(lock, { note: "for-operators" });
     const fetch = serving(() => new Response("done"), { lock });
-    expect((await fetch(post(key))).status).toBe(409);
+    const refused = await fetch(post(key));
+    expect(refused.status).toBe(409);
+    // What a holder says of itself is not for strangers.
+    expect(`${JSON.stringify([...refused.headers])}${await refused.text()}`).not.toContain("for-operators");
     await held.release();
     expect(await answer(await fetch(post(key)))).toEqual([200, null, "done"]);
     const again = await at.client.redlock.acquire(lock);

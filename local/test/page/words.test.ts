@@ -166,6 +166,12 @@ describe("what is stored", () => {
       const held = parseKey(keyOf("p", kind, "a"))!;
       expect(storedValue(held, [text, 1, null], 0)?.holder, kind).toBe(owned("1"));
     }
+    const noted = storedValue(parts, [`${token("1")} who\nand why`, 1, null], 0);
+    expect(noted).toMatchObject({ holder: found?.holder, note: "who\nand why", token: token("1") });
+    expect(lockRow([noted, noted, "free"], 2, () => "p1")).toMatchObject({
+      held: true,
+      note: "who\nand why",
+    });
     expect(storedValue(parts, [new ReplyError("WRONGTYPE"), 5, null], 0)).toBeUndefined();
     expect(storedValue(parts, ["", -2, null], 0)).toBeUndefined();
     const record = parseKey(keyOf("p", "flight", "h"))!;

@@ -90,6 +90,43 @@ describe("a run with a lock", () => {
     expect(later.remaining()).toBeGreaterThan(0);
   });
 
+  test("stands with its note, and who is refused learns it, by either", async () => {
+    const world = virtualWorld();
+    const client = runner(world);
+    const { call, end, context } = await running(client, { note: "evt_1\n🐘", lease: 1_000 });
+    expect(world.values("a")).toEqual(new Array(3).fill(`${context().token} evt_1\n🐘`));
+    const other = runner(world);
+    const refused = [
+      watch(world.client().redlock.acquire("a", { wait: 0, fencing: true })),
+      watch(other.idempotency.run("other", { lock: ["b", "a"] }, never)),
+    ];
+    await other.started();
+    await world.runtime.advance(600);
+    for (const { error } of refused) {
+      const { holder, retryAfter } = error as LockHeldError;
+      expect(holder).toEqual({ note: "evt_1\n🐘", expiresIn: retryAfter });
+      expect(retryAfter).toBeGreaterThan(0);
+      expect((error as Error).message).not.toContain("evt_1");
+    }
+    // The lease was renewed.
+    expect(world.values("a")).toEqual(new Array(3).fill(`${context().token} evt_1\n🐘`));
+    end.open(1);
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: 1 });
+    expect(world.values("a")).toEqual(free);
+    // Another run of the key is in the way, and no lock.
+    const { call: again, end: done } = await running(client, { note: "first" }, "same");
+    const duplicate = runner(world);
+    const busy = watch(duplicate.idempotency.run("same", { lock: "a" }, never));
+    await duplicate.started();
+    await world.runtime.advance(0);
+    expect(busy.error).toBeInstanceOf(InProgressError);
+    expect(busy.error).not.toHaveProperty("holder");
+    done.open(1);
+    await world.runtime.advance(0);
+    expect(again.value).toMatchObject({ status: "executed" });
+  });
+
   test("draws fences from the counters of locks", async () => {
     const world = virtualWorld();
     const { redlock } = world.client();

@@ -260,7 +260,7 @@ describe("wrong arguments", () => {
       expectRefused(() => resume(redlock, json, wrong(options)), type, said);
     await refused({ wait: -1 }, RangeError, "wait (ms) must be between 0");
     await refused({ ttl: 60_000 }, TypeError, 'resume has no option "ttl"; it belongs to the lock');
-    for (const name of ["fencing", "prefix"])
+    for (const name of ["fencing", "prefix", "note"])
       await refused({ [name]: "x" }, TypeError, "it belongs to that lock");
   });
 

@@ -375,6 +375,8 @@ describe("resume", () => {
     ["a ttl that no timer supports", { ttl: 2_147_483_648 }, RangeError],
     ["a fence of 0", { fence: 0 }, RangeError],
     ["a fence that is no integer", { fence: 1.5 }, RangeError],
+    ["a note that is not a text", { note: 7 }, TypeError],
+    ["a note that is empty", { note: "" }, RangeError],
     ["too few endpoints", { endpoints: ["e1", "e2"] }, RangeError],
     ["other endpoints", { endpoints: ["e1", "e2", "e4"] }, RangeError],
     ["no endpoints", { endpoints: undefined }, RangeError],
@@ -385,7 +387,8 @@ describe("resume", () => {
     expect(error).toBeInstanceOf(type);
     expect(String(error)).not.toContain(json.nonce);
     const [name = ""] = Object.keys(change);
-    if (/^(prefix|ttl|fence)$/.test(name)) expect((error as Error).message).toMatch(new RegExp(`^${name} `));
+    if (/^(prefix|ttl|fence|note)$/.test(name))
+      expect((error as Error).message).toMatch(new RegExp(`^${name} `));
     expect(countOf(links)).toBe(0);
   });
 

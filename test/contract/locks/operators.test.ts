@@ -108,6 +108,14 @@ describe("inspect", () => {
     ]);
   });
 
+  test("names the holder by its token alone, and shows its note beside that", async () => {
+    const { redlock } = virtualWorld().client();
+    const lock = await redlock.acquire("r", { note: "who and why" });
+    const { holder, note, votes } = await inspect(redlock, "r");
+    expect([holder, note]).toEqual([digestOf(lock.token), "who and why"]);
+    expect(votes.map((vote) => vote.holder)).toEqual([holder, holder, holder]);
+  });
+
   test("returns the largest fence that any endpoint has drawn", async () => {
     const { endpoints, client } = virtualWorld();
     for (const [index, fence] of [7, 9, 8].entries()) {

@@ -85,6 +85,7 @@ async function crash(key: string) {
 /** What happens before a scene, by its heading. */
 const before: Readonly<Record<string, () => unknown>> = {
   "somebody holds it": () => redlock.acquire("held", { fencing: true }),
+  "it says who it is": () => redlock.acquire("noted", { note: 'nightly "import"\u001b[2J\u202e\n' }),
   "one endpoint is down": () => down(3),
   "two endpoints are down": () => down(2, 3),
   "three holders have a part each": async () => {

@@ -68,6 +68,7 @@ test.each<[before: Finding, now: Partial<Finding>, change: string | undefined]>(
   [held, { remaining: 7_450 }, undefined],
   [held, { remaining: 7_451 }, "extended"],
   [held, { holder: "b" }, "changed"],
+  [held, { note: "n" }, "changed"],
   [held, { fence: 8 }, "changed"],
   [held, { votes: [{ endpoint: "e", state: "free" }] }, "changed"],
   [record, { age: 9, remaining: 0 }, undefined],
@@ -81,8 +82,9 @@ test.each<[before: Finding, now: Partial<Finding>, change: string | undefined]>(
 });
 
 test("a look is one line, which leaves the terminal alone", () => {
-  const look = { finding: { ...held, why: "\u001b[2J" }, at: 0 };
+  const look = { finding: { ...held, why: "\u001b[2J", note: 'a";\n\u001b[2J\u202e' }, at: 0 };
   const start = "1970-01-01T00:00:00.000Z  r is held";
-  expect(lineOf(look, "first")).toBe(`${start}; 8.2 s left; holder a; fence 7; \\u{1b}[2J`);
-  expect(lineOf(look, "extended")).toBe(`${start}; extended; 8.2 s left; holder a; fence 7`);
+  const holder = String.raw`holder a; note "a\";\n\u001b[2J\u{202e}"`;
+  expect(lineOf(look, "first")).toBe(`${start}; 8.2 s left; ${holder}; fence 7; \\u{1b}[2J`);
+  expect(lineOf(look, "extended")).toBe(`${start}; extended; 8.2 s left; ${holder}; fence 7`);
 });

@@ -58,6 +58,13 @@ function newWorld() {
 }
 
 const nowhere = [null, null, null];
+
+test("the lock has the note of its call", async () => {
+  const { runtime, client, call, values } = newWorld();
+  call(client(), { note: "token of acme" });
+  await runtime.advance(10);
+  for (const value of values("n")) expect(value).toMatch(/^t[0-9a-f]{32} token of acme$/);
+});
 const down = () => Promise.reject(new Error("the store is down"));
 
 describe("a value that is fresh", () => {

@@ -57,6 +57,17 @@ const nowhere = [null, null, null];
 const ran = (value: string) => ({ settled: true, value: { ran: true, value } });
 const unreachable = () => expect.unreachable("it must not run");
 
+test("those who are refused learn its note", async () => {
+  const { runtime, client, call, job } = newWorld();
+  call("skip", job("a", 10_000), undefined, { note: "a of shop 7" });
+  await runtime.advance(0);
+  const other = watch(client().redlock.acquire("n", { wait: 0, fencing: true }));
+  const replacing = call("coalesce", unreachable, undefined, { wait: 100 });
+  await runtime.advance(500);
+  for (const { error } of [other, replacing])
+    expect(error).toMatchObject({ code: "LOCK_HELD", holder: { note: "a of shop 7" } });
+});
+
 describe("skip", () => {
   test("runs, keeps the lock for as long, and lets others return at once", async () => {
     const { call, job, runtime, values, client } = newWorld();
