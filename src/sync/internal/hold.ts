@@ -44,7 +44,7 @@ const elsewhere = {
   deadline: "the call",
   fencing: "locks",
   fenceRetention: "locks",
-  note: "the acquire of locks, semaphores and fair locks",
+  note: "calls of locks, semaphores and fair locks",
   token: "ReentrantLock, as owner",
   wakeUp: "locks, and synchronizers whose waiters are told",
 };
@@ -127,18 +127,17 @@ export async function acquireHold<Strategy extends HoldStrategy>(
   strategyOf: (settings: Settings) => Strategy,
 ): Promise<[Hold, Strategy]> {
   checkSyncOptions<WaitOptions>("acquire", given, schema);
-  const { signal, deadline, note } = given;
   const settings = syncSettings(redlock, own, given);
   const strategy = strategyOf(settings);
   try {
-    const outcome = await acquireWithRetry(settings, [name], { signal, deadline, note }, strategy);
+    const outcome = await acquireWithRetry(settings, [name], given, strategy);
     if (!(outcome instanceof Lock)) throw outcome;
     strategy.acquired?.();
     return [holdOf(outcome), strategy];
   } catch (error) {
     const cleanup = strategy.cleanUp?.();
     // An abort ends the call at once; the cleanup goes on.
-    if (cleanup && !runInBackground(settings, cleanup) && !signal?.aborted) await cleanup;
+    if (cleanup && !runInBackground(settings, cleanup) && !given.signal?.aborted) await cleanup;
     throw error;
   }
 }

@@ -200,7 +200,7 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
       : [
           { note: "n" },
           TypeError,
-          'has no option "note"; it belongs to the acquire of locks, semaphores and fair locks',
+          'has no option "note"; it belongs to calls of locks, semaphores and fair locks',
         ],
   ])("with %o", (options, type, said) => expectRefused(() => call(wrong(options)), type, said));
 });
