@@ -75,9 +75,10 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
     await redlock.acquire(first);
     await until(async () => (await local.holders(first)) === local.set.count, "all connections");
     events.splice(0);
-    const lock = await redlock.acquire(resource, { fencing: true });
+    const note = "who and why";
+    const lock = await redlock.acquire(resource, { fencing: true, note });
     await lock.extend(900_000);
-    await redlock.tryAcquire(resource);
+    await redlock.tryAcquire(resource, { fencing: true });
     await lock.release();
     const { count } = local.set;
     const cost = { requests: count, commands: expect.any(Number), elapsed: expect.any(Number) };
@@ -86,12 +87,13 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
     const resources = [resource];
     const error = expect.any(LockHeldError);
     const held = expect.any(Number);
+    const holder = { note, expiresIn: expect.any(Number) };
     expect(events).toEqual([
       { type: "acquiring", id, resources },
-      { type: "acquired", id, resources, rounds: 1, fence: lock.fence, ...cost },
+      { type: "acquired", id, resources, rounds: 1, note, fence: lock.fence, ...cost },
       { type: "extended", id, resources, ttl: 900_000, ...cost },
       { type: "acquiring", id: other, resources },
-      { type: "contended", id: other, resources, rounds: 1, retryIn: undefined, ...cost },
+      { type: "contended", id: other, resources, rounds: 1, retryIn: undefined, holder, ...cost },
       { type: "notAcquired", id: other, resources, rounds: 1, error, ...cost },
       { type: "released", id, resources, held, freed: true, ...cost },
     ]);
