@@ -92,16 +92,17 @@ eachEngine(engines, describe.skipIf(chromiumPath === undefined))("the page of en
     await lose.click();
     await expect.poll(() => local.endpoints[2]!.faults.list()).toEqual([{ fault: "drop-reply" }]);
     const time = ownTime();
+    const report = 'report "<b>nightly</b>"';
     const another = new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()), runtime: time });
-    const second = await another.acquire("report");
+    const second = await another.acquire("report", { note: "<b>nightly</b>" });
     await expect.poll(() => text(page)).toContain("reply lost");
-    await expect.poll(async () => (await rowOf(page, "report"))?.endpoints).toBe(" 3 of 3");
+    await expect.poll(async () => (await rowOf(page, report))?.endpoints).toBe(" 3 of 3");
     await lose.click();
     await expect.poll(() => local.endpoints[2]!.faults.list()).toEqual([]);
     await expect.poll(() => text(page)).toMatch(/endpoint-3\s+no longer has the fault drop-reply/);
     const released = second.release();
     // At the endpoint that has not answered, it is released in the background, after the timeout.
-    await expect.poll(() => time.advance(10_000).then(() => rowOf(page, "report"))).toBeUndefined();
+    await expect.poll(() => time.advance(10_000).then(() => rowOf(page, report))).toBeUndefined();
     expect(await released).toBe(true);
 
     await card(page, "endpoint-1").getByRole("button", { name: "Stop" }).click();

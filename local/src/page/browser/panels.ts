@@ -72,7 +72,8 @@ export function locksPanel({ now, locks, moreLocks, endpoints }: PageState, sear
     {
       label: "resource",
       kind: "name",
-      cell: ({ resource, note }) => cut(note === undefined ? resource : `${resource} ${JSON.stringify(note)}`),
+      cell: ({ resource, note }) =>
+        cut(note === undefined ? resource : `${resource} ${JSON.stringify(note)}`),
     },
     { label: "kind", width: 135, cell: ({ kind }) => kind },
     {
