@@ -35,10 +35,7 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "single flights share keys with runs",
     breaks: "a flight that fails frees the record of a run, which then runs again",
-    patches: [
-      patch("idempotency/single-flight.ts #join", 'kind: "flight"', 'kind: "run"'),
-      patch("idempotency/single-flight.ts #forget", 'kind: "flight"', 'kind: "run"'),
-    ],
+    patches: [patch("idempotency/single-flight.ts Call", 'kind: "flight"', 'kind: "run"')],
     noticedBy: ["a stored result stands", "replays agree"],
   },
   {
