@@ -45,17 +45,17 @@ end
 local found = run("MGET", unpack(KEYS))
 
 if op == "end" then
-  -- An earlier execution has found everything. Its reply is repeated.
-  if found[tombstone] == token then return {token, spent, string.rep("t", n)} end
+  -- An earlier execution has found everything, and its reply is repeated. What a late `SET … NX` has written since goes, too.
+  local isRepeated = found[tombstone] == token
   local hits, gone = "", {}
   for i = 1, n do
     local isOwn = found[i] == expected(i)
-    hits = hits .. (isOwn and "t" or "f")
+    hits = hits .. ((isOwn or isRepeated) and "t" or "f")
     if isOwn and following(i) == "" then gone[#gone + 1] = KEYS[i] end
     if isOwn and following(i) ~= "" then run("SET", KEYS[i], following(i), "PX", ttl) end
   end
   if #gone > 0 then run("DEL", unpack(gone)) end
-  if KEYS[tombstone] then
+  if KEYS[tombstone] and not isRepeated then
     local foundAll = not string.find(hits, "f")
     run("SET", KEYS[tombstone], foundAll and token or found[tombstone] or 1, "PX", ARGV[5])
   end

@@ -101,6 +101,8 @@ const rows: readonly [
   ["free", { lock: token }, gone, looked],
   ["free", { record: "other", lock: "other" }, gone, { record: "other", lock: "other", ...looked }],
   ["free", {}, gone, looked],
+  // Ended before, and then claimed by a late `SET … NX`, which sees no tombstone.
+  ["free", { lock: token, void: token }, granted, { void: token }],
   ["complete", own, granted, { record: "done!", ...ended }],
   ["complete", { ...own, record: "other" }, gone, { record: "other", ...looked }],
   ["complete without a tombstone", own, granted, { record: "done!" }, gone],

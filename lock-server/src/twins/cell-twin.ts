@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "f62b3e623227bd6ae89b4296981b34a8420ac421",
-    upstash: "d7a5255f19b1eb41ac706f31c95742cce9e43d55",
+    redis: "d94586c53f8b1c930c5dc00078848ccfde02ae7a",
+    upstash: "d9694a47b3b09af7fd0a63e695b768c967c6d483",
   },
   run,
 };
@@ -53,15 +53,17 @@ function run({ call, keys, args }: TwinCall): Reply {
 function end(cell: CellCall, found: Found): Reply {
   const { call, cells, token, ttl, tombstone, retention } = cell;
   const old = found[cells.length] ?? null;
-  if (old === token) return [token, cell.spent, "t".repeat(cells.length)];
+  const isRepeated = old === token;
   const hits = cells.map(({ expected }, index) => found[index] === expected);
   const own = cells.filter((_, index) => hits[index]);
   for (const { key, next } of own) if (next !== "") call("SET", key, next, "PX", ttl);
   const gone = own.filter(({ next }) => next === "").map(({ key }) => key);
   if (gone.length > 0) call("DEL", ...gone);
   const foundAll = hits.every(Boolean);
-  if (tombstone !== undefined) call("SET", tombstone, foundAll ? token : (old ?? 1), "PX", retention);
-  return [token, cell.spent, hits.map((hit) => (hit ? "t" : "f")).join("")];
+  if (tombstone !== undefined && !isRepeated) {
+    call("SET", tombstone, foundAll ? token : (old ?? 1), "PX", retention);
+  }
+  return [token, cell.spent, hits.map((hit) => (hit || isRepeated ? "t" : "f")).join("")];
 }
 
 /** The reply where something is in the way. */

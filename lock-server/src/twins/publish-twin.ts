@@ -4,8 +4,8 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "571f504f66984b862e68e2333ee64fdc9298da92",
-    upstash: "3de1c06a27bd6c15b45bc03f7bd425666cf35327",
+    redis: "d5211691e32ce7c620960290cbf28773df17cb3a",
+    upstash: "747a5d42956320664dca57bae420d05e5620a2f0",
   },
   run,
 };
