@@ -34,12 +34,23 @@ function resumeStream(
   });
 }
 
-/** The request's body, byte for byte; undefined when it has more than `cap` bytes, and then it is not read further. */
+/**
+ * The request's body, byte for byte; undefined when it has more than `cap` bytes, and then it is not read further.
+ *
+ * @throws TypeError when there are fewer bytes than the client has sent: Next.js cuts large bodies, and says nothing
+ */
 export async function bodyOf(request: Request, cap: number): Promise<Uint8Array | undefined> {
-  if (Number(request.headers.get("content-length")) > cap) return undefined;
+  const { headers } = request;
+  const sent = Number(headers.get("content-length"));
+  if (sent > cap) return undefined;
   if (!request.body) return new Uint8Array();
   const body = await readUpTo(request.body, cap);
-  if (ArrayBuffer.isView(body)) return body;
+  if (ArrayBuffer.isView(body)) {
+    // One that was encoded may have been decoded on the way.
+    if (body.length >= sent || headers.has("content-encoding")) return body;
+    const cut = `only ${body.length} of the body's ${sent} bytes have come`;
+    throw new TypeError(`${cut}: raise the limit of what has cut it (Next.js: proxyClientMaxBodySize)`);
+  }
   // Not awaited: the sender may go on sending.
   void body.cancel().catch(() => undefined);
   return undefined;

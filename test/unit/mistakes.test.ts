@@ -234,6 +234,15 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       await request.text();
       return withIdempotency(request, ok, { redlock });
     },
+    "a body that was cut on the way": [
+      () =>
+        withIdempotency(
+          new Request(post(), { headers: { "idempotency-key": "k", "content-length": "9" } }),
+          ok,
+          { redlock },
+        ),
+      /only 2 of the body's 9 bytes.*raise the limit/,
+    ],
     "a scope that is undefined": [
       () => withIdempotency(post(), ok, any({ redlock, scope: undefined })),
       /scope.*leave the option out/,

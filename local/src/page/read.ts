@@ -12,13 +12,16 @@ const longest = 800;
 /** Longer keys are not shown. */
 const longestKey = 2_000;
 
+/** Kinds whose holders are the members of a sorted set. */
+const ofMembers = ["read-write", "reentrant"];
+
 /** Reads keys at one endpoint with nothing in between. `undefined`: nothing is there. */
 export async function readKeys(
   endpoint: LocalEndpoint,
   keys: readonly StoredKey[],
 ): Promise<(SeenValue | undefined)[]> {
   const commands = keys.flatMap(({ key, prefix, kind, resource }) => [
-    kind === "read-write" ? ["ZCOUNT", key, "-inf", "+inf"] : ["GETRANGE", key, 0, longest],
+    ofMembers.includes(kind) ? ["ZCOUNT", key, "-inf", "+inf"] : ["GETRANGE", key, 0, longest],
     ["PTTL", key],
     ["GET", keyOf(prefix, "fence", resource)],
   ]);
@@ -35,7 +38,7 @@ export function storedValue(
 ): SeenValue | undefined {
   if (typeof ttl !== "number" || ttl === -2 || value instanceof ReplyError) return undefined;
   const until = ttl === -1 ? Number.MAX_SAFE_INTEGER : now + ttl;
-  if (parts.kind === "read-write") {
+  if (ofMembers.includes(parts.kind)) {
     return { parts, holder: `${value} ${value === 1 ? "holder" : "holders"}`, token: undefined, until };
   }
   const text = String(value);

@@ -160,7 +160,6 @@ describe("what is stored", () => {
     for (const [kind, text] of [
       ["slot:0", `${token("3")}me`],
       ["fair", `${token("4")}me`],
-      ["reentrant", `s${token("5").slice(1)}me`],
       ["once", `r12:${token("6")}me`],
     ] as const) {
       const held = parseKey(keyOf("p", kind, "a"))!;
