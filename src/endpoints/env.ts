@@ -49,7 +49,7 @@ function read(env: Record<string, unknown>, name: string): string {
 
 /** What to do where no variable is found. */
 function remedyFor(env: Record<string, unknown>): string {
-  // A context of Hono, `process`, or what Pages Functions get.
+  // The context of a framework, `process`, or what Pages Functions get.
   if (env.env && typeof env.env === "object") return "give the env in it: endpointsFromEnv(c.env)";
   const ofSockets = ["REDIS_URL", "KV_URL"].find((name) => env[name]);
   return ofSockets

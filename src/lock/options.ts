@@ -70,7 +70,7 @@ export interface AcquireOptions extends LockOptions {
   readonly deadline?: number | undefined;
   /**
    * Who locks, and why, for those who find it locked: 1 … 255 characters, stored with the lock. See
-   * {@link LockHeldError.holder} and `inspect`. No secret, but not for strangers: do not answer a request with it. Default:
+   * `LockHeldError.holder` and `inspect`. No secret, but not for strangers: do not answer a request with it. Default:
    * none.
    */
   readonly note?: string | undefined;

@@ -237,7 +237,7 @@ describe("the packed packages", () => {
       inspect: "inspect",
       forceRelease: '"free",',
       resume: "what handoff",
-      upstashEndpoint: "createScript",
+      upstashEndpoint: "UpstashJSONParseError",
       endpointsFromEnv: "UPSTASH_REDIS_REST_URL",
     };
     for (const [name, mark] of Object.entries(marks)) {

@@ -6,7 +6,7 @@ import { json } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { createRequestListener } from "@remix-run/node-fetch-server";
 
-const [, , file, port] = process.argv;
+const [, , file] = process.argv;
 const { POST, handler } = await import(pathToFileURL(file).href);
 
 async function invoke(incoming, outgoing) {
@@ -19,4 +19,4 @@ async function invoke(incoming, outgoing) {
 }
 
 const server = createServer(POST ? createRequestListener(POST) : invoke);
-server.listen(Number(port), "127.0.0.1", () => console.log("listening"));
+server.listen(0, "127.0.0.1", () => console.log(`listening on ${server.address().port}`));

@@ -1,6 +1,5 @@
 import { onTestFinished } from "vitest";
 import type { LocalEndpoint } from "../../../local/src/index.ts";
-import { freePort } from "../../support/free-port.ts";
 import { startRawServer } from "../../support/raw-server.ts";
 import { type NodeProcess, startNode } from "../node-process.ts";
 import { forward, openWire, type Wire } from "./wire.ts";
@@ -14,17 +13,18 @@ export interface Program {
   start(env: Readonly<Record<string, string>>): void;
 }
 
+type Running = NodeProcess & { readonly url: string };
+
 /** @param file as `bundleForNode` returns it */
 export async function program(file: string, endpoint: LocalEndpoint): Promise<Program> {
-  const port = await freePort();
-  let running: Promise<NodeProcess>;
+  let running: Promise<Running>;
   let variables: Readonly<Record<string, string>> = {};
 
-  async function start(): Promise<NodeProcess> {
+  async function start(): Promise<Running> {
     const env = { ...wire.env, ...variables };
-    const started = startNode(["test/examples/queues/host.mjs", file, `${port}`], env);
-    await started.printed(/listening/);
-    return started;
+    const started = startNode(["test/examples/queues/host.mjs", file], env);
+    const [, port] = await started.printed(/listening on (\d+)/);
+    return { ...started, url: `http://127.0.0.1:${port}` };
   }
 
   const wire = await openWire(endpoint, async () => {
@@ -35,8 +35,8 @@ export async function program(file: string, endpoint: LocalEndpoint): Promise<Pr
     return "reset";
   });
   const platform = await startRawServer(async (request) => {
-    await running;
-    return forward(request, `http://127.0.0.1:${port}`);
+    const { url } = await running;
+    return forward(request, url);
   });
   onTestFinished(() => platform.close());
   return {
