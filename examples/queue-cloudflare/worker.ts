@@ -53,8 +53,11 @@ async function shipOnce(message: Message<Shipment>, runs: Idempotency, warehouse
     });
     message.ack();
   } catch (error) {
-    // InProgressError: another invocation ships it now. If that counted as done and it died, nobody would ship it.
-    if (!(error instanceof InProgressError)) return message.retry(); // after retry_delay
-    message.retry({ delaySeconds: Math.ceil(error.retryAfter / 1_000) });
+    // Another invocation ships it now. If that counted as done and it died, nobody would ship it.
+    if (error instanceof InProgressError) {
+      return message.retry({ delaySeconds: Math.ceil(error.retryAfter / 1_000) });
+    }
+    console.error(error);
+    message.retry(); // after retry_delay
   }
 }

@@ -40,7 +40,9 @@ export function warn(runtime: Runtime, event: HttpEvent, isWebhook: boolean): vo
   lines.set(kind, { at: now, more: 0 });
   const why = error === undefined ? "" : `: ${messageOf(error)}`;
   const more = last?.more ? ` (and ${last.more} more since the last such line)` : "";
-  console.warn(`redlock-edge: ${what}${why}${more}`);
+  // Not a part of the kind: a client chooses it.
+  const key = event.type === "unstored" ? ` for the key ${JSON.stringify(event.key)}` : "";
+  console.warn(`redlock-edge: ${what}${key}${why}${more}`);
 }
 
 /** What has happened, or undefined where that is nothing to write. */
