@@ -5,7 +5,8 @@ import { sizes } from "../../bench/size.mjs";
 test("the client takes no more than the README says", () => {
   const kB = (page: string, pattern: RegExp) => Number(pattern.exec(readFileSync(page, "utf8"))?.[1]);
   const most = kB("README.md", /`Redlock` takes (\d+) kB/);
-  expect(kB("bench/README.md", /`Redlock` \| ([\d.]+) kB/)).toBeLessThanOrEqual(most);
+  // README.md rounds it.
+  expect(kB("bench/README.md", /`Redlock` \| ([\d.]+) kB/)).toBeLessThan(most + 0.5);
 });
 
 test("no import is larger than bench/README.md says, from `npm run bench -- size`", async () => {
