@@ -141,7 +141,8 @@ export const expressHandlers: Record<string, [Outcome, Run<Any>]> = {
         .type("png")
         .send(Buffer.from([1, 2, 255])),
   ],
-  sendFile: ["answer", (res) => res.sendFile(packageFile)],
+  // Stryker runs it in a folder that begins with a dot.
+  sendFile: ["answer", (res) => res.sendFile(packageFile, { dotfiles: "allow" })],
   download: ["answer", (res) => res.download(packageFile, "it.json")],
   redirect: ["answer", (res) => res.redirect(303, "/elsewhere")],
   "not modified": ["answer", (res) => res.status(304).end()],
