@@ -25,7 +25,11 @@ app.use(async function authenticated(c, next) {
 app.post("/payments", idempotent<Env>({ redlock, scope: (c) => c.get("account") }), async (c) => {
   const paid = await fetch(`${ledger}/payments`, {
     method: "POST",
-    headers: { "content-type": "application/json", "idempotency-key": c.var.idempotency?.key ?? "" },
+    // Two accounts may choose the same key.
+    headers: {
+      "content-type": "application/json",
+      "idempotency-key": `${c.get("account")}:${c.var.idempotency?.key}`,
+    },
     body: await c.req.text(),
     signal: c.req.raw.signal, // the run's signal: a client that disconnects does not abort a payment half way
   });

@@ -17,20 +17,22 @@ export async function handler(
   event: APIGatewayProxyEventV2WithJWTAuthorizer,
   context: Context,
 ): Promise<APIGatewayProxyStructuredResultV2> {
-  const response = await withIdempotency(requestOf(event), pay, {
+  // The user, not the token: a client that gets a new token before it retries is still the same user.
+  const { sub } = event.requestContext.authorizer.jwt.claims;
+  if (typeof sub !== "string") return { statusCode: 401 };
+  const response = await withIdempotency(requestOf(event), (request, run) => pay(sub, request, run), {
     redlock,
-    // The user, not the token: a client that gets a new token before it retries is still the same user.
-    scope: String(event.requestContext.authorizer.jwt.claims.sub),
+    scope: sub,
     deadline: deadlineOf(context),
   });
   return resultOf(response);
 }
 
-async function pay(request: Request, run: RunContext | undefined): Promise<Response> {
+async function pay(user: string, request: Request, run: RunContext | undefined): Promise<Response> {
   const paid = await fetch(ledger, {
     method: "POST",
-    // After a crash this runs again. By the key the ledger knows that it is the same payment.
-    headers: { "content-type": "application/json", "idempotency-key": run?.key ?? "" },
+    // After a crash this runs again. By the key the ledger knows that it is the same payment, of the same user.
+    headers: { "content-type": "application/json", "idempotency-key": `${user}:${run?.key}` },
     body: await request.text(),
     signal: request.signal, // aborts at the deadline, early enough to free the key
   });

@@ -100,7 +100,7 @@ export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Pro
   if (parsed) return parsed.length > cap ? undefined : parsed;
   throw new TypeError(
     "the body has been read, or others listen to it, and its bytes are gone: mount this before the body parser, or parse " +
-      'this route with express.raw({ type: "*/*" })',
+      'this route with express.raw({ type: "*/*" }) (Nest: rawBody: true)',
   );
 }
 

@@ -17,7 +17,7 @@ declare module "express" {
     use(...handlers: Handler[]): App;
     listen(port: number): unknown;
   }
-  const express: { (): App; json(): Handler };
+  const express: { (): App; json(options?: { readonly limit: string }): Handler };
   export default express;
 }
 

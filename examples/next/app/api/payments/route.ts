@@ -10,7 +10,7 @@ export const maxDuration = 20; // seconds
 export async function POST(request: Request): Promise<Response> {
   const account = accountOf(request);
   if (account === undefined) return new Response(null, { status: 401 });
-  return withIdempotency(request, pay, {
+  return withIdempotency(request, (given, run) => pay(account, given, run), {
     // Not at module scope: `next build` runs that too, without the production variables.
     redlock: new Redlock({ endpoints: endpointsFromEnv(process.env) }),
     scope: account,
@@ -19,10 +19,11 @@ export async function POST(request: Request): Promise<Response> {
   });
 }
 
-async function pay(request: Request, run: RunContext | undefined): Promise<Response> {
+async function pay(account: string, request: Request, run: RunContext | undefined): Promise<Response> {
   const paid = await fetch(process.env.LEDGER_URL ?? "https://ledger.example", {
     method: "POST",
-    headers: { "content-type": "application/json", "idempotency-key": run?.key ?? "" },
+    // Two accounts may choose the same key.
+    headers: { "content-type": "application/json", "idempotency-key": `${account}:${run?.key}` },
     body: await request.text(),
     signal: request.signal, // aborts at the deadline and when the lease is lost
   });
