@@ -1,6 +1,7 @@
-import { copyFileSync, createReadStream, mkdtempSync } from "node:fs";
+import { copyFileSync, createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import compression from "compression";
@@ -33,7 +34,9 @@ export type Run<Res> = (res: Res, step: Step) => unknown;
 
 const boom = () => Object.assign(new Error("boom"), { stack: "boom" });
 // Not in this project: Stryker copies it into a folder that begins with a dot, of which Express serves no file.
-const packageFile = join(mkdtempSync(join(tmpdir(), "served-")), "package.json");
+const served = mkdtempSync(join(tmpdir(), "served-"));
+process.once("exit", () => rmSync(served, { recursive: true, force: true }));
+const packageFile = join(served, "package.json");
 copyFileSync("package.json", packageFile);
 
 /** Pieces of a body, with a pause behind the first one. */
