@@ -286,6 +286,18 @@ describe("who shares a stream", () => {
     expect(count(the)).toBe(1);
   });
 
+  it("the calls of a process, also when the stream of another channel has ended", async () => {
+    const the = stage();
+    const other = listenerOf(settingsOf(the.runtime, [the.endpoint]), waiter, ["d"]);
+    void pauseOf(the.runtime, other);
+    await open(the);
+    expect(count(the)).toBe(2);
+    other.close();
+    await the.runtime.advance(1);
+    await open(the);
+    expect(count(the)).toBe(2);
+  });
+
   it("the calls of one request, where no request may use what another has opened", async () => {
     const asRequest = stubRequests();
     const the = stage();
