@@ -173,7 +173,7 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     ...note("waiters poll: wakeUp has no effect"),
     ask: traffic.askStream,
     instead: where(
-      /no command/,
+      /refuses all/,
       error("wakeUp breaks it for everybody: do not set it, and restart the gateway"),
     ),
   },

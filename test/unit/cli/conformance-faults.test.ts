@@ -11,7 +11,7 @@ import { requirements } from "../../../src/cli/doctor/requirements.ts";
 import { probeTtl, type Seen, type SeenByNeed } from "../../../src/cli/doctor/session.ts";
 import { instead, refusing } from "./conformance-bends.ts";
 import { type Bend, bentServer, lacksOf } from "./conformance-bent.ts";
-import { faults, no, noEval, wideFaults } from "./conformance-faults.ts";
+import { faults, no, noEval, subscribed, wideFaults } from "./conformance-faults.ts";
 
 // doctor --conformance in front of servers of which each has one fault: it must find this one, and nothing else. Over HTTP:
 // golden.test.ts.
@@ -31,6 +31,12 @@ test.each([...cases, ...Object.entries(wideFaults)])(
     if (result.isClean) expect(engine.execute(["KEYS", "*"])).toEqual([]);
   },
 );
+
+test("a server that a stream breaks for everybody does not work", async () => {
+  const { ok, rows } = await bentServer(subscribed()).judged();
+  expect(ok).toBe(false);
+  expect(rows.find(({ level }) => level === "error")).toMatchObject({ need: "subscribe", answer: "no" });
+});
 
 describe("an honest server", () => {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));

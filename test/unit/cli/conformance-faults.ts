@@ -24,7 +24,7 @@ import type { Bend } from "./conformance-bent.ts";
 const failure = new EndpointError("e", "redis", "HTTP 400, ERR one of them failed", { status: 400 });
 const withheld = async () => new ReadableStream<Uint8Array>();
 /** A gateway with one connection to Redis, which is in subscriber mode once anybody has asked for a stream. */
-function subscribed(): Bend {
+export function subscribed(): Bend {
   let isSubscriber = false;
   return {
     subscribe() {
