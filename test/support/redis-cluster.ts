@@ -90,28 +90,38 @@ interface Node {
   readonly client: NodeClient;
 }
 
+/** A node; at other ports where another program has taken one of them meanwhile. */
 async function startNode(program: string, { directory, processes, clients }: Started): Promise<Node> {
-  const port = await freePort();
-  const settings = {
-    port,
-    bind: "127.0.0.1",
-    dir: directory,
-    save: '""',
-    appendonly: "no",
-    "cluster-enabled": "yes",
-    "cluster-config-file": `nodes-${port}.conf`,
-    // The default, port + 10 000, may be above the highest port.
-    "cluster-port": await freePort(),
-    "cluster-node-timeout": 5_000,
-  };
-  const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  processes.push(spawn(program, flags, { stdio: "ignore" }));
-  const client = nodeClient(port);
-  // Connecting fails until the server listens; the client retries.
-  client.on("error", () => undefined);
-  clients.push(client);
-  await client.connect();
-  return { port, client };
+  for (;;) {
+    const port = await freePort();
+    const settings = {
+      port,
+      bind: "127.0.0.1",
+      dir: directory,
+      save: '""',
+      appendonly: "no",
+      "cluster-enabled": "yes",
+      "cluster-config-file": `nodes-${port}.conf`,
+      // The default, port + 10 000, may be above the highest port.
+      "cluster-port": await freePort(),
+      "cluster-node-timeout": 5_000,
+    };
+    const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const child = spawn(program, flags, { stdio: "ignore" });
+    processes.push(child);
+    const client = nodeClient(port);
+    // Connecting fails until the server listens; the client retries.
+    client.on("error", () => undefined);
+    clients.push(client);
+    const ended = once(child, "exit").then(() => false);
+    const connected = client.connect().then(
+      () => true,
+      () => false,
+    );
+    if (await Promise.race([connected, ended])) return { port, client };
+    clients.splice(clients.indexOf(client), 1);
+    client.destroy();
+  }
 }
 
 /** Distributes the slots, connects the nodes with each other, and waits until all agree. */
