@@ -76,7 +76,7 @@ function holdersIn({ votes, quorum }: Answers, holder: string | undefined): stri
 /**
  * A lock that nobody holds, and the synchronizers of its name.
  *
- * @param found by endpoint: those that have keys there; undefined: it has not answered
+ * @param found by endpoint: those that have keys there; undefined: it did not answer
  */
 export function withSynchronizers(finding: Found, found: readonly (readonly string[] | undefined)[]): Found {
   const { quorum } = finding;

@@ -37,7 +37,7 @@ async function findingOf(client: Client, target: Target): Promise<Found> {
   return finding.state === "free" ? withSynchronizers(finding, await usersOf(client, resource)) : finding;
 }
 
-/** By endpoint: the kinds of synchronizers that have keys of a name there; undefined: it has not answered. */
+/** By endpoint: the kinds of synchronizers that have keys of a name there; undefined: it did not answer. */
 function usersOf(
   { endpoints, prefix, timeout }: Client,
   name: string,

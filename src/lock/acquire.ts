@@ -236,13 +236,11 @@ class Acquisition {
       took: round.elapsed(),
       holder: holderSeen(round.answers),
       report: (retryIn) => {
-        if (held)
-          emit(onEvent, {
-            type: "contended",
-            ...this.#facts(),
-            retryIn,
-            holder: holderOf(round.answers),
-          });
+        // Without a hook nobody needs to know the holder.
+        if (held && onEvent) {
+          const holder = holderOf(round.answers);
+          emit(onEvent, { type: "contended", ...this.#facts(), retryIn, holder });
+        }
       },
       rest: (poll, longest) => this.#rest(round, poll, longest),
       end: () => (next?.type === "fail" ? next.error : this.#errorOf(attempt, retryAfter)),
