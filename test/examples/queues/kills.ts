@@ -13,6 +13,14 @@ export interface Queue {
   readonly dead: number;
 }
 
+/** A stand-in of a queue. */
+export interface StandIn extends Queue {
+  /** Deliveries that the consumer has not taken. */
+  readonly postponed: number;
+  /** How often each message is delivered at once. Default 1. */
+  copies: number;
+}
+
 /** An example that runs, with what surrounds it. */
 export interface Scene {
   readonly receiver: Wire;
@@ -98,4 +106,20 @@ export async function deliverTwice({ queue, service, deliver }: Scene): Promise<
   expect(await deliver(checkout(order))).toBe(202);
   await until(() => queue.acked > before, "the message");
   expect(keysOf(service, order)).toEqual([`evt_${order}`]);
+}
+
+/** Delivers a message twice at once: the second delivery is not taken while the first is under way, and acts no more. */
+export async function postponesSecond({
+  queue,
+  service,
+  deliver,
+}: Scene & { readonly queue: StandIn }): Promise<void> {
+  queue.copies = 2;
+  service.rule = () => undefined;
+  expect(await deliver(checkout(randomUUID()))).toBe(202);
+  const call = await service.next();
+  await until(() => queue.postponed > 0, "the second delivery");
+  call.answer(201);
+  await until(() => queue.acked === 2, "both deliveries");
+  expect(service.calls).toHaveLength(1);
 }

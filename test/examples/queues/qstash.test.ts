@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { until } from "../../support/until.ts";
 import { bundleForNode } from "../bundle.ts";
 import { staged } from "../stage.ts";
-import { checkout, deliverTwice, killAtEach, kills, type Scene, secret } from "./kills.ts";
+import { checkout, deliverTwice, killAtEach, kills, postponesSecond, type Scene, secret } from "./kills.ts";
 import { program } from "./program.ts";
 import { type QStash, startQStash } from "./qstash.ts";
 
@@ -42,15 +42,7 @@ it("examples/queue-qstash ships each order once, loses none, and passes the key 
 });
 
 it("examples/queue-qstash tells a second delivery to come later while the first is under way", async () => {
-  const { queue, service, deliver } = await open();
-  queue.copies = 2;
-  service.rule = () => undefined;
-  expect(await deliver(checkout(randomUUID()))).toBe(202);
-  const call = await service.next();
-  await until(() => queue.postponed > 0, "the second delivery");
-  call.answer(201);
-  await until(() => queue.acked === 2, "both deliveries");
-  expect(service.calls).toHaveLength(1);
+  await postponesSecond(await open());
 });
 
 it("examples/queue-qstash has the event sent again while QStash is down, and gives up what the warehouse refuses", async () => {

@@ -2,19 +2,15 @@ import { createHash, createHmac, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { type RawReply, type RawRequest, startRawServer } from "../../support/raw-server.ts";
-import type { Queue } from "./kills.ts";
+import type { StandIn } from "./kills.ts";
 
 /** A stand-in that signs, delivers, retries and gives up as QStash documents it; its seconds are ms. */
-export interface QStash extends Queue {
+export interface QStash extends StandIn {
   readonly env: Readonly<
     Record<"QSTASH_URL" | "QSTASH_TOKEN" | "QSTASH_CURRENT_SIGNING_KEY" | "QSTASH_NEXT_SIGNING_KEY", string>
   >;
   /** Whether it takes no messages. Default false. */
   down: boolean;
-  /** Deliveries that were told to come later. */
-  readonly postponed: number;
-  /** How often each message is delivered at once. Default 1. */
-  copies: number;
 }
 
 const maxRetries = 5;

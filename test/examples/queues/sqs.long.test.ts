@@ -1,11 +1,9 @@
-import { randomUUID } from "node:crypto";
-import { expect, it } from "vitest";
+import { it } from "vitest";
 import { onDemand } from "../../support/on-demand.ts";
-import { until } from "../../support/until.ts";
 import { bundleForNode } from "../bundle.ts";
 import { lambdaEvent } from "../lambda-event.ts";
 import { staged } from "../stage.ts";
-import { checkout, deliverTwice, killAtEach, kills, type Scene, secret } from "./kills.ts";
+import { deliverTwice, killAtEach, kills, postponesSecond, type Scene, secret } from "./kills.ts";
 import { program } from "./program.ts";
 import { type Sqs, startSqs } from "./sqs.ts";
 
@@ -53,13 +51,5 @@ it("examples/queue-sqs ships each order once, loses none, and passes the key on,
 });
 
 it("examples/queue-sqs returns a second delivery as failed while the first is under way", async () => {
-  const { queue, service, deliver } = await open();
-  queue.copies = 2;
-  service.rule = () => undefined;
-  expect(await deliver(checkout(randomUUID()))).toBe(202);
-  const call = await service.next();
-  await until(() => queue.postponed > 0, "the second delivery");
-  call.answer(201);
-  await until(() => queue.acked === 2, "both deliveries");
-  expect(service.calls).toHaveLength(1);
+  await postponesSecond(await open());
 });

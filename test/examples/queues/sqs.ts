@@ -3,15 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { SQSBatchResponse } from "aws-lambda";
 import { onTestFinished } from "vitest";
 import { type RawReply, type RawRequest, startRawServer } from "../../support/raw-server.ts";
-import type { Queue } from "./kills.ts";
+import type { StandIn } from "./kills.ts";
 
 /** A stand-in of a standard SQS queue, and of the event source mapping with `ReportBatchItemFailures` that invokes Lambda. */
-export interface Sqs extends Queue {
+export interface Sqs extends StandIn {
   readonly url: string;
-  /** Deliveries that the function has returned as failed. */
-  readonly postponed: number;
-  /** How often each message is delivered at once. Default 1. */
-  copies: number;
 }
 
 /** ms after which a message that was not deleted is delivered again. */
