@@ -128,16 +128,14 @@ export function checkOptions<Options extends object>(
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new TypeError(`${what} needs an object of options`);
   }
-  for (const [name, value] of Object.entries(options)) {
-    if (value !== undefined && !Object.hasOwn(schema, name))
-      throw unknownOption(what, name, Object.keys(schema), elsewhere);
-  }
   const given = options as Readonly<Record<string, unknown>>;
-  for (const [name, check] of Object.entries<Check>(schema)) {
-    const value = given[name];
-    if (value !== undefined || required.includes(name))
-      (check as (name: string, value: unknown) => unknown)(name, value);
+  const checks: Readonly<Record<string, (name: string, value: never) => unknown>> = schema;
+  for (const name of Object.keys(given)) {
+    if (given[name] === undefined) continue;
+    if (!Object.hasOwn(checks, name)) throw unknownOption(what, name, Object.keys(checks), elsewhere);
+    checks[name]!(name, given[name] as never);
   }
+  for (const name of required) if (given[name] === undefined) checks[name]!(name, undefined as never);
   return options;
 }
 

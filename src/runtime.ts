@@ -122,9 +122,11 @@ export const tokenLength = 33;
 
 /** A random name of 128 bits that begins with a letter, so that no client in between parses it as JSON or a number. */
 export function randomToken(runtime: Runtime): string {
-  const words = new Uint32Array(4);
-  runtime.randomBytes(new Uint8Array(words.buffer));
-  return words.reduce((token, word) => token + word.toString(16).padStart(8, "0"), "t");
+  const bytes = new Uint8Array(16);
+  runtime.randomBytes(bytes);
+  let token = "t";
+  for (const byte of bytes) token += (byte + 256).toString(16).slice(1);
+  return token;
 }
 
 /** Keeps work alive after the response was sent: a function, or the platform's context that has it. */

@@ -1,7 +1,13 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { highestFence, leastFence, voteForFence } from "../lock/fence.ts";
-import { fencingOf, guardedCell, type LockRequest, tombstoneRetention } from "../lock/lock-request.ts";
+import {
+  fencingOf,
+  guardedCell,
+  type LockRequest,
+  lockKeys,
+  tombstoneRetention,
+} from "../lock/lock-request.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
@@ -58,8 +64,8 @@ export function lockedClaim(
   lock: Pick<LockRequest, "resources" | "nonce" | "note">,
 ): ClaimOperations {
   const { prefix, runtime, fenceRetention } = settings;
-  const { keys, ...rest } = guardedCell({ ...lock, prefix, fenceRetention });
-  const cell: Cell = { ...rest, keys: [...own.keys, ...keys], record: own.value };
+  const keys = [...own.keys, ...lockKeys(prefix, lock.resources)];
+  const cell: Cell = { ...guardedCell({ ...lock, prefix, fenceRetention, keys }), record: own.value };
   const least = leastFence(runtime);
   const fence = new ClaimFence(cell, fenceRetention);
   const answered = new Set<Endpoint>();

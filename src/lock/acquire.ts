@@ -13,7 +13,7 @@ import { holderOf, holderSeen, timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence, voteForFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
-import { acquiredCell, fencingOf, type LockRequest, tombstoneRetention } from "./lock-request.ts";
+import { acquiredCell, fencingOf, type LockRequest, lockKeys, tombstoneRetention } from "./lock-request.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { WakeUpListener } from "./wake-up/wake-up.ts";
 
@@ -79,6 +79,7 @@ class Acquisition {
   readonly #resources: readonly string[];
   readonly #options: AcquireOptions;
   readonly #strategy: LockStrategy | undefined;
+  readonly #lockKeys: readonly string[];
   readonly #id = newId();
   readonly #elapsed: () => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
@@ -97,20 +98,21 @@ class Acquisition {
     this.#resources = resources;
     this.#options = options;
     this.#strategy = strategy;
+    this.#lockKeys = lockKeys(settings.prefix, resources);
     this.#elapsed = stopwatch(settings.runtime);
   }
 
   /** Runs the call, and reports its beginning and its end. */
   async run(): Promise<Lock | RedlockError> {
-    const settings = this.#settings;
-    const { onEvent, runtime } = settings;
+    const { onEvent, runtime, backoff, wait, waitUntil } = this.#settings;
     const { signal, deadline = Infinity } = this.#options;
     const elapsed = this.#elapsed;
     emit(onEvent, { type: "acquiring", id: this.#id, resources: this.#resources });
     try {
       const limit = timeUntil(deadline, runtime);
-      const outcome = await retry<Lock | RedlockError>({ ...settings, signal, limit, elapsed }, (progress) =>
-        this.#attempt(progress, limit),
+      const outcome = await retry<Lock | RedlockError>(
+        { runtime, backoff, wait, waitUntil, signal, limit, elapsed },
+        (progress) => this.#attempt(progress, limit),
       );
       if (outcome instanceof Lock)
         outcome.activate(() => ({
@@ -158,7 +160,7 @@ class Acquisition {
       resources: this.#resources,
       prefix,
       fenceRetention: fencing ? fenceRetention : 0,
-      keys: this.#strategy?.keys?.(),
+      keys: this.#strategy?.keys?.() ?? this.#lockKeys,
       nonce: randomToken(runtime),
       note: this.#options.note,
     };

@@ -11,7 +11,7 @@ import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
 import { clientStateOf, type LockClient, settingsOf } from "./client.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import { fencingOf, guardedCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
+import { fencingOf, guardedCell, type LockRequest, lockKeys, tombstoneRetention } from "./lock-request.ts";
 import { holderText } from "./note.ts";
 import { checkPrefix, checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
 
@@ -140,7 +140,8 @@ interface Swap {
 function swapNonces(settings: Settings, given: LockJSON): Swap {
   const { resources, prefix, note, ttl, fence } = given;
   const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
-  const request = { resources, prefix, note, fenceRetention, nonce: randomToken(settings.runtime) };
+  const keys = lockKeys(prefix, resources);
+  const request = { resources, prefix, keys, note, fenceRetention, nonce: randomToken(settings.runtime) };
   const fencing = fence === undefined ? undefined : fencingOf(fence, fenceRetention, ttl);
   // By script, because of its tombstone: that returns what is in the way.
   const cell = { ...guardedCell(request), value: holderText(given) };

@@ -12,8 +12,8 @@ export interface LockRequest extends Holder {
   readonly nonce: string;
   /** How long an idle fence counter is kept, in ms; 0: no fencing. */
   readonly fenceRetention: number;
-  /** The keys to acquire, where they are not the plain locks of the resources. */
-  readonly keys?: readonly string[] | undefined;
+  /** The keys to acquire: {@link lockKeys}, or those of a synchronizer. */
+  readonly keys: readonly string[];
 }
 
 /**
@@ -22,10 +22,14 @@ export interface LockRequest extends Holder {
  */
 export const tombstoneRetention = 60_000;
 
+/** The keys of the plain locks of these resources. */
+export function lockKeys(prefix: string, resources: readonly string[]): readonly string[] {
+  return resources.map((resource) => keyOf(prefix, "lock", resource));
+}
+
 /** The cell without a tombstone: where it is held, and no late request can follow. */
 export function heldCell(request: LockRequest): Cell {
-  const { resources, prefix, keys = resources.map((resource) => keyOf(prefix, "lock", resource)) } = request;
-  return { keys, value: holderText(request) };
+  return { keys: request.keys, value: holderText(request) };
 }
 
 /**

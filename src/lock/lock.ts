@@ -46,7 +46,8 @@ export class Lock {
   readonly #request: LockRequest;
   readonly #settings: Settings;
   readonly #cell: Cell;
-  readonly #operations: Required<Pick<HoldOperations, "extend">> & { readonly release: Release };
+  readonly #keepOn: NonNullable<HoldOperations["extend"]>;
+  readonly #releaseOn: Release;
   /** Whether it is no synchronizer's: only then it can be restored where an endpoint has lost it. */
   readonly #isPlain: boolean;
   readonly #validity: Validity;
@@ -54,9 +55,9 @@ export class Lock {
   readonly #round: Round<Answer>;
   /** For each request that acquires it and may still be executed, the name of its endpoint. */
   readonly #pendingAcquires: string[] = [];
-  readonly #openExtensions = new OpenExtensions();
+  #openExtensions: OpenExtensions | undefined;
   /** The requests that restore it, until they end. */
-  readonly #restores = new Set<Promise<void>>();
+  #restores: readonly Promise<void>[] = [];
   /** ms since the fence's counters were renewed. */
   #sinceCounters: () => number;
   /** ms since before the request that granted it. */
@@ -84,8 +85,8 @@ export class Lock {
     this.#settings = settings;
     this.#request = request;
     this.#cell = heldCell(request);
-    const release = releaseFunctionOf(settings, request.resources, operations);
-    this.#operations = { extend: keep, ...operations, release };
+    this.#keepOn = operations?.extend ?? keep;
+    this.#releaseOn = releaseFunctionOf(settings, request.resources, operations);
     this.#isPlain = !operations;
     this.#isGuarded = state.isResumed === true;
     this.#ttl = ttl;
@@ -175,7 +176,7 @@ export class Lock {
    */
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
-    const round = runRound(this.#settings, (call) => this.#operations.extend(call, this.#cell, 0));
+    const round = runRound(this.#settings, (call) => this.#keepOn(call, this.#cell, 0));
     const result = await round.result;
     if (result === "unavailable") throw new QuorumError("verify", this.resources, round.votes());
     if (result === "refused") this.#validity.lose("its token is gone from a quorum");
@@ -254,6 +255,7 @@ export class Lock {
   #extendOne(call: EndpointRequest, ttl: number, renewsCounters: boolean): Promise<Answer> {
     const { name } = call.endpoint;
     // A shorter extension that is executed later would undo this one, so this endpoint must not vote for it.
+    this.#openExtensions ??= new OpenExtensions();
     if (this.#openExtensions.lowest(name) < ttl) {
       throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
     }
@@ -261,7 +263,7 @@ export class Lock {
     return this.#openExtensions.send(name, ttl, () =>
       fencing
         ? keep(call, guardedCell(this.#request), ttl, { fencing })
-        : this.#operations.extend(call, this.#cell, ttl),
+        : this.#keepOn(call, this.#cell, ttl),
     );
   }
 
@@ -282,9 +284,9 @@ export class Lock {
         const round = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
           restore(call, cell, ttl, this.#fencing(ttl)),
         );
-        this.#restores.add(round.done);
+        this.#restores = [...this.#restores, round.done];
         await this.#notePending(endpoint.name, round.eventualAnswers[0]!);
-        this.#restores.delete(round.done);
+        this.#restores = this.#restores.filter((one) => one !== round.done);
       });
       runInBackground(settings, restored);
     }
@@ -333,10 +335,10 @@ export class Lock {
   #releaseOne(call: EndpointRequest): Promise<Answer> {
     // Only a request that may still be executed there needs a tombstone.
     if (!this.#pendingAcquires.includes(call.endpoint.name)) {
-      return this.#operations.release(call, this.#cell, 0);
+      return this.#releaseOn(call, this.#cell, 0);
     }
     const { tombstone } = this.#isGuarded ? guardedCell(this.#request) : acquiredCell(this.#request);
-    return this.#operations.release(call, { ...this.#cell, tombstone }, tombstoneRetention);
+    return this.#releaseOn(call, { ...this.#cell, tombstone }, tombstoneRetention);
   }
 }
 

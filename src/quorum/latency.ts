@@ -15,7 +15,7 @@ export function recordLatency(latencies: Latencies, endpoint: Endpoint, took: nu
  * How long to wait for the endpoints that have not answered, in ms from the start of the round: half as long again as
  * the slowest of them usually takes; 0 where none of them answered in time in its last round.
  */
-export function usefulWait(latencies: Latencies, pending: readonly Endpoint[]): number {
+export function usefulWait(latencies: Latencies = new Map(), pending: readonly Endpoint[]): number {
   // An endpoint that is not known yet may be as far away as the slowest known one.
   const slowest = Math.max(1, ...latencies.values());
   const longest = Math.max(0, ...pending.map((endpoint) => latencies.get(endpoint) ?? slowest));

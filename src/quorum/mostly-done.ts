@@ -9,7 +9,7 @@ import type { Answer } from "./tally.ts";
  * long as the process does. Without a decision every endpoint is waited for.
  */
 export async function mostlyDone(context: RoundContext, round: Round<Answer>): Promise<void> {
-  const { endpoints, runtime, latencies = new Map() } = context;
+  const { endpoints, runtime, latencies } = context;
   if ((await round.result) === "unavailable") return round.done;
   const silent = endpoints.filter((_, index) => !round.answers[index]);
   if (silent.length === 0) return;

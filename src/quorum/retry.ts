@@ -68,8 +68,9 @@ export async function retry<Value>(
   attempt: (progress: Progress) => Promise<{ readonly value: Value } | FailedAttempt<Value>>,
 ): Promise<Value> {
   const { runtime, wait, limit = Infinity, signal, elapsed = stopwatch(runtime) } = context;
-  const nextPause = pauses(context.backoff, runtime);
-  const rollbacks = new Set<Promise<unknown>>();
+  // Most calls succeed with their first attempt, so these are made where one fails.
+  let nextPause: ReturnType<typeof pauses> | undefined;
+  let rollbacks: Set<Promise<unknown>> | undefined;
   let waitsForRollbacks = false;
   let isWaiting = true;
   const progress: Progress = {
@@ -83,7 +84,8 @@ export async function retry<Value>(
     if ("value" in failed) return failed.value;
     const { rolledBack, took, holder, retryAfter = Infinity, isUrgent = false } = failed;
     if (rolledBack) {
-      const done: Promise<unknown> = rolledBack.finally(() => rollbacks.delete(done));
+      rollbacks ??= new Set();
+      const done: Promise<unknown> = rolledBack.finally(() => rollbacks?.delete(done));
       rollbacks.add(done);
       // Without waitUntil nothing else keeps them alive once the caller has its answer.
       waitsForRollbacks = !runInBackground(context, done);
@@ -93,12 +95,13 @@ export async function retry<Value>(
     if (!failed.mayRetry || (remaining <= 0 && !isUrgent)) {
       failed.report?.(undefined);
       isWaiting = false;
-      if (waitsForRollbacks) await unlessAborted(Promise.allSettled(rollbacks), signal);
+      if (waitsForRollbacks) await unlessAborted(Promise.allSettled(rollbacks ?? []), signal);
       if (signal?.aborted) throw signal.reason;
       return failed.end();
     }
     // A clock may be too coarse to show the last part of a ms pass.
     const longest = Math.min(Math.max(remaining, 1), retryAfter);
+    nextPause ??= pauses(context.backoff, runtime);
     const pause = isUrgent ? 0 : (failed.pause ?? nextPause(took, { holder, waited: elapsed() }));
     const poll = Math.min(pause, longest);
     failed.report?.(poll);

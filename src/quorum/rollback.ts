@@ -27,16 +27,18 @@ export function rollback(
   release: ReleaseOne,
   { everywhere = false }: { readonly everywhere?: boolean } = {},
 ): Round<Answer> {
-  const { endpoints, runtime, timeout } = context;
-  // The failure of the round itself has been reported already.
-  const sending = { ...context, onFailure: everywhere ? context.onFailure : undefined };
+  const { endpoints, runtime, timeout, waitUntil } = context;
+  // The failure of the round itself has been reported already. Without `latencies`: a rollback waits for the round's own
+  // request first, so its answers say nothing of the endpoint.
+  const onFailure = everywhere ? context.onFailure : undefined;
+  const sending = { endpoints, runtime, timeout, waitUntil, onFailure };
   const isGranted = (index: number) => round?.answers[index]?.outcome === "granted";
   // All was executed, or nothing is known: there is no request to wait for.
   if (!round || endpoints.every((_, index) => isGranted(index))) {
     return sendRollback(sending, release, isGranted);
   }
   const sendAgain = ({ endpoint }: EndpointRequest, again: ReleaseOne) =>
-    sendRollback({ ...context, endpoints: [endpoint], onFailure: undefined }, byText(again)).done;
+    sendRollback({ ...sending, endpoints: [endpoint], onFailure: undefined }, byText(again)).done;
 
   /** Repeats a rollback that may have overtaken its request, once that is answered. */
   const repeatIfOvertaken = async (call: EndpointRequest, released: Promise<Answer>) => {
@@ -110,9 +112,8 @@ function sendRollback(
   release: ReleaseOne,
   repeatsFailed: (index: number) => boolean = () => false,
 ): Round<Answer> {
-  const { endpoints, runtime, timeout, onFailure } = context;
-  // Without `latencies`: it waits for the round's own request first, so its answers say nothing of the endpoint.
-  const round = runRound({ endpoints, runtime, timeout, onFailure }, release);
+  const { endpoints, runtime, timeout } = context;
+  const round = runRound(context, release);
   const repeat = async (endpoint: Endpoint, index: number) => {
     const answer = await round.eventualAnswers[index]!;
     if (answer.outcome !== "error") return;

@@ -82,7 +82,6 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly elapsed: () => number;
   readonly #context: RoundContext;
   readonly #timeout: number;
-  readonly #latencies: Latencies;
   readonly #deadline: Deadline;
   readonly #calls: readonly EndpointRequest[];
   #cancelTimeout: () => void;
@@ -105,13 +104,12 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
       timeout = Infinity,
     }: RoundOptions,
   ) {
-    const { endpoints, runtime, latencies = new Map() } = context;
+    const { endpoints, runtime } = context;
     this.elapsed = stopwatch(runtime);
     this.#context = context;
     this.#timeout = Math.min(timeout, context.timeout);
     const now = () => runtime.monotonic();
     this.#deadline = new Deadline({ timeout: this.#timeout, start: now(), now, yields });
-    this.#latencies = latencies;
     this.#cutsShort = cutsShort;
     this.#pending = endpoints.length;
     this.cost = cost;
@@ -157,19 +155,21 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   }
 
   #learn(index: number): void {
+    const { latencies, endpoints } = this.#context;
+    if (!latencies) return;
     const took = this.elapsed();
     // After more than the timeout, a clock has jumped.
-    if (took <= this.#timeout) recordLatency(this.#latencies, this.#context.endpoints[index]!, took);
+    if (took <= this.#timeout) recordLatency(latencies, endpoints[index]!, took);
   }
 
   /** Decides, where the answers so far allow it. */
   #conclude(): void {
-    const { endpoints, runtime } = this.#context;
+    const { endpoints, runtime, latencies } = this.#context;
     const result = tally(this.#granted, this.#refused, this.#pending, endpoints.length);
     this.#cancelCut?.();
     if (result) this.#decide(result);
     else if (this.#cutsShort && this.#refused > 0 && this.#granted > 0) {
-      const wait = Math.min(this.#timeout, usefulWait(this.#latencies, this.#silent()));
+      const wait = Math.min(this.#timeout, usefulWait(latencies, this.#silent()));
       this.#cancelCut = runtime.timer(Math.max(0, wait - this.elapsed()), () => this.#cut());
     }
     if (this.#pending === 0) {
@@ -181,7 +181,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   /** Ends the wait. The requests go on: their answers show what to roll back, and when. */
   #cut(): void {
     this.#cutsShort = false;
-    for (const endpoint of this.#silent()) this.#latencies.set(endpoint, 0);
+    for (const endpoint of this.#silent()) this.#context.latencies?.set(endpoint, 0);
     this.#decide("unavailable");
     this.#finish();
   }
@@ -203,7 +203,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
       const { endpoint, sent } = call;
       if (this.answers[index]) return;
       const isUnsent = sent === 0;
-      if (!isUnsent) this.#latencies.set(endpoint, 0);
+      if (!isUnsent) this.#context.latencies?.set(endpoint, 0);
       const reason = unsentReasons.get(endpoint.send)?.() ?? notSent;
       const why = isUnsent ? reason : `no answer within ${Math.round(timeout)} ms${hint}`;
       const cause = new EndpointError(endpoint.name, "timeout", why);

@@ -282,17 +282,18 @@ export function readCounter(word: unknown): number | undefined {
 }
 
 /** Sends a native command with two possible replies. `refused`: the outcome of a no. */
-async function sendPlain(
+function sendPlain(
   call: EndpointRequest,
   command: Command,
   [yes, no]: readonly [unknown, unknown],
   refused: "held" | "lost",
 ): Promise<CellAnswer> {
-  const reply = await send(call, command);
-  if (reply === yes) return granted;
-  // Where it was sent twice, no may mean that the first one did it.
-  if (reply === no && !call.isResent) return { outcome: refused };
-  throw unexpectedReply();
+  return send(call, command).then((reply) => {
+    if (reply === yes) return granted;
+    // Where it was sent twice, no may mean that the first one did it.
+    if (reply === no && !call.isResent) return { outcome: refused };
+    throw unexpectedReply();
+  });
 }
 
 /** Whether `SET … NX` does it, and its reply can be trusted. */

@@ -5,7 +5,7 @@ import { randomToken, systemRuntime } from "../../../src/runtime.ts";
 const nonce = randomToken(systemRuntime);
 
 test("a single resource without a fence has no tombstone", () => {
-  const request = { resources: ["a"], prefix: "p", fenceRetention: 0, nonce };
+  const request = { resources: ["a"], prefix: "p", keys: ["p:lock:{a}"], fenceRetention: 0, nonce };
   expect(acquiredCell(request)).toEqual({ keys: ["p:lock:{a}"], value: nonce });
 });
 
@@ -13,8 +13,9 @@ test.each([
   ["several resources", ["a", "b"], 0],
   ["fencing", ["a"], 1_000],
 ])("%s: a tombstone for exactly this round, and counters", (_what, resources, fenceRetention) => {
-  expect(acquiredCell({ resources, prefix: "p", fenceRetention, nonce })).toEqual({
-    keys: resources.map((name) => `p:lock:{${name}}`),
+  const keys = resources.map((name) => `p:lock:{${name}}`);
+  expect(acquiredCell({ resources, prefix: "p", keys, fenceRetention, nonce })).toEqual({
+    keys,
     value: nonce,
     tombstone: `p:void:{a}:${nonce}`,
     counters: resources.map((name) => `p:fence:{${name}}`),
