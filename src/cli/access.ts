@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import { reporting } from "../endpoints/batch.ts";
+import { transportOf } from "../endpoints/transport.ts";
 import {
   type Endpoint,
   endpointsFromEnv,
@@ -72,7 +72,7 @@ export async function openClient(values: Values, environment: Environment): Prom
     async send(command, signal) {
       pending.push(endpoint);
       try {
-        return await reporting.get(endpoint.send)!(command, signal, (part) => {
+        return await transportOf(endpoint)!.send(command, signal, (part) => {
           requests += part;
         });
       } finally {

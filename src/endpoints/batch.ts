@@ -1,7 +1,8 @@
 import { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
-import type { Deadline, Expiry } from "./deadline.ts";
+import type { Expiry } from "./deadline.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
+import { notSent, type SentHook, sendBy } from "./transport.ts";
 import { afterAnswer, afterTimeout, early, opened, type Window } from "./window.ts";
 
 // Commands of one turn of the event loop are sent as one request. No more requests are open than a platform allows, and no
@@ -16,12 +17,6 @@ const maxBytes = 512 * 1024;
 
 /** How many commands are sent alone to an endpoint that has refused to take several, before it is asked again. */
 const aloneFor = 1_000;
-
-/** Why a command was not sent that waited until its timeout. */
-export const notSent = "not sent in time: others were sent first, or there is no connection";
-
-/** Called when a command is sent. `part`: its part of the request, 1 / n where n commands share it. */
-export type SentHook = (part: number) => void;
 
 /** What became of one command: its reply, or why there is none. */
 export type Outcome = { readonly reply: unknown } | { readonly error: EndpointError };
@@ -49,60 +44,35 @@ interface Pending extends Encoded {
   readonly settle: (outcome: Outcome) => void;
 }
 
-/** Sends one command, and calls `onSent` then. */
-export type Send = (command: Command, expiry: Expiry, onSent?: SentHook) => Promise<unknown>;
-
-/** By an endpoint's function: the one that also calls `onSent`. A user's wrapper around it has none. */
-export const reporting: WeakMap<Endpoint["send"], Send> = new WeakMap();
-
-/** By an endpoint's function: why a command still waits to be sent. Default: {@link notSent}. */
-export const unsentReasons: WeakMap<Endpoint["send"], () => string> = new WeakMap();
-
-/** By an endpoint's function: what it sends. */
-const batchesOf: WeakMap<Endpoint["send"], Batches> = new WeakMap();
-
-/** How many commands an endpoint takes at once; not known of one that does not send in batches. */
-export function windowOf({ send }: Endpoint): number {
-  // On Workers nothing may wait for another invocation's answer.
-  return (sharesRequests() && batchesOf.get(send)?.size) || Infinity;
-}
-
-/** Sends one command through an endpoint. An endpoint that does not say when it sends is taken to send at once. */
-export function sendThrough(
-  endpoint: Endpoint,
-  command: Command,
-  deadline: Deadline,
-  onSent: SentHook,
-): Promise<unknown> {
-  const send = reporting.get(endpoint.send);
-  if (send) return send(command, deadline, onSent);
-  // Such an endpoint may ignore its signal, and what nobody waits for any more must not be executed after its rollback.
-  if (deadline.aborted) return Promise.reject(new EndpointError(endpoint.name, "timeout", notSent));
-  onSent(1);
-  return endpoint.send(command, deadline.signal);
-}
-
 /**
  * A function that sends commands, those of one turn together. A command that still waits when its signal aborts is never
  * sent. A request is aborted when no caller waits for its commands any more. Until then its answer reaches all of them.
  *
  * @param name the endpoint's, for errors
  * @param maxRequests the most requests that are open at once
+ * @param server see {@link Transport}
  */
-export function batchingSend(name: string, maxRequests: number, post: Post): Endpoint["send"] {
+export function batchingSend(
+  name: string,
+  maxRequests: number,
+  post: Post,
+  server?: object,
+): Endpoint["send"] {
   const batches = new Batches(name, maxRequests, post);
-  const add: Send = (command, expiry, onSent) =>
-    new Promise((resolve, reject) => {
-      const settle = (outcome: Outcome) => {
-        if ("error" in outcome) reject(outcome.error);
-        else resolve(outcome.reply);
-      };
-      batches.add({ command, text: JSON.stringify(command), expiry, onSent, settle });
-    });
-  const send: Endpoint["send"] = (command, signal = new AbortController().signal) => add(command, signal);
-  reporting.set(send, add);
-  batchesOf.set(send, batches);
-  return send;
+  return sendBy({
+    ...(server && { server }),
+    get window() {
+      return batches.size;
+    },
+    send: (command, expiry, onSent) =>
+      new Promise((resolve, reject) => {
+        const settle = (outcome: Outcome) => {
+          if ("error" in outcome) reject(outcome.error);
+          else resolve(outcome.reply);
+        };
+        batches.add({ command, text: JSON.stringify(command), expiry, onSent, settle });
+      }),
+  });
 }
 
 /** What reaches one endpoint. */

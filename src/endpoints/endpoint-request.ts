@@ -1,6 +1,6 @@
-import { sendThrough } from "./batch.ts";
 import type { Deadline } from "./deadline.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
+import { sendThrough } from "./transport.ts";
 
 /** Requests sent, and commands as Upstash bills them. */
 export interface RequestCost {

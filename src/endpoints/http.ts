@@ -10,8 +10,8 @@ import {
   endpointSchema,
 } from "./endpoint.ts";
 import { postTo } from "./post.ts";
-import { setAddress } from "./server-identity.ts";
 import { type RestEndpoint, subscriber } from "./subscribe.ts";
+import { serverAt } from "./transport.ts";
 
 /** The address of an endpoint, and its token. */
 export interface HttpEndpointOptions {
@@ -92,8 +92,7 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
   const name = checkType("name", options.name ?? address, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(address);
   const maxRequests = checkInteger("maxRequests", options.maxRequests ?? 6, 1, 10_000);
-  const send = batchingSend(name, maxRequests, postTo(name, href, token));
-  setAddress(send, href, token);
+  const send = batchingSend(name, maxRequests, postTo(name, href, token), serverAt(href, token));
   return { name, dialect, exactReplies: !options.basePath, send, restAccess: () => [href, token] };
 }
 

@@ -1,6 +1,6 @@
 import { onAbort } from "../abort.ts";
-import { windowOf } from "../endpoints/batch.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
+import { windowOf } from "../endpoints/transport.ts";
 import { maxTimerDelay, type Runtime } from "../runtime.ts";
 import { sharedTimer } from "../shared-timer.ts";
 import { quorumOf } from "./tally.ts";

@@ -1,7 +1,7 @@
-import { notSent, unsentReasons } from "../endpoints/batch.ts";
 import { Deadline } from "../endpoints/deadline.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import { unsentReason } from "../endpoints/transport.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { type Latencies, recordLatency, usefulWait } from "./latency.ts";
@@ -204,8 +204,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
       if (this.answers[index]) return;
       const isUnsent = sent === 0;
       if (!isUnsent) this.#context.latencies?.set(endpoint, 0);
-      const reason = unsentReasons.get(endpoint.send)?.() ?? notSent;
-      const why = isUnsent ? reason : `no answer within ${Math.round(timeout)} ms${hint}`;
+      const why = isUnsent ? unsentReason(endpoint) : `no answer within ${Math.round(timeout)} ms${hint}`;
       const cause = new EndpointError(endpoint.name, "timeout", why);
       this.#note(index, failureOf(call, cause));
     });

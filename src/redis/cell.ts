@@ -1,6 +1,6 @@
 import type { Command } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
-import { serverOf } from "../endpoints/server-identity.ts";
+import { serverOf } from "../endpoints/transport.ts";
 import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 

@@ -1,6 +1,6 @@
 import type { Command, Dialect } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
-import { serverOf } from "../endpoints/server-identity.ts";
+import { serverOf } from "../endpoints/transport.ts";
 
 /** A Lua script. `node tools/lua.mjs` makes one of each `.lua` file. */
 export interface Script {

@@ -1,6 +1,6 @@
-import { reporting, type Send, unsentReasons } from "../endpoints/batch.ts";
 import type { Expiry } from "../endpoints/deadline.ts";
 import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
+import { sendBy, type Transport } from "../endpoints/transport.ts";
 import { EndpointError } from "../errors.ts";
 import type { Link } from "./link.ts";
 
@@ -17,7 +17,7 @@ type HandOver = (command: readonly string[], expiry: Expiry) => Promise<unknown>
 
 /** A function that sends commands through a client as soon as its link stands. */
 export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint["send"] {
-  const send: Send = async (command, expiry, onSent) => {
+  const send: Transport["send"] = async (command, expiry, onSent) => {
     try {
       for (let wait = link.whenReady(expiry); wait; wait = link.whenReady(expiry)) await wait;
       if (expiry.aborted) throw new Error("given up before it was sent");
@@ -36,10 +36,7 @@ export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint
       "the client is inside of MULTI: give the endpoint its own client",
     );
   };
-  const plain: Endpoint["send"] = (command, signal = new AbortController().signal) => send(command, signal);
-  reporting.set(plain, send);
-  unsentReasons.set(plain, () => `not sent in time${link.isReady ? "" : `: ${link.reason}`}`);
-  return plain;
+  return sendBy({ send, unsentReason: () => `not sent in time${link.isReady ? "" : `: ${link.reason}`}` });
 }
 
 function endpointErrorOf(name: string, error: unknown, command: Command): EndpointError {

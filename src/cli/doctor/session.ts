@@ -1,5 +1,5 @@
 import { onAbort } from "../../abort.ts";
-import { reporting } from "../../endpoints/batch.ts";
+import { transportOf } from "../../endpoints/transport.ts";
 import type { Command, Dialect, Endpoint } from "../../index.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { StoppedError } from "../environment.ts";
@@ -206,14 +206,14 @@ export class Session {
   async askTogether(
     commands: readonly Command[],
   ): Promise<{ outcomes: PromiseSettledResult<unknown>[]; wasAlone: boolean }> {
-    const send = reporting.get(this.#open().send)!;
+    const transport = transportOf(this.#open())!;
     let wasAlone = false;
     const onSent = (part: number) => {
       this.#requests += part;
       wasAlone ||= part === 1;
     };
     const outcomes = await this.within((signal) =>
-      Promise.allSettled(commands.map((command) => send(command, signal, onSent))),
+      Promise.allSettled(commands.map((command) => transport.send(command, signal, onSent))),
     );
     return { outcomes, wasAlone };
   }

@@ -1,13 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import {
-  batchingSend,
-  type Outcome,
-  type Post,
-  type SentHook,
-  sendThrough,
-} from "../../../src/endpoints/batch.ts";
+import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/batch.ts";
 import { Deadline } from "../../../src/endpoints/deadline.ts";
 import type { Command, Endpoint } from "../../../src/endpoints/endpoint.ts";
+import { type SentHook, sendThrough } from "../../../src/endpoints/transport.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { rejection } from "../../support/outcomes.ts";
 

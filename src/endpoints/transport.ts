@@ -1,0 +1,86 @@
+import { EndpointError } from "../errors.ts";
+import { sharesRequests } from "../platform.ts";
+import type { Deadline, Expiry } from "./deadline.ts";
+import type { Command, Endpoint } from "./endpoint.ts";
+
+// What this package's own endpoints know beside what `Endpoint` shows. A user's wrapper around one of them has none of it.
+
+/** Why a command was not sent that waited until its timeout. */
+export const notSent = "not sent in time: others were sent first, or there is no connection";
+
+/** Called when a command is sent. `part`: its part of the request, 1 / n where n commands share it. */
+export type SentHook = (part: number) => void;
+
+/** How commands reach a server. */
+export interface Transport {
+  /** Sends one command, and calls `onSent` then. */
+  send(command: Command, expiry: Expiry, onSent?: SentHook): Promise<unknown>;
+  /** Why a command still waits to be sent. Default: {@link notSent}. */
+  unsentReason?(): string;
+  /** How many commands it takes at once. Default: not known. */
+  readonly window?: number;
+  /** Stands for the server: the key of what is known of it. Default: the endpoint. */
+  readonly server?: object;
+}
+
+/** By an endpoint's function, which copies of the endpoint have, too. */
+const transports = new WeakMap<Endpoint["send"], Transport>();
+
+/** The `send` of an endpoint that commands reach by this transport. */
+export function sendBy(transport: Transport): Endpoint["send"] {
+  const send: Endpoint["send"] = (command, signal = new AbortController().signal) =>
+    transport.send(command, signal);
+  transports.set(send, transport);
+  return send;
+}
+
+/** The transport of an endpoint; undefined: a user has made it. */
+export function transportOf({ send }: Endpoint): Transport | undefined {
+  return transports.get(send);
+}
+
+/** Sends one command through an endpoint. An endpoint that does not say when it sends is taken to send at once. */
+export function sendThrough(
+  endpoint: Endpoint,
+  command: Command,
+  deadline: Deadline,
+  onSent: SentHook,
+): Promise<unknown> {
+  const transport = transportOf(endpoint);
+  if (transport) return transport.send(command, deadline, onSent);
+  // Such an endpoint may ignore its signal, and what nobody waits for any more must not be executed after its rollback.
+  if (deadline.aborted) return Promise.reject(new EndpointError(endpoint.name, "timeout", notSent));
+  onSent(1);
+  return endpoint.send(command, deadline.signal);
+}
+
+/** Why a command still waits to be sent to an endpoint. */
+export function unsentReason(endpoint: Endpoint): string {
+  return transportOf(endpoint)?.unsentReason?.() ?? notSent;
+}
+
+/** How many commands an endpoint takes at once; Infinity: not known. */
+export function windowOf(endpoint: Endpoint): number {
+  // On Workers nothing may wait for another invocation's answer.
+  return (sharesRequests() && transportOf(endpoint)?.window) || Infinity;
+}
+
+/** What stands for an endpoint's server. */
+export function serverOf(endpoint: Endpoint): object {
+  return transportOf(endpoint)?.server ?? endpoint;
+}
+
+/** By address and token. */
+const servers = new Map<string, object>();
+
+/** More servers than one process has; beyond it, what is known of them is forgotten, and learnt again. */
+const mostServers = 1_000;
+
+/** What stands for the server at an address: on Workers, each request makes clients of its own for the same one. */
+export function serverAt(href: string, token: string): object {
+  const address = `${href} ${token}`;
+  const server = servers.get(address) ?? {};
+  if (servers.size >= mostServers && !servers.has(address)) servers.clear();
+  servers.set(address, server);
+  return server;
+}
