@@ -125,13 +125,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "resume forgets the note",
     breaks: "nobody learns any more who holds the lock",
-    patches: [
-      patch(
-        "lock/handoff.ts swapNonces",
-        "prefix, note, fenceRetention",
-        "prefix, note: undefined, fenceRetention",
-      ),
-    ],
+    patches: [patch("lock/handoff.ts swapNonces", "keys, note, fence", "keys, note: undefined, fence")],
     noticedBy: ["inspections are true"],
   },
   {

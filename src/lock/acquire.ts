@@ -266,8 +266,9 @@ class Acquisition {
     const outcomes = round.answers.map((answer) => answer?.outcome);
     if (!outcomes.includes("held") || poll === 0) return undefined;
     this.#listener ??= listenFor(this.#settings, this.#resources, this.#strategy);
-    const mayBeSplit = outcomes.includes("granted");
-    return this.#listener?.wait({ round, mayBeSplit, poll, longest, signal });
+    // Those that got a part each have kept each other out: nobody may hold it, so nobody may publish its release.
+    const most = outcomes.includes("granted") ? poll : longest;
+    return this.#listener?.wait({ round, poll, longest: most, signal });
   }
 
   #errorOf({ result, round, last }: Attempt, retryAfter: number | undefined): RedlockError {

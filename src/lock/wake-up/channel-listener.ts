@@ -23,9 +23,6 @@ const fallback = { min: 1_000, max: maxFallbackPoll };
  */
 const far = { times: 3, ms: 20 };
 
-/** How often a waiter asks again after rounds of which it got a part, while nobody may hold what it waits for. */
-const mostAsksAgain = 3;
-
 /** For how long an endpoint is not asked for a stream again, in ms: after a stream that stood, and after one that never did. */
 const rest = { afterCut: 1_000, afterFailure: 30_000 };
 
@@ -53,15 +50,10 @@ export class ChannelListener implements WakeUpListener {
   #toldAt = 0;
   /** ms between two messages; 0: not known. */
   #interval = 0;
-  /** When to ask, in ms of `#elapsed`. */
+  /** When to ask, unless a message comes before, in ms of `#elapsed`. */
   #askAt = Infinity;
-  /** When to ask unless a message comes before, in ms of `#elapsed`. */
-  #substituteAt = Infinity;
   /** How long a turn of the lottery is, in ms. */
   #slot = 1;
-  /** How often it has asked again since the last message. */
-  #asksAgain = 0;
-  #hasMessage = false;
   #wake: (() => void) | undefined;
 
   constructor(settings: ListenerSettings, waiter: Waiter, channels: readonly string[]) {
@@ -71,14 +63,13 @@ export class ChannelListener implements WakeUpListener {
     this.#elapsed = stopwatch(settings.runtime);
   }
 
-  async wait({ round, mayBeSplit, poll, longest, signal }: WakeUpPause): Promise<void> {
+  async wait({ round, poll, longest, signal }: WakeUpPause): Promise<void> {
     const { runtime } = this.#settings;
     const { min, max } = fallback;
     const { longestPause = maxSleep } = this.#waiter;
     const began = this.#elapsed();
     // Room for one whole attempt of those that ask before.
     this.#slot = Math.max(1, 1.5 * round.elapsed());
-    if (mayBeSplit) this.#askAgain();
     const slowPoll = min + runtime.random() * (max - min);
     while (!signal?.aborted) {
       const { isFar, changesIn } = this.#distances(round);
@@ -86,13 +77,12 @@ export class ChannelListener implements WakeUpListener {
       // As long as messages come, those that are told to ask do it for all.
       const until = isTold ? Math.max(began, this.#toldAt) + slowPoll : began + poll;
       const latest = began + Math.min(longest, longestPause);
-      const remaining = Math.min(until, latest, this.#askAt, this.#substituteAt) - this.#elapsed();
+      const remaining = Math.min(until, latest, this.#askAt) - this.#elapsed();
       if (remaining <= 0) break;
       await this.#idle(Math.min(remaining, changesIn), signal);
     }
     // What comes during the next round is for the pause after it.
     if (this.#askAt <= this.#elapsed()) this.#askAt = Infinity;
-    if (this.#substituteAt <= this.#elapsed()) this.#substituteAt = Infinity;
   }
 
   close(): void {
@@ -143,8 +133,6 @@ export class ChannelListener implements WakeUpListener {
       waiter: this.#waiter,
       onSubscribed: (turn) => this.#note(turn),
       onMessage: (turn, watch) => {
-        this.#hasMessage = true;
-        this.#asksAgain = 0;
         this.#note(turn, watch);
       },
       onClosed: (wasOpen) => {
@@ -158,26 +146,14 @@ export class ChannelListener implements WakeUpListener {
     return true;
   }
 
-  /**
-   * Those that asked at the same moment may have got a part each, and then all are refused: each asks once more, or, as long
-   * as no message shows that somebody holds it, a few times, later each time. A message for that would wake up others as
-   * well, again and again where a holder has a quorum, but not every endpoint.
-   */
-  #askAgain(): void {
-    if (this.#asksAgain >= (this.#hasMessage ? 1 : mostAsksAgain)) return;
-    const turn = (1 + 3 * this.#settings.runtime.random()) * 2 ** this.#asksAgain;
-    this.#asksAgain += 1;
-    this.#askAt = Math.min(this.#askAt, this.#elapsed() + turn * this.#slot);
-  }
-
   #note(turn: number, watch = Infinity): void {
     const now = this.#elapsed();
     // Of several intervals the longest counts, and less with each that is shorter.
     if (this.#toldAt > 0) this.#interval = Math.max(now - this.#toldAt, 0.9 * this.#interval);
     this.#toldAt = now;
     const { turnsIn, substitutesIn } = timesToAsk(turn, this.#slot, this.#interval || Infinity);
-    this.#askAt = Math.min(this.#askAt, now + turnsIn);
-    this.#substituteAt = now + Math.min(substitutesIn, watchesIn(watch, this.#slot));
+    // What is due stays due.
+    if (this.#askAt > now) this.#askAt = now + Math.min(turnsIn, substitutesIn, watchesIn(watch, this.#slot));
     this.#wake?.();
   }
 

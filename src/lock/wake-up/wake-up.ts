@@ -60,8 +60,6 @@ export interface WakeUpListener {
 export interface WakeUpPause {
   /** The last round. */
   readonly round: Pick<Round<Answer>, "answers" | "elapsed">;
-  /** Whether those that asked at the same moment may have got a part each. */
-  readonly mayBeSplit: boolean;
   /** ms to pause where no stream can be had. */
   readonly poll: number;
   /** ms to pause at most. */

@@ -109,9 +109,7 @@ export async function pollArrivals<Value>(
         // What has begun is finished even after the waiting, but not for ever.
         isUrgent: isNew && progress.remaining() > -5 * settings.timeout,
         rest: (poll, longest) =>
-          poll > 0 && isAnswered
-            ? listener?.wait({ round, mayBeSplit: false, poll, longest, signal })
-            : undefined,
+          poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined,
         end() {
           if (!isAnswered) throw new QuorumError("watch", [name], round.votes());
           throw new ArrivalsMissingError(name, count, snapshot.ids.size, progress.elapsed());

@@ -39,17 +39,6 @@ async function stand({ runtime, endpoint }: ReturnType<typeof stage>) {
   await runtime.advance(0);
 }
 
-/** How long it pauses after each of some rounds of which it may have got a part. */
-async function splitPauses({ runtime, listener }: ReturnType<typeof stage>, rounds: number) {
-  const pauses: number[] = [];
-  while (pauses.length < rounds) {
-    const over = pauseOf(runtime, listener, { mayBeSplit: true });
-    await runtime.advance(5_000);
-    pauses.push(await over);
-  }
-  return pauses;
-}
-
 describe("which endpoint streams", () => {
   const answered = { outcome: "held" } as const;
   const failed = { outcome: "error" } as const;
@@ -201,25 +190,6 @@ describe("when a waiter asks", () => {
     const third = pauseOf(the.runtime, the.listener);
     await the.runtime.advance(5_000);
     expect(await third).toBe(2_500);
-  });
-
-  it("again after rounds of which it may have got a part: three times, later each time", async () => {
-    const the = stage();
-    const first = pauseOf(the.runtime, the.listener, { mayBeSplit: true });
-    await stand(the);
-    await the.runtime.advance(5_000);
-    expect(await first).toBe(2.5 * 150);
-    expect(await splitPauses(the, 3)).toEqual([5 * 150, 10 * 150, 2_500]);
-  });
-
-  it("again only once after a message: somebody holds it", async () => {
-    const the = stage();
-    const told = pauseOf(the.runtime, the.listener);
-    await stand(the);
-    the.endpoint.subscriptions[0]!.send("data: message,c,1");
-    await the.runtime.advance(1_000);
-    expect(await told).toBe(10 + 0.5 * 150);
-    expect(await splitPauses(the, 2)).toEqual([2.5 * 150, 2_500]);
   });
 
   it("by messages that came while it asked", async () => {

@@ -73,7 +73,7 @@ export async function pauseOf(
 ): Promise<number> {
   const began = runtime.monotonic();
   const round = { answers: [], elapsed: () => 100 };
-  const defaults = { round, mayBeSplit: false, poll: 10_000, longest: 20_000, signal: undefined };
+  const defaults = { round, poll: 10_000, longest: 20_000, signal: undefined };
   await listener.wait({ ...defaults, ...pause });
   return runtime.monotonic() - began;
 }
