@@ -3,7 +3,7 @@ import type { Endpoint } from "../../endpoints/endpoint.ts";
 import { subscribeOf } from "../../endpoints/subscribe.ts";
 import { stopwatch } from "../../runtime.ts";
 import type { StreamListener } from "./channel-stream.ts";
-import { timesToAsk, watchesIn } from "./lottery.ts";
+import { asksIn, watchesIn } from "./lottery.ts";
 import { sharedStream } from "./shared-streams.ts";
 import {
   type ListenerSettings,
@@ -151,9 +151,9 @@ export class ChannelListener implements WakeUpListener {
     // Of several intervals the longest counts, and less with each that is shorter.
     if (this.#toldAt > 0) this.#interval = Math.max(now - this.#toldAt, 0.9 * this.#interval);
     this.#toldAt = now;
-    const { turnsIn, substitutesIn } = timesToAsk(turn, this.#slot, this.#interval || Infinity);
+    const wait = Math.min(asksIn(turn, this.#slot, this.#interval || Infinity), watchesIn(watch, this.#slot));
     // What is due stays due.
-    if (this.#askAt > now) this.#askAt = now + Math.min(turnsIn, substitutesIn, watchesIn(watch, this.#slot));
+    if (this.#askAt > now) this.#askAt = now + wait;
     this.#wake?.();
   }
 

@@ -14,28 +14,18 @@ export function drawTurns(waiters: number, distance: number, random: () => numbe
   return Array.from({ length: waiters }, (_, position) => (position + random()) * distance);
 }
 
-/** When a waiter asks after a message, in ms from then; Infinity: it does not. */
-export interface AskTimes {
-  readonly turnsIn: number;
-  /** Unless the next message comes before. */
-  readonly substitutesIn: number;
-}
-
 /**
- * When a waiter asks after a message. About four of all waiters ask, the first of them mostly alone. In one of e⁴ cases
- * nobody's turn comes: about four others ask where the next message takes twice as long as usual.
+ * When a waiter asks after a message, in ms from then, unless the next message comes before; Infinity: it does not. About
+ * four of all waiters ask, the first of them mostly alone. In one of e⁴ cases nobody's turn comes: about four others ask
+ * where the next message takes twice as long as usual.
  *
  * @param turn its turn, in slots
  * @param slot ms
  * @param interval ms between two messages, as a rule; Infinity: not known
  */
-export function timesToAsk(turn: number, slot: number, interval: number): AskTimes {
-  const time = turn * slot;
-  const isSubstitute = turn >= askers && turn < 2 * askers;
-  return {
-    turnsIn: turn < askers ? time : Infinity,
-    substitutesIn: isSubstitute ? 2 * interval + time : Infinity,
-  };
+export function asksIn(turn: number, slot: number, interval: number): number {
+  if (turn < askers) return turn * slot;
+  return turn < 2 * askers ? 2 * interval + turn * slot : Infinity;
 }
 
 /** ms without a message after which somebody asks whether the one that was called has come. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { drawTurns, shuffled, timesToAsk, watchesIn } from "../../../../src/lock/wake-up/lottery.ts";
+import { asksIn, drawTurns, shuffled, watchesIn } from "../../../../src/lock/wake-up/lottery.ts";
 
 describe("drawTurns", () => {
   it("spreads the waiters of a stream over the turns, at the distance given", () => {
@@ -10,17 +10,17 @@ describe("drawTurns", () => {
   });
 });
 
-describe("timesToAsk", () => {
+describe("asksIn", () => {
   it("lets the first four turns ask, each in its slot", () => {
-    expect(timesToAsk(0, 5, 100)).toEqual({ turnsIn: 0, substitutesIn: Infinity });
-    expect(timesToAsk(3.5, 5, 100)).toEqual({ turnsIn: 17.5, substitutesIn: Infinity });
+    expect(asksIn(0, 5, 100)).toBe(0);
+    expect(asksIn(3.5, 5, 100)).toBe(17.5);
   });
 
   it("lets the next four ask where the next message does not come", () => {
-    expect(timesToAsk(4, 5, 100)).toEqual({ turnsIn: Infinity, substitutesIn: 220 });
-    expect(timesToAsk(7.5, 5, 100)).toEqual({ turnsIn: Infinity, substitutesIn: 237.5 });
-    expect(timesToAsk(8, 5, 100)).toEqual({ turnsIn: Infinity, substitutesIn: Infinity });
-    expect(timesToAsk(5, 5, Infinity)).toEqual({ turnsIn: Infinity, substitutesIn: Infinity });
+    expect(asksIn(4, 5, 100)).toBe(220);
+    expect(asksIn(7.5, 5, 100)).toBe(237.5);
+    expect(asksIn(8, 5, 100)).toBe(Infinity);
+    expect(asksIn(5, 5, Infinity)).toBe(Infinity);
   });
 });
 
