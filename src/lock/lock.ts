@@ -65,7 +65,8 @@ export class Lock {
   /** The number of its events. Undefined once one of them has reported the end of the hold. */
   #id: number | undefined;
   #ttl: number;
-  #extension: Promise<unknown> = Promise.resolve();
+  /** The last extension under way, and those before it. It never rejects. */
+  #extension: Promise<unknown> | undefined;
   #release: Promise<boolean> | undefined;
   /** Whether a quorum has released it, or nobody will: `release` has nothing to do any more. */
   #isOver = false;
@@ -147,7 +148,7 @@ export class Lock {
   async extend(ttl: number = this.#ttl): Promise<number> {
     checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
     // One at a time: HTTP keeps no order, and the shorter of two extensions must not be executed last.
-    const extension = this.#extension.then(() => this.#extend(ttl));
+    const extension = this.#extension ? this.#extension.then(() => this.#extend(ttl)) : this.#extend(ttl);
     this.#extension = extension.catch(() => undefined);
     return extension;
   }
@@ -220,11 +221,12 @@ export class Lock {
 
   /** @internal Resolves when the requests of this handle are answered or have timed out. */
   async requestsDone(): Promise<void> {
-    for (let last: unknown; last !== this.#extension; ) {
+    let last: unknown;
+    do {
       last = this.#extension;
       await last;
       await Promise.all([this.#round.done, ...this.#restores]);
-    }
+    } while (last !== this.#extension);
   }
 
   async #extend(ttl: number): Promise<number> {
@@ -312,7 +314,7 @@ export class Lock {
     const result = await round.result;
     admission.leave();
     // Without waitUntil nothing else may keep the other requests alive.
-    if (!isInBackground) await mostlyDone(settings, round);
+    if (!isInBackground && round.answers.includes(undefined)) await mostlyDone(settings, round);
     const freed = result === "granted";
     this.#isOver = result !== "unavailable";
     if (onEvent) {
