@@ -190,7 +190,7 @@ function checkFailedExtension(
   const { world, process } = actor;
   const lost = !(error instanceof QuorumError);
   world.count(lost ? "extend: lost" : "extend: unavailable");
-  const gone = lost && String(error).includes("gone from a quorum");
+  const gone = lost && String(error).includes("no quorum has its token");
   if (remainingBefore > 0 && !world.freed.has(hold.nonce)) {
     world.check(
       "holds survive",

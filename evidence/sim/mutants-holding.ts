@@ -8,8 +8,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       patch(
         "lock/acquire.ts #lockOf",
-        "elapsed: round.elapsed",
-        "elapsed: stopwatch(this.#settings.runtime)",
+        "limit, round,",
+        "limit, round: Object.assign(Object.create(round), { elapsed: stopwatch(this.#settings.runtime) }),",
       ),
     ],
     noticedBy: twoHolders,

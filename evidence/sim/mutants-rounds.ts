@@ -104,10 +104,7 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "a rollback names an unknown script",
     breaks: "its NOSCRIPT comes when nobody listens any more, and what was acquired stands until its ttl",
-    patches: [
-      patch("redis/script.ts runScript", " || call.sendsText", ""),
-      patch("redis/script.ts runScript", "state === undefined || ", ""),
-    ],
+    patches: [patch("redis/script.ts runScript", "sent.has(script) && !call.sendsText", "true")],
     noticedBy: ["nothing is abandoned"],
     theme: "servers",
   },

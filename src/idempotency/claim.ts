@@ -31,8 +31,8 @@ export interface ClaimOperations {
   readonly own: Cell;
   /** Claims everything, or nothing; an answer `held` with `blockedBy`: a lock is held by another. */
   begin(call: EndpointRequest, lease: number): Promise<CellAnswer>;
-  /** Gives everything a new lease, or nothing. */
-  extend(call: EndpointRequest, lease: number): Promise<Answer>;
+  /** Gives everything a new lease, or nothing. `fencing`: what {@link ClaimFence.renewal} says of it. */
+  extend(call: EndpointRequest, lease: number, fencing?: Fencing): Promise<Answer>;
   /** Replaces the pending record, and frees the locks. The answer is about the record: another run's stays. */
   complete(call: EndpointRequest, text: string, retention: number): Promise<CellAnswer>;
   /** Deletes the pending record, and frees the locks. */
@@ -81,7 +81,7 @@ export function lockedClaim(
       answered.add(call.endpoint);
       return answer;
     },
-    extend: (call, lease) => keep(call, cell, lease, { fencing: fence.renewal(lease) }),
+    extend: (call, lease, fencing) => keep(call, cell, lease, { fencing }),
     complete: (call, text, retention) => endOne(call, { text, ttl: retention }),
     free: (call) => endOne(call),
   };
@@ -114,6 +114,11 @@ export class ClaimFence {
   /** What an extension must do for the counters, which must outlive the locks, however long these are held. */
   renewal(lease: number): Fencing | undefined {
     return this.#sinceCounters() + lease > this.#fenceRetention ? this.from(this.#fence, lease) : undefined;
+  }
+
+  /** Notes that a quorum has done it. */
+  renewed({ elapsed }: Round<Answer>): void {
+    this.#sinceCounters = elapsed;
   }
 
   /**

@@ -108,11 +108,15 @@ export class Execution<Value> {
     const { settings, key } = this.#request;
     const { operations, lease } = this.#claim;
     const { runtime, maxHold, backoff } = settings;
-    const renew = (ttl: number) => {
+    const { fence } = operations;
+    const renew = async (ttl: number) => {
       const newLease = this.#leaseFor(ttl);
-      const perform = (call: EndpointRequest) => operations.extend(call, newLease);
+      const fencing = fence?.renewal(newLease);
+      const perform = (call: EndpointRequest) => operations.extend(call, newLease, fencing);
       // Stryker disable next-line ArrayDeclaration: it is only in the text of an error that the renewal ignores
-      return extendOnQuorum(settings, this.validity, { ttl, names: [key], cost: this.#cost, perform });
+      const extension = { ttl, names: [key], cost: this.#cost, perform };
+      const round = await extendOnQuorum(settings, this.validity, extension);
+      if (fencing) fence?.renewed(round);
     };
     void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, backoff, extend: renew });
   }

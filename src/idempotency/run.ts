@@ -85,8 +85,10 @@ class RunCall<Value> {
     this.#report("called");
     try {
       const limit = timeUntil(deadline, settings.runtime);
-      return await retry<Outcome<Value>>({ ...settings, signal, limit, elapsed: this.#elapsed }, (progress) =>
-        this.#attempt(handler, progress, limit),
+      const { runtime, backoff, wait, waitUntil } = settings;
+      return await retry<Outcome<Value>>(
+        { runtime, backoff, wait, waitUntil, signal, limit, elapsed: this.#elapsed },
+        (progress) => this.#attempt(handler, progress),
       );
     } catch (error) {
       if (!this.#hasEnded) this.#report("aborted", { error });
@@ -94,15 +96,10 @@ class RunCall<Value> {
     }
   }
 
-  /**
-   * Begins, and executes the handler where that is granted.
-   *
-   * @param limit ms from the call to its deadline: a duration, so that from then on only elapsed time counts
-   */
+  /** Begins, and executes the handler where that is granted. */
   async #attempt(
     handler: Handler<Value>,
     progress: Progress,
-    limit: number,
   ): Promise<{ readonly value: Outcome<Value> } | FailedAttempt<Outcome<Value>>> {
     const { settings, signal } = this.#request;
     const admission = admissionOf(settings.endpoints);
@@ -112,7 +109,7 @@ class RunCall<Value> {
     let result: RoundResult | undefined;
     try {
       if (signal?.aborted) throw signal.reason;
-      claim = this.#begin(progress, limit);
+      claim = this.#begin(progress);
       result = await unlessAborted(claim.round.result, signal);
     } finally {
       admission.leave();
@@ -138,7 +135,7 @@ class RunCall<Value> {
   }
 
   /** Sends a begin to every endpoint. */
-  #begin(progress: Progress, callLimit: number): Claim {
+  #begin(progress: Progress): Claim {
     const { settings, name, fingerprint, lock: resources, note } = this.#request;
     const { runtime, timeout } = settings;
     const token = randomToken(runtime);
@@ -147,7 +144,7 @@ class RunCall<Value> {
     const operations = resources
       ? lockedClaim(settings, own, { resources, nonce: token, note })
       : keyClaim(own);
-    const limit = callLimit - progress.elapsed();
+    const limit = progress.untilDeadline();
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
     const isLast = progress.remaining() <= timeout;
     const lease = leaseWithin(settings, limit);

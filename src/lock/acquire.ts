@@ -6,7 +6,7 @@ import { admissionOf } from "../quorum/admission.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, type RoundOptions, runRound } from "../quorum/round.ts";
-import { quorumOf, type RoundResult } from "../quorum/tally.ts";
+import { isVeto, type RoundResult } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, claim, type Fencing, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { holderOf, holderSeen, timeUntilFree } from "./contention.ts";
@@ -112,7 +112,7 @@ class Acquisition {
       const limit = timeUntil(deadline, runtime);
       const outcome = await retry<Lock | RedlockError>(
         { runtime, backoff, wait, waitUntil, signal, limit, elapsed },
-        (progress) => this.#attempt(progress, limit),
+        (progress) => this.#attempt(progress),
       );
       if (outcome instanceof Lock)
         outcome.activate(() => ({
@@ -137,16 +137,13 @@ class Acquisition {
   }
 
   /** Waits for its turn, and sends a round. */
-  async #attempt(
-    progress: Progress,
-    limit: number,
-  ): Promise<{ readonly value: Lock } | FailedAttempt<Lock | RedlockError>> {
+  async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock | RedlockError>> {
     const { endpoints, runtime } = this.#settings;
     const { signal } = this.#options;
     const admission = admissionOf(endpoints);
     if (!admission.enter()) await admission.wait({ runtime, ms: progress.remaining(), signal });
     try {
-      const attempt = await this.#sendRound(progress, limit);
+      const attempt = await this.#sendRound(progress);
       return attempt.lock ? { value: attempt.lock } : this.#failed(attempt, progress);
     } finally {
       admission.leave();
@@ -166,8 +163,8 @@ class Acquisition {
     };
   }
 
-  /** @param limit ms from the call to its deadline: a duration, so that from then on only elapsed time counts */
-  async #sendRound(progress: Progress, limit: number): Promise<Attempt> {
+  /** Claims on every endpoint, and where that is granted without a common fence, raises the counters to the highest. */
+  async #sendRound(progress: Progress): Promise<Attempt> {
     const { signal } = this.#options;
     if (signal?.aborted) throw signal.reason;
     this.#rounds += 1;
@@ -175,8 +172,8 @@ class Acquisition {
     const { timeout, ttl, runtime } = this.#settings;
     // The last round waits for every endpoint, so that it can tell contention from an outage.
     const isLast = progress.remaining() <= timeout;
-    const left = limit === Infinity ? limit : limit - progress.elapsed();
-    // An answer that comes after the ttl is useless.
+    const left = progress.untilDeadline();
+    // Where a timeout is longer than the ttl: an answer that comes after the ttl is useless.
     const bounded = { cost: this.#cost, timeout: ttl };
     const cell = acquiredCell(request);
     const { fenceRetention } = request;
@@ -214,7 +211,7 @@ class Acquisition {
     const { ttl } = this.#settings;
     const strategy = this.#strategy;
     const granted = strategy?.grantedKeys ? { ...request, keys: strategy.grantedKeys(round) } : request;
-    const state = { id: this.#id, ttl, elapsed: round.elapsed, fence, limit, round, operations: strategy };
+    const state = { id: this.#id, ttl, fence, limit, round, operations: strategy };
     return new Lock(this.#settings, granted, state);
   }
 
@@ -249,7 +246,7 @@ class Acquisition {
     };
   }
 
-  /** Rolls back a round at every endpoint where it may have acquired. */
+  /** Rolls back a round at every endpoint where it may have acquired. What raised the fence has left nothing but counters. */
   #rollBack({ request, result, round }: Attempt, progress: Progress): Promise<void> {
     const cell = acquiredCell(request);
     // Refused means that others have a quorum, so this rollback frees nothing that waiters could get. If it published a
@@ -286,6 +283,5 @@ class Acquisition {
 const splitHint = " is held by someone else, or two endpoints are one database (npx redlock-edge doctor)";
 
 function isRefused({ answers }: Round<CellAnswer>): boolean {
-  const refusals = answers.filter((answer) => answer?.outcome === "held");
-  return refusals.length > answers.length - quorumOf(answers.length);
+  return isVeto(answers.filter((answer) => answer?.outcome === "held").length, answers.length);
 }

@@ -1,6 +1,6 @@
 import type { LockHolder } from "../errors.ts";
 import type { Failure } from "../quorum/round.ts";
-import { quorumOf } from "../quorum/tally.ts";
+import { isVeto, quorumOf } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { holderIn } from "./note.ts";
 
@@ -33,8 +33,7 @@ export function holderOf(answers: Answers): LockHolder | undefined {
 /** The value that is in the way at so many endpoints that no other can have a quorum. */
 function valueSeen(answers: Answers): string | undefined {
   const shown = answers.flatMap((answer) => (answer?.outcome === "held" ? (answer.other ?? []) : []));
-  const most = answers.length - quorumOf(answers.length);
-  return shown.find((one) => shown.filter((other) => other === one).length > most);
+  return shown.find((one) => isVeto(shown.filter((other) => other === one).length, answers.length));
 }
 
 /** The hash of Java's strings. */

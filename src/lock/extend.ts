@@ -37,7 +37,7 @@ export async function extendOnQuorum(
   const round = runRound(settings, perform, { cost, timeout: validity.remaining() });
   const result = await round.result;
   if (validity.loss) throw validity.loss;
-  if (result === "refused") throw validity.lose("its token is gone from a quorum");
+  if (result === "refused") throw validity.lose("no quorum has its token any more");
   // This cannot be too late: the validity was at most this ttl's when the requests were sent, and has not ended.
   if (result !== "granted") throw new QuorumError("extend", names, round.votes());
   validity.extend(ttl, round.elapsed);

@@ -196,16 +196,7 @@ function lockOf(
   request: LockRequest,
   { round, given: { ttl, fence } }: Pick<Swap, "round"> & { given: LockJSON },
 ): Lock {
-  const { elapsed } = round;
-  return new Lock(settings, request, {
-    id: newId(),
-    ttl,
-    elapsed,
-    fence,
-    limit: Infinity,
-    round,
-    isResumed: true,
-  });
+  return new Lock(settings, request, { id: newId(), ttl, fence, limit: Infinity, round });
 }
 
 /** The hold begins; the round that took it over is reported for its costs. */

@@ -18,14 +18,15 @@ export interface HoldOperations {
   readonly waiter?: Waiter;
 }
 
-/** What is released and waited for. */
-type Held = readonly [resources: readonly string[], operations: HoldOperations | undefined];
-
 /** Releases on one endpoint, and publishes it where waiters are woken up. */
 export type Release = (call: EndpointRequest, cell: Cell, tombstoneTtl: number) => Promise<CellAnswer>;
 
 /** The function that releases it on one endpoint. */
-export function releaseFunctionOf(settings: Settings, ...[resources, operations]: Held): Release {
+export function releaseFunctionOf(
+  settings: Settings,
+  resources: readonly string[],
+  operations: HoldOperations | undefined,
+): Release {
   const { prefix, wakeUp } = settings;
   if (operations?.release) {
     return (call, cell, tombstoneTtl) => operations.release!(call, cell, tombstoneTtl, !!wakeUp);
@@ -36,7 +37,11 @@ export function releaseFunctionOf(settings: Settings, ...[resources, operations]
 }
 
 /** Listens for its releases. Undefined: nobody publishes them. */
-export function listenFor(settings: Settings, ...[resources, operations]: Held): WakeUpListener | undefined {
+export function listenFor(
+  settings: Settings,
+  resources: readonly string[],
+  operations: HoldOperations | undefined,
+): WakeUpListener | undefined {
   const waiter = waiterOf(operations);
   return waiter && settings.wakeUp?.listen(settings, waiter, resources);
 }

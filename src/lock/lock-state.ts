@@ -10,15 +10,11 @@ export interface LockState {
   /** The number of its events. */
   readonly id: number;
   readonly ttl: number;
-  /** ms since before the request that granted it. */
-  readonly elapsed: () => number;
   readonly fence: number | undefined;
-  /** Longest time to hold, in ms. */
+  /** Longest time to hold, in ms from the beginning of the round. */
   readonly limit: number;
   /** The round that acquired it, or took it over from another process. */
   readonly round: Round<Answer>;
-  /** Whether that round took it over. Default false. */
-  readonly isResumed?: boolean;
   readonly operations?: HoldOperations | undefined;
 }
 

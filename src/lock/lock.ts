@@ -12,14 +12,7 @@ import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
 import { type HoldOperations, type Release, releaseFunctionOf } from "./hold-operations.ts";
-import {
-  acquiredCell,
-  fencingOf,
-  guardedCell,
-  heldCell,
-  type LockRequest,
-  tombstoneRetention,
-} from "./lock-request.ts";
+import { fencingOf, guardedCell, heldCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
 import type { LockParts, LockState } from "./lock-state.ts";
 import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
@@ -51,7 +44,7 @@ export class Lock {
   /** Whether it is no synchronizer's: only then it can be restored where an endpoint has lost it. */
   readonly #isPlain: boolean;
   readonly #validity: Validity;
-  /** The round that acquired it; its late requests are rolled back at the release. */
+  /** The round that acquired it, or took it over; its late requests are rolled back at the release. */
   readonly #round: Round<Answer>;
   /** For each request that acquires it and may still be executed, the name of its endpoint. */
   readonly #pendingAcquires: string[] = [];
@@ -60,8 +53,6 @@ export class Lock {
   #restores: readonly Promise<void>[] = [];
   /** ms since the fence's counters were renewed. */
   #sinceCounters: () => number;
-  /** ms since before the request that granted it. */
-  readonly #sinceGranted: () => number;
   /** The number of its events. Undefined once one of them has reported the end of the hold. */
   #id: number | undefined;
   #ttl: number;
@@ -70,38 +61,31 @@ export class Lock {
   #release: Promise<boolean> | undefined;
   /** Whether a quorum has released it, or nobody will: `release` has nothing to do any more. */
   #isOver = false;
-  /**
-   * Whether a request was sent that needs the tombstone of {@link guardedCell}: one that restores or resumes it. One that
-   * acquires it has that of {@link acquiredCell}, or none.
-   */
-  #isGuarded: boolean;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
   constructor(settings: Settings, request: LockRequest, state: LockState) {
-    const { id, ttl, elapsed, fence, round, operations } = state;
+    const { id, ttl, fence, round, operations } = state;
     this.resources = request.resources;
     this.fence = fence;
     this.#id = id;
-    this.#sinceGranted = elapsed;
     this.#settings = settings;
     this.#request = request;
     this.#cell = heldCell(request);
     this.#keepOn = operations?.extend ?? keep;
     this.#releaseOn = releaseFunctionOf(settings, request.resources, operations);
     this.#isPlain = !operations;
-    this.#isGuarded = state.isResumed === true;
     this.#ttl = ttl;
     this.#round = round;
     const { onEvent, endpoints } = settings;
     endpoints.forEach(({ name }, index) => {
       if (!isExecuted(round.answers[index])) void this.#notePending(name, round.eventualAnswers[index]!);
     });
-    this.#sinceCounters = elapsed;
+    this.#sinceCounters = round.elapsed;
     this.#validity = new Validity({
       runtime: settings.runtime,
       driftFactor: settings.driftFactor,
       ttl,
-      elapsed,
+      elapsed: round.elapsed,
       limit: state.limit,
       lostError: (why) => new LockLostError(request.resources, why),
       onLost: (reason) => emit(onEvent, { type: "lost", ...this.#endOfHold(), reason }),
@@ -180,7 +164,7 @@ export class Lock {
     const round = runRound(this.#settings, (call) => this.#keepOn(call, this.#cell, 0));
     const result = await round.result;
     if (result === "unavailable") throw new QuorumError("verify", this.resources, round.votes());
-    if (result === "refused") this.#validity.lose("its token is gone from a quorum");
+    if (result === "refused") this.#validity.lose("no quorum has its token any more");
     return result === "granted" && !this.#validity.loss;
   }
 
@@ -282,7 +266,6 @@ export class Lock {
       const restored = eventualAnswers[index]!.then(async ({ outcome }) => {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
         const cell = guardedCell(this.#request);
-        this.#isGuarded = true;
         const round = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
           restore(call, cell, ttl, this.#fencing(ttl)),
         );
@@ -330,16 +313,16 @@ export class Lock {
   #endOfHold(): HoldEnd {
     const id = this.#id;
     this.#id = undefined;
-    return { id, resources: this.resources, held: this.#sinceGranted() };
+    return { id, resources: this.resources, held: this.#round.elapsed() };
   }
 
   /** Releases it on one endpoint. */
   #releaseOne(call: EndpointRequest): Promise<Answer> {
-    // Only a request that may still be executed there needs a tombstone.
+    // Only a request that may still be executed there needs a tombstone: one that acquires, restores or resumes it.
     if (!this.#pendingAcquires.includes(call.endpoint.name)) {
       return this.#releaseOn(call, this.#cell, 0);
     }
-    const { tombstone } = this.#isGuarded ? guardedCell(this.#request) : acquiredCell(this.#request);
+    const { tombstone } = guardedCell(this.#request);
     return this.#releaseOn(call, { ...this.#cell, tombstone }, tombstoneRetention);
   }
 }

@@ -25,6 +25,8 @@ export interface Progress {
   elapsed(): number;
   /** ms until the deadline, or until `ms` have passed since the call if that is earlier. Default: the context's `wait`. */
   remaining(ms?: number): number;
+  /** ms until the deadline: a duration, so that only elapsed time counts. Infinity: there is none. */
+  untilDeadline(): number;
   /** Whether the caller still waits for an attempt to succeed, and not only for rollbacks. */
   isWaiting(): boolean;
 }
@@ -76,6 +78,7 @@ export async function retry<Value>(
   const progress: Progress = {
     elapsed,
     remaining: (ms = wait) => Math.min(ms, limit) - elapsed(),
+    untilDeadline: () => (limit === Infinity ? limit : limit - elapsed()),
     isWaiting: () => isWaiting && !signal?.aborted,
   };
   for (;;) {

@@ -43,7 +43,7 @@ export function rollback(
   /** Repeats a rollback that may have overtaken its request, once that is answered. */
   const repeatIfOvertaken = async (call: EndpointRequest, released: Promise<Answer>) => {
     const index = endpoints.indexOf(call.endpoint);
-    const hadFailed = round.answers[index] !== undefined;
+    const hadTimedOut = round.answers[index] !== undefined;
     const isOver = settledWithin(
       runtime,
       timeout,
@@ -52,8 +52,9 @@ export function rollback(
     const late = await round.eventualAnswers[index]!;
     if (late.outcome === "held" || late.outcome === "lost") return;
     // It had timed out, and has failed now: that says no more than was known.
-    if (late.outcome === "error" && hadFailed) return;
-    // Not beside the first one: that one's answer counts, and it would find nothing.
+    if (late.outcome === "error" && hadTimedOut) return;
+    // After the first rollback has ended: beside it, this one could delete the value, and the first one, which counts, would
+    // find nothing.
     await isOver;
     await sendAgain(call, release);
   };

@@ -5,7 +5,7 @@ import { unsentReason } from "../endpoints/transport.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { type Latencies, recordLatency, usefulWait } from "./latency.ts";
-import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
+import { type Answer, isVeto, type RoundResult, tally } from "./tally.ts";
 
 // One round: the same request to every endpoint at once, and a result as soon as the answers allow one.
 
@@ -49,7 +49,10 @@ export interface RoundOptions {
 
 /** A round under way. */
 export interface Round<Reply extends Answer> {
-  /** By endpoint; `undefined` while its answer is missing. */
+  /**
+   * By endpoint; `undefined` while its answer is missing. One that has timed out keeps that failure; of a round that was
+   * cut short, answers still come.
+   */
   readonly answers: readonly (Reply | Failure | undefined)[];
   /** Resolves early: never waits for an endpoint whose answer cannot change it. */
   readonly result: Promise<RoundResult>;
@@ -88,9 +91,6 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   #isOverdue = false;
   #cancelCut: (() => void) | undefined;
   #cutsShort: boolean;
-  #granted = 0;
-  #refused = 0;
-  #pending: number;
   #decide!: (result: RoundResult) => void;
   #finish!: () => void;
 
@@ -111,7 +111,6 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     const now = () => runtime.monotonic();
     this.#deadline = new Deadline({ timeout: this.#timeout, start: now(), now, yields });
     this.#cutsShort = cutsShort;
-    this.#pending = endpoints.length;
     this.cost = cost;
     this.answers = new Array(endpoints.length).fill(undefined);
     this.result = new Promise((resolve) => {
@@ -145,11 +144,8 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     // It has timed out: the failure stands, and only `eventualAnswers` has the late answer.
     if (this.answers[index]) return answer;
     this.answers[index] = answer;
-    this.#pending -= 1;
-    if (answer.outcome === "granted") this.#granted += 1;
-    else if (answer.outcome !== "error") this.#refused += 1;
-    else this.#context.onFailure?.(answer.cause);
-    if (answer.outcome !== "error") this.#learn(index);
+    if (answer.outcome === "error") this.#context.onFailure?.(answer.cause);
+    else this.#learn(index);
     this.#conclude();
     return answer;
   }
@@ -164,18 +160,24 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
 
   /** Decides, where the answers so far allow it. */
   #conclude(): void {
-    const { endpoints, runtime, latencies } = this.#context;
-    const result = tally(this.#granted, this.#refused, this.#pending, endpoints.length);
+    const { runtime, latencies } = this.#context;
+    const result = tally(this.answers);
     this.#cancelCut?.();
     if (result) this.#decide(result);
-    else if (this.#cutsShort && this.#refused > 0 && this.#granted > 0) {
+    else if (this.#cutsShort && this.#isSplit()) {
       const wait = Math.min(this.#timeout, usefulWait(latencies, this.#silent()));
       this.#cancelCut = runtime.timer(Math.max(0, wait - this.elapsed()), () => this.#cut());
     }
-    if (this.#pending === 0) {
+    if (!this.answers.includes(undefined)) {
       this.#cancelTimeout();
       this.#finish();
     }
+  }
+
+  /** Whether some have granted, and others refused. */
+  #isSplit(): boolean {
+    const outcomes: unknown[] = this.answers.map((answer) => answer?.outcome);
+    return outcomes.includes("granted") && (outcomes.includes("held") || outcomes.includes("lost"));
   }
 
   /** Ends the wait. The requests go on: their answers show what to roll back, and when. */
@@ -190,7 +192,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   #expire(): void {
     const timeout = this.#timeout;
     if (!this.#isOverdue) {
-      // The process may have been busy or frozen, with answers that it has received and not yet read.
+      // First a grace. The process may have been busy or frozen, with answers that it has received and not yet read.
       this.#isOverdue = true;
       const late = Math.max(0, this.elapsed() - timeout);
       this.#cancelTimeout = this.#context.runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
@@ -217,7 +219,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
 
 /** Whether no later round can be granted, because too many endpoints failed in a way that lasts. */
 export function isHopeless(votes: readonly Vote[]): boolean {
-  return votes.filter(({ cause }) => cause?.permanent).length > votes.length - quorumOf(votes.length);
+  return isVeto(votes.filter(({ cause }) => cause?.permanent).length, votes.length);
 }
 
 function failureOf({ deadline, sent, waiting }: EndpointRequest, cause: EndpointError): Failure {

@@ -14,19 +14,32 @@ export function quorumOf(count: number): number {
   return (count >> 1) + 1;
 }
 
+/** Whether so many of `count` endpoints are against it that no quorum of the others is possible: n − q + 1. */
+export function isVeto(against: number, count: number): boolean {
+  return against > count - quorumOf(count);
+}
+
 /**
  * The result that follows from the answers so far, or `undefined` while it is open. Failure is reported only once
  * contention and outage can be told apart; the last answer always decides.
+ *
+ * @param answers by endpoint; undefined where its answer is missing
  */
 export function tally(
-  granted: number,
-  refused: number,
-  pending: number,
-  count: number,
+  answers: readonly (Answer | { readonly outcome: "error" } | undefined)[],
 ): RoundResult | undefined {
-  const quorum = quorumOf(count);
-  const veto = count - quorum + 1;
+  const { length } = answers;
+  const quorum = quorumOf(length);
+  let granted = 0;
+  let refused = 0;
+  let pending = 0;
+  for (const answer of answers) {
+    if (!answer) pending += 1;
+    else if (answer.outcome === "granted") granted += 1;
+    else if (answer.outcome !== "error") refused += 1;
+  }
   if (granted >= quorum) return "granted";
-  if (refused >= veto) return "refused";
-  return granted + pending < quorum && refused + pending < veto ? "unavailable" : undefined;
+  if (isVeto(refused, length)) return "refused";
+  const isOpen = granted + pending >= quorum || isVeto(refused + pending, length);
+  return isOpen ? undefined : "unavailable";
 }

@@ -77,7 +77,7 @@ async function setIfEmptyAndRead(call: EndpointRequest, cell: Cell, ttl: number)
   return other === null ? granted : { outcome: "held", other };
 }
 
-/** Claims the cell, and always returns the value in the way. Its own value grants it. */
+/** Claims the cell, and always returns the value in the way. Its own value grants it, unlike with {@link claim}. */
 export async function claimOrRead(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
   const other = isClaimedNatively(call, cell) ? await setOrGet(call, cell, ttl) : undefined;
   if (other === undefined) return operate(call, "claim", cell, { ttl });

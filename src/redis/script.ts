@@ -26,12 +26,12 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
   return dialect === "upstash" ? sha.upstash : sha.redis;
 }
 
-/** By server and script. True: the server knows it. False: its text is on the way. */
-const known = new WeakMap<object, Map<Script, boolean>>();
+/** By server: the scripts whose text was sent to it. */
+const known = new WeakMap<object, Set<Script>>();
 
 /**
- * Runs a script: by its text the first time, by its hash from then on. While the text is on the way, others send the hash
- * already, and usually arrive after it. A server that does not know the hash gets the text.
+ * Runs a script: by its text the first time, by its hash from then on, also while the text is on the way: the hash usually
+ * arrives after it. A server that does not know the hash gets the text.
  */
 export async function runScript(
   call: EndpointRequest,
@@ -42,30 +42,20 @@ export async function runScript(
   const { endpoint } = call;
   const rest = [keys.length, ...keys, ...args];
   const server = serverOf(endpoint);
-  const scripts = known.get(server) ?? new Map<Script, boolean>();
-  known.set(server, scripts);
-  for (let tries = 1; ; tries += 1) {
-    const state = scripts.get(script);
-    // Where nobody may hear a NOSCRIPT, a rollback sent as a hash could be lost.
-    if (state === undefined || tries > 2 || call.sendsText) break;
+  const sent = known.get(server) ?? new Set();
+  known.set(server, sent);
+  // The caller may be gone when a NOSCRIPT comes, so a rollback may have to be sent as text.
+  if (sent.has(script) && !call.sendsText) {
     try {
       return await send(call, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {
       // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
       if (!(error as Error).message.includes("NOSCRIPT")) throw error;
       call.sent! -= 1;
-      if (state) scripts.delete(script);
     }
   }
-  if (!scripts.get(script)) scripts.set(script, false);
-  try {
-    const reply = await runSource(call, script.source, rest);
-    scripts.set(script, true);
-    return reply;
-  } catch (error) {
-    if (!scripts.get(script)) scripts.delete(script);
-    throw error;
-  }
+  sent.add(script);
+  return runSource(call, script.source, rest);
 }
 
 /** Runs a script by its text. `rest`: the number of keys, the keys, the arguments. */

@@ -170,7 +170,7 @@ describe("a claim", () => {
     await put(world, new Array(3).fill(pending("tother", world.runtime.now())));
     const { signal } = context();
     await world.runtime.advance(600);
-    expect(String(signal.reason)).toMatch(/LeaseLostError: .*gone from a quorum/);
+    expect(String(signal.reason)).toMatch(/LeaseLostError: .*no quorum has its token/);
     const before = client.sent();
     await world.runtime.advance(5_000);
     expect(client.sent()).toBe(before);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { quorumOf, type RoundResult, tally } from "../../../src/quorum/tally.ts";
+import { type Answer, quorumOf, type RoundResult, tally } from "../../../src/quorum/tally.ts";
 
 const seed = Date.now() % 2 ** 31;
 console.log(`tally SEED=${seed}`);
@@ -32,6 +32,16 @@ describe("tally", () => {
     return results;
   }
 
+  /** So many answers of each kind; the others have failed. Endpoints refuse by `held` or `lost`. */
+  function answersOf(granted: number, refused: number, pending: number, count: number) {
+    const refusal = (index: number): Answer => ({ outcome: index % 2 ? "held" : "lost" });
+    return Array.from({ length: count }, (_, index) => {
+      if (index < granted) return { outcome: "granted" } as const;
+      if (index < granted + refused) return refusal(index);
+      return index < granted + refused + pending ? undefined : ({ outcome: "error" } as const);
+    });
+  }
+
   test.each([1, 2, 3, 4, 5, 6, 7])("of %i has a result once no answer can change it", (count) => {
     let cases = 0;
     for (let granted = 0; granted <= count; granted += 1) {
@@ -39,7 +49,8 @@ describe("tally", () => {
         for (let pending = 0; granted + refused + pending <= count; pending += 1) {
           const open = reachable(granted, refused, pending, count);
           const expected = open.size === 1 ? [...open][0] : undefined;
-          expect(tally(granted, refused, pending, count), `${granted} ${refused} ${pending}`).toBe(expected);
+          const answers = answersOf(granted, refused, pending, count);
+          expect(tally(answers), `${granted} ${refused} ${pending}`).toBe(expected);
           cases += 1;
         }
       }
