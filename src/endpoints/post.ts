@@ -39,8 +39,9 @@ export function postTo(name: string, href: string, token: string): Post {
 
   /** The outcome of one command. `secrets`: what its error must not quote. */
   function outcomeOf(reply: unknown, status: number, secrets: Command): Outcome {
-    const { error, ...rest } = Object(reply) as { error?: unknown; result?: unknown };
-    if (status === 200 && "result" in rest && error === undefined) return { reply: rest.result };
+    const answer = Object(reply) as { error?: unknown; result?: unknown };
+    const { error } = answer;
+    if (status === 200 && "result" in answer && error === undefined) return { reply: answer.result };
     // Redis's own errors come with status 400, or in a pipeline; every other status is the gateway's.
     const said = typeof error === "string" ? withoutSecrets(error, [token, ...secrets]) : "";
     const kind: EndpointErrorKind = status !== 200 && status !== 400 ? "http" : said ? "redis" : "malformed";
