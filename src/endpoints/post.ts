@@ -2,7 +2,7 @@ import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import type { Outcome, Post } from "./batch.ts";
 import { type Command, withoutSecrets } from "./endpoint.ts";
 import { answerReason, networkReason } from "./failure-reason.ts";
-import { fetchOptions } from "./fetch-options.ts";
+import { postOptions } from "./post-options.ts";
 
 // One request of the REST API: a command, or several to `/pipeline`.
 // https://upstash.com/docs/redis/features/restapi#pipelining
@@ -26,7 +26,7 @@ export function postTo(name: string, href: string, token: string): Post {
 
   async function post(url: string, body: string, signal: AbortSignal, maxBytes: number): Promise<HttpAnswer> {
     try {
-      const response = await fetch(url, { ...fetchOptions, method: "POST", headers, body, signal });
+      const response = await fetch(url, postOptions(headers, signal, body));
       return { status: response.status, text: await readText(response, maxBytes) };
     } catch (cause) {
       if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");

@@ -1,6 +1,6 @@
 import { EndpointError } from "../errors.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { fetchOptions } from "./fetch-options.ts";
+import { postOptions } from "./post-options.ts";
 
 type Subscribe = NonNullable<Endpoint["subscribe"]>;
 
@@ -21,7 +21,7 @@ export function subscriber(name: string, url: string, token: string): Subscribe 
   const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
   return async (channel, signal) => {
     const href = `${url.replace(/\/$/, "")}/subscribe/${encodeURIComponent(channel)}`;
-    const { status, body } = await fetch(href, { ...fetchOptions, method: "POST", headers, signal });
+    const { status, body } = await fetch(href, postOptions(headers, signal, null));
     if (status === 200 && body) return body;
     // Workers count an unread body as an open connection.
     await body?.cancel();

@@ -62,7 +62,7 @@ export function acquireWithRetry(
 /** A round that claims, and the second one where that had to raise the fence. */
 interface Attempt {
   readonly request: LockRequest;
-  readonly lock?: Lock;
+  readonly lock?: Lock | undefined;
   /** `granted`, but no lock: the answers came too late. Undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
   readonly round: Round<CellAnswer>;
@@ -173,8 +173,7 @@ class Acquisition {
     // The last round waits for every endpoint, so that it can tell contention from an outage.
     const isLast = progress.remaining() <= timeout;
     const left = progress.untilDeadline();
-    // Where a timeout is longer than the ttl: an answer that comes after the ttl is useless.
-    const bounded = { cost: this.#cost, timeout: ttl };
+    const cost = this.#cost;
     const cell = acquiredCell(request);
     const { fenceRetention } = request;
     const least = leastFence(runtime);
@@ -183,21 +182,22 @@ class Acquisition {
     const details = { fencing, readsOther: this.#rounds > 1 };
     const claimOne = (call: EndpointRequest) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
-    const round = runRound(this.#settings, claimOne, { ...bounded, cutsShort: !isLast, yields: true });
+    // Where the timeout is longer than the ttl: an answer that comes after the ttl is useless.
+    const options = { cost, timeout: ttl, cutsShort: !isLast, yields: true };
+    const round = runRound(this.#settings, claimOne, options);
     const result = await unlessAborted(round.result, signal);
     if (result !== "granted") return { request, result, round, last: round };
     const drawn = fencing && highestFence(round);
     let last = round;
     if (drawn && !drawn.isAtQuorum) {
-      last = this.#raiseFence(cell, fencingOf(drawn.fence, fenceRetention, ttl), bounded);
+      last = this.#raiseFence(cell, fencingOf(drawn.fence, fenceRetention, ttl), { cost, timeout: ttl });
       const raised = await unlessAborted(last.result, signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused
       if (raised !== "granted") return { request, result: raised && "unavailable", round, last };
     }
     const lock = this.#lockOf(request, round, left, drawn?.fence);
-    const attempt = { request, result, round, last };
-    return lock.remaining() > 0 ? { ...attempt, lock } : attempt;
+    return { request, result, round, last, lock: lock.remaining() > 0 ? lock : undefined };
   }
 
   /** Raises the counters to the fence of this lock at a quorum: see {@link highestFence}. */

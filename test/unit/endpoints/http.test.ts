@@ -152,6 +152,7 @@ describe("a subscription", () => {
       expect(await new Response(await stream).text()).toBe("data: subscribe,a,1\n\n");
       expect(fetching).toHaveBeenCalledExactlyOnceWith(`${base}/subscribe/a%7Bb%7D%2Fc`, {
         method: "POST",
+        body: null,
         headers: { authorization: `Bearer ${token}`, accept: "text/event-stream" },
         redirect: "manual",
         next: { internal: true },

@@ -1,5 +1,5 @@
 /**
- * What every request to a server says beside its own: it must reach the server.
+ * The options of a POST to a server. They see to it that it reaches the server, and no other:
  *
  * - `redirect`: a token must never follow a redirect.
  * - `next`: the `fetch` of Next.js caches a request, and answers the same one from its cache, where a route says
@@ -8,7 +8,9 @@
  *
  * No `cache`, no `keepalive`: Workers refuse them.
  */
-export const fetchOptions: RequestInit & { readonly next: { readonly internal: true } } = {
-  redirect: "manual",
-  next: { internal: true },
-};
+export function postOptions(headers: HeadersInit, signal: AbortSignal, body: string | null): RequestInit {
+  const next = { internal: true };
+  // A literal: in Node 20 it takes 100 times as long to spread a constant and then add to it.
+  const options = { method: "POST", headers, body, signal, redirect: "manual", next } as const;
+  return options;
+}
