@@ -62,11 +62,7 @@ export const syncMutants: readonly Mutant[] = [
     name: "no second round",
     breaks: "each call of a burst waits for its window and runs, also when later calls came",
     patches: [
-      patch(
-        "sync/debounce.ts isLastAfterWindow",
-        "await announce(context, own, validity.remaining())",
-        "{ isLast: true }",
-      ),
+      patch("sync/debounce.ts isNewestAfter", "await call.isNewest(call.remaining(), signal)", "true"),
     ],
     noticedBy: ["a later call replaces it", "a quorum decides"],
   },
@@ -77,7 +73,7 @@ export const syncMutants: readonly Mutant[] = [
       patch(
         "sync/singleton.ts #acquire",
         "acquireLooking(settings, this.#name, this.#options",
-        "acquireLooking(settings, this.#own.text, this.#options",
+        "acquireLooking(settings, this.#newest.id, this.#options",
       ),
     ],
     noticedBy: ["mutual exclusion"],

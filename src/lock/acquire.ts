@@ -274,7 +274,7 @@ class Acquisition {
       return new QuorumError("acquire", this.#resources, last.votes(), result === "granted");
     }
     // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
-    const how = this.#strategy ? this.#strategy.held : this.#isAlwaysSplit ? splitHint : undefined;
+    const how = this.#strategy?.held ?? (this.#isAlwaysSplit ? splitHint : undefined);
     const holder = holderOf(round.answers);
     return new LockHeldError(this.#resources, this.#elapsed(), { retryAfter, holder, how });
   }

@@ -1,17 +1,8 @@
 import { checkInteger, checkOptions, checkType, integer, type Schema } from "../check.ts";
-import { LockLostError } from "../errors.ts";
 import type { LockClient } from "../lock/client.ts";
-import { Validity } from "../lock/validity.ts";
-import { keyOf } from "../redis/keys.ts";
 import { sleep, stopwatch } from "../runtime.ts";
 import { checkName, syncSettings, type WaitOptions, waitSchema } from "./internal/hold.ts";
-import {
-  announce,
-  announceNewest,
-  type NewestContext,
-  newAnnouncement,
-  withdraw,
-} from "./internal/newest.ts";
+import { NewestCall } from "./internal/newest.ts";
 
 /**
  * The window of {@link debounce}, and the options of the call. All calls of a name must use the same `window` and `ttl`.
@@ -70,44 +61,21 @@ export async function debounce<Value>(
   const { signal } = given;
   const settings = syncSettings(redlock, given);
   const ttl = window + checkInteger("ttl (ms)", settings.ttl, 10, maxWindow);
-  const key = keyOf(settings.prefix, "debounce", name);
-  const isLast = await isLastAfterWindow({ settings, caller: "debounce", name, key, window, ttl, signal });
-  return isLast ? { ran: true, value: await routine() } : { ran: false };
-}
-
-/** One call of {@link debounce}. */
-interface DebounceContext extends NewestContext {
-  readonly window: number;
-}
-
-/** Announces a call as the last one, and once more when its window is over. Removes the announcement if that fails. */
-async function isLastAfterWindow(context: DebounceContext): Promise<boolean> {
-  const { settings, name, window, ttl, signal } = context;
-  const { runtime, driftFactor, wait } = settings;
+  const { runtime, wait } = settings;
   const waited = stopwatch(runtime);
-  const remainingWait = () => wait - waited();
-  const own = newAnnouncement(runtime);
-  try {
-    const round = await announceNewest(context, own, remainingWait);
-    const validity = new Validity({
-      runtime,
-      driftFactor,
-      elapsed: round.elapsed,
-      ttl,
-      limit: Infinity,
-      lostError: (why) => new LockLostError([name], why),
-      onLost: () => undefined,
-    });
-    await sleep(runtime, window, signal);
-    // The same announcement is the last one, or is not: it can be repeated when an answer is lost.
-    const { isLast } = await announce(context, own, validity.remaining());
-    if (!isLast) return false;
-    // Later calls may have come and expired while this process was frozen.
-    if (validity.loss) throw validity.loss;
-    return true;
-  } catch (error) {
-    // The call before it may be the last one again.
-    await withdraw(context, own);
-    throw error;
+  const call = new NewestCall({ settings, kind: "debounce", name, ttl, signal });
+  if (!(await isNewestAfter(window))) return { ran: false };
+  return { ran: true, value: await routine() };
+
+  async function isNewestAfter(ms: number): Promise<boolean> {
+    try {
+      await call.announce(() => wait - waited());
+      await sleep(runtime, ms, signal);
+      return await call.isNewest(call.remaining(), signal);
+    } catch (error) {
+      // The call before it may be the last one again.
+      await call.withdraw();
+      throw error;
+    }
   }
 }

@@ -1,7 +1,7 @@
 import { checkText, checkType, type Schema, typed, wrongType } from "../check.ts";
 import { LockLostError, type RedlockError } from "../errors.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
-import { Lock } from "../lock/lock.ts";
+import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
 import { retry } from "../quorum/retry.ts";
 import { maxTimerDelay } from "../runtime.ts";
@@ -106,14 +106,18 @@ class Refresh<Value> {
   }
 
   async run(): Promise<Value> {
-    const stored = await this.#read();
+    let stored = await this.#read();
     if (stored.isFresh) return stored.value;
-    const outcome = await this.#acquire();
-    if (!(outcome instanceof Lock)) return outcome.value;
+    const isRefreshed = async () => {
+      stored = await this.#read();
+      return stored.isFresh;
+    };
+    const lock = await acquireLooking(this.#settings, this.#key, this.#options, isRefreshed);
+    if (!lock) return stored.value;
     try {
-      return await this.#refresh(outcome);
+      return await this.#refresh(lock);
     } finally {
-      await outcome[Symbol.asyncDispose]();
+      await lock[Symbol.asyncDispose]();
     }
   }
 
@@ -121,24 +125,6 @@ class Refresh<Value> {
     const value = await this.#options.read();
     // A promise would always count as true, and nothing would ever be refreshed.
     return { value, isFresh: checkType("the result of isFresh", this.#options.isFresh(value), "boolean") };
-  }
-
-  /** Acquires the lock; or finds, while others hold it, that it is not needed any more. */
-  async #acquire(): Promise<Lock | Found<Value>> {
-    const enough = new AbortController();
-    let found: Found<Value> | undefined;
-    const look = async () => {
-      const stored = await this.#read();
-      if (!stored.isFresh) return;
-      found = stored;
-      enough.abort(new Error("another call has refreshed it"));
-    };
-    try {
-      return await acquireLooking(this.#settings, this.#key, this.#options, { look, enough: enough.signal });
-    } catch (error) {
-      if (found) return found;
-      throw error;
-    }
   }
 
   async #refresh(lock: Lock): Promise<Value> {

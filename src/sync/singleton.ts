@@ -1,26 +1,16 @@
 import { onAbort } from "../abort.ts";
 import { checkType, oneOf, type Schema } from "../check.ts";
-import { LockHeldError, LockLostError } from "../errors.ts";
+import { LockHeldError } from "../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../lock/acquire.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { holderSeen } from "../lock/contention.ts";
 import { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
-import { keyOf } from "../redis/keys.ts";
 import { maxTimerDelay, stopwatch } from "../runtime.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
 import { checkName, checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
-import {
-  type Announcement,
-  announce,
-  announceNewest,
-  type NewestContext,
-  newAnnouncement,
-  newerToken,
-  tokenOf,
-  withdraw,
-} from "./internal/newest.ts";
+import { NewestCall } from "./internal/newest.ts";
 
 /** What a call of {@link singleton} does while another call's job runs. */
 export type SingletonMode = "skip" | "coalesce" | "cancel";
@@ -118,7 +108,7 @@ export async function singleton<Mode extends SingletonMode, Value>(
   checkType("job", job, "function");
   const { signal, deadline, note, ...lockOptions } = given;
   const { ttl, maxHold } = settingsOf(redlock, lockOptions);
-  const wait = mode === "coalesce" ? maxHold + ttl : mode === "cancel" ? 2 * ttl : undefined;
+  const wait = { skip: undefined, coalesce: maxHold + ttl, cancel: 2 * ttl }[mode];
   const settings = settingsOf(redlock, { wait }, lockOptions, {
     fencing: true,
     autoExtend: mode !== "cancel",
@@ -134,14 +124,9 @@ class Call<Value> {
   readonly #name: string;
   readonly #options: Pick<NotedOptions, "signal" | "deadline" | "note">;
   readonly #job: Job<Value>;
-  readonly #own: Announcement;
-  readonly #context: NewestContext;
-  /** ms since before the last round that has shown that this call is the newest. */
-  #sinceNewest = () => 0;
-  /** The newer call, once one was seen. */
-  #newer: string | undefined;
-  /** Aborts when a newer call was seen. */
-  readonly #replaced = new AbortController();
+  readonly #newest: NewestCall;
+  /** Tells the job to end. */
+  readonly #end = new AbortController();
 
   constructor(
     settings: Settings,
@@ -149,21 +134,14 @@ class Call<Value> {
     options: Pick<NotedOptions, "signal" | "deadline" | "note">,
     job: Job<Value>,
   ) {
-    const { prefix, wait, ttl, runtime } = settings;
+    const { wait, ttl } = settings;
     this.#settings = settings;
     this.#name = name;
     this.#options = options;
     this.#job = job;
-    this.#own = newAnnouncement(runtime);
-    this.#context = {
-      settings,
-      caller: "singleton",
-      name,
-      key: keyOf(prefix, "singleton", name),
-      // Until all that waited when it came have seen it.
-      ttl: Math.min(maxTimerDelay, Math.ceil(wait + 2 * ttl)),
-      signal: options.signal,
-    };
+    // It is kept until all that waited when it came have seen it.
+    const kept = Math.min(maxTimerDelay, Math.ceil(wait + 2 * ttl));
+    this.#newest = new NewestCall({ settings, kind: "singleton", name, ttl: kept, signal: options.signal });
   }
 
   async skip(): Promise<SkipOutcome<Value>> {
@@ -179,113 +157,86 @@ class Call<Value> {
   }
 
   async replace(mode: SingletonMode): Promise<ReplaceOutcome<Value>> {
+    const newest = this.#newest;
     let began = false;
     try {
       const lock = await this.#acquire();
-      if (!lock) return this.#outcome(began);
-      if (mode === "cancel") this.#extendUntilReplaced(lock);
-      began = true;
-      return { ran: true, value: await this.#run(lock, mode === "cancel" && this.#replaced.signal) };
+      if (lock) {
+        if (mode === "cancel") this.#extendUntilReplaced(lock);
+        began = true;
+        return { ran: true, value: await this.#run(lock) };
+      }
     } catch (error) {
-      // What it throws because it was told to end is no failure.
-      if (began && mode === "cancel" && this.#newer && isAbort(error)) return this.#outcome(began);
       // A newer call that does not run must not keep those before it from running.
-      if (!began) await withdraw(this.#context, this.#own);
-      throw error;
+      if (!began) await newest.withdraw();
+      // What it throws because it was told to end is no failure.
+      if (!began || !newest.newer || !isAbort(error)) throw error;
     }
+    return { ran: false, replacedBy: newest.newer!, began };
   }
 
-  #outcome(began: boolean): ReplaceOutcome<Value> {
-    return { ran: false, replacedBy: this.#newer!, began };
-  }
-
-  /** Announces the call and acquires the lock; undefined: a newer call was announced. */
+  /** Announces the call and acquires the lock; undefined: a newer call has come. */
   async #acquire(): Promise<Lock | undefined> {
     const { wait, runtime } = this.#settings;
     const { deadline = Infinity } = this.#options;
+    const newest = this.#newest;
     // Nothing is announced after the deadline either.
     const limit = Math.min(wait, timeUntil(deadline, runtime));
     const waited = stopwatch(runtime);
     const remainingWait = () => Math.max(0, limit - waited());
-    this.#sinceNewest = (await announceNewest(this.#context, this.#own, remainingWait)).elapsed;
+    await newest.announce(remainingWait);
     const settings = { ...this.#settings, wait: remainingWait() };
     // Where too few endpoints have answered, the next round looks again.
-    const looks = { look: () => this.#look(), enough: this.#replaced.signal };
-    try {
-      const lock = await acquireLooking(settings, this.#name, this.#options, looks);
-      return (await this.#isReplacedUnder(lock, remainingWait)) ? undefined : lock;
-    } catch (error) {
-      if (this.#newer && !this.#options.signal?.aborted) return undefined;
-      throw error;
-    }
+    const isReplaced = async () => !(await newest.isNewest(0));
+    const lock = await acquireLooking(settings, this.#name, this.#options, isReplaced);
+    return lock && (await this.#mayRun(lock, remainingWait())) ? lock : undefined;
   }
 
-  /** Whether a newer call has come meanwhile. Then, or where that is not known, the lock is released. */
-  async #isReplacedUnder(lock: Lock, remainingWait: () => number): Promise<boolean> {
+  /** Whether no newer call has come meanwhile. If one has, or that is not known, the lock is released. */
+  async #mayRun(lock: Lock, wait: number): Promise<boolean> {
     const { signal } = this.#options;
-    const sinceNewest = this.#sinceNewest;
     let mayRun = false;
     try {
-      await this.#look(remainingWait());
-      // Of a process that was frozen for so long, newer calls may have come, and their announcements expired.
-      const isKnown = sinceNewest() < this.#context.ttl * (1 - this.#settings.driftFactor) - 2;
-      if (!isKnown) throw new LockLostError([this.#name], "newer calls may have come and gone");
-      if (signal?.aborted) throw signal.reason;
-      if (!this.#newer && lock.signal.aborted) throw lock.signal.reason;
-      mayRun = !this.#newer;
-      return !mayRun;
+      const isNewest = await this.#newest.isNewest(wait);
+      for (const ended of [signal, lock.signal]) if (isNewest && ended?.aborted) throw ended.reason;
+      mayRun = isNewest;
+      return mayRun;
     } finally {
       if (!mayRun) await lock[Symbol.asyncDispose]();
     }
-  }
-
-  /**
-   * Notes it where a newer call has come. It announces the same call once more: a quorum grants that as long as no quorum
-   * has a newer one. To read the key would not do: what a call that has failed since left at a minority would look newer,
-   * and nobody would run.
-   */
-  async #look(remainingMs = 0): Promise<void> {
-    // The caller's signal does not end the job.
-    const context = { ...this.#context, signal: undefined };
-    const { isLast, round } = await announce(context, this.#own, remainingMs);
-    if (isLast) this.#sinceNewest = round.elapsed;
-    if (isLast || this.#newer) return;
-    this.#newer = newerToken(round);
-    this.#replaced.abort(new DOMException("a newer call has come", "AbortError"));
   }
 
   /** Extends the lock until a newer call has come. */
   #extendUntilReplaced(lock: Lock): void {
     const { runtime, maxHold, backoff } = this.#settings;
     const extend = async (ms: number) => {
-      await this.#look().catch(() => undefined);
-      // Ends the extensions. The validity that remains is what the job has left to end.
-      if (this.#newer) throw this.#replaced.signal.reason;
+      if (!(await this.#newest.isNewest(0).catch(() => true))) {
+        this.#end.abort(new DOMException("a newer call has come", "AbortError"));
+        // Ends the extensions. The validity that remains is what the job has left to end.
+        throw this.#end.signal.reason;
+      }
       await lock.extend(ms);
     };
     void autoExtend(lock.parts().validity, { runtime, maxHold, backoff, ttl: () => lock.ttl, extend });
   }
 
-  /** @param cancel aborts when the job is to end */
-  async #run(lock: Lock, cancel: AbortSignal | false = false): Promise<Value> {
-    const controller = new AbortController();
-    const ends = [lock.signal, ...(cancel ? [cancel] : [])].map((signal) => {
-      const abort = () => controller.abort(signal.reason);
-      if (signal.aborted) abort();
-      return onAbort(signal, abort);
-    });
+  async #run(lock: Lock): Promise<Value> {
+    const { signal: lost } = lock;
+    const { signal } = this.#end;
+    const lose = () => this.#end.abort(lost.reason);
+    const stopListening = onAbort(lost, lose);
     try {
+      if (lost.aborted) throw lost.reason;
       const value = await this.#job({
         fence: lock.fence!,
-        signal: controller.signal,
-        id: tokenOf(this.#own.text),
+        signal,
+        id: this.#newest.id,
         remaining: () => lock.remaining(),
       });
-      const { signal } = lock;
-      if (signal.aborted) throw signal.reason;
+      if (lost.aborted) throw lost.reason;
       return value;
     } finally {
-      for (const end of ends) end();
+      stopListening();
       await lock[Symbol.asyncDispose]();
     }
   }

@@ -1,44 +1,49 @@
 import { onAbort } from "../../abort.ts";
-import { emit, type RedlockEvent } from "../../events.ts";
-import { acquireWithRetry } from "../../lock/acquire.ts";
+import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
 import { Lock } from "../../lock/lock.ts";
 import type { AcquireOptions, Settings } from "../../lock/options.ts";
 
 /**
- * Acquires a lock, and looks again and again whether it is still needed while others hold it: one look at a time. What a look
- * throws is ignored, because the next one will see it.
+ * Acquires a lock, and looks again and again whether it is still needed while others hold it: one look at a time. What a
+ * look throws is ignored, because the next one will see it.
  *
- * @param looks `look`, and `enough`, which it aborts when it sees that the lock is not needed
- * @throws as `acquire`; the reason of the caller's signal, or of `enough`
+ * @param isOver whether the lock is not needed any more
+ * @returns undefined when it is not needed any more
+ * @throws as `acquire`
  */
 export async function acquireLooking(
   settings: Settings,
   name: string,
   { signal, deadline, note }: Pick<AcquireOptions, "signal" | "deadline" | "note">,
-  looks: { readonly look: () => Promise<unknown>; readonly enough: AbortSignal },
-): Promise<Lock> {
-  const { look, enough } = looks;
+  isOver: () => Promise<boolean>,
+): Promise<Lock | undefined> {
   const controller = new AbortController();
-  const signals = signal ? [signal, enough] : [enough];
-  const giveUp = () => controller.abort(signals.find(({ aborted }) => aborted)!.reason);
-  if (signals.some(({ aborted }) => aborted)) giveUp();
-  const ends = signals.map((one) => onAbort(one, giveUp));
+  const giveUp = () => controller.abort(signal?.reason);
+  const end = signal && onAbort(signal, giveUp);
+  if (signal?.aborted) giveUp();
+  let isNeeded = true;
   let looking: Promise<void> | undefined;
-  const onEvent = (event: RedlockEvent) => {
-    emit(settings.onEvent, event);
-    if (event.type !== "contended") return;
-    const done = () => {
-      looking = undefined;
-    };
-    looking ??= look().then(done, done);
+  const look = async () => {
+    isNeeded = !(await isOver().catch(() => false));
+    looking = undefined;
+    if (!isNeeded) controller.abort();
+  };
+  const strategy: LockStrategy = {
+    afterFailedRound(_round, { held }) {
+      if (held) looking ??= look();
+      return undefined;
+    },
   };
   try {
     const call = { signal: controller.signal, deadline, note };
-    const outcome = await acquireWithRetry({ ...settings, onEvent }, [name], call);
+    const outcome = await acquireWithRetry(settings, [name], call, strategy);
     if (outcome instanceof Lock) return outcome;
     await looking;
     throw outcome;
+  } catch (error) {
+    if (isNeeded || signal?.aborted) throw error;
+    return undefined;
   } finally {
-    for (const end of ends) end();
+    end?.();
   }
 }

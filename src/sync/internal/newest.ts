@@ -1,88 +1,135 @@
 import { unlessAborted } from "../../abort.ts";
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
-import { QuorumError } from "../../errors.ts";
+import { LockLostError, QuorumError } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
 import { rollback } from "../../quorum/rollback.ts";
-import { type Failure, isHopeless, type Round, runRound } from "../../quorum/round.ts";
+import { isHopeless, type Round, runRound } from "../../quorum/round.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
+import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
-import { type Runtime, randomToken, runInBackground } from "../../runtime.ts";
+import { randomToken, runInBackground } from "../../runtime.ts";
 import { debounceScript } from "../debounce.lua.ts";
 import { itemsOf } from "./reply.ts";
 
-// The newest call of a name: a key at which the greatest text stays.
+// The calls of one name, of which the newest counts: a key at which the greatest text stays.
 
-/** The calls of one name, of which the newest counts. */
+/** What a call is announced with. */
 export interface NewestContext {
   readonly settings: Settings;
-  /** The function's name, for errors. */
-  readonly caller: string;
+  /** What is called: the kind of the key, and for errors. */
+  readonly kind: "debounce" | "singleton";
   readonly name: string;
-  readonly key: string;
   /** How long the announcement is kept, in ms. */
   readonly ttl: number;
+  /** Ends the waiting for the first announcement. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** A call as it is announced. */
-export interface Announcement {
-  /** What is stored in Redis: see {@link textOf}. */
-  text: string;
+/** One call, and whether it is the newest of its name. */
+export class NewestCall {
+  /** Random; names the call. */
+  readonly id: string;
+  readonly #context: NewestContext;
+  readonly #key: string;
+  /** The place of the call among the others; at first the time of the clock. */
+  #sequence: number;
   /** The round that announced it last. */
-  round?: Round<CellAnswer>;
-}
+  #round: Round<CellAnswer> | undefined;
+  /** ms since before the last round that has shown that this call is the newest. */
+  #sinceNewest = () => 0;
+  #newer: string | undefined;
 
-/** A new call, with the time of the clock as its sequence number. */
-export function newAnnouncement(runtime: Runtime): Announcement {
-  return { text: textOf(Math.floor(runtime.now()), randomToken(runtime)) };
-}
-
-/** Announces a call as later than all that a quorum has; resolves with the round that did. */
-export async function announceNewest(
-  context: NewestContext,
-  own: Announcement,
-  remainingMs: () => number,
-): Promise<Round<CellAnswer>> {
-  const token = tokenOf(own.text);
-  let announced = await announce(context, own, remainingMs());
-  while (!announced.isLast) {
-    // A later sequence number is of an earlier call, whatever the clocks say: it was there before this one.
-    own.text = textOf(latestSequence(announced.round) + 1, token);
-    announced = await announce(context, own, remainingMs());
+  constructor(context: NewestContext) {
+    const { settings, kind, name } = context;
+    this.id = randomToken(settings.runtime);
+    this.#context = context;
+    this.#key = keyOf(settings.prefix, kind, name);
+    this.#sequence = Math.floor(settings.runtime.now());
   }
-  return announced.round;
-}
 
-/** Removes an announcement; the call before it is not restored. */
-export async function withdraw({ settings, key, signal }: NewestContext, own: Announcement): Promise<void> {
-  const { text: value, round } = own;
-  // It was aborted before it was announced.
-  if (!round) return;
-  const rolledBack = rollback(settings, round, (call) => end(call, { keys: [key], value })).done;
-  if (!runInBackground(settings, rolledBack) && !signal?.aborted) await rolledBack;
-}
+  /** The `id` of a newer call, once {@link isNewest} has seen one. */
+  get newer(): string | undefined {
+    return this.#newer;
+  }
 
-/** Announces a call until a quorum has answered whether it is the last, for `wait` ms at most. */
-export function announce(
-  { settings, caller, name, key, ttl, signal }: NewestContext,
-  own: Announcement,
-  wait: number,
-): Promise<{ readonly isLast: boolean; readonly round: Round<CellAnswer> }> {
-  const { text } = own;
-  return retry({ ...settings, signal, wait }, async () => {
-    const round = runRound(settings, (call) => announceOne(call, key, text, ttl));
-    own.round = round;
-    const result = await unlessAborted(round.result, signal);
-    if (!result) throw signal?.reason;
-    if (result !== "unavailable") return { value: { isLast: result === "granted", round } };
-    return {
-      mayRetry: !isHopeless(round.votes()),
-      end() {
-        throw new QuorumError(caller, [name], round.votes());
-      },
-    };
-  });
+  /** ms for which a newer call cannot have come and expired. */
+  remaining(): number {
+    const { ttl, settings } = this.#context;
+    return ttl * (1 - settings.driftFactor) - 2 - this.#sinceNewest();
+  }
+
+  /** Announces the call as later than all that a quorum has, in `remainingWait()` ms at most. */
+  async announce(remainingWait: () => number): Promise<void> {
+    const { signal } = this.#context;
+    let later = await this.#send(remainingWait(), signal);
+    while (later) {
+      // A later sequence number is of an earlier call, whatever the clocks say: it was there before this one.
+      this.#sequence = Math.max(...later.map(sequenceIn)) + 1;
+      later = await this.#send(remainingWait(), signal);
+    }
+    this.#sinceNewest = this.#round!.elapsed;
+  }
+
+  /**
+   * Whether no newer call has come. It announces the same call once more: a quorum grants that as long as no quorum has a
+   * newer one. To read the key would not do: what a call that has failed since left at a minority would look newer, and
+   * nobody would run. An announcement can be repeated when an answer is lost.
+   *
+   * @param wait ms for which it is tried again when too few endpoints answer
+   * @throws LockLostError when newer calls may have come and expired, while the process was frozen
+   */
+  async isNewest(wait: number, signal?: AbortSignal): Promise<boolean> {
+    const later = await this.#send(wait, signal);
+    if (later) {
+      this.#newer ??= idOf(later.sort().pop()!);
+      return false;
+    }
+    if (this.remaining() <= 0) {
+      throw new LockLostError([this.#context.name], "newer calls may have come and gone");
+    }
+    this.#sinceNewest = this.#round!.elapsed;
+    return true;
+  }
+
+  /** Removes the announcement; the call before it is not restored. */
+  async withdraw(): Promise<void> {
+    const { settings, signal } = this.#context;
+    // It was aborted before it was announced.
+    if (!this.#round) return;
+    const own = { keys: [this.#key], value: this.#text() };
+    const rolledBack = rollback(settings, this.#round, (call) => end(call, own)).done;
+    if (!runInBackground(settings, rolledBack) && !signal?.aborted) await rolledBack;
+  }
+
+  /**
+   * Announces the call until a quorum has answered, for `wait` ms at most.
+   *
+   * @returns undefined when it is the newest at a quorum; else the later calls that the endpoints have
+   */
+  #send(wait: number, signal: AbortSignal | undefined): Promise<string[] | undefined> {
+    const { settings, kind, name, ttl } = this.#context;
+    const text = this.#text();
+    return retry({ ...settings, signal, wait }, async () => {
+      const round = runRound(settings, (call) => announceOne(call, this.#key, text, ttl));
+      this.#round = round;
+      const result = await unlessAborted(round.result, signal);
+      if (!result) throw signal?.reason;
+      if (result === "granted") return { value: undefined };
+      if (result === "refused") return { value: laterCalls(round) };
+      return {
+        mayRetry: !isHopeless(round.votes()),
+        end() {
+          throw new QuorumError(kind, [name], round.votes());
+        },
+      };
+    });
+  }
+
+  /** The call as it is stored in Redis. The later one is the greater text; the id decides where the sequence is equal. */
+  #text(): string {
+    return `d${String(this.#sequence).padStart(16, "0")}${this.id}`;
+  }
 }
 
 async function announceOne(
@@ -98,30 +145,16 @@ async function announceOne(
   throw unexpectedReply();
 }
 
-/** The token of the newest call that an endpoint of a round has in place of this one. */
-export function newerToken({ answers }: Round<CellAnswer>): string {
-  const others = answers.map((answer) => (answer && "other" in answer && answer.other) || "");
-  return tokenOf(others.sort().pop()!);
+/** The later calls that endpoints have returned. */
+function laterCalls({ answers }: Round<CellAnswer>): string[] {
+  return answers.flatMap((answer) => (answer && "other" in answer && answer.other) || []);
 }
 
-/** The greatest sequence number that an endpoint returned; 0 where none did. */
-function latestSequence({ answers }: Round<CellAnswer>): number {
-  const sequenceOf = (answer: CellAnswer | Failure | undefined) =>
-    answer && "other" in answer ? sequenceIn(answer.other) : 0;
-  return Math.max(...answers.map(sequenceOf));
-}
-
-/** The token of a call, which names it. */
-export function tokenOf(text: string): string {
+function idOf(text: string): string {
   return text.slice(17);
 }
 
-/** A call as it is stored in Redis. The later one is the greater text; the token decides where the sequence is equal. */
-function textOf(sequence: number, token: string): string {
-  return `d${String(sequence).padStart(16, "0")}${token}`;
-}
-
-/** The sequence number of a call, or of what replaces one after a `forceRelease`; 0 where it is neither. */
+/** The sequence number of a stored call; 0 where it is none. */
 function sequenceIn(text: unknown): number {
   // Stryker disable next-line OptionalChaining: what it throws then is a malformed reply, as 0 is
   const sequence = Number(/^d(\d{16})[tu][0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
