@@ -52,9 +52,10 @@ export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
   /** What `refresh` has returned. No log shows it: it is not enumerable. */
   declare readonly value: Value;
 
-  constructor(key: string, value: Value, options: { readonly cause?: unknown; readonly what?: string } = {}) {
-    const { what = "is not stored", ...rest } = options;
-    super("REFRESHED_NOT_WRITTEN", `${JSON.stringify(key)} was refreshed, and ${what}`, rest);
+  constructor(key: string, value: Value, cause?: unknown) {
+    const why = cause === undefined ? "" : `: ${(cause as Error | null)?.message}`;
+    const message = `${JSON.stringify(key)} was refreshed, and the new value may be stored nowhere${why}`;
+    super("REFRESHED_NOT_WRITTEN", message, cause === undefined ? undefined : { cause });
     this.name = "RefreshedNotWrittenError";
     this.key = key;
     Object.defineProperty(this, "value", { value });

@@ -1,5 +1,6 @@
+import { unlessAborted } from "../abort.ts";
 import { checkText, checkType, type Schema, typed, wrongType } from "../check.ts";
-import { LockLostError, type RedlockError } from "../errors.ts";
+import { LockLostError } from "../errors.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
@@ -90,9 +91,6 @@ interface Found<Value> {
   readonly isFresh: boolean;
 }
 
-/** `write` has returned neither true nor false, and would do so again. */
-class WriteResultError extends TypeError {}
-
 /** One call of {@link refreshOnce}. */
 class Refresh<Value> {
   readonly #settings: Settings;
@@ -135,88 +133,74 @@ class Refresh<Value> {
     if (signal?.aborted) throw signal.reason;
     if (lock.signal.aborted) throw lock.signal.reason;
     const fence = lock.fence!;
-    const limit = limitOf(runtime, maxHold, () => new LockLostError([this.#key], `maxHold ${maxHold} ms`));
+    const tooLong = new LockLostError([this.#key], `maxHold ${maxHold} ms`);
     let fresh: Value;
     try {
-      fresh = await refresh(current.value, { fence, signal: limit.signal });
+      fresh = await within(runtime, maxHold, tooLong, (limit) =>
+        refresh(current.value, { fence, signal: limit }),
+      );
     } catch (error) {
       // An earlier holder that had lost its lock may have refreshed it meanwhile.
-      const other = await this.#read().catch(ignore);
+      const other = await this.#read().catch(() => undefined);
       if (other?.isFresh) return other.value;
       throw error;
-    } finally {
-      limit.end();
     }
-    return this.#save(checkValue("refresh", fresh, "the new value"), fence);
+    // One that it forgot to return must not be written.
+    if (fresh === undefined || fresh === null) {
+      throw wrongType("the result of refresh", fresh, "the new value");
+    }
+    return this.#save(fresh, fence);
   }
 
   /** Writes until the store has answered, for the ttl at most. */
-  #save(fresh: Value, fence: number): Promise<Value> {
+  async #save(fresh: Value, fence: number): Promise<Value> {
     const { runtime, ttl, backoff } = this.#settings;
-    return retry({ runtime, backoff, wait: ttl }, async () => {
+    const isNotWritten = (cause?: unknown): never => {
+      throw new RefreshedNotWrittenError(this.#key, fresh, cause);
+    };
+    const written = await retry<unknown>({ runtime, backoff, wait: ttl }, async () => {
       try {
-        const isWritten = await this.#write(fresh, fence);
-        return { value: isWritten ? fresh : await this.#newerThan(fresh) };
+        return { value: await this.#write(fresh, fence) };
       } catch (cause) {
-        if (cause instanceof RefreshedNotWrittenError) throw cause;
-        const isUnknown = cause instanceof WriteResultError;
-        const what = isUnknown ? `it is not known whether it is stored: ${cause.message}` : undefined;
-        return {
-          mayRetry: !isUnknown,
-          end: () => {
-            throw new RefreshedNotWrittenError(this.#key, fresh, { cause, ...(what && { what }) });
-          },
-        };
+        return { mayRetry: true, end: () => isNotWritten(cause) };
       }
     });
-  }
-
-  /** What the store has in place of a value that it has refused. */
-  async #newerThan(fresh: Value): Promise<Value> {
-    let cause: unknown;
-    try {
-      const stored = await this.#read();
-      if (stored.isFresh) return stored.value;
-    } catch (error) {
-      cause = error;
+    if (written === true) return fresh;
+    if (written !== false) {
+      const expected = "true where it has stored the value, or false where not, for example rowCount === 1";
+      return isNotWritten(wrongType("the result of write", written, expected));
     }
-    throw new RefreshedNotWrittenError(this.#key, fresh, { cause });
+    const stored = await this.#read().catch(isNotWritten);
+    return stored.isFresh ? stored.value : isNotWritten();
   }
 
-  /** Writes once. Resolves with false where the store refuses. */
-  async #write(value: Value, fence: number): Promise<boolean> {
+  /** Writes once. Not all that it calls may heed the signal; what it writes later is right, too: it has its fence. */
+  #write(value: Value, fence: number): Promise<unknown> {
     const { runtime, ttl } = this.#settings;
     const late = new Error(`write took more than ${ttl / 2} ms`);
-    const limit = limitOf(runtime, ttl / 2, () => late);
-    try {
-      // Not all that it calls may heed the signal. What it writes later is right, too: it has its fence.
-      const isLate = new Promise<never>((_, reject) => {
-        limit.signal.addEventListener("abort", () => reject(late));
-      });
-      const result: unknown = await Promise.race([
-        this.#options.write(value, { fence, signal: limit.signal }),
-        isLate,
-      ]);
-      if (typeof result === "boolean") return result;
-      const expected = "true where it has stored the value, or false where not, for example rowCount === 1";
-      throw new WriteResultError(wrongType("the result of write", result, expected).message);
-    } finally {
-      limit.end();
-    }
+    return within(runtime, ttl / 2, late, async (signal) => {
+      const result = await unlessAborted(
+        Promise.resolve(this.#options.write(value, { fence, signal })),
+        signal,
+      );
+      if (signal.aborted) throw late;
+      return result;
+    });
   }
 }
 
-/** A value that a function has returned; one that it forgot to return must not be written. */
-function checkValue<Value>(name: string, value: Value, expected: string): Value {
-  if (value !== undefined && value !== null) return value;
-  throw wrongType(`the result of ${name}`, value, expected);
-}
-
-/** A signal that aborts after `ms`. */
-function limitOf(runtime: Settings["runtime"], ms: number, reason: () => RedlockError | Error) {
+/** Runs with a signal that aborts after `ms`. */
+async function within<Result>(
+  runtime: Settings["runtime"],
+  ms: number,
+  reason: Error,
+  run: (signal: AbortSignal) => Promise<Result> | Result,
+): Promise<Result> {
   const controller = new AbortController();
-  const end = runtime.timer(Math.min(ms, maxTimerDelay), () => controller.abort(reason()));
-  return { signal: controller.signal, end };
+  const cancel = runtime.timer(Math.min(ms, maxTimerDelay), () => controller.abort(reason));
+  try {
+    return await run(controller.signal);
+  } finally {
+    cancel();
+  }
 }
-
-const ignore = (): undefined => undefined;
