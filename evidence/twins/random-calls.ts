@@ -239,31 +239,25 @@ const announce: RandomScript = {
   disturbance: () => ["DEL", "debounce"],
 };
 
-/** A call of `debounce`, or what replaces one that was freed. */
-const debounced = (draw: Draw) =>
-  `d${String(draw.integer(1, 4)).padStart(16, "0")}${draw.pick(["ta", "ub"])}`;
-
 const freeSynchronizer: RandomScript = {
   name: "freeSynchronizerScript",
   script: freeSynchronizerScript,
   call(draw) {
-    const op = draw.pick(["keys", "slots", "arrivals", "call"]);
+    const op = draw.pick(["keys", "slots", "arrivals"]);
     const slots = ["slot:0", "slot:1", "slot:2"].slice(0, draw.integer(1, 3));
     const keys = {
       keys: ["limit", "slot:0"],
       slots: ["limit", ...slots],
       arrivals: ["latch"],
-      call: ["debounce"],
     }[op]!;
-    const to = op === "call" ? debounced(draw) : `g${draw.integer(1, 4)}`;
-    const rest = { keys: [draw.integer(1, 2)], slots: [1] }[op] ?? [to, draw.pick(ttls)];
+    const arrivals = [`g${draw.integer(1, 4)}`, draw.pick(ttls)];
+    const rest = { keys: [draw.integer(1, 2)], slots: [1], arrivals }[op]!;
     return { keys, args: [draw.pick(nonces), op, ...rest] };
   },
   disturbance: (draw) =>
     draw.pick([
       ["SET", "limit", draw.integer(1, 4), "PX", draw.pick(ttls)],
       ["SET", "slot:0", draw.pick(nonces)],
-      ["SET", "debounce", debounced(draw), "PX", draw.pick(ttls)],
       ["HSET", "latch", "g", draw.pick(["g2", "g4"]), ...(draw.chance(0.5) ? ["n", 3] : [])],
       ["PEXPIRE", "latch", draw.pick(ttls)],
     ]),

@@ -8,7 +8,7 @@ import type { Round } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { keyOf } from "../redis/keys.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
-import { randomToken } from "../runtime.ts";
+import { type Runtime, randomToken } from "../runtime.ts";
 import { defaultTtl } from "./internal/arrivals.ts";
 import { freeSynchronizerScript } from "./internal/free-synchronizer.lua.ts";
 import { checkName, checkSyncOptions, type SyncOptions, syncSchema, syncSettings } from "./internal/hold.ts";
@@ -22,8 +22,7 @@ export type SynchronizerKind =
   | "ReentrantLock"
   | "CountDownLatch"
   | "CyclicBarrier"
-  | "once"
-  | "debounce";
+  | "once";
 
 /** By synchronizer: the kinds of the keys to free. The first is there while it is in use. */
 export const kindsOf: Readonly<Record<SynchronizerKind, readonly [string, ...string[]]>> = {
@@ -35,16 +34,13 @@ export const kindsOf: Readonly<Record<SynchronizerKind, readonly [string, ...str
   CyclicBarrier: ["barrier"],
   // The fence stays: later runs have larger ones.
   once: ["once", "once-end"],
-  debounce: ["debounce"],
 };
 
-/** One endpoint's answer. */
+/** One endpoint's answer: `granted` where there was anything to free. */
 interface FreeAnswer extends Answer {
-  /** Whether there was anything to free. */
-  readonly had: boolean;
   /** The limit of a semaphore that has more slots than the request named; else 0. */
   readonly limit: number;
-  /** The generation or call that was there; `""` where there was none. */
+  /** The generation that was there; `""` where there was none. */
   readonly latest: string;
   /** The ttl of `latest` in ms; negative where it has none. */
   readonly remaining: number;
@@ -69,7 +65,6 @@ interface Target {
  * - `CyclicBarrier`: there are no arrivals, and the number of parties is forgotten. Waiting parties arrive again by
  *   themselves; those that gave up have to call again. The numbers of generations go on growing.
  * - `once`: the interval is over for later calls; a run under way is not notified.
- * - `debounce`: the last call does not run, nor does any before it: they return `ran: false`.
  *
  * A request of this function that is executed late frees what was acquired meanwhile; so do not repeat it without need.
  *
@@ -96,7 +91,8 @@ export async function forceRelease(
   const keys = kindsOf[kind].map((part) => keyOf(settings.prefix, part, name));
   const target: Target = { settings, name, keys };
   if (kind === "Semaphore") return freeSlots(target);
-  if (isSuperseded(kind)) return supersede(target, kind);
+  if (kind === "CountDownLatch") return supersede(target, laterEpoch);
+  if (kind === "CyclicBarrier") return supersede(target, laterRun);
   // The second key of `once` outlives its interval, so it does not show that there is anything to free.
   const counted = kind === "once" ? 1 : keys.length;
   return anyHad(await freeOnQuorum(target, ["keys", counted]));
@@ -113,58 +109,50 @@ async function freeSlots({ settings, name, keys }: Target): Promise<boolean> {
   }
 }
 
-/**
- * Kinds that are not deleted but superseded by a later generation or call, so that no late request brings back what was
- * freed.
- */
-type Superseded = "CountDownLatch" | "CyclicBarrier" | "debounce";
-
-function isSuperseded(kind: SynchronizerKind): kind is Superseded {
-  return kind === "CountDownLatch" || kind === "CyclicBarrier" || kind === "debounce";
-}
-
 /** How often a generation later than all others is tried. */
 const maxTries = 10;
 
-async function supersede(target: Target, kind: Superseded): Promise<boolean> {
+/**
+ * Frees a latch or barrier: its generation is not deleted but superseded by a later one, so that no late request brings
+ * back what was freed.
+ *
+ * @param laterThan makes a generation that is later than another, and of no run that there was
+ */
+async function supersede(
+  target: Target,
+  laterThan: (latest: string, runtime: Runtime) => string,
+): Promise<boolean> {
   const { settings, name } = target;
-  const isCall = kind === "debounce";
-  const minTtl = isCall ? 1 : defaultTtl;
-  const replaceBy = (next: string, ttl: number) =>
-    freeOnQuorum(target, [isCall ? "call" : "arrivals", next, ttl]);
-  let answers = await replaceBy("", minTtl);
+  const moveTo = (next: string, ttl: number) => freeOnQuorum(target, ["arrivals", next, ttl]);
+  let answers = await moveTo("", defaultTtl);
   if (!anyHad(answers)) return false;
   for (let tries = 0; tries < maxTries; tries += 1) {
-    const latest = latestOf(answers);
-    const next = laterThan(latest, kind, settings);
-    answers = await replaceBy(next, Math.max(minTtl, ...answers.map(({ remaining }) => remaining)));
-    // Calls that came meanwhile have superseded it themselves; parties have moved on with what was to be freed.
-    const moved = answers.filter((answer) => isCall || answer.latest <= next).length;
+    const latest = answers
+      .map((answer) => answer.latest)
+      .sort()
+      .pop()!;
+    const next = laterThan(latest, settings.runtime);
+    answers = await moveTo(next, Math.max(defaultTtl, ...answers.map(({ remaining }) => remaining)));
+    // Parties that came meanwhile may have moved on with what was to be freed.
+    const moved = answers.filter((answer) => answer.latest <= next).length;
     if (moved >= quorumOf(settings.endpoints.length)) return true;
   }
   throw new QuorumError("free", [name], []);
 }
 
-function latestOf(answers: readonly FreeAnswer[]): string {
-  let greatest = "";
-  // Stryker disable next-line EqualityOperator: equal texts are the same
-  for (const { latest } of answers) if (latest > greatest) greatest = latest;
-  return greatest;
+/** The first generation of a latch's next epoch. */
+function laterEpoch(latest: string, runtime: Runtime): string {
+  const epoch = Math.max(Math.floor(runtime.now()), Number(latest.slice(2, 18)) + 1);
+  return `g2${String(epoch).padStart(16, "0")}${randomToken(runtime)}0`;
 }
 
-/** A text that is later than another, and of no run that there was. Each kind has its own format. */
-function laterThan(latest: string, kind: Superseded, { runtime }: Settings): string {
-  const token = randomToken(runtime);
-  // Greater than the token of any call with the same sequence number.
-  if (kind === "debounce") return `${latest.slice(0, 17)}u${token.slice(1)}`;
-  const text = (number: number) => String(number).padStart(16, "0") + token;
-  // Those who wait at a barrier may be about to move to the next level.
-  if (kind === "CyclicBarrier") return `g${text(Number(latest.slice(1, 17)) + 2)}`;
-  return `g2${text(Math.max(Math.floor(runtime.now()), Number(latest.slice(2, 18)) + 1))}0`;
+/** A generation of another run of a barrier. Those who wait may be about to move to the next level. */
+function laterRun(latest: string, runtime: Runtime): string {
+  return `g${String(Number(latest.slice(1, 17)) + 2).padStart(16, "0")}${randomToken(runtime)}`;
 }
 
 function anyHad(answers: readonly FreeAnswer[]): boolean {
-  return answers.some(({ had }) => had);
+  return answers.some(({ outcome }) => outcome === "granted");
 }
 
 type FreeArguments = readonly [operation: string, ...rest: (string | number)[]];
@@ -189,11 +177,5 @@ async function freeOne(
   if (typeof latest !== "string" || typeof remaining !== "number" || !Number.isFinite(remaining)) {
     throw unexpectedReply();
   }
-  return {
-    outcome: had === 1 ? "granted" : "lost",
-    had: had === 1,
-    limit: Math.max(0, -had),
-    latest,
-    remaining,
-  };
+  return { outcome: had === 1 ? "granted" : "lost", limit: Math.max(0, -had), latest, remaining };
 }

@@ -85,10 +85,13 @@ const features: Readonly<Record<string, Feature>> = {
     expect(await once(redlock, name, { every: 60_000 }, () => 1)).toMatchObject({ ran: true });
     return async () => !(await once(redlock, name, { every: 60_000 }, never)).ran;
   }),
-  debounce: synchronizer("debounce", async (redlock, name) => {
-    await debounce(redlock, name, { window: 1 }, () => 1);
-    return async () => (await debounce(redlock, name, { window: 1 }, () => 1)).ran;
-  }),
+  debounce: {
+    async begin(redlock, name) {
+      await debounce(redlock, name, { window: 1 }, () => 1);
+      return async () => (await debounce(redlock, name, { window: 1 }, () => 1)).ran;
+    },
+    free: async () => true,
+  },
   run: keyed("run", async (redlock, name) => {
     const idempotency = new Idempotency(redlock, { maxAttempts: 2 });
     expect(await idempotency.run(name, () => null)).toEqual({ status: "executed", value: null });

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/index.ts";
 import type { Script } from "../../../src/redis/script.ts";
-import { debounceScript } from "../../../src/sync/debounce.lua.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
-  debounce,
   forceRelease,
   LimitMismatchError,
   once,
@@ -25,7 +23,6 @@ import { holders } from "./holders.ts";
 
 const day = 86_400_000;
 const start = 1_700_000_000_000;
-const unreachable = () => expect.unreachable("it must not run");
 const newWorld = (...scripts: Script[]) => syncWorld([freeSynchronizerScript, ...scripts]);
 
 const kinds: readonly SynchronizerKind[] = [
@@ -36,7 +33,6 @@ const kinds: readonly SynchronizerKind[] = [
   "CountDownLatch",
   "CyclicBarrier",
   "once",
-  "debounce",
 ];
 
 describe.each(kinds)("%s", (kind) => {
@@ -164,40 +160,6 @@ describe("once", () => {
     for (const endpoint of endpoints) await endpoint.send(confirmation, new AbortController().signal);
     expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
     expect(await run()).toEqual({ ran: true, value: start + 1 });
-  });
-});
-
-describe("debounce", () => {
-  test("does not run the pending call, and remembers that as long as the call would have been", async () => {
-    const { runtime, client, each } = newWorld(debounceScript);
-    const pending = watch(debounce(client().redlock, "n", { window: 100, ttl: 5_000 }, unreachable));
-    await runtime.advance(60);
-    const operator = client();
-    expect(await forceRelease(operator.redlock, "debounce", "n")).toBe(true);
-    expect(sentBy(operator)).toEqual([2, 2, 2]);
-    const [text] = each("GET", "debounce", "n");
-    expect(text).toMatch(/^d0001700000000000u[0-9a-f]{32}$/);
-    expect(each("PTTL", "debounce", "n")).toEqual([5_040, 5_040, 5_040]);
-    expect(await forceRelease(client().redlock, "debounce", "n")).toBe(false);
-    await runtime.advance(40);
-    expect(pending.value).toEqual({ ran: false });
-    const next = watch(debounce(client().redlock, "n", { window: 10 }, () => "ran"));
-    await runtime.advance(10);
-    expect(next.value).toEqual({ ran: true, value: "ran" });
-  });
-
-  test("runs a call that came meanwhile: it has superseded what was to be freed", async () => {
-    const { runtime, client, each } = newWorld(debounceScript);
-    watch(debounce(client().redlock, "n", { window: 1_000 }, unreachable));
-    await runtime.advance(500);
-    const operator = client();
-    operator.links[0]!.fate = () => {
-      const later = `d${String(start + 9_999).padStart(16, "0")}t${"a".repeat(32)}`;
-      if (operator.links[0]!.sent.length === 2) each("SET", "debounce", "n", later, "PX", 60_000);
-      return "delivered";
-    };
-    expect(await forceRelease(operator.redlock, "debounce", "n")).toBe(true);
-    expect(each("PTTL", "debounce", "n")).toEqual([60_000, 60_000, 60_000]);
   });
 });
 

@@ -95,7 +95,7 @@ const free = (kind: SynchronizerKind): Pick<Ask, "send" | "echo"> => ({
   send: (to) => forceRelease(clientOf(to), kind, "n"),
   echo: (command) => command[3 + Number(command[2])],
 });
-const kinds = ["Semaphore", "FairLock", "CountDownLatch", "CyclicBarrier", "once", "debounce"] as const;
+const kinds = ["Semaphore", "FairLock", "CountDownLatch", "CyclicBarrier", "once"] as const;
 
 const ofArrivals: Reply[] = [
   (nonce) => [nonce],

@@ -4,7 +4,6 @@ import {
   type ArrivalsMissingError,
   CountDownLatch,
   CyclicBarrier,
-  debounce,
   forceRelease,
   once,
   type SynchronizerKind,
@@ -28,7 +27,6 @@ const uses: readonly [SynchronizerKind, Use, operation?: string][] = [
     },
   ],
   ["once", (redlock, name) => once(redlock, name, { every: 600_000 }, () => 1), "extend"],
-  ["debounce", (redlock, name) => debounce(redlock, name, { window: 1 }, () => 1)],
 ];
 
 describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open }) => {
