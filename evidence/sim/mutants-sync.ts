@@ -52,8 +52,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       patch(
         "sync/internal/arrivals.ts queryEndpoint",
-        "const nonce = randomToken(settings.runtime);",
-        "const nonce = randomToken(settings.runtime);\nif (id !== undefined) id += nonce;",
+        "const nonce = randomToken(runtime);",
+        "const nonce = randomToken(runtime);\nif (id !== undefined) id += nonce;",
       ),
     ],
     noticedBy: ["a latch opens with the last", "a barrier waits for all"],

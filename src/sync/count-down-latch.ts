@@ -1,18 +1,16 @@
 import { checkText, integer, type Schema } from "../check.ts";
 import type { LockClient } from "../lock/client.ts";
 import {
+  type ArrivalDefaults,
   type ArrivalOptions,
   type ArrivalQuery,
-  type ArrivalSet,
+  Arrivals,
   arrivalSchema,
-  arrivalSet,
-  defaultTtl,
-  pollArrivals,
 } from "./internal/arrivals.ts";
-import { checkName, checkSyncOptions, syncSettings } from "./internal/hold.ts";
+import { checkName, checkSyncOptions } from "./internal/hold.ts";
 
 /** The count of a {@link CountDownLatch}, and the defaults of every call. */
-export interface CountDownLatchOptions extends Omit<ArrivalOptions, "signal" | "deadline"> {
+export interface CountDownLatchOptions extends ArrivalDefaults {
   /** How many ids open it: an integer from 1 to 1 000, the same wherever the latch is used. */
   readonly count: number;
   /**
@@ -22,8 +20,7 @@ export interface CountDownLatchOptions extends Omit<ArrivalOptions, "signal" | "
   readonly ttl?: number | undefined;
 }
 
-const { signal: _signal, deadline: _deadline, ...ownNames } = arrivalSchema;
-const schema: Schema<CountDownLatchOptions> = { ...ownNames, count: integer(1, 1_000) };
+const schema: Schema<CountDownLatchOptions> = { ...arrivalSchema, count: integer(1, 1_000) };
 
 /** What a quorum knows of a latch. */
 export interface LatchState {
@@ -56,8 +53,7 @@ const open = "1";
 export class CountDownLatch {
   readonly name: string;
   readonly count: number;
-  readonly #redlock: LockClient;
-  readonly #options: ArrivalOptions;
+  readonly #arrivals: Arrivals;
 
   /**
    * The latch of this name. The options other than `count` are the defaults of its calls.
@@ -71,9 +67,7 @@ export class CountDownLatch {
     });
     this.name = checkName(name);
     this.count = count;
-    this.#redlock = redlock;
-    this.#options = options;
-    this.#arrivals(options);
+    this.#arrivals = new Arrivals(redlock, { kind: "latch", name, count }, options);
   }
 
   /**
@@ -85,7 +79,8 @@ export class CountDownLatch {
    * @throws LimitMismatchError when the latch is in use with another count
    * @throws the signal's reason when it aborts; the arrival may count nevertheless
    */
-  arrive(id: string, options: ArrivalOptions = {}): Promise<LatchState> {
+  async arrive(id: string, options: ArrivalOptions = {}): Promise<LatchState> {
+    checkText("id", id);
     return this.#poll({ to: firstEpoch + closed, id }, options, false);
   }
 
@@ -112,13 +107,10 @@ export class CountDownLatch {
   }
 
   async #poll(first: ArrivalQuery, options: ArrivalOptions, waits: boolean): Promise<LatchState> {
-    checkSyncOptions("the call", options, arrivalSchema, { usual: "wait" });
-    if (first.id !== undefined) checkText("id", first.id);
     const { count } = this;
-    const arrivals = this.#arrivals(options);
     const arrived = new Set<string>();
     let epoch = firstEpoch;
-    return pollArrivals<LatchState>(arrivals, options, first, (snapshot, query) => {
+    return this.#arrivals.poll<LatchState>(options, first, (snapshot, query) => {
       const { latest, isDecided, ids, isUnanimous, result } = snapshot;
       const latestEpoch = latest.slice(0, -1);
       // These endpoints have not heard of the reset.
@@ -143,11 +135,5 @@ export class CountDownLatch {
       if (waits) return query;
       return { value: { open: false, arrived: arrived.size, remaining: count - arrived.size } };
     });
-  }
-
-  #arrivals(options: ArrivalOptions): ArrivalSet {
-    const { name, count } = this;
-    const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
-    return arrivalSet(settings, { name, kind: "latch", count });
   }
 }

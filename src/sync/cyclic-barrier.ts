@@ -2,19 +2,17 @@ import { checkText, integer, type Schema } from "../check.ts";
 import type { LockClient } from "../lock/client.ts";
 import { randomToken } from "../runtime.ts";
 import {
+  type ArrivalDefaults,
   type ArrivalOptions,
   type ArrivalQuery,
-  type ArrivalSet,
   type ArrivalSnapshot,
+  Arrivals,
   arrivalSchema,
-  arrivalSet,
-  defaultTtl,
-  pollArrivals,
 } from "./internal/arrivals.ts";
-import { checkName, checkSyncOptions, syncSettings } from "./internal/hold.ts";
+import { checkName, checkSyncOptions } from "./internal/hold.ts";
 
 /** The parties of a {@link CyclicBarrier}, and the defaults of every call. */
-export interface CyclicBarrierOptions extends Omit<ArrivalOptions, "signal" | "deadline"> {
+export interface CyclicBarrierOptions extends ArrivalDefaults {
   /** How many wait for each other: an integer from 1 to 1 000, the same wherever the barrier is used. */
   readonly parties: number;
   /**
@@ -24,8 +22,7 @@ export interface CyclicBarrierOptions extends Omit<ArrivalOptions, "signal" | "d
   readonly ttl?: number | undefined;
 }
 
-const { signal: _signal, deadline: _deadline, ...ownNames } = arrivalSchema;
-const schema: Schema<CyclicBarrierOptions> = { ...ownNames, parties: integer(1, 1_000) };
+const schema: Schema<CyclicBarrierOptions> = { ...arrivalSchema, parties: integer(1, 1_000) };
 
 /** The state of a party that has not passed yet. */
 interface PartyState {
@@ -85,8 +82,7 @@ function firstLevel(now: number, ttl: number): number {
 export class CyclicBarrier {
   readonly name: string;
   readonly parties: number;
-  readonly #redlock: LockClient;
-  readonly #options: ArrivalOptions;
+  readonly #arrivals: Arrivals;
   /** By id: a party that goes on where it gave up must not count as one that arrives anew. */
   readonly #states = new Map<string, PartyState>();
 
@@ -102,9 +98,7 @@ export class CyclicBarrier {
     });
     this.name = checkName(name);
     this.parties = parties;
-    this.#redlock = redlock;
-    this.#options = options;
-    this.#arrivals(options);
+    this.#arrivals = new Arrivals(redlock, { kind: "barrier", name, count: parties }, options);
   }
 
   /**
@@ -119,10 +113,8 @@ export class CyclicBarrier {
    * @throws the signal's reason when it aborts
    */
   async arriveAndWait(id: string, options: ArrivalOptions = {}): Promise<number> {
-    checkSyncOptions("the call", options, arrivalSchema, { usual: "wait" });
     checkText("id", id);
-    const arrivals = this.#arrivals(options);
-    const { runtime, ttl } = arrivals.settings;
+    const { runtime, ttl } = this.#arrivals.settingsOf(options);
     const state = this.#stateOf(id);
     const next = (snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { value: number } => {
       const { result, latest, ids } = snapshot;
@@ -137,10 +129,10 @@ export class CyclicBarrier {
       // Stryker disable next-line ConditionalExpression: two calls of one id at once are not allowed
       if (result !== "granted" || query.to !== to) return queryOf(state, id);
       if (passed) return { value: levelOf(passed) };
-      if (ids.size < arrivals.count) return queryOf(state, id);
+      if (ids.size < this.parties) return queryOf(state, id);
       return moveTo(state, id, generation(levelOf(to) + 1, runOf(to)));
     };
-    const complete = await pollArrivals(arrivals, options, queryOf(state, id), next);
+    const complete = await this.#arrivals.poll(options, queryOf(state, id), next);
     this.#states.delete(id);
     return complete;
   }
@@ -155,12 +147,6 @@ export class CyclicBarrier {
     // There are no more ids than parties: the surplus was given up for good.
     for (const other of states.keys()) if (states.size > this.parties) states.delete(other);
     return state;
-  }
-
-  #arrivals(options: ArrivalOptions): ArrivalSet {
-    const { name, parties } = this;
-    const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
-    return arrivalSet(settings, { name, kind: "barrier", count: parties });
   }
 }
 

@@ -2,6 +2,7 @@ import { unlessAborted } from "../../abort.ts";
 import type { Schema } from "../../check.ts";
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { QuorumError } from "../../errors.ts";
+import type { LockClient } from "../../lock/client.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep, type Waiter, type WakeUpListener } from "../../lock/wake-up/wake-up.ts";
@@ -13,7 +14,7 @@ import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, runInBackground } from "../../runtime.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import { arrivalScript } from "./arrival.lua.ts";
-import { type WaitOptions, waitSchema } from "./hold.ts";
+import { checkSyncOptions, syncSettings, type WaitOptions, waitSchema } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
 // The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
@@ -21,29 +22,6 @@ import { isInteger, itemsOf } from "./reply.ts";
 // that one is complete. A client that sees a later generation writes it to a quorum before it returns, so that every later
 // query finds it there. That is the read of a replicated cell by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory
 // Robustly in Message-Passing Systems", 1995.
-
-/** Where the arrivals of one latch or barrier are stored. */
-export interface ArrivalSet {
-  readonly settings: Settings;
-  readonly name: string;
-  /** What it is, as its key and its channel are named. */
-  readonly kind: "latch" | "barrier";
-  readonly key: string;
-  /** The channel of those that wait. Default: they poll. */
-  readonly channel: string | undefined;
-  /** How many arrivals complete a generation. */
-  readonly count: number;
-}
-
-/** The arrivals of the latch or barrier of this name. */
-export function arrivalSet(
-  settings: Settings,
-  { name, kind, count }: Pick<ArrivalSet, "name" | "kind" | "count">,
-): ArrivalSet {
-  const { prefix, wakeUp } = settings;
-  const channel = wakeUp && channelOf(prefix, kind, name);
-  return { settings, name, kind, count, key: keyOf(prefix, kind, name), channel };
-}
 
 /** A request to move to a generation, and to add an arrival to it; without either, it only looks. */
 export interface ArrivalQuery {
@@ -67,62 +45,99 @@ export interface ArrivalSnapshot {
 /** Options of those that arrive or wait. Nothing is held, so nothing is extended. */
 export type ArrivalOptions = Omit<WaitOptions, "autoExtend" | "maxHold" | "driftFactor">;
 
-const { autoExtend: _extend, maxHold: _hold, driftFactor: _drift, ...schema } = waitSchema;
+const { autoExtend: _extend, maxHold: _hold, driftFactor: _drift, ...callSchema } = waitSchema;
 
-/** The schema of {@link ArrivalOptions}. */
-export const arrivalSchema: Schema<ArrivalOptions> = schema;
+/** The defaults of all calls. */
+export type ArrivalDefaults = Omit<ArrivalOptions, "signal" | "deadline">;
+
+const { signal: _signal, deadline: _deadline, ...defaultsSchema } = callSchema;
+
+/** The schema of {@link ArrivalDefaults}. */
+export const arrivalSchema: Schema<ArrivalDefaults> = defaultsSchema;
 
 /** Default ttl of arrivals, in ms: 24 hours. */
 export const defaultTtl = 86_400_000;
 
-/**
- * Runs rounds until `next` returns a value or the waiting is over. A new query follows at once, the same one again after
- * a pause.
- *
- * @param next decides after each round: the value to return, or the next query
- * @throws ArrivalsMissingError when the waiting is over, and QuorumError when too few endpoints answered by then
- */
-export async function pollArrivals<Value>(
-  arrivals: ArrivalSet,
-  { signal, deadline = Infinity }: Pick<ArrivalOptions, "signal" | "deadline">,
-  first: ArrivalQuery,
-  next: (snapshot: ArrivalSnapshot, query: ArrivalQuery) => ArrivalQuery | { readonly value: Value },
-): Promise<Value> {
-  const { settings, name, count } = arrivals;
-  const limit = timeUntil(deadline, settings.runtime);
-  const listener = listenFor(arrivals);
-  let query = first;
-  try {
-    return await retry<Value>({ ...settings, signal, limit }, async (progress) => {
-      const round = runRound(settings, (call) => queryEndpoint(call, arrivals, query));
-      runInBackground(settings, round.done);
-      const result = await unlessAborted(round.result, signal);
-      if (!result) throw signal?.reason;
-      const snapshot = snapshotOf(arrivals, round, result);
-      const decision = next(snapshot, query);
-      if ("value" in decision) return decision;
-      const isNew = decision.to !== query.to || decision.id !== query.id;
-      query = decision;
-      const isAnswered = result !== "unavailable";
-      return {
-        mayRetry: !isHopeless(round.votes()),
-        // What has begun is finished even after the waiting, but not for ever.
-        isUrgent: isNew && progress.remaining() > -5 * settings.timeout,
-        rest: (poll, longest) =>
-          poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined,
-        end() {
-          if (!isAnswered) throw new QuorumError("watch", [name], round.votes());
-          throw new ArrivalsMissingError(name, count, snapshot.ids.size, progress.elapsed());
-        },
-      };
-    });
-  } finally {
-    listener?.close();
+/** What arrivals belong to. */
+export interface ArrivalPlace {
+  readonly name: string;
+  /** What it is, as its key and its channel are named. */
+  readonly kind: "latch" | "barrier";
+  /** How many arrivals complete a generation. */
+  readonly count: number;
+}
+
+/** The arrivals at one latch or barrier. */
+export class Arrivals {
+  readonly #redlock: LockClient;
+  readonly #place: ArrivalPlace;
+  readonly #defaults: ArrivalDefaults;
+
+  constructor(redlock: LockClient, place: ArrivalPlace, defaults: ArrivalDefaults) {
+    this.#redlock = redlock;
+    this.#place = place;
+    this.#defaults = defaults;
+    this.settingsOf({});
+  }
+
+  /** The settings of a call, checked. */
+  settingsOf(options: ArrivalOptions): Settings {
+    checkSyncOptions("the call", options, callSchema, { usual: "wait" });
+    return syncSettings(this.#redlock, { ttl: defaultTtl }, this.#defaults, options);
+  }
+
+  /**
+   * Runs rounds until `next` returns a value or the waiting is over. A new query follows at once, the same one again after
+   * a pause.
+   *
+   * @param next decides after each round: the value to return, or the next query
+   * @throws ArrivalsMissingError when the waiting is over, and QuorumError when too few endpoints answered by then
+   */
+  async poll<Value>(
+    options: ArrivalOptions,
+    first: ArrivalQuery,
+    next: (snapshot: ArrivalSnapshot, query: ArrivalQuery) => ArrivalQuery | { readonly value: Value },
+  ): Promise<Value> {
+    const settings = this.settingsOf(options);
+    const { signal, deadline = Infinity } = options;
+    const place = this.#place;
+    const limit = timeUntil(deadline, settings.runtime);
+    const listener = listenFor(settings, place);
+    let query = first;
+    try {
+      return await retry<Value>({ ...settings, signal, limit }, async (progress) => {
+        const round = runRound(settings, (call) => queryEndpoint(call, settings, place, query));
+        runInBackground(settings, round.done);
+        const result = await unlessAborted(round.result, signal);
+        if (!result) throw signal?.reason;
+        const snapshot = snapshotOf(place, round, result);
+        const decision = next(snapshot, query);
+        if ("value" in decision) return decision;
+        const isNew = decision.to !== query.to || decision.id !== query.id;
+        query = decision;
+        const isAnswered = result !== "unavailable";
+        return {
+          mayRetry: !isHopeless(round.votes()),
+          // What has begun is finished even after the waiting, but not for ever.
+          isUrgent: isNew && progress.remaining() > -5 * settings.timeout,
+          rest: (poll, longest) =>
+            poll > 0 && isAnswered
+              ? listener?.wait({ round, poll, longest, signal })
+              : undefined,
+          end() {
+            if (!isAnswered) throw new QuorumError("watch", [place.name], round.votes());
+            throw new ArrivalsMissingError(place.name, place.count, snapshot.ids.size, progress.elapsed());
+          },
+        };
+      });
+    } finally {
+      listener?.close();
+    }
   }
 }
 
-/** Waits for the messages of an arrival set; undefined: it is polled. */
-function listenFor({ settings, name, kind }: ArrivalSet): WakeUpListener | undefined {
+/** Waits for the messages of arrivals; undefined: they are polled. */
+function listenFor(settings: Settings, { name, kind }: ArrivalPlace): WakeUpListener | undefined {
   const longestPause = Math.min(maxSleep, settings.ttl / 4);
   // All that wait are served by the same arrival. Their requests renew the ttl, too.
   const waiter: Waiter = { kind, name: "all", firstTurn: () => 0, longestPause };
@@ -139,13 +154,15 @@ interface ArrivalAnswer extends Answer {
 
 async function queryEndpoint(
   call: EndpointRequest,
-  { settings, key, channel, count }: ArrivalSet,
+  { runtime, prefix, ttl, wakeUp }: Settings,
+  { name, kind, count }: ArrivalPlace,
   { to = "", id }: ArrivalQuery,
 ): Promise<ArrivalAnswer> {
-  const nonce = randomToken(settings.runtime);
+  const nonce = randomToken(runtime);
+  const key = keyOf(prefix, kind, name);
   // Begins with a letter, so that no client in between parses it as a number.
   const field = id === undefined ? "" : `i${id}`;
-  const args = [nonce, to, count, settings.ttl, field, ...(channel ? [channel] : [])];
+  const args = [nonce, to, count, ttl, field, ...(wakeUp ? [channelOf(prefix, kind, name)] : [])];
   const reply = await runScript(call, arrivalScript, [key], args);
   const [echo, generation, ids] = itemsOf(reply, 3);
   if (echo === nonce && generation === "n" && isInteger(ids) && ids !== count) {
@@ -159,11 +176,11 @@ async function queryEndpoint(
 }
 
 function snapshotOf(
-  { settings, name, count }: ArrivalSet,
+  { name, count }: ArrivalPlace,
   round: Round<ArrivalAnswer>,
   result: RoundResult,
 ): ArrivalSnapshot {
-  const total = settings.endpoints.length;
+  const total = round.answers.length;
   const answers = round.answers.filter(
     (answer): answer is ArrivalAnswer => !!answer && answer.outcome !== "error",
   );
@@ -172,9 +189,7 @@ function snapshotOf(
   if (others.length > total - quorumOf(total)) {
     throw new LimitMismatchError(name, count, others[0]!);
   }
-  let latest = "";
-  // Stryker disable next-line EqualityOperator: equal texts are the same
-  for (const { generation } of answers) if (generation > latest) latest = generation;
+  const latest = ["", ...answers.map(({ generation }) => generation)].sort().pop()!;
   const current = answers.filter(({ generation }) => generation === latest);
   const ids = new Set(current.flatMap((answer) => answer.ids));
   const isUnanimous = answers.every(
