@@ -1,15 +1,12 @@
 import type { LockClient } from "../lock/client.ts";
 import {
-  acquireHold,
-  checkName,
   checkSyncOptions,
   type Hold,
-  type NotedOptions,
-  notedSchema,
+  Holds,
   type SyncOptions,
   syncSchema,
-  syncSettings,
   unlessHeld,
+  type WaitOptions,
 } from "./internal/hold.ts";
 import { queueStrategy } from "./internal/queue.ts";
 
@@ -29,8 +26,7 @@ import { queueStrategy } from "./internal/queue.ts";
  */
 export class FairLock {
   readonly name: string;
-  readonly #redlock: LockClient;
-  readonly #options: SyncOptions;
+  readonly #holds: Holds;
 
   /**
    * The fair lock of this name.
@@ -40,10 +36,8 @@ export class FairLock {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
-    this.name = checkName(name);
-    this.#redlock = redlock;
-    this.#options = options;
-    syncSettings(redlock, checkSyncOptions("a fair lock", options, syncSchema));
+    this.#holds = new Holds(redlock, name, checkSyncOptions("a fair lock", options, syncSchema));
+    this.name = name;
   }
 
   /**
@@ -53,12 +47,8 @@ export class FairLock {
    * @throws QuorumError when too few endpoints answered usably in the last round
    * @throws the signal's reason when it aborts; what it acquired is rolled back, and it leaves the queue
    */
-  async acquire(options: NotedOptions = {}): Promise<Hold> {
-    const { name } = this;
-    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options, notedSchema], (settings) =>
-      queueStrategy(settings, name),
-    );
-    return hold;
+  acquire(options: WaitOptions = {}): Promise<Hold> {
+    return this.#holds.acquire(options, (settings) => queueStrategy(settings, this.name));
   }
 
   /**
@@ -67,7 +57,7 @@ export class FairLock {
    * @returns null when somebody does, or contenders that came at the same moment got a part each
    * @throws QuorumError as {@link FairLock.acquire} does
    */
-  tryAcquire(options: NotedOptions = {}): Promise<Hold | null> {
+  tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
     return unlessHeld(options, (given) => this.acquire(given));
   }
 }

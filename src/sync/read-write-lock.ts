@@ -1,12 +1,10 @@
 import type { LockClient } from "../lock/client.ts";
 import {
-  acquireHold,
-  checkName,
   checkSyncOptions,
   type Hold,
+  Holds,
   type SyncOptions,
   syncSchema,
-  syncSettings,
   unlessHeld,
   type WaitOptions,
 } from "./internal/hold.ts";
@@ -34,8 +32,7 @@ import { readerStrategy, writerStrategy } from "./internal/writers.ts";
  */
 export class ReadWriteLock {
   readonly name: string;
-  readonly #redlock: LockClient;
-  readonly #options: SyncOptions;
+  readonly #holds: Holds;
 
   /**
    * The read-write lock of this name. The options are the defaults of its calls.
@@ -43,10 +40,8 @@ export class ReadWriteLock {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
-    this.name = checkName(name);
-    this.#redlock = redlock;
-    this.#options = options;
-    syncSettings(redlock, checkSyncOptions("a read-write lock", options, syncSchema));
+    this.#holds = new Holds(redlock, name, checkSyncOptions("a read-write lock", options, syncSchema));
+    this.name = name;
   }
 
   /**
@@ -56,12 +51,8 @@ export class ReadWriteLock {
    * @throws QuorumError when too few endpoints answered usably in the last round
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
-  async acquireRead(options: WaitOptions = {}): Promise<Hold> {
-    const { name } = this;
-    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
-      readerStrategy(settings, name),
-    );
-    return hold;
+  acquireRead(options: WaitOptions = {}): Promise<Hold> {
+    return this.#holds.acquire(options, (settings) => readerStrategy(settings, this.name));
   }
 
   /**
@@ -74,12 +65,8 @@ export class ReadWriteLock {
    * @throws RangeError when the deadline has passed; nothing was sent
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
-  async acquireWrite(options: WaitOptions = {}): Promise<Hold> {
-    const { name } = this;
-    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
-      writerStrategy(settings, name, options.deadline),
-    );
-    return hold;
+  acquireWrite(options: WaitOptions = {}): Promise<Hold> {
+    return this.#holds.acquire(options, (settings) => writerStrategy(settings, this.name, options.deadline));
   }
 
   /**

@@ -1,14 +1,12 @@
 import { checkText, type Schema } from "../check.ts";
-import type { LockClient } from "../lock/client.ts";
+import { type LockClient, settingsOf } from "../lock/client.ts";
 import { randomToken } from "../runtime.ts";
 import {
-  acquireHold,
-  checkName,
   checkSyncOptions,
   type Hold,
+  Holds,
   type SyncOptions,
   syncSchema,
-  syncSettings,
   unlessHeld,
   type WaitOptions,
 } from "./internal/hold.ts";
@@ -42,8 +40,7 @@ const schema: Schema<ReentrantLockOptions> = { ...syncSchema, owner: checkText }
 export class ReentrantLock {
   readonly name: string;
   readonly #owner: string;
-  readonly #redlock: LockClient;
-  readonly #options: SyncOptions;
+  readonly #holds: Holds;
 
   /**
    * The lock of this name, as its `owner` sees it. The other options are the defaults of its calls.
@@ -52,11 +49,9 @@ export class ReentrantLock {
    */
   constructor(redlock: LockClient, name: string, given: ReentrantLockOptions = {}) {
     const { owner, ...options } = checkSyncOptions("a reentrant lock", given, schema);
-    this.name = checkName(name);
-    this.#redlock = redlock;
-    this.#options = options;
-    const { runtime } = syncSettings(redlock, options);
-    this.#owner = owner ?? randomToken(runtime);
+    this.#holds = new Holds(redlock, name, options);
+    this.name = name;
+    this.#owner = owner ?? randomToken(settingsOf(redlock).runtime);
   }
 
   /** The name of the owner. Who knows it can acquire the lock beside its holder: neither console.log nor JSON shows it. */
@@ -71,13 +66,11 @@ export class ReentrantLock {
    * @throws QuorumError when too few endpoints answered usably in the last round
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
-  async acquire(options: WaitOptions = {}): Promise<Hold> {
-    const { name, owner } = this;
-    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
+  acquire(options: WaitOptions = {}): Promise<Hold> {
+    return this.#holds.acquire(options, (settings) =>
       // After a message all waiters draw turns: it cannot know who their owners are.
-      memberStrategy(membershipOf(settings, kind, name), owner, { kind }),
+      memberStrategy(membershipOf(settings, kind, this.name), this.owner, { kind }),
     );
-    return hold;
   }
 
   /**

@@ -1,16 +1,13 @@
 import { integer, type Schema } from "../check.ts";
 import type { LockClient } from "../lock/client.ts";
 import {
-  acquireHold,
-  checkName,
   checkSyncOptions,
   type Hold,
-  type NotedOptions,
-  notedSchema,
+  Holds,
   type SyncOptions,
   syncSchema,
-  syncSettings,
   unlessHeld,
+  type WaitOptions,
 } from "./internal/hold.ts";
 import { slotStrategy } from "./internal/slots.ts";
 
@@ -44,8 +41,7 @@ export interface Permit extends Hold {
 export class Semaphore {
   readonly name: string;
   readonly limit: number;
-  readonly #redlock: LockClient;
-  readonly #options: SyncOptions;
+  readonly #holds: Holds;
 
   /**
    * The semaphore of this name. The options other than `limit` are the defaults of its calls.
@@ -57,11 +53,9 @@ export class Semaphore {
       required: ["limit"],
       usual: "limit",
     });
-    this.name = checkName(name);
+    this.#holds = new Holds(redlock, name, options);
+    this.name = name;
     this.limit = limit;
-    this.#redlock = redlock;
-    this.#options = options;
-    syncSettings(redlock, options);
   }
 
   /**
@@ -72,15 +66,14 @@ export class Semaphore {
    * @throws QuorumError when too few endpoints answered usably in the last round
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
-  async acquire(options: NotedOptions = {}): Promise<Permit> {
-    const { name, limit } = this;
-    const [hold, strategy] = await acquireHold(
-      this.#redlock,
-      name,
-      [this.#options, options, notedSchema],
-      (settings) => slotStrategy(settings, name, limit),
+  async acquire(options: WaitOptions = {}): Promise<Permit> {
+    let slot = 0;
+    const hold = await this.#holds.acquire(options, (settings) =>
+      slotStrategy(settings, this, (granted) => {
+        slot = granted;
+      }),
     );
-    return Object.assign(hold, { slot: strategy.slot() });
+    return Object.assign(hold, { slot });
   }
 
   /**
@@ -89,7 +82,7 @@ export class Semaphore {
    * @returns null when none was free, or contenders that came at the same moment got a part each
    * @throws LimitMismatchError | QuorumError as {@link Semaphore.acquire} does
    */
-  tryAcquire(options: NotedOptions = {}): Promise<Permit | null> {
+  tryAcquire(options: WaitOptions = {}): Promise<Permit | null> {
     return unlessHeld(options, (given) => this.acquire(given));
   }
 }

@@ -22,7 +22,7 @@ export type SyncOptions = Omit<LockOptions, "fencing" | "fenceRetention">;
 /** {@link SyncOptions}, and what belongs to one call only. */
 export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadline">;
 
-/** {@link WaitOptions} of what is held by a value that has room for a note. */
+/** {@link WaitOptions} of what is a use of a plain lock. */
 export type NotedOptions = WaitOptions & Pick<AcquireOptions, "note">;
 
 const { fencing: _fencing, fenceRetention: _retention, ...ofLocks } = lockSchema;
@@ -44,7 +44,7 @@ const elsewhere = {
   deadline: "the call",
   fencing: "locks",
   fenceRetention: "locks",
-  note: "calls of locks, semaphores and fair locks",
+  note: "calls of locks",
   token: "ReentrantLock, as owner",
   wakeUp: "locks, and synchronizers whose waiters are told",
 };
@@ -110,35 +110,42 @@ export interface HoldStrategy<Reply extends CellAnswer = CellAnswer> extends Loc
   cleanUp?(): Promise<void> | undefined;
 }
 
-/**
- * Acquires a hold, waiting for it if it is not free.
- *
- * @param options the synchronizer's own, those of the call, and the schema of these. Default: {@link waitSchema}
- * @param strategyOf makes the strategy of this call
- * @returns the hold, and the strategy that acquired it
- * @throws LockHeldError | QuorumError | RedlockError what the strategy or the last round ended with
- * @throws TypeError | RangeError when an option is wrong; nothing was sent
- * @throws the signal's reason when it aborts
- */
-export async function acquireHold<Strategy extends HoldStrategy>(
-  redlock: LockClient,
-  name: string,
-  [own, given, schema = waitSchema]: readonly [SyncOptions, NotedOptions, Schema<WaitOptions>?],
-  strategyOf: (settings: Settings) => Strategy,
-): Promise<[Hold, Strategy]> {
-  checkSyncOptions<WaitOptions>("acquire", given, schema);
-  const settings = syncSettings(redlock, own, given);
-  const strategy = strategyOf(settings);
-  try {
-    const outcome = await acquireWithRetry(settings, [name], given, strategy);
-    if (!(outcome instanceof Lock)) throw outcome;
-    strategy.acquired?.();
-    return [holdOf(outcome), strategy];
-  } catch (error) {
-    const cleanup = strategy.cleanUp?.();
-    // An abort ends the call at once; the cleanup goes on.
-    if (cleanup && !runInBackground(settings, cleanup) && !given.signal?.aborted) await cleanup;
-    throw error;
+/** The holds of one synchronizer. */
+export class Holds {
+  readonly #redlock: LockClient;
+  readonly #name: string;
+  readonly #defaults: SyncOptions;
+
+  constructor(redlock: LockClient, name: string, defaults: SyncOptions) {
+    this.#redlock = redlock;
+    this.#name = checkName(name);
+    this.#defaults = defaults;
+    syncSettings(redlock, defaults);
+  }
+
+  /**
+   * Acquires one, waiting for it if it is not free.
+   *
+   * @param strategyOf makes the strategy of this call
+   * @throws LockHeldError | QuorumError | RedlockError what the strategy or the last round ended with
+   * @throws TypeError | RangeError when an option is wrong; nothing was sent
+   * @throws the signal's reason when it aborts
+   */
+  async acquire(options: WaitOptions, strategyOf: (settings: Settings) => HoldStrategy): Promise<Hold> {
+    checkSyncOptions("acquire", options, waitSchema);
+    const settings = syncSettings(this.#redlock, this.#defaults, options);
+    const strategy = strategyOf(settings);
+    try {
+      const outcome = await acquireWithRetry(settings, [this.#name], options, strategy);
+      if (!(outcome instanceof Lock)) throw outcome;
+      strategy.acquired?.();
+      return holdOf(outcome);
+    } catch (error) {
+      const cleanup = strategy.cleanUp?.();
+      // An abort ends the call at once; the cleanup goes on.
+      if (cleanup && !runInBackground(settings, cleanup) && !options.signal?.aborted) await cleanup;
+      throw error;
+    }
   }
 }
 
@@ -161,11 +168,11 @@ function holdOf(lock: Lock): Hold {
 
 /** Acquires without waiting: the hold, or null where others hold it. */
 export async function unlessHeld<Held>(
-  options: NotedOptions,
-  acquire: (options: NotedOptions) => Promise<Held>,
+  options: WaitOptions,
+  acquire: (options: WaitOptions) => Promise<Held>,
 ): Promise<Held | null> {
   try {
-    return await acquire({ ...checkSyncOptions("acquire", options, notedSchema), wait: 0 });
+    return await acquire({ ...checkSyncOptions("acquire", options, waitSchema), wait: 0 });
   } catch (error) {
     if (error instanceof LockHeldError) return null;
     throw error;

@@ -1,6 +1,5 @@
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { tombstoneRetention } from "../../lock/lock-request.ts";
-import { holderIn } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import type { Cell, CellAnswer } from "../../redis/cell.ts";
@@ -76,7 +75,7 @@ export class QueueRequests {
 
   /** Of a ticket, or of a value. */
   tombstoneOf(text: string): string {
-    return `${this.#tombstones}:${holderIn(text).nonce}`;
+    return `${this.#tombstones}:${text}`;
   }
 
   #keysOf(value: string): string[] {
