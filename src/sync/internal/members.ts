@@ -54,103 +54,79 @@ export function membershipOf(settings: Settings, kind: string, name: string): Me
   };
 }
 
+/** The announcements that a request of an operation heeds, makes or removes. Its tombstone is kept for `retention` ms. */
+type Announced = (
+  operation: "acquire" | "release",
+  retention: number,
+  notify: boolean,
+) => Announcements | undefined;
+
 /**
  * A strategy for one member of a group.
  *
- * @param announcements if given, it also waits while a writer is announced there
+ * A member's value is the cell's nonce and the group. It has a tombstone of its own. A release that no late request can
+ * follow keeps it briefly: it lets a second execution reply what the first one did, and refuses a second execution of the
+ * acquire. It costs one command of five; permits and fair locks, whose release is a single command, have none.
+ *
+ * @param announced of a read-write lock. Default: there are no announcements
  */
 export function memberStrategy(
-  membership: Membership,
+  { key, tombstones, memory, channel }: Membership,
   group: string,
   waiter: Waiter,
-  announcements?: Announcements,
-): HoldStrategy {
+  announced: Announced = () => undefined,
+): HoldStrategy & Required<Pick<HoldStrategy, "release">> {
+  const memberOf = ({ keys, value }: Cell): Cell => ({
+    keys,
+    value: value + group,
+    tombstone: `${tombstones}:${value}`,
+  });
   return {
     waiter,
-    keys: () => [membership.key],
-    acquire: (call, cell, ttl) => acquireMember(call, memberOf(cell, group, membership), ttl, announcements),
-    extend: (call, { keys, value }, ttl) => extendMember(call, { keys, value: value + group }, ttl),
+    keys: () => [key],
+    acquire: (call, cell, ttl) =>
+      requestMember(call, "acquire", memberOf(cell), {
+        ttl,
+        announcements: announced("acquire", ttl, false),
+      }),
+    extend: (call, { keys, value }, ttl) =>
+      requestMember(call, "extend", { keys, value: value + group }, { ttl }),
     release: (call, cell, retention, notify) =>
-      releaseMember(call, memberOf(cell, group, membership), {
-        retention: retention || membership.memory,
+      requestMember(call, "release", memberOf(cell), {
+        ttl: retention || memory,
         // Who waits for it depends on whether writers do.
-        ...(notify && { channel: membership.channel, announcements }),
+        announcements: announced("release", retention, notify),
+        channel: notify ? channel : undefined,
       }),
   };
 }
 
-/**
- * The member of a group: its value is the cell's nonce and the group. It has a tombstone of its own. A release that no late request can follow keeps it briefly: it lets a
- * second execution reply what the first one did, and refuses a second execution of the acquire. It costs one command of
- * five; permits and fair locks, whose release is a single command, have none.
- */
-export function memberOf({ keys, value }: Cell, group: string, { tombstones }: Membership): Cell {
-  return { keys, value: value + group, tombstone: `${tombstones}:${value}` };
-}
-
-/** Acquires on one endpoint. A writer that is refused is announced there. */
-export function acquireMember(
-  call: EndpointRequest,
-  cell: Cell,
-  ttl: number,
-  announcements?: Announcements,
-): Promise<CellAnswer> {
-  return operate(call, "acquire", cell, { ttl, announcements });
-}
-
-/** Sets the deadline on one endpoint, and never creates the member; ttl 0 only looks. */
-export function extendMember(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
-  // Stryker disable next-line StringLiteral: the script extends where the word is neither `acquire` nor `release`
-  return operate(call, "extend", cell, { ttl });
-}
-
-/** What a release does beside removing the member. */
-export interface MemberRelease {
-  /** ms that its tombstones are kept. */
-  readonly retention: number;
-  /** The announcement to remove, if it has one of its own. */
-  readonly announcements?: Announcements | undefined;
-  /** The channel on which those that wait are told. Default: nobody is. */
-  readonly channel?: string | undefined;
-}
-
-/** Releases on one endpoint. */
-export function releaseMember(
-  call: EndpointRequest,
-  cell: Cell,
-  { retention, ...more }: MemberRelease,
-): Promise<CellAnswer> {
-  return operate(call, "release", cell, { ttl: retention, ...more });
-}
-
-type Operation = "acquire" | "extend" | "release";
-
-interface MemberOperation {
+/** What a request says beside the member. */
+export interface MemberDetails {
+  /** ms until its deadline, or for a release, for which its tombstones are kept. */
   readonly ttl: number;
   readonly announcements?: Partial<Announcements> | undefined;
+  /** The channel on which those that wait are told of a release. Default: nobody is. */
   readonly channel?: string | undefined;
 }
 
-async function operate(
+/**
+ * Sends a request of a member to one endpoint: to acquire, which announces a writer that is refused; to extend, which never
+ * creates the member, and with ttl 0 only looks; or to release.
+ */
+export async function requestMember(
   call: EndpointRequest,
-  operation: Operation,
+  operation: "acquire" | "extend" | "release",
   { keys, value, tombstone }: Cell,
-  { ttl, announcements = {}, channel }: MemberOperation,
+  { ttl, announcements = {}, channel }: MemberDetails,
 ): Promise<CellAnswer> {
   const { key, own } = announcements;
-  const tombstones = ttl > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
+  const tombstones = [...new Set([tombstone, own?.tombstone].flatMap((name) => name ?? []))];
   const names = [...keys, ...tombstones, ...(key ? [key] : [])];
   const announced = [own?.id ?? "", own?.always ? 1 : 0, own?.expiry ?? 0];
-  const args = [
-    operation,
-    value,
-    // Where the group begins, behind the nonce.
-    tokenLength + 1,
-    ttl,
-    tombstones.length,
-    ...announced,
-    ...(channel ? [channel] : []),
-  ];
+  // Where the group begins, behind the nonce.
+  const from = tokenLength + 1;
+  const args = [operation, value, from, ttl, tombstones.length, ...announced, ...(channel ? [channel] : [])];
   const reply = await runScript(call, memberScript, names, args);
   // The time until the obstacle expires, or the commands that were called to tell others.
   const [echo, number] = itemsOf(reply, 2);

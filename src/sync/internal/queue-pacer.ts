@@ -17,11 +17,19 @@ export interface PollPacer {
  * tickets ahead; a function's pauses are used as they are
  */
 export function queuePacer(runtime: Runtime, backoff: Backoff): PollPacer {
-  return typeof backoff === "function" ? givenPacer(runtime, backoff) : measuringPacer(runtime, backoff);
+  return typeof backoff === "function" ? knownPauses(runtime, backoff) : measuringPacer(runtime, backoff);
 }
 
-/** Pauses as the user's function says. Each is computed one request early, so that its length is known. */
-function givenPacer(runtime: Runtime, backoff: Backoff): PollPacer {
+/** Pauses, of which the next is known. */
+export interface KnownPauses {
+  /** The next pause, in ms. */
+  longest(): number;
+  /** Takes it. */
+  pause(): number;
+}
+
+/** Pauses as the backoff says. Each is computed one request early, so that its length is known. */
+export function knownPauses(runtime: Runtime, backoff: Backoff): KnownPauses {
   const nextPause = pauses(backoff, runtime);
   let chosen = nextPause();
   return {

@@ -14,7 +14,7 @@ import {
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
 import { intervalStrategy } from "../../../src/sync/internal/interval.ts";
-import { acquireMember, extendMember, releaseMember } from "../../../src/sync/internal/members.ts";
+import { requestMember } from "../../../src/sync/internal/members.ts";
 import { QueueRequests } from "../../../src/sync/internal/queue-requests.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -77,10 +77,16 @@ const look = {
   ...latch,
   send: (to: Endpoint) => new CountDownLatch(clientOf(to), "l", { count: 3 }).inspect(),
 };
-const acquire = { send: (to: Endpoint) => acquireMember(callOf(to), cell, 10), echo: () => value };
-const extend = { send: (to: Endpoint) => extendMember(callOf(to), cell, 10), echo: () => value };
+const acquire = {
+  send: (to: Endpoint) => requestMember(callOf(to), "acquire", cell, { ttl: 10 }),
+  echo: () => value,
+};
+const extend = {
+  send: (to: Endpoint) => requestMember(callOf(to), "extend", cell, { ttl: 10 }),
+  echo: () => value,
+};
 const release = {
-  send: (to: Endpoint) => releaseMember(callOf(to), cell, { retention: 0 }),
+  send: (to: Endpoint) => requestMember(callOf(to), "release", cell, { ttl: 0 }),
   echo: () => value,
 };
 const claim = { send: (to: Endpoint) => interval.acquire!(callOf(to), cell, 10), echo: () => value };

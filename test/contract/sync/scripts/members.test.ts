@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
-import {
-  type Announcements,
-  acquireMember,
-  extendMember,
-  releaseMember,
-} from "../../../../src/sync/internal/members.ts";
+import { type Announcements, requestMember } from "../../../../src/sync/internal/members.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
 
 // What depends on a single ms or is told to those that wait, and what is billed. The rest is in the tests of the locks.
@@ -27,14 +22,14 @@ describe("a member", () => {
     return {
       ...world,
       acquire: (value: string, ttl: number, announcements?: Announcements) =>
-        acquireMember(world.call(), cellOf(value), ttl, announcements),
-      extend: (value: string, ttl: number) => world.run((at) => extendMember(at, cellOf(value), ttl)),
-      release: async (value: string, announcements?: Announcements) =>
-        (
-          await world.run((at) =>
-            releaseMember(at, cellOf(value), { retention: 0, channel: "c", announcements }),
-          )
-        ).outcome,
+        requestMember(world.call(), "acquire", cellOf(value), { ttl, announcements }),
+      extend: (value: string, ttl: number) =>
+        world.run((at) => requestMember(at, "extend", { ...cellOf(value), tombstone: undefined }, { ttl })),
+      release: async (value: string, announcements?: Announcements) => {
+        const cell = { keys: ["members"], value };
+        const details = { ttl: 0, channel: "c", announcements };
+        return (await world.run((at) => requestMember(at, "release", cell, details))).outcome;
+      },
     };
   }
 
