@@ -4,8 +4,8 @@ import { acquireWithRetry } from "../lock/acquire.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
-import { pauses } from "../quorum/backoff.ts";
-import { maxTimerDelay, sleep } from "../runtime.ts";
+import { retry } from "../quorum/retry.ts";
+import { maxTimerDelay } from "../runtime.ts";
 import { checkName, checkSyncOptions, syncSettings, type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
 
@@ -117,19 +117,26 @@ async function confirm(
   strategy: IntervalStrategy,
   every: number,
 ): Promise<void> {
-  for (const nextPause = pauses(backoff, runtime); ; ) {
-    try {
-      strategy.confirm();
-      await claim.extend(every);
-      return;
-    } catch (error) {
-      // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
-      // Stryker disable next-line ConditionalExpression: after a loss 0 ms remain, and no other error follows
-      if ((error as RedlockError).code !== "NO_QUORUM" || claim.remaining() < 1) {
-        await claim[Symbol.asyncDispose]();
-        throw error;
+  try {
+    await retry({ runtime, backoff, wait: Infinity }, async () => {
+      try {
+        strategy.confirm();
+        return { value: await claim.extend(every) };
+      } catch (error) {
+        const remaining = claim.remaining();
+        return {
+          // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
+          // Stryker disable next-line ConditionalExpression: after a loss 0 ms remain, and no other error follows
+          mayRetry: (error as RedlockError).code === "NO_QUORUM" && remaining >= 1,
+          retryAfter: remaining,
+          end() {
+            throw error;
+          },
+        };
       }
-    }
-    await sleep(runtime, Math.min(nextPause(), claim.remaining()));
+    });
+  } catch (error) {
+    await claim[Symbol.asyncDispose]();
+    throw error;
   }
 }

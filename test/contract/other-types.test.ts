@@ -7,7 +7,7 @@ import { type Cell, claim, keep, restore } from "../../src/redis/cell.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { intervalStrategy } from "../../src/sync/internal/interval.ts";
-import { QueueRequests } from "../../src/sync/internal/queue-requests.ts";
+import { QueueRequests } from "../../src/sync/internal/queue.ts";
 import { slotStrategy } from "../../src/sync/internal/slots.ts";
 import { eachEngine } from "../support/each-engine.ts";
 import { newResource } from "../support/local-endpoints.ts";

@@ -1,12 +1,18 @@
+import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
+import { tombstoneRetention } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
+import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep } from "../../lock/wake-up/wake-up.ts";
 import { type Round, runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
+import { keyOf } from "../../redis/keys.ts";
+import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, randomToken } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
+import { queueScript } from "./queue.lua.ts";
 import { queuePacer } from "./queue-pacer.ts";
-import { fairWaiter, type QueueAnswer, QueueRequests } from "./queue-requests.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 
 // A plain lock with a queue of tickets at every endpoint. The lock alone decides who holds it; the queue only decides who
 // may try. A ticket has the same position at every endpoint, so all of them grant the free lock to the same one.
@@ -57,9 +63,9 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
       if (!isAcquired && wait > 0) {
         return requests.rollBack(call, cell.value, { expiry: expiry(), retention: tombstoneTtl });
       }
+      if (notify) return requests.releaseAndTell(call, cell.value, tombstoneTtl);
       const tombstone = tombstoneTtl > 0 ? requests.tombstoneOf(cell.value) : undefined;
-      const held = { ...cell, tombstone };
-      return notify ? requests.releaseAndTell(call, held, tombstoneTtl) : end(call, held, { tombstoneTtl });
+      return end(call, { ...cell, tombstone }, { tombstoneTtl });
     },
     acquired() {
       isAcquired = true;
@@ -83,4 +89,93 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
 /** A ticket of this moment. Only the wall clock decides which of two is the earlier. */
 function newTicket(runtime: Runtime): string {
   return String(Math.floor(runtime.now())).padStart(16, "0") + randomToken(runtime);
+}
+
+/** One endpoint's answer about the lock and its queue. */
+export interface QueueAnswer extends CellAnswer {
+  /** Number of live tickets before this one. */
+  readonly ahead: number;
+}
+
+/** The kind of those that wait, as their channel is named. */
+const fairWaiter = "fair";
+
+/** In how many ms a living waiter answers a call, at least. A client's timeout may be short. */
+const leastGrace = 1_000;
+
+/** The requests of one ticket. */
+export class QueueRequests {
+  readonly lock: string;
+  readonly #queue: string;
+  readonly #tombstones: string;
+  readonly #ticket: string;
+  /**
+   * With wake-ups: ms in which a living waiter answers a call, and the channel. All that wait are called together: if each
+   * dead ticket were waited for in its turn, a few would keep the lock free for long.
+   */
+  readonly #wakeUp: readonly (string | number)[];
+
+  constructor({ prefix, timeout, wakeUp }: Settings, name: string, ticket: string) {
+    this.lock = keyOf(prefix, "fair", name);
+    this.#queue = keyOf(prefix, "queue", name);
+    this.#tombstones = keyOf(prefix, "void", name);
+    this.#ticket = ticket;
+    const grace = Math.ceil(Math.max(leastGrace, timeout));
+    this.#wakeUp = wakeUp ? [grace, channelOf(prefix, fairWaiter, name)] : [];
+  }
+
+  /** Acquires with this value, and else queues the ticket for `expiry` ms. */
+  acquire(
+    call: EndpointRequest,
+    value: string,
+    { ttl, expiry }: { readonly ttl: number; readonly expiry: number },
+  ): Promise<QueueAnswer> {
+    const tombstones = [this.#ticket, value];
+    return this.#send(call, value, tombstones, [this.#ticket, expiry, ttl, 0, ...this.#wakeUp]);
+  }
+
+  /** Releases what has this value, and refuses it for `retention` ms; the ticket returns to the queue for `expiry` ms. */
+  rollBack(
+    call: EndpointRequest,
+    value: string,
+    { expiry, retention }: { readonly expiry: number; readonly retention: number },
+  ): Promise<QueueAnswer> {
+    return this.#send(call, value, [this.#ticket, value], [this.#ticket, expiry, 0, retention]);
+  }
+
+  /** Removes the ticket on one endpoint, for good, and releases what has this value. */
+  remove(call: EndpointRequest, value: string): Promise<QueueAnswer> {
+    const args = [this.#ticket, tombstoneRetention, 0, 0, ...this.#wakeUp];
+    return this.#send(call, value, [this.#ticket], args);
+  }
+
+  /** Releases the lock on one endpoint, and tells the first of the queue. The tombstone is kept for `retention` ms. */
+  releaseAndTell(call: EndpointRequest, value: string, retention: number): Promise<QueueAnswer> {
+    const tombstones = retention > 0 ? [value] : [];
+    return this.#send(call, value, tombstones, ["", retention, 0, 0, ...this.#wakeUp]);
+  }
+
+  /** Of a ticket, or of a value. */
+  tombstoneOf(text: string): string {
+    return `${this.#tombstones}:${text}`;
+  }
+
+  /** @param args of the script, behind the value */
+  async #send(
+    call: EndpointRequest,
+    value: string,
+    tombstones: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<QueueAnswer> {
+    const keys = [this.lock, this.#queue, ...tombstones.map((text) => this.tombstoneOf(text))];
+    const reply = await runScript(call, queueScript, keys, [value, ...args]);
+    const [echo, ahead, calls, again = 0] = itemsOf(reply, 4);
+    if (!isInteger(ahead) || !isInteger(calls) || !isInteger(again) || ahead < 0) throw unexpectedReply();
+    if (echo !== 0 && (echo !== value || ahead > 0)) throw unexpectedReply();
+    // What Upstash bills beside the script itself.
+    call.cost.commands += calls;
+    if (echo === value) return { outcome: "granted", ahead };
+    const acquires = Number(args[2]) > 0;
+    return { outcome: acquires ? "held" : "lost", ahead, ...(again > 0 && { retryAfter: again }) };
+  }
 }

@@ -15,7 +15,7 @@ import {
 } from "../../../src/sync/index.ts";
 import { intervalStrategy } from "../../../src/sync/internal/interval.ts";
 import { requestMember } from "../../../src/sync/internal/members.ts";
-import { QueueRequests } from "../../../src/sync/internal/queue-requests.ts";
+import { QueueRequests } from "../../../src/sync/internal/queue.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 

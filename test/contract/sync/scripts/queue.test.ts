@@ -4,7 +4,7 @@ import type { Settings } from "../../../../src/lock/options.ts";
 import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import { queueScript } from "../../../../src/sync/internal/queue.lua.ts";
-import { QueueRequests } from "../../../../src/sync/internal/queue-requests.ts";
+import { QueueRequests } from "../../../../src/sync/internal/queue.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
 
 // What depends on a single ms or is told to those that wait, and what is billed. The rest is in the tests of fair locks.
@@ -22,10 +22,8 @@ describe("a queue", () => {
       acquire: (ticket: string, ttl = 1_000, expiry = 30_000) =>
         world.run((call) => at(ticket).acquire(call, `v${ticket}`, { ttl, expiry })),
       remove: (ticket: string) => world.run((call) => at(ticket).remove(call, `v${ticket}`)),
-      release: (ticket: string, tombstone?: string) =>
-        world.run((call) =>
-          at(ticket).releaseAndTell(call, { keys: [], value: `v${ticket}`, tombstone }, tombstone ? 500 : 0),
-        ),
+      release: (ticket: string, retention = 0) =>
+        world.run((call) => at(ticket).releaseAndTell(call, `v${ticket}`, retention)),
       holder: () => world.execute("GET", keyOf("redlock", "fair", "q")),
       queue: () => world.execute("GET", keyOf("redlock", "queue", "q")),
       free: () => world.execute("DEL", keyOf("redlock", "fair", "q")),
@@ -113,21 +111,21 @@ describe("a queue", () => {
     expect([await remove("b"), heard()], "nobody waits").toEqual([{ outcome: "lost", ahead: 0 }, []]);
   });
 
-  test.each([undefined, "void"])("a release with the tombstone %s calls the first", async (tombstone) => {
+  test.each([0, 500])("a release with a tombstone for %i ms calls the first", async (retention) => {
     const { acquire, release, execute, holder, heard } = await newQueue();
     await acquire("a");
     await acquire("b");
     expect([await release("c"), heard(), holder()]).toEqual([{ outcome: "lost", ahead: 0 }, [], "va"]);
     const granted = { outcome: "granted", ahead: 0 };
-    expect([await release("a", tombstone), heard(), holder()]).toEqual([granted, ["0:b"], null]);
-    expect(execute("PTTL", "void")).toBe(tombstone ? 500 : -2);
+    expect([await release("a", retention), heard(), holder()]).toEqual([granted, ["0:b"], null]);
+    expect(execute("PTTL", `${keyOf("redlock", "void", "q")}:va`)).toBe(retention || -2);
     // A second execution.
-    const again = tombstone ? [granted, []] : [{ outcome: "lost", ahead: 0 }, ["0:b"]];
-    expect([await release("a", tombstone), heard()]).toEqual(again);
+    const again = retention ? [granted, []] : [{ outcome: "lost", ahead: 0 }, ["0:b"]];
+    expect([await release("a", retention), heard()]).toEqual(again);
   });
 
   test("a release that found nothing replies so again", async () => {
     const { release } = await newQueue();
-    for (let copy = 0; copy < 2; copy += 1) expect((await release("a", "void")).outcome).toBe("lost");
+    for (let copy = 0; copy < 2; copy += 1) expect((await release("a", 500)).outcome).toBe("lost");
   });
 });
