@@ -155,27 +155,20 @@ function anyHad(answers: readonly FreeAnswer[]): boolean {
   return answers.some(({ outcome }) => outcome === "granted");
 }
 
-type FreeArguments = readonly [operation: string, ...rest: (string | number)[]];
-
 /** Runs the script on every endpoint, and waits for most answers. */
-async function freeOnQuorum(target: Target, args: FreeArguments): Promise<readonly FreeAnswer[]> {
-  const { settings, name } = target;
+async function freeOnQuorum(
+  { settings, name, keys }: Target,
+  args: readonly [operation: string, ...rest: (string | number)[]],
+): Promise<readonly FreeAnswer[]> {
+  const ask = async (call: EndpointRequest): Promise<FreeAnswer> => {
+    const nonce = randomToken(settings.runtime);
+    const reply = await runScript(call, freeSynchronizerScript, keys, [nonce, ...args]);
+    const [echo, had, latest = "", remaining = 0] = itemsOf(reply);
+    const isSane = typeof latest === "string" && Number.isFinite(remaining);
+    if (echo !== nonce || !isInteger(had) || had > 1 || !isSane) throw unexpectedReply();
+    const limit = Math.max(0, -had);
+    return { outcome: had === 1 ? "granted" : "lost", limit, latest, remaining: Number(remaining) };
+  };
   const enough = (round: Round<FreeAnswer>) => mostlyFreed(settings, round);
-  const ask = (call: EndpointRequest) => freeOne(call, target, args);
   return (await query(settings, ["free", [name]], ask, enough)).answers;
-}
-
-async function freeOne(
-  call: EndpointRequest,
-  { settings, keys }: Target,
-  args: FreeArguments,
-): Promise<FreeAnswer> {
-  const nonce = randomToken(settings.runtime);
-  const reply = await runScript(call, freeSynchronizerScript, keys, [nonce, ...args]);
-  const [echo, had, latest = "", remaining = 0] = itemsOf(reply);
-  if (echo !== nonce || !isInteger(had) || had > 1) throw unexpectedReply();
-  if (typeof latest !== "string" || typeof remaining !== "number" || !Number.isFinite(remaining)) {
-    throw unexpectedReply();
-  }
-  return { outcome: had === 1 ? "granted" : "lost", limit: Math.max(0, -had), latest, remaining };
 }

@@ -86,22 +86,6 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
     expect(holds()).toEqual(nowhere);
   });
 
-  test("is extended exactly, at every endpoint", async () => {
-    const { each, redlock } = newWorld();
-    const hold = await acquire(redlock(), "n", { ttl });
-    expect(await hold.extend(40_000)).toBe(40_000 - 402);
-    expect([hold.ttl, each("PTTL", keys.at(-1)!, "n")]).toEqual([40_000, [40_000, 40_000, 40_000]]);
-  });
-
-  test("is lost at its next extension where it is gone, and not created again", async () => {
-    const { each, redlock, holds } = newWorld();
-    const hold = await acquire(redlock(), "n");
-    each("DEL", keys.at(-1)!, "n");
-    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
-    expect([hold.signal.reason, holds()]).toEqual([expect.any(LockLostError), nowhere]);
-    expect([await hold.verify(), await hold.release()]).toEqual([false, false]);
-  });
-
   test("is released at the end of `await using`, and kept until then by `autoExtend`", async () => {
     const { runtime, client, holds } = newWorld();
     const own = client();
@@ -144,7 +128,7 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
     for (const link of twice.links) link.fate = () => "twice";
     const hold = await acquire(twice.redlock, "n", { ttl });
     expect(await hold.extend(5_000)).toBe(5_000 - 52);
-    expect(await hold.extend(40_000)).toBe(40_000 - 402);
+    expect([await hold.extend(40_000), hold.ttl]).toEqual([40_000 - 402, 40_000]);
     // A copy of the first request that arrives late.
     for (const link of twice.links) void link.send(link.sent[0]!, new AbortController().signal);
     await runtime.advance(0);

@@ -65,6 +65,7 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
       await onEach(store, "DEL", keyFor(name));
       expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
       expect(hold.signal.reason).toBeInstanceOf(LockLostError);
+      expect([await hold.verify(), await hold.release()]).toEqual([false, false]);
       expect(await exists(name)).toEqual(all(0));
     });
 

@@ -23,8 +23,6 @@ describe("a member", () => {
       ...world,
       acquire: (value: string, ttl: number, announcements?: Announcements) =>
         requestMember(world.call(), "acquire", cellOf(value), { ttl, announcements }),
-      extend: (value: string, ttl: number) =>
-        world.run((at) => requestMember(at, "extend", { ...cellOf(value), tombstone: undefined }, { ttl })),
       release: async (value: string, announcements?: Announcements) => {
         const cell = { keys: ["members"], value };
         const details = { ttl: 0, channel: "c", announcements };
@@ -84,21 +82,6 @@ describe("a member", () => {
     expect([await release("w1", writer), heard()], "it has given up").toEqual(["lost", ["0:r"]]);
     await acquire(`${n1}w1`, 1_000, writer);
     expect([await release(`${n3}r`, reader), heard()], "none is left").toEqual(["granted", ["1:w"]]);
-  });
-
-  test("is not created by an extension, which with ttl 0 only looks", async () => {
-    const { acquire, extend, execute } = await newMembers();
-    expect(await extend(`${n1}a`, 1_000)).toEqual({ outcome: "lost" });
-    expect(execute("ZCARD", "members")).toBe(0);
-    await acquire(`${n1}a`, 1_000);
-    for (const [ttl, expected] of [
-      [0, 1_000],
-      [500, 500],
-      [9_000, 9_000],
-    ] as const) {
-      expect(await extend(`${n1}a`, ttl)).toEqual({ outcome: "granted" });
-      expect(execute("ZSCORE", "members", `${n1}a`)).toBe(`${1_700_000_000_999 + expected}`);
-    }
   });
 
   test("is not refused again where a client in between repeats its acquire, though its writer gave up", async () => {
