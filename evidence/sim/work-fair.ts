@@ -1,6 +1,6 @@
 import { FairLock } from "../../src/sync/index.ts";
 import { lockModel } from "../linearizability/models.ts";
-import type { Actor, SharedContext } from "./actor.ts";
+import { type Actor, noteOf, type SharedContext } from "./actor.ts";
 import { checkPermits } from "./histories.ts";
 import type { Process } from "./process.ts";
 import { HoldWorkload } from "./work-holds.ts";
@@ -47,8 +47,8 @@ export class FairWorkload extends HoldWorkload {
         // Only the first in the queue looks, and pauses grow with the queue.
         looks: false,
         pauses: this.shared.world.processes.length,
-        acquire: (given) => lock.acquire(given),
-        tryAcquire: (given) => lock.tryAcquire(given),
+        acquire: (given) => lock.acquire({ ...given, note: noteOf(actor, given.ttl) }),
+        tryAcquire: (given) => lock.tryAcquire({ ...given, note: noteOf(actor, given.ttl) }),
       },
     });
   }

@@ -15,7 +15,7 @@ import {
   runAcquirePlan,
   useAndRelease,
 } from "./acquire-plan.ts";
-import type { Actor, SharedContext } from "./actor.ts";
+import { type Actor, noteOf, type SharedContext } from "./actor.ts";
 import { type Invariant, invariants } from "./assumptions.ts";
 import type { Draw } from "./draw.ts";
 import { checkRefusal, type HeldHandle, recordHold, release } from "./handles.ts";
@@ -291,8 +291,8 @@ export class SemaphoreWorkload extends HoldWorkload<Permit> {
         // Each slot may be tried once more when the waiting is over.
         rounds: limit + 4,
         codes: ["LOCK_HELD", "LIMIT_MISMATCH", "NO_QUORUM"],
-        acquire: (given) => semaphore.acquire(given),
-        tryAcquire: (given) => semaphore.tryAcquire(given),
+        acquire: (given) => semaphore.acquire({ ...given, note: noteOf(actor, given.ttl) }),
+        tryAcquire: (given) => semaphore.tryAcquire({ ...given, note: noteOf(actor, given.ttl) }),
       },
     });
   }

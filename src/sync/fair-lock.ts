@@ -3,10 +3,11 @@ import {
   checkSyncOptions,
   type Hold,
   Holds,
+  type NotedOptions,
+  notedSchema,
   type SyncOptions,
   syncSchema,
   unlessHeld,
-  type WaitOptions,
 } from "./internal/hold.ts";
 import { queueStrategy } from "./internal/queue.ts";
 
@@ -36,7 +37,7 @@ export class FairLock {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
-    this.#holds = new Holds(redlock, name, checkSyncOptions("a fair lock", options, syncSchema));
+    this.#holds = new Holds(redlock, name, checkSyncOptions("a fair lock", options, syncSchema), notedSchema);
     this.name = name;
   }
 
@@ -47,7 +48,7 @@ export class FairLock {
    * @throws QuorumError when too few endpoints answered usably in the last round
    * @throws the signal's reason when it aborts; what it acquired is rolled back, and it leaves the queue
    */
-  acquire(options: WaitOptions = {}): Promise<Hold> {
+  acquire(options: NotedOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => queueStrategy(settings, this.name));
   }
 
@@ -57,7 +58,7 @@ export class FairLock {
    * @returns null when somebody does, or contenders that came at the same moment got a part each
    * @throws QuorumError as {@link FairLock.acquire} does
    */
-  tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
+  tryAcquire(options: NotedOptions = {}): Promise<Hold | null> {
     return unlessHeld(options, (given) => this.acquire(given));
   }
 }

@@ -4,10 +4,11 @@ import {
   checkSyncOptions,
   type Hold,
   Holds,
+  type NotedOptions,
+  notedSchema,
   type SyncOptions,
   syncSchema,
   unlessHeld,
-  type WaitOptions,
 } from "./internal/hold.ts";
 import { slotStrategy } from "./internal/slots.ts";
 
@@ -53,7 +54,7 @@ export class Semaphore {
       required: ["limit"],
       usual: "limit",
     });
-    this.#holds = new Holds(redlock, name, options);
+    this.#holds = new Holds(redlock, name, options, notedSchema);
     this.name = name;
     this.limit = limit;
   }
@@ -66,7 +67,7 @@ export class Semaphore {
    * @throws QuorumError when too few endpoints answered usably in the last round
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
-  async acquire(options: WaitOptions = {}): Promise<Permit> {
+  async acquire(options: NotedOptions = {}): Promise<Permit> {
     let slot = 0;
     const hold = await this.#holds.acquire(options, (settings) =>
       slotStrategy(settings, this, (granted) => {
@@ -82,7 +83,7 @@ export class Semaphore {
    * @returns null when none was free, or contenders that came at the same moment got a part each
    * @throws LimitMismatchError | QuorumError as {@link Semaphore.acquire} does
    */
-  tryAcquire(options: WaitOptions = {}): Promise<Permit | null> {
+  tryAcquire(options: NotedOptions = {}): Promise<Permit | null> {
     return unlessHeld(options, (given) => this.acquire(given));
   }
 }

@@ -121,9 +121,7 @@ export class Arrivals {
           // What has begun is finished even after the waiting, but not for ever.
           isUrgent: isNew && progress.remaining() > -5 * settings.timeout,
           rest: (poll, longest) =>
-            poll > 0 && isAnswered
-              ? listener?.wait({ round, poll, longest, signal })
-              : undefined,
+            poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined,
           end() {
             if (!isAnswered) throw new QuorumError("watch", [place.name], round.votes());
             throw new ArrivalsMissingError(place.name, place.count, snapshot.ids.size, progress.elapsed());

@@ -1,4 +1,4 @@
-import { checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
+import { checkOptions, checkText, checkType, type OptionHints, type Schema } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
 import { clientStateOf, type LockClient } from "../../lock/client.ts";
@@ -22,7 +22,7 @@ export type SyncOptions = Omit<LockOptions, "fencing" | "fenceRetention">;
 /** {@link SyncOptions}, and what belongs to one call only. */
 export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadline">;
 
-/** {@link WaitOptions} of what is a use of a plain lock. */
+/** {@link WaitOptions} of what is held by a value that has room for a note. */
 export type NotedOptions = WaitOptions & Pick<AcquireOptions, "note">;
 
 const { fencing: _fencing, fenceRetention: _retention, ...ofLocks } = lockSchema;
@@ -44,7 +44,7 @@ const elsewhere = {
   deadline: "the call",
   fencing: "locks",
   fenceRetention: "locks",
-  note: "calls of locks",
+  note: "calls of locks, semaphores and fair locks",
   token: "ReentrantLock, as owner",
   wakeUp: "locks, and synchronizers whose waiters are told",
 };
@@ -115,11 +115,19 @@ export class Holds {
   readonly #redlock: LockClient;
   readonly #name: string;
   readonly #defaults: SyncOptions;
+  readonly #schema: Schema<NotedOptions>;
 
-  constructor(redlock: LockClient, name: string, defaults: SyncOptions) {
+  /** @param schema of the options of a call. Default: without a note */
+  constructor(
+    redlock: LockClient,
+    name: string,
+    defaults: SyncOptions,
+    schema: Schema<NotedOptions> = waitSchema as Schema<NotedOptions>,
+  ) {
     this.#redlock = redlock;
     this.#name = checkName(name);
     this.#defaults = defaults;
+    this.#schema = schema;
     syncSettings(redlock, defaults);
   }
 
@@ -131,8 +139,8 @@ export class Holds {
    * @throws TypeError | RangeError when an option is wrong; nothing was sent
    * @throws the signal's reason when it aborts
    */
-  async acquire(options: WaitOptions, strategyOf: (settings: Settings) => HoldStrategy): Promise<Hold> {
-    checkSyncOptions("acquire", options, waitSchema);
+  async acquire(options: NotedOptions, strategyOf: (settings: Settings) => HoldStrategy): Promise<Hold> {
+    checkSyncOptions("acquire", options, this.#schema);
     const settings = syncSettings(this.#redlock, this.#defaults, options);
     const strategy = strategyOf(settings);
     try {
@@ -167,12 +175,12 @@ function holdOf(lock: Lock): Hold {
 }
 
 /** Acquires without waiting: the hold, or null where others hold it. */
-export async function unlessHeld<Held>(
-  options: WaitOptions,
-  acquire: (options: WaitOptions) => Promise<Held>,
+export async function unlessHeld<Held, Options extends WaitOptions>(
+  options: Options,
+  acquire: (options: Options) => Promise<Held>,
 ): Promise<Held | null> {
   try {
-    return await acquire({ ...checkSyncOptions("acquire", options, waitSchema), wait: 0 });
+    return await acquire({ ...checkType("options", options, "object"), wait: 0 });
   } catch (error) {
     if (error instanceof LockHeldError) return null;
     throw error;

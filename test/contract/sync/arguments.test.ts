@@ -176,7 +176,7 @@ const calls: Record<string, (options: never) => unknown> = {
 };
 
 /** Whether it stores what its holder says of itself. */
-const hasNote = (name: string) => /^(refreshOnce|singleton)/.test(name);
+const hasNote = (name: string) => /^(Semaphore|FairLock|refreshOnce|singleton)/.test(name);
 
 describe.each(Object.entries(calls))("a call of %s", (name, call) => {
   const isOnce = name in makers;
@@ -197,7 +197,11 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
     ...(isOnce ? [] : [aNumber]),
     hasNote(name)
       ? [{ note: "" }, RangeError, "note must have 1 … 255 characters, has 0"]
-      : [{ note: "n" }, TypeError, 'has no option "note"; it belongs to calls of locks'],
+      : [
+          { note: "n" },
+          TypeError,
+          'has no option "note"; it belongs to calls of locks, semaphores and fair locks',
+        ],
   ])("with %o", (options, type, said) => expectRefused(() => call(wrong(options)), type, said));
 });
 

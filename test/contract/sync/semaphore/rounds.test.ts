@@ -33,6 +33,17 @@ describe("a permit", () => {
     expect((await atOnce(theirs.tryAcquire()))!.slot).toBe(first.slot);
   });
 
+  test("stands with its note, from acquire to release", async () => {
+    const { client, each } = newWorld();
+    const permit = await slots(client(), { limit: 1 }).acquire({ note: "nightly \u{1f418}" });
+    const [value] = each("GET", "slot:0", "s");
+    expect(value).toMatch(/^t[0-9a-f]{32} nightly 🐘$/u);
+    await permit.extend(30_000);
+    expect(each("GET", "slot:0", "s")).toEqual([value, value, value]);
+    expect([await permit.verify(), await permit.release()]).toEqual([true, true]);
+    expect(each("EXISTS", "slot:0", "s")).toEqual([0, 0, 0]);
+  });
+
   test("whose limit was replaced is lost at its next extension", async () => {
     const { client, each } = newWorld();
     const permit = await slots(client()).acquire();
