@@ -1,8 +1,8 @@
 import { forgetKey, Idempotency, InProgressError } from "../idempotency/index.ts";
 import { forceRelease } from "../index.ts";
 import { forceRelease as freeSynchronizer } from "../sync/index.ts";
-import { type Client, type Cost, openClient } from "./access.ts";
-import { type Environment, exitCode, type Outcome, UsageError } from "./environment.ts";
+import { type Client, openClient } from "./access.ts";
+import { type Environment, exitCode, type Outcome, UsageError, untilStopped } from "./environment.ts";
 import { type Finding, findingLines, otherNames, withAdvice } from "./finding.ts";
 import { look } from "./inspect.ts";
 import type { Values } from "./options.ts";
@@ -32,18 +32,19 @@ interface Change {
 async function change(
   { client, target, question, warning, act, done, nothing, failed, fields }: Change,
   { yes }: Values,
-  { ask, warn, width }: Environment,
+  environment: Environment,
 ): Promise<Outcome> {
-  const outcome = (isDone: boolean, cost: Cost): Outcome => ({
+  const { ask, warn, width } = environment;
+  const outcome = (isDone: boolean): Outcome => ({
     code: isDone ? exitCode.done : exitCode.nothing,
-    fields: { ...fields(isDone), cost },
+    fields: fields(isDone),
     lines: (columns) => layout([[isDone ? done : nothing]], columns),
   });
   if (!yes) {
     if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
-    const finding = target && (await look(client, target));
+    const finding = target && (await look(client, target, environment));
     // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
-    if (finding && isNowhere(finding)) return outcome(false, finding.cost);
+    if (finding && isNowhere(finding)) return outcome(false);
     const known = finding ? findingLines(finding, width) : [];
     for (const line of [...known, ...layout([[warning]], width)]) warn(line);
     const answer = await ask(printable(`${question} [y/N] `));
@@ -53,15 +54,14 @@ async function change(
     }
   }
   try {
-    const { value: isDone, cost } = await client.run(act);
-    return outcome(isDone, cost);
+    return outcome(await untilStopped(environment, act()));
   } catch (error) {
     throw withAdvice(error, failed);
   }
 }
 
 function isNowhere({ votes }: Finding): boolean {
-  return votes.every(({ state, attempts }) => /^(free|in use|none)$/.test(state) && !attempts);
+  return votes.every(({ state, attempts }) => /^(free|none)$/.test(state) && !attempts);
 }
 
 /** `redlock-edge free`: ends a hold, no matter whose it is. */
@@ -95,9 +95,7 @@ export async function forget(key: string, values: Values, environment: Environme
     client,
     target,
     question: `Forget ${key}?`,
-    warning: values.flight
-      ? "The next call with this key computes its value anew."
-      : "The next call with this key runs the handler, and its effect happens again.",
+    warning: "The next call with this key runs its function, and what that does happens again.",
     act: () => forgetKey(new Idempotency(client.redlock), key, target.options),
     done: `${key} is forgotten: it can run again`,
     nothing: `${key}: there was nothing to forget. ${otherNames}`,

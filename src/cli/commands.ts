@@ -37,15 +37,11 @@ export const commands: readonly Command[] = [
   {
     name: "inspect",
     summary: "shows who holds a lock, or what is stored for an idempotency key, and why",
-    usage: [
-      "<resource> [options]",
-      "--key <key> [--scope <name>]… [options]",
-      "<name> --kind count-down-latch --count <n> [options]",
-    ],
+    usage: ["<resource> [options]", "--key <key> [--scope <name>]… [options]"],
     argument: "a resource, or --key,",
-    text: "Reads the state at every endpoint and changes nothing: votes, holder, remaining time, fence, and why it is held, free or undecided, or which synchronizer has keys of this name. With --key: the record of idempotent runs, its age, and the number of attempts. Of the synchronizers, only a latch shows what it has.",
+    text: "Reads the state at every endpoint and changes nothing: votes, holder, remaining time, fence, and why it is held, free or undecided, or which synchronizer has keys of this name. With --key: the record of idempotent runs, its age, and the number of attempts.",
     examples: ["inspect invoice:42", "inspect --key evt_1 --scope stripe --json"],
-    options: ["key", ...keyOptions, "kind", "count"],
+    options: ["key", ...keyOptions],
     run: inspectOnce,
   },
   {

@@ -1,3 +1,5 @@
+import { unlessAborted } from "../abort.ts";
+
 /** The exit codes, for all commands. */
 export const exitCode = { done: 0, failed: 1, usage: 2, nothing: 3, refused: 4 } as const;
 
@@ -5,13 +7,10 @@ export type ExitCode = (typeof exitCode)[keyof typeof exitCode];
 
 /** What each exit code means. */
 export const exitCodes: readonly (readonly [code: string, meaning: string])[] = [
-  [
-    "0",
-    "done, or what was asked for is there: held, in use, a record, an open latch, every endpoint is well",
-  ],
+  ["0", "done, or what was asked for is there: held, in use, a record, every endpoint is well"],
   ["1", "failed: too few endpoints answered, undecided, or doctor found an error"],
   ["2", "wrong usage; nothing was sent"],
-  ["3", "nothing is there: free, no record, nothing to free or forget, a latch that is not open"],
+  ["3", "nothing is there: free, no record, nothing to free or forget"],
   ["4", "not done: you answered no, or a run of the key is under way"],
 ];
 
@@ -31,8 +30,6 @@ export interface Environment {
   version(): Promise<string>;
   /** Asks the person at the terminal; undefined where there is none. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
-  /** Shows what is waited for, or removes it again; undefined where standard error is not a terminal. */
-  readonly progress?: ((text: string | undefined) => void) | undefined;
 }
 
 /** What a command has to say at its end. */
@@ -56,4 +53,21 @@ export class StoppedError extends Error {
   constructor() {
     super("stopped");
   }
+}
+
+/**
+ * Waits for work, and no longer once the command is stopped.
+ *
+ * @throws StoppedError
+ */
+export async function untilStopped<Value>(
+  { stop }: Pick<Environment, "stop">,
+  work: Promise<Value>,
+): Promise<Value> {
+  const done = await unlessAborted(
+    work.then((value) => ({ value })),
+    stop,
+  );
+  if (!done) throw new StoppedError();
+  return done.value;
 }

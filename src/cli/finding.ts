@@ -1,9 +1,7 @@
 import type { KeyInspection, KeyVote } from "../idempotency/index.ts";
 import { type Inspection, type InspectionVote, QuorumError, type Vote } from "../index.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import type { Cost } from "./access.ts";
 import { failureOf } from "./failure.ts";
-import type { KeyTarget } from "./target.ts";
 import { counted, duration, layout } from "./text.ts";
 
 // What a look at a lock or a key has found, for people and as JSON. No I/O.
@@ -11,9 +9,7 @@ import { counted, duration, layout } from "./text.ts";
 /** One endpoint's answer. */
 export interface FoundVote extends Pick<InspectionVote, "endpoint" | "holder" | "remaining" | "fence"> {
   /** `answered`: nothing but that is known. */
-  readonly state: InspectionVote["outcome"] | KeyVote["state"] | "in use" | "answered";
-  /** The synchronizers that have keys of this name there. */
-  readonly kinds?: readonly string[];
+  readonly state: InspectionVote["outcome"] | KeyVote["state"] | "answered";
   /** ms since the run began or completed. */
   readonly age?: number | undefined;
   readonly attempts?: number | undefined;
@@ -37,16 +33,12 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes">>
   readonly fenceAge?: number | undefined;
   readonly quorum: number;
   readonly votes: readonly FoundVote[];
-  readonly cost: Cost;
 }
-
-/** A finding before it is known what it has cost. */
-export type Found = Omit<Finding, "cost">;
 
 type Answers = Pick<Finding, "votes" | "quorum">;
 
 /** @param now ms since 1970 */
-export function lockFinding(resource: string, found: Inspection | QuorumError, now: number): Found {
+export function lockFinding(resource: string, found: Inspection | QuorumError, now: number): Finding {
   const answers = answersOf(found, "free");
   const { votes, quorum } = answers;
   if (found instanceof QuorumError) {
@@ -78,56 +70,34 @@ function holdersIn({ votes, quorum }: Answers, holder: string | undefined): stri
  *
  * @param found by endpoint: those that have keys there; undefined: it did not answer
  */
-export function withSynchronizers(finding: Found, found: readonly (readonly string[] | undefined)[]): Found {
-  const { quorum } = finding;
-  const votes = finding.votes.map((vote, index): FoundVote => {
-    const kinds = found[index] ?? [];
-    return vote.state === "free" && kinds.length > 0 ? { ...vote, state: "in use", kinds } : vote;
-  });
+export function withSynchronizers(
+  finding: Finding,
+  found: readonly (readonly string[] | undefined)[],
+): Finding {
   const used = found.filter((kinds) => kinds?.length).length;
   const silent = found.filter((kinds) => !kinds).length;
-  if (used + silent < quorum) return { ...finding, votes };
-  const state = used >= quorum ? "in use" : "undecided";
+  if (used === 0 || used + silent < finding.quorum) return finding;
   const kinds = [...new Set(found.flatMap((each) => each ?? []))];
-  const share = `${endpointsHave(used, votes.length)} keys of a synchronizer, a quorum is ${quorum}`;
+  const share = `${endpointsHave(used, found.length)} keys of a synchronizer`;
   const why = `no lock of this name is held, but ${share}: free --kind removes them`;
-  return { ...finding, state, kinds, why, votes };
+  return { ...finding, state: "in use", kinds, why };
 }
 
-export function keyFinding({ key, options }: KeyTarget, found: KeyInspection | QuorumError): Found {
+export function keyFinding(key: string, found: KeyInspection | QuorumError): Finding {
   const answers = answersOf(found, "answered");
   const { quorum } = answers;
   if (found instanceof QuorumError) {
     const why = `too few endpoints answered, a quorum is ${quorum}`;
     return { key, state: "undecided", why, remaining: 0, attempts: 0, ...answers };
   }
-  const why = recordsIn(answers, found, options.kind);
+  const why = recordsIn(answers, found);
   return { key, ...found, why, ...answers };
 }
 
 /** What is said where nothing is found. */
 export const otherNames = "With a scope, or of a request, a key has another name: --scope, --http, --webhook";
 
-/** What a record means to the next call. */
-const meanings = {
-  run: {
-    unstored: "duplicates get ResultUnavailableError",
-    stored: "duplicates get its result",
-    none: "the next call runs the handler",
-  },
-  flight: {
-    unstored: "callers of other processes compute",
-    stored: "callers share its value until its ttl has ended",
-    none: "the next call computes",
-  },
-};
-
-function recordsIn(
-  answers: Answers,
-  { state, unstored, attempts }: KeyInspection,
-  kind: KeyTarget["options"]["kind"],
-): string {
-  const next = kind === "flight" ? meanings.flight : meanings.run;
+function recordsIn(answers: Answers, { state, unstored, attempts }: KeyInspection): string {
   const needed = `a quorum is ${answers.quorum}`;
   const having = endpointsHave(countOf(answers.votes, state), answers.votes.length);
   switch (state) {
@@ -135,12 +105,14 @@ function recordsIn(
       return `${having} the record of a run that began and did not end, ${needed}: it is under way, or its process has died`;
     case "complete":
       return `${having} the record of a complete run, ${needed}: ${
-        unstored ? `its result is not stored (${unstored}), so ${next.unstored}` : next.stored
+        unstored
+          ? `its result is not stored (${unstored}), so duplicates get ResultUnavailableError, and flights compute`
+          : "duplicates get its result"
       }`;
     case "corrupt":
       return `${having} a value that is not a record: calls get RecordCorruptError until it is forgotten`;
     case "none":
-      return `no endpoint that answered has a record: ${next.none}${attempts > 0 ? ", unless the key is dead" : `. ${otherNames}`}`;
+      return `no endpoint that answered has a record: the next call runs its function${attempts > 0 ? ", unless the key is dead" : `. ${otherNames}`}`;
     case "undecided": {
       const [pending, complete] = [countOf(answers.votes, "pending"), countOf(answers.votes, "complete")];
       return `of ${counted(answers.votes.length, "endpoint")}, ${pending} have a pending and ${complete} a complete record, ${needed}: the next call decides`;
@@ -246,13 +218,12 @@ export function findingLines(finding: Finding, width: number): string[] {
   const rows = [
     ...details.map(([label, textOf]) => [`  ${label}`, textOf(finding) ?? ""]).filter(([, text]) => text),
     ...finding.votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),
-    ["  cost", costText(finding.cost)],
   ];
   return [...layout([[headlineOf(finding)]], width), ...layout(rows, width)];
 }
 
 /** What an endpoint has, without what stands above for all. */
-function voteCells({ endpoint, state, remaining, error, kinds, ...vote }: FoundVote, all: Finding): string[] {
+function voteCells({ endpoint, state, remaining, error, ...vote }: FoundVote, all: Finding): string[] {
   const { age, holder, fence, attempts } = vote;
   const cells = [
     age !== undefined && age !== all.age && `${duration(age)} old`,
@@ -260,12 +231,6 @@ function voteCells({ endpoint, state, remaining, error, kinds, ...vote }: FoundV
     holder !== all.holder && holder,
     fence && fence !== all.fence && `fence ${fence}`,
     attempts && attempts !== all.attempts && counted(attempts, "attempt"),
-    kinds?.join(", "),
   ];
   return [endpoint, state, error?.message ?? cells.filter(Boolean).join(", ")];
-}
-
-/** `3 requests, 12 ms`. */
-export function costText({ requests, ms }: Cost): string {
-  return `${counted(requests, "request")}, ${duration(ms)}`;
 }

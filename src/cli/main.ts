@@ -25,9 +25,6 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   stop: stop.signal,
   env: process.env,
   ask: hasTerminal ? (question) => askAt(terminal, question, stop.signal) : undefined,
-  progress: process.stderr.isTTY
-    ? (text = "") => process.stderr.write(`\r\u001b[K${text.slice(0, process.stderr.columns - 1)}`)
-    : undefined,
   async version() {
     const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");
     return (JSON.parse(manifest) as { version: string }).version;

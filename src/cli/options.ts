@@ -7,11 +7,11 @@ import { UsageError } from "./environment.ts";
 // The options of all commands, one row each. Parsing, help and "did you mean" come from this table.
 
 /** One option. */
-interface Option<Value> {
+export interface Option<Value> {
   /** How its value is called; undefined: it has none. */
   readonly takes?: string;
   /** Whether it may be given several times. */
-  readonly isList?: true;
+  readonly isList?: boolean;
   readonly doc: string;
   readonly default: Value;
   /** Its value. Throws what the errors of wrong arguments are. */
@@ -36,41 +36,15 @@ const kinds = Object.keys(kindsOf).map((kind) =>
   kind.replaceAll(/\B[A-Z]/g, (letter) => `-${letter}`).toLowerCase(),
 );
 
-/** The values of all options, also of those that were not given. */
-export interface Values {
-  readonly key: string | undefined;
-  readonly scope: readonly string[];
-  readonly "scope-list": boolean;
-  readonly http: boolean;
-  readonly flight: boolean;
-  readonly webhook: string | undefined;
-  readonly "secret-env": string | undefined;
-  readonly kind: SynchronizerKind | undefined;
-  readonly count: number | undefined;
-  readonly interval: number;
-  readonly yes: boolean;
-  readonly conformance: boolean;
-  readonly "read-env": string | undefined;
-  readonly prefix: string;
-  readonly dialect: Dialect | undefined;
-  readonly "base-path": string | undefined;
-  readonly "allow-insecure": boolean;
-  readonly timeout: number;
-  readonly json: boolean;
-  readonly help: boolean;
-}
-
-export type OptionName = keyof Values;
-
 /** All options, in the order of the help. */
-export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = {
+export const options = {
   key: text("<key>", "a key of idempotent runs instead of a resource"),
   scope: {
     takes: "<name>",
     isList: true,
     doc: "the scope of the key; several times for a scope that is a list",
-    default: [],
-  },
+    default: [] as readonly string[],
+  } satisfies Option<readonly string[]>,
   "scope-list": flag("the scope is a list, also where it has one name only"),
   http: flag("a key of withIdempotency() or idempotent(), not of run()"),
   flight: flag("a key of singleFlight()"),
@@ -83,12 +57,6 @@ export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = 
     "the variable with the webhook's secret: a tag of the secret is part of the scope, unless the provider has a name of its own",
   ),
   kind: checked("<kind>", `a synchronizer instead of a lock: ${kinds.join(", ")}`, undefined, checkKind),
-  count: checked(
-    "<n>",
-    "with --kind count-down-latch: how many arrivals open it",
-    undefined,
-    integer(1, 1_000_000),
-  ),
   interval: checked("<ms>", "pause between two looks, at least 100", 1_000, integer(100, 86_400_000)),
   yes: flag("do not ask"),
   conformance: flag(
@@ -107,6 +75,13 @@ export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = 
   timeout: checked("<ms>", "how long to wait for an endpoint", 5_000, integer(100, 60_000)),
   json: flag("print JSON, one object per line; docs/operations.md lists the fields"),
   help: flag("this text"),
+};
+
+export type OptionName = keyof typeof options;
+
+/** The values of all options, also of those that were not given. */
+export type Values = {
+  readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer Value> ? Value : never;
 };
 
 /** Options that say which key is meant. */

@@ -15,7 +15,7 @@ export async function watch(argument: string, values: Values, environment: Envir
   let last: Look | undefined;
   try {
     while (!stop.aborted) {
-      const next: Look = { finding: await look(client, target), at: Date.now() };
+      const next: Look = { finding: await look(client, target, environment), at: Date.now() };
       const change = changeBetween(last, next);
       if (change !== undefined) out(values.json ? jsonOf(next, change) : lineOf(next, change));
       last = next;
@@ -49,7 +49,7 @@ export function changeBetween(before: Look | undefined, now: Look): Change | und
 }
 
 /** Fields that change all the time, and texts about them. */
-const passing = new Set(["remaining", "age", "fenceAge", "why", "message", "cost"]);
+const passing = new Set(["remaining", "age", "fenceAge", "why", "message"]);
 
 /** Everything that matters of a finding. */
 function signature(finding: Finding): string {

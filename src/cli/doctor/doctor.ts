@@ -4,8 +4,6 @@ import { systemRuntime } from "../../runtime.ts";
 import { type Access, accessOf } from "../access.ts";
 import { type Environment, exitCode, type Outcome } from "../environment.ts";
 import type { Values } from "../options.ts";
-import { withProgress } from "../progress.ts";
-import { counted } from "../text.ts";
 import { diagnose, diagnosisLines } from "./advice.ts";
 import { conformanceLines, judgeAll } from "./conformance.ts";
 import { questions } from "./quick.ts";
@@ -23,14 +21,7 @@ export async function doctor(_: string, values: Values, environment: Environment
     const place = { number: index + 1, url: options.url, variable: names[index] };
     return new Session(() => httpEndpoint(options), settings, place);
   });
-  const progress = () => {
-    const requests = sessions.reduce((sum, session) => sum + session.requests, 0);
-    const what = `checking ${counted(sessions.length, "endpoint")}, ${counted(requests, "request")}`;
-    return stop.aborted ? "deleting what it wrote" : what;
-  };
-  const work = examine(sessions, conformance ? requirements : questions);
-  // Not the end of the waiting, but that of the work: it deletes what it wrote first.
-  const examined = await withProgress({ ...environment, stop: new AbortController().signal }, progress, work);
+  const examined = await examine(sessions, conformance ? requirements : questions);
   const report = conformance ? judgeAll(examined) : diagnose(examined);
   return {
     code: report.ok ? exitCode.done : exitCode.failed,

@@ -58,7 +58,6 @@ const store = (number: number, key: string, value: string) => on([number], "SET"
 const records = () => local.endpoints[0]!.execute(["KEYS", "redlock:idem:*"]) as Promise<string[]>;
 const complete = () => idempotency.run("paid", () => 1);
 const flight = () => singleFlight(redlock, "evt", { ttl: 60_000 }, () => "hidden-value");
-const latch = () => new CountDownLatch(redlock, "import", { count: 2 });
 const semaphore = (name: string) => new Semaphore(redlock, name, { limit: 1 });
 
 /** Deletes the records of keys, as time would: the counts of runs stay. */
@@ -94,8 +93,6 @@ const before: Readonly<Record<string, () => unknown>> = {
     for (const number of [1, 2, 3]) await store(number, "redlock:fence:{ahead}", "9999999999999");
   },
   "a semaphore": () => semaphore("partner").acquire(),
-  "a latch": () => latch().arrive("a"),
-  "an open latch": () => latch().arrive("b"),
   "a complete run": () => idempotency.run("evt", () => "hidden-result"),
   "two endpoints have lost it": () => endLeases(2, 3),
   "a run that began and did not end": () => crash("slow"),

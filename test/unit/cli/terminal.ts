@@ -12,16 +12,14 @@ export interface Setting {
   readonly width?: number;
   readonly stop?: AbortSignal;
   readonly onLine?: (line: string) => void;
-  readonly onProgress?: (text: string) => void;
 }
 
 /** Runs a command line; a word in quotes is one argument. */
 export async function run(local: LocalEndpoints, line: string, setting: Setting = {}) {
-  const { env = local.env(), answer, width = Infinity, onLine, onProgress } = setting;
+  const { env = local.env(), answer, width = Infinity, onLine } = setting;
   const { stop = new AbortController().signal } = setting;
   const lines: string[] = [];
   const shown: string[] = [];
-  const progress: (string | undefined)[] = [];
   const args = (line.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ""));
   const code = await runCommand(args, {
     out(text) {
@@ -39,12 +37,8 @@ export async function run(local: LocalEndpoints, line: string, setting: Setting 
       return answer!;
     },
     ...(answer === undefined && { ask: undefined }),
-    progress(text) {
-      progress.push(text);
-      if (text !== undefined) onProgress?.(text);
-    },
   });
-  return { code, lines, shown, progress };
+  return { code, lines, shown };
 }
 
 /** What changes with every run: places of text, and what stands there instead. */
@@ -53,7 +47,7 @@ const passing: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\b\d+(?:\.\d+)? (?:ms|s)\b|\b\d+ (?:min|h|d) \d+ (?:s|min|h)\b/g, "<time>"],
   [/\b[0-9a-f]{12}\b/g, "<holder>"],
   [/\b1\d{12}\b/g, "<fence>"],
-  [/"(remaining|age|fenceAge|ms|retryAfter|roundTrip|ahead|within)":-?[\d.]+/g, '"$1":<number>'],
+  [/"(remaining|age|fenceAge|retryAfter|roundTrip|ahead|within)":-?[\d.]+/g, '"$1":<number>'],
 ];
 
 /** Text without what changes with every run. Columns are no wider than they must be. */
