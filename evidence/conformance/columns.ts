@@ -3,7 +3,8 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
-import { type Answer, judge } from "../../src/cli/doctor/conformance.ts";
+import { type Answer, rowsOf } from "../../src/cli/doctor/conformance.ts";
+import { questions } from "../../src/cli/doctor/quick.ts";
 import { requirements } from "../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../src/cli/doctor/session.ts";
 import { type Dialect, type HttpEndpointOptions, httpEndpoint } from "../../src/index.ts";
@@ -72,13 +73,10 @@ async function lockServer(): Promise<Opened> {
 export async function answersOf(options: HttpEndpointOptions): Promise<Answers> {
   const { signal: stop } = new AbortController();
   const settings = { prefix: "p", timeout: 5_000, id: randomUUID(), stop, runtime: systemRuntime };
-  const [examined] = await examine([new Session(() => httpEndpoint(options), settings)], requirements);
-  return Object.fromEntries(
-    judge({ ...examined!, url: options.url }).rows.map(({ need, answer }) => [
-      requirements[need]!.label,
-      answer,
-    ]),
-  );
+  const session = new Session(() => httpEndpoint(options), settings);
+  const [examined] = await examine([session], { ...questions, ...requirements });
+  const rows = rowsOf(examined!.seen, options.dialect);
+  return Object.fromEntries(rows.map(({ need, answer }) => [requirements[need]!.label, answer]));
 }
 
 /** The tables in Markdown: all needs by their level, and those that not every server has. */

@@ -60,7 +60,7 @@ export const options = {
   interval: checked("<ms>", "pause between two looks, at least 100", 1_000, integer(100, 86_400_000)),
   yes: flag("do not ask"),
   conformance: flag(
-    "ask for all that the library needs of a server, one by one, and look at what is stored: yes, no or unknown, and what happens without it. About 130 requests per endpoint; it writes below <prefix>:doctor, values of up to 1 MB, and deletes them, also after Ctrl-C",
+    "ask as well for all that the library needs of a server, one by one, and look at what is stored: yes, no or unknown, and what happens without it. About 100 requests per endpoint; it writes below <prefix>:doctor, values of up to 1 MB, and deletes them, also after Ctrl-C",
   ),
   "read-env": text("<file>", "read the variables from this file instead, e.g. .dev.vars"),
   prefix: checked("<prefix>", "the `prefix` of your program's client", "redlock", checkPrefix),

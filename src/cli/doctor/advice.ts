@@ -1,7 +1,8 @@
 import { quorumOf } from "../../quorum/tally.ts";
 import { type Failure, isRefusal } from "../failure.ts";
 import { blocks, duration, layout } from "../text.ts";
-import { bestDialect, clockText, isNear, isUsable, maxClockDistance } from "./quick.ts";
+import { type Row, rowLines, rowsOf } from "./conformance.ts";
+import { bestDialect, clockText, isNear, isUsable } from "./quick.ts";
 import type { Level } from "./requirements.ts";
 import type { Examined, Seen } from "./session.ts";
 
@@ -22,6 +23,8 @@ export interface Diagnosis
   /** Whether locks can use it. */
   readonly ok: boolean;
   readonly advice: readonly Advice[];
+  /** What was found of all that the library needs, where it was asked. */
+  readonly rows?: readonly Row[];
 }
 
 /** The diagnosis of all. */
@@ -38,8 +41,8 @@ export interface Report {
 interface Check {
   readonly level: Level;
   readonly code: string;
-  /** What is wrong; undefined: nothing. `own`: how far most clocks are ahead of this machine's, in ms. */
-  readonly finds: (place: Examined, own: number) => string | undefined;
+  /** What is wrong; undefined: nothing. */
+  readonly finds: (place: Examined) => string | undefined;
   /** `{url}` and `{token}` stand for the endpoint's variables, `{dialect}` for the best one. */
   readonly fix: string;
 }
@@ -122,7 +125,7 @@ const errors: readonly Check[] = [
   {
     level: "error",
     code: "SAME_DATABASE",
-    finds: ({ seen }) => seen.token?.found,
+    finds: ({ seen }) => seen.database?.found,
     fix: "a database counts once. Set {url} to another one, or remove it",
   },
   {
@@ -181,31 +184,30 @@ const remarks: readonly Check[] = [
         : undefined,
     fix: "run your program near the database, or set timeout to three times as long",
   },
-  clockCheck(true, "most endpoints agree: set this machine's clock by NTP"),
-  clockCheck(false, "the others agree with this machine: set the clock of that server by NTP"),
-];
-
-/** @param isOwn whether this machine's clock is the wrong one */
-function clockCheck(isOwn: boolean, fix: string): Check {
-  return {
+  {
     level: "warning",
     code: "CLOCK",
-    fix,
-    finds({ seen: { clock: { clock } = {} } }, own) {
+    finds({ seen: { clock: { clock } = {} } }) {
       if (!clock || isNear(clock)) return undefined;
-      const agrees = Math.abs(own) > maxClockDistance && Math.abs(clock.ahead - own) < maxClockDistance;
-      if (agrees !== isOwn) return undefined;
       const distance = `${duration(Math.abs(clock.ahead))} ${clock.ahead > 0 ? "ahead of" : "behind"}`;
       return `its clock is ${distance} this machine's; locks do not need it, ages, deadlines and signed times of webhooks do`;
     },
-  };
-}
+    fix: "set the clock of that server by NTP; if all endpoints say this, the clock of this machine",
+  },
+];
 
 /** The failure that counts, because the others follow from it. */
-function failureAt({ seen: { rest, token, native, flag, scripts } }: Examined): Failure | undefined {
+function failureAt({
+  seen: { rest, token, database, native, flag, scripts },
+}: Examined): Failure | undefined {
   // Of commands that only some servers have, a refusal says that this one has not got them.
   const tried = [native, flag, scripts].map((seen) => seen?.failure);
-  const failures = [rest?.failure, token?.failure, ...tried.filter((each) => each && !isRefusal(each))];
+  const failures = [
+    rest?.failure,
+    token?.failure,
+    database?.failure,
+    ...tried.filter((each) => each && !isRefusal(each)),
+  ];
   return failures.find((failure) => failure !== undefined);
 }
 
@@ -222,23 +224,25 @@ function countAdvice(count: number): Advice[] {
 }
 
 /** What was found means this. */
-export function diagnose(places: readonly Examined[]): Report {
-  const clocks = places.flatMap(({ seen }) => seen.clock?.clock?.ahead ?? []).sort((a, b) => a - b);
-  const own = clocks[Math.floor((clocks.length - 1) / 2)] ?? 0;
+export function diagnose(places: readonly Examined[], conformance = false): Report {
   const endpoints = places.map((place): Diagnosis => {
     const { endpoint, number, variable, dialect, seen } = place;
-    const advised = (checks: readonly Check[]) => checks.flatMap((check) => adviceOf(check, place, own));
+    const advised = (checks: readonly Check[]) => checks.flatMap((check) => adviceOf(check, place));
     const [error] = advised(errors);
     const advice = [...(error ? [error] : []), ...advised(remarks)];
     const { roundTrip, clock } = seen.clock ?? {};
-    return { endpoint, number, variable, dialect, ok: !error, roundTrip, clock, advice };
+    const facts = { endpoint, number, variable, dialect, ok: !error, roundTrip, clock, advice };
+    // Where nothing could be asked, only the reason is of interest.
+    if (!conformance || !seen.token?.works) return facts;
+    const rows = rowsOf(seen, dialect);
+    return { ...facts, ok: !error && rows.every(({ level }) => level !== "error"), rows };
   });
   const quorum = quorumOf(endpoints.length);
   return { ok: endpoints.every(({ ok }) => ok), quorum, endpoints, advice: countAdvice(endpoints.length) };
 }
 
-function adviceOf({ level, code, finds, fix }: Check, place: Examined, own: number): Advice[] {
-  const message = finds(place, own);
+function adviceOf({ level, code, finds, fix }: Check, place: Examined): Advice[] {
+  const message = finds(place);
   if (message === undefined) return [];
   const { variable, seen } = place;
   const words: Readonly<Record<string, string>> = {
@@ -270,7 +274,11 @@ export function diagnosisLines({ endpoints, advice, quorum }: Report, width: num
   const well = endpoints.filter(({ ok }) => ok).length;
   const outcome = well >= quorum ? "locks can be acquired" : "no lock can be acquired";
   return [
-    ...endpoints.flatMap((each, index) => [...titles[index]!, ...each.advice.flatMap(adviceLines)]),
+    ...endpoints.flatMap((each, index) => [
+      ...titles[index]!,
+      ...each.advice.flatMap(adviceLines),
+      ...rowLines(each.rows ?? [], width),
+    ]),
     "",
     ...layout([[`${well} of ${endpoints.length} ok, a quorum is ${quorum}: ${outcome}`]], width),
     ...advice.flatMap(adviceLines),

@@ -3,9 +3,8 @@ import type { Command } from "../../index.ts";
 import { cellScript } from "../../redis/cell.lua.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
 import { textOf } from "../../redis/script.ts";
-import { memberScript } from "../../sync/internal/member.lua.ts";
 import { type Ask, probeTtl, type Seen, type Session } from "./session.ts";
-import { setting, steps } from "./steps.ts";
+import { follow, setting, steps } from "./steps.ts";
 import { tolerance } from "./stored.ts";
 
 // What a conformance check asks of scripts: the library's own, as it sends them.
@@ -59,22 +58,17 @@ export const askEval: Ask = steps((session) => {
   ];
 });
 
-export const askEvalsha: Ask = steps((session) => {
+export async function askEvalsha(session: Session): Promise<Seen> {
+  const unknown = randomUUID().replaceAll("-", "").padEnd(40, "0");
+  const refusal = await session.ask(["EVALSHA", unknown, 1, session.key("noscript")]).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  if (!refusal) return { works: false, found: "it ran a script that it cannot know" };
+  if (!refusal.message.includes("NOSCRIPT")) throw refusal;
   const { key, value, command, isGranted } = scriptedLock(session, "sha", "EVALSHA");
   const stored = { key, value, ttl: probeTtl };
-  return [{ send: command("claim", value, probeTtl), stored, reply: isGranted }];
-});
-
-export async function askNoscript(session: Session): Promise<Seen> {
-  const unknown = randomUUID().replaceAll("-", "").padEnd(40, "0");
-  const reply = session.ask(["EVALSHA", unknown, 1, session.key("noscript")]);
-  return reply.then(
-    () => ({ works: false, found: "it ran a script that it cannot know" }),
-    (error: Error) => {
-      if (error.message.includes("NOSCRIPT")) return { works: true };
-      throw error;
-    },
-  );
+  return follow(session, [{ send: command("claim", value, probeTtl), stored, reply: isGranted }]);
 }
 
 export const askFlag: Ask = steps((session) => {
@@ -83,18 +77,4 @@ export const askFlag: Ask = steps((session) => {
   const isRead = ([value, remaining]: Reply) => value === first.value && Number(remaining) > 0;
   const send = ["EVAL", script, 2, first.key, session.key("peek:fence"), "peek"];
   return [{ send: setting(first) }, { send, reply: isRead }];
-});
-
-export const askDeadline: Ask = steps((session) => {
-  const keys = [session.key("members"), session.key("members:void")] as const;
-  const member = `m${keys[0]}`;
-  const args = ["acquire", member, 2, probeTtl, 1, "", "", 0];
-  return [
-    {
-      send: ["EVAL", memberScript.source, keys.length, ...keys, ...args],
-      stored: { key: keys[0], ttl: probeTtl },
-      reply: ([echo]: Reply) => echo === member,
-      when: "PEXPIREAT",
-    },
-  ];
 });

@@ -1,8 +1,8 @@
 import type { Dialect } from "../../index.ts";
 import { isRefusal } from "../failure.ts";
-import { counted, layout } from "../text.ts";
+import { layout } from "../text.ts";
 import { type Level, type Requirement, requirements } from "./requirements.ts";
-import type { Examined, Seen } from "./session.ts";
+import type { Seen, SeenByNeed } from "./session.ts";
 
 // What the answers to a conformance check mean. No I/O.
 
@@ -20,80 +20,40 @@ export interface Row {
   readonly without?: string;
 }
 
-/** What was found at one endpoint. */
-export interface ConformanceResult extends Omit<Examined, "seen" | "url"> {
-  /** Whether it has all without which it does not work. */
-  readonly ok: boolean;
-  readonly rows: readonly Row[];
-}
-
-/** What was found at all. */
-export interface ConformanceReport {
-  readonly conformance: true;
-  readonly ok: boolean;
-  readonly endpoints: readonly ConformanceResult[];
-}
-
-/** What was seen means this. */
-export function judgeAll(examined: readonly Examined[]): ConformanceReport {
-  const endpoints = examined.map(judge);
-  return { conformance: true, ok: endpoints.every(({ ok }) => ok), endpoints };
-}
-
 /** What was seen at an endpoint means this. */
-export function judge({ seen, url: _, ...examined }: Examined): ConformanceResult {
-  const rows = Object.entries(requirements).map(([need, requirement]) =>
-    rowOf({ need, ...requirement }, seen[need], examined.dialect),
-  );
-  return { ...examined, ok: rows.every(({ level }) => level !== "error"), rows };
+export function rowsOf(seen: SeenByNeed, dialect: Dialect | undefined): Row[] {
+  return Object.entries(requirements).map(([need, requirement]) => {
+    return { need, ...rowOf(requirement, seen[need] ?? {}, dialect) };
+  });
 }
 
 function rowOf(
-  { need, instead, ...usual }: Requirement & { readonly need: string },
-  seen: Seen = {},
+  { dialects = [], instead, ...usual }: Requirement,
+  seen: Seen,
   dialect: Dialect | undefined,
-): Row {
-  const answer = answerOf(need, seen);
+): Omit<Row, "need"> {
+  const answer = answerOf(seen);
   const found = seen.failure?.message ?? seen.found;
-  if (answer === "yes") return { need, answer, found };
-  const { level, without } = instead?.(seen, dialect) ?? usual;
-  return { need, answer, found, level, without };
+  if (answer === "yes") return { answer, found };
+  const { level, without } = instead?.(seen) ?? usual;
+  const isNeeded = dialect && dialects.includes(dialect);
+  return { answer, found, level: isNeeded ? "error" : level, without };
 }
 
-function answerOf(need: string, { works, failure }: Seen): Answer {
+function answerOf({ works, failure }: Seen): Answer {
   if (works !== undefined) return works ? "yes" : "no";
-  if (!failure) return "unknown";
-  // These two are the permission, and the answer.
-  if (need === "rest" || need === "token") return "no";
   // A refusal says that the server has not got it; an outage, silence and a missing permission say nothing.
-  return isRefusal(failure) && !/NOPERM/.test(failure.message) ? "no" : "unknown";
+  return failure && isRefusal(failure) && !/NOPERM/.test(failure.message) ? "no" : "unknown";
 }
 
-/** The results as lines. */
-export function conformanceLines({ endpoints: results }: ConformanceReport, width: number): string[] {
-  const requests = results.reduce((sum, each) => sum + each.requests, 0);
-  const well = results.filter(({ ok }) => ok).length;
-  const left = results.filter(({ isClean }) => !isClean).map(({ number }) => number);
-  const rest =
-    left.length === 0 ? "is deleted" : `expires within 2 minutes where it is not deleted: ${left.join(", ")}`;
-  const conclusion = `${well} of ${results.length} ok; ${counted(requests, "request")}. What they wrote ${rest}`;
-  return [...results.flatMap((each) => resultLines(each, width)), ...layout([[conclusion]], width)];
-}
-
-function resultLines({ number, endpoint, dialect, ok, rows }: ConformanceResult, width: number): string[] {
-  // Where nothing could be asked, only the reason is of interest.
-  const isAsked = rows.find(({ need }) => need === "token")?.answer === "yes";
-  const shown = rows.filter(({ answer, found }) => isAsked || answer === "yes" || found !== undefined);
-  const title = [`${number}  ${endpoint}`, ok ? "ok" : "ERROR", ...(dialect ? [`dialect ${dialect}`] : [])];
-  return [title.join("  "), ...layout(shown.flatMap(cellsOf), width), ""];
+/** The rows as lines. */
+export function rowLines(rows: readonly Row[], width: number): string[] {
+  return layout(rows.flatMap(cellsOf), width);
 }
 
 function cellsOf({ need, answer, found, level, without }: Row): string[][] {
   const { label } = requirements[need]!;
-  const texts = [
-    found ?? (answer === "unknown" ? "not asked" : undefined),
-    level && `${level}${answer === "unknown" ? ", if not" : ""}: ${without}`,
-  ].filter((text) => text !== undefined);
-  const [first = "", ...more] = texts;
+  const consequence = level && `${level}${answer === "unknown" ? ", if not" : ""}: ${without}`;
+  const [first = "", ...more] = [found, consequence].filter((text) => text !== undefined);
   return [[`   ${label}`, answer, first], ...more.map((text) => ["", "", text])];
 }

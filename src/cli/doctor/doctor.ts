@@ -5,7 +5,6 @@ import { type Access, accessOf } from "../access.ts";
 import { type Environment, exitCode, type Outcome } from "../environment.ts";
 import type { Values } from "../options.ts";
 import { diagnose, diagnosisLines } from "./advice.ts";
-import { conformanceLines, judgeAll } from "./conformance.ts";
 import { questions } from "./quick.ts";
 import { requirements } from "./requirements.ts";
 import { examine, Session } from "./session.ts";
@@ -21,13 +20,12 @@ export async function doctor(_: string, values: Values, environment: Environment
     const place = { number: index + 1, url: options.url, variable: names[index] };
     return new Session(() => httpEndpoint(options), settings, place);
   });
-  const examined = await examine(sessions, conformance ? requirements : questions);
-  const report = conformance ? judgeAll(examined) : diagnose(examined);
+  const examined = await examine(sessions, conformance ? { ...questions, ...requirements } : questions);
+  const report = diagnose(examined, conformance);
   return {
     code: report.ok ? exitCode.done : exitCode.failed,
     fields: report,
-    lines: (width) =>
-      "conformance" in report ? conformanceLines(report, width) : diagnosisLines(report, width),
+    lines: (width) => diagnosisLines(report, width),
   };
 }
 

@@ -1,11 +1,10 @@
 import { onAbort } from "../../abort.ts";
-import { transportOf } from "../../endpoints/transport.ts";
 import type { Command, Dialect, Endpoint } from "../../index.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { StoppedError } from "../environment.ts";
 import { type Failure, failureOf, isRefusal } from "../failure.ts";
 
-// The requests of one examination to one endpoint: counted, within the timeout, ended by Ctrl-C; and what they leave behind.
+// The requests of one examination to one endpoint: within the timeout, ended by Ctrl-C; and what they leave behind.
 
 /** How to examine. */
 export interface Settings {
@@ -25,7 +24,7 @@ export interface Settings {
  */
 export const probeTtl = 119_990;
 
-/** How long each of the two requests that delete the keys may take after Ctrl-C, in ms. */
+/** How long the request that deletes the keys may take after Ctrl-C, in ms. */
 const maxCleanup = 3_000;
 
 /** What was seen of one thing that was asked for. */
@@ -93,24 +92,19 @@ export interface Examined extends Place {
   /** Its host; where the URL cannot be used: `endpoint 2`. */
   readonly endpoint: string;
   readonly dialect?: Dialect | undefined;
-  readonly requests: number;
-  /** Whether what it wrote is deleted. */
-  readonly isClean: boolean;
   readonly seen: SeenByNeed;
 }
 
-/** Examines endpoints, side by side. Rejects once all have deleted what they wrote. */
+/** Examines endpoints, side by side. Rejects once all have tried to delete what they wrote. */
 export async function examine(
   sessions: readonly Session[],
   questions: Readonly<Record<string, Question>>,
 ): Promise<Examined[]> {
   const asked = await Promise.allSettled(sessions.map((session) => session.askAll(questions)));
   // Not before all have been asked: of two that are one database, each must find what the other one wrote.
-  const isClean = await Promise.all(sessions.map((session) => session.clean()));
+  await Promise.all(sessions.map((session) => session.clean()));
   for (const each of asked) if (each.status === "rejected") throw each.reason;
-  return sessions.map(({ name: endpoint, place, dialect, requests, seen }, index) => {
-    return { endpoint, ...place, dialect, requests, isClean: isClean[index]!, seen };
-  });
+  return sessions.map(({ name: endpoint, place, dialect, seen }) => ({ endpoint, ...place, dialect, seen }));
 }
 
 /** The requests to one endpoint. */
@@ -123,30 +117,23 @@ export class Session {
   readonly seen: Record<string, Seen> = {};
   /** What must still be stored when all else has been asked. */
   readonly kept: Written[] = [];
-  /** How many writes were not stored. */
-  lost = 0;
-  readonly #open: () => Endpoint;
+  /** Opens the endpoint once more: what is sent through it at the same time shares no request with others. */
+  readonly open: () => Endpoint;
   readonly #endpoint: Endpoint | undefined;
   readonly #keys = new Set<string>();
-  #requests = 0;
 
-  /** @param open opens an endpoint that shares no request with others. It may throw: then nothing is asked */
+  /** @param open opens an endpoint. It may throw: then nothing is asked */
   constructor(open: () => Endpoint, settings: Settings, place: Place = { number: 1, url: "" }) {
-    this.#open = open;
+    this.open = open;
     this.settings = settings;
     this.place = place;
     try {
-      this.#endpoint = this.connection();
+      this.#endpoint = open();
     } catch (error) {
       this.seen.rest = { failure: { kind: "config", message: (error as Error).message } };
     }
     this.name = this.#endpoint?.name ?? `endpoint ${place.number}`;
     this.dialect = this.#endpoint?.dialect;
-  }
-
-  /** How many requests it has sent. */
-  get requests(): number {
-    return Math.round(this.#requests);
   }
 
   get endpoint(): Endpoint {
@@ -157,38 +144,21 @@ export class Session {
     return this.settings.runtime;
   }
 
-  /** The endpoint once more: what is sent through it at the same time goes over another connection. */
-  connection(): Endpoint {
-    const endpoint = this.#open();
-    return {
-      ...endpoint,
-      send: (command) => {
-        this.#requests += 1;
-        return this.within((signal) => endpoint.send(command, signal));
-      },
-    };
-  }
-
-  /** A key of this session's, which {@link clean} deletes. All of them are in one slot of a cluster. */
-  key(name: string): string {
-    return this.#registered(`:${this.place.number}:${name}`);
-  }
-
-  /** The key that all endpoints of an examination write. */
-  sharedKey(): string {
-    return this.#registered("");
-  }
-
-  #registered(ending: string): string {
+  /**
+   * A key that {@link clean} deletes. All of them are in one slot of a cluster.
+   *
+   * @param place whose it is; `all`: each endpoint of an examination has the same one
+   */
+  key(name: string, place: number | "all" = this.place.number): string {
     const { prefix, id } = this.settings;
-    const key = `${prefix}:doctor:{${id}}${ending}`;
+    const key = `${prefix}:doctor:{${id}}:${place}:${name}`;
     this.#keys.add(key);
     return key;
   }
 
   /** Sends one command. */
   ask(command: Command, endpoint: Endpoint = this.endpoint): Promise<unknown> {
-    return endpoint.send(command, this.settings.stop);
+    return this.limited((signal) => endpoint.send(command, signal));
   }
 
   /** Sends one command, and says when. */
@@ -198,58 +168,28 @@ export class Session {
     return { reply, at: { from, to: this.runtime.monotonic() } };
   }
 
-  /**
-   * Sends several commands in one turn, so that the endpoint sends them together if it can.
-   *
-   * @returns the outcome of each, and whether one was sent alone, because the server refuses to take several
-   */
-  async askTogether(
-    commands: readonly Command[],
-  ): Promise<{ outcomes: PromiseSettledResult<unknown>[]; wasAlone: boolean }> {
-    const transport = transportOf(this.#open())!;
-    let wasAlone = false;
-    const onSent = (part: number) => {
-      this.#requests += part;
-      wasAlone ||= part === 1;
-    };
-    const outcomes = await this.within((signal) =>
-      Promise.allSettled(commands.map((command) => transport.send(command, signal, onSent))),
-    );
-    return { outcomes, wasAlone };
-  }
-
-  /** Subscribes to a channel. */
-  subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    this.#requests += 1;
-    return this.#open().subscribe!(channel, signal);
-  }
-
   /** Waits, until the command is to end. */
   pause(ms: number): Promise<void> {
     return sleep(this.runtime, ms, this.settings.stop);
   }
 
-  /** Does something whose signal aborts after the time of some requests, with the command, and when it is done. */
-  within<Result>(work: (signal: AbortSignal) => Promise<Result>, requests = 1): Promise<Result> {
-    return this.#limited(requests * this.settings.timeout, work, this.settings.stop);
-  }
-
-  async #limited<Result>(
-    ms: number,
+  /** Does something whose signal aborts after `ms`, when it is done, and on `stop`. */
+  async limited<Result>(
     work: (signal: AbortSignal) => Promise<Result>,
-    stop?: AbortSignal,
+    ms: number = this.settings.timeout,
+    stop: AbortSignal = this.settings.stop,
   ): Promise<Result> {
     // Not AbortSignal.any: Node 20 may collect a timeout that nothing else refers to, and then never aborts.
     const controller = new AbortController();
     const end = () => controller.abort();
     const cancel = this.runtime.timer(ms, end);
-    const ignoreStop = stop && onAbort(stop, end);
-    if (stop?.aborted) end();
+    const ignoreStop = onAbort(stop, end);
+    if (stop.aborted) end();
     try {
       return await work(controller.signal);
     } finally {
       cancel();
-      ignoreStop?.();
+      ignoreStop();
       end();
     }
   }
@@ -269,26 +209,20 @@ export class Session {
     }
   }
 
-  /**
-   * Deletes what was written, also after Ctrl-C. Resolves with whether nothing of it is there any more; else the keys expire.
-   * Never rejects.
-   */
-  async clean(): Promise<boolean> {
+  /** Deletes what was written, also after Ctrl-C; what cannot be deleted expires. Never rejects. */
+  async clean(): Promise<void> {
     const { token } = this.seen;
     // Who may not write has written nothing.
-    if (this.#keys.size === 0 || (token?.failure && isRefusal(token.failure))) return true;
+    if (this.#keys.size === 0 || (token?.failure && isRefusal(token.failure))) return;
     const { stop, timeout } = this.settings;
     const ms = stop.aborted ? Math.min(timeout, maxCleanup) : timeout;
-    const send = (name: string) => {
-      this.#requests += 1;
-      return this.#limited(ms, (signal) => this.#open().send([name, ...this.#keys], signal));
-    };
-    return send("DEL")
-      .then(() => send("EXISTS"))
-      .then(
-        (left) => left === 0,
-        () => false,
-      );
+    const command = ["DEL", ...this.#keys];
+    const deleting = this.limited(
+      (signal) => this.open().send(command, signal),
+      ms,
+      new AbortController().signal,
+    );
+    await deleting.catch(() => undefined);
   }
 }
 

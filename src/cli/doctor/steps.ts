@@ -2,8 +2,7 @@ import type { Command } from "../../index.ts";
 import { type Ask, probeTtl, type Seen, type Session, type Written } from "./session.ts";
 import { mustBeStored } from "./stored.ts";
 
-// Commands one after another. What is stored after each of them counts, whatever was answered: if a gateway sends requests
-// twice, only that is found.
+// Commands one after another. What is stored after each of them counts as well as what was answered.
 
 /** One command, and what must be seen of it. */
 export interface Step {
@@ -12,8 +11,6 @@ export interface Step {
   readonly stored?: Written;
   /** The reply, or whether it is right. Default: any. */
   readonly reply?: unknown;
-  /** The right reply of a second execution, which counts where every request is executed twice. */
-  readonly twice?: unknown;
   /** Begins the message where something is wrong. */
   readonly when?: string;
   /** ms to wait before it. */
@@ -37,7 +34,6 @@ export async function follow(session: Session, all: readonly Step[]): Promise<Se
       await mustBeStored(session, written, step.when);
     }
     if (!("reply" in step) || isRight(step.reply, reply)) continue;
-    if ("twice" in step && reply === step.twice && (await isExecutedTwice(session))) continue;
     return { works: false, found: `${step.when ? `${step.when}: ` : ""}the reply is another one` };
   }
   const last = new Map([...spans.values()].map((written) => [written.key, written]));
@@ -48,15 +44,6 @@ export async function follow(session: Session, all: readonly Step[]): Promise<Se
 function isRight(expected: unknown, reply: unknown): boolean {
   if (typeof expected !== "function") return reply === expected;
   return expected(Array.isArray(reply) ? reply : []) === true;
-}
-
-async function isExecutedTwice(session: Session): Promise<boolean> {
-  const key = session.key(`twice:${session.requests}`);
-  const again = session.ask(["SET", key, "v1", "NX", "GET", "PX", probeTtl]);
-  return again.then(
-    (reply) => reply === "v1",
-    () => false,
-  );
 }
 
 /** The command that writes this. `options` stand between the value and the ttl: `NX`. */

@@ -88,31 +88,3 @@ export const scripts = (change: (source: string) => string): Bend =>
   });
 export const script = (text: string, other: string): Bend =>
   scripts((source) => source.replaceAll(text, other));
-
-/** What a reader gets is what was there before. */
-export function stale(isRead: (words: Words) => boolean): Bend {
-  const now = new Map<string, string>();
-  const before = new Map<string, string>();
-  return {
-    command(words, execute) {
-      const [name, key = "", value = ""] = words;
-      if (name === "SET" && key.includes(":reads:")) {
-        if (now.has(key)) before.set(key, now.get(key)!);
-        now.set(key, value);
-      }
-      const read = name === "GET" ? key : words[3]!;
-      if (!isRead(words) || !now.has(read)) return execute(words);
-      return name === "GET" ? (before.get(read) ?? null) : [before.get(read) ?? "", -2, ""];
-    },
-  };
-}
-
-/** A read of a key is remembered, and answered again. */
-export function cache(): Bend {
-  const known = new Map<string, Reply>();
-  return instead(/^GET/, (words, execute) => {
-    const key = words[1]!;
-    if (!known.has(key)) known.set(key, execute(words));
-    return known.get(key)!;
-  });
-}

@@ -1,6 +1,7 @@
 import type { Dialect } from "../../../local/src/engine/dialect.ts";
 import { memoryEndpoint, type Reply, ReplyError, VirtualTime } from "../../../local/src/memory/index.ts";
-import { type ConformanceResult, judge } from "../../../src/cli/doctor/conformance.ts";
+import { type Diagnosis, diagnose } from "../../../src/cli/doctor/advice.ts";
+import { questions } from "../../../src/cli/doctor/quick.ts";
 import { requirements } from "../../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../../src/cli/doctor/session.ts";
 import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/batch.ts";
@@ -20,7 +21,7 @@ export interface Bend {
   /** Answers a pipeline in another way; undefined: it takes one command at a time, and has executed none. */
   readonly pipeline?: (outcomes: () => Outcome[]) => Outcome[] | undefined;
   /** Answers a request in another way: the names of its commands, and how often there was one before. */
-  readonly request?: (names: Words, earlier: number) => "silence" | "unavailable" | "twice" | undefined;
+  readonly request?: (names: Words, earlier: number) => "silence" | "unavailable" | undefined;
   readonly subscribe?: (
     usual: () => Promise<ReadableStream<Uint8Array>>,
   ) => Promise<ReadableStream<Uint8Array>>;
@@ -44,6 +45,8 @@ export interface Circumstances {
 
 /** What the handler of a server answers that is not Redis. */
 const extra: Readonly<Record<string, Reply>> = { CONFIG: ["maxmemory-policy", "noeviction"], WAIT: 2 };
+
+const asked = { rest: questions.rest!, token: questions.token!, ...requirements };
 
 /** A server that is bent, and what doctor says of it. */
 export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
@@ -78,7 +81,6 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     requests += 1;
     await travel();
     const execute = () => commands.map(outcomeOf);
-    if (how === "twice") execute();
     const outcomes = batch.length > 1 && bend.pipeline ? bend.pipeline(execute) : execute();
     if (how === "silence") await new Promise((resolve) => signal.addEventListener("abort", resolve));
     if (how === "unavailable") return failed(batch, "http", { status: 503 });
@@ -104,13 +106,12 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
   return {
     engine: server.engine,
     time,
-    requests: () => requests,
     /** What doctor finds. It takes virtual time. */
-    async judged(): Promise<ConformanceResult> {
+    async judged(): Promise<Diagnosis> {
       const settings = { prefix: "p", timeout, id: "id", stop, runtime: time };
       const session = new Session(open, settings);
-      const [examined] = await time.settle(examine([session], requirements), 24 * 3_600_000);
-      return judge({ ...examined!, url: "" });
+      const examined = await time.settle(examine([session], asked), 24 * 3_600_000);
+      return diagnose(examined, true).endpoints[0]!;
     },
   };
 }
@@ -124,7 +125,7 @@ function failed(
 }
 
 /** The rows that are not `yes`, with the answer. */
-export function lacksOf({ rows }: ConformanceResult): Record<string, string> {
+export function lacksOf({ rows = [] }: Diagnosis): Record<string, string> {
   const lacks = rows.filter(({ answer }) => answer !== "yes");
   return Object.fromEntries(lacks.map(({ need, answer }) => [need, answer]));
 }

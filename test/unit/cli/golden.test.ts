@@ -250,5 +250,5 @@ test("each command costs what docs/operations.md says", async () => {
   expect(await costOf("forget paid --yes --dialect upstash")).toEqual([3, 7]);
   expect(await costOf("doctor --dialect upstash")).toEqual([14, 18]);
   expect(await costOf("doctor")).toEqual([14, 20]);
-  expect(await costOf("doctor --conformance --dialect upstash")).toEqual([128, 225]);
+  expect(await costOf("doctor --conformance --dialect upstash")).toEqual([96, 168]);
 });
