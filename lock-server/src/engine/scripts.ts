@@ -7,14 +7,8 @@ import { sha1 } from "./sha1.ts";
 
 // EVAL, EVALSHA and SCRIPT without Lua: the scripts of this version of redlock-edge are known, and their twins run.
 
-/** What `redlock-edge doctor` sends, to see whether Upstash's flag is known. */
-const empty: Twin["run"] = () => 1;
-
 /** By hash. */
-const known: ReadonlyMap<string, Twin["run"]> = new Map([
-  ...[...twins].map(([sha, { run }]) => [sha, run] as const),
-  ["e7d3065bbe862e0ef8706b37e94e4260d9d3bbc3", empty],
-]);
+const known: ReadonlyMap<string, Twin["run"]> = new Map([...twins].map(([sha, { run }]) => [sha, run]));
 
 const evalText: Command = (context, [text, ...rest]) => run(context, load(context, text!), rest);
 

@@ -3,7 +3,7 @@ import { type Failure, isRefusal } from "../failure.ts";
 import { blocks, duration, layout } from "../text.ts";
 import { type Row, rowLines, rowsOf } from "./conformance.ts";
 import { bestDialect, clockText, isNear, isUsable } from "./quick.ts";
-import type { Level } from "./requirements.ts";
+import { type Level, requirements } from "./requirements.ts";
 import type { Examined, Seen } from "./session.ts";
 
 // What the answers to doctor's questions mean, and what to do. No I/O.
@@ -132,19 +132,23 @@ const errors: readonly Check[] = [
     level: "error",
     code: "SCRIPTS",
     // A token that may run no script is refused the flag as well: this says nothing about the dialect.
-    finds: ({ seen: { scripts } }) =>
-      scripts?.failure && `no lock with a fence can be acquired: ${scripts.failure.message}`,
+    finds({ seen: { eval: byText, evalsha } }) {
+      const messages = [byText, evalsha].map((seen) => seen?.failure?.message ?? seen?.found);
+      // The library sends the text then.
+      const refusal = messages.find((message) => message && !/NOSCRIPT/.test(message));
+      return refusal && `no lock with a fence can be acquired: ${refusal}`;
+    },
     fix: "the token must allow EVAL and EVALSHA, and all commands in scripts; several resources, fencing, inspect and free need scripts",
   },
   {
     level: "error",
     code: "DIALECT",
     finds({ dialect, seen }) {
-      if (!seen.scripts || isUsable(dialect, seen)) return undefined;
-      const [refused, by] = seen.native?.works
-        ? ["Upstash's flag of scripts", seen.flag]
-        : ["SET … IFEQ or DELEX", seen.native];
-      return `its dialect is ${dialect}, but it refuses ${refused}: ${by?.failure?.message}`;
+      if (!seen.eval || isUsable(dialect, seen)) return undefined;
+      const names = ["ifeq", "delex", "lua-flag"];
+      const need = names.find((name) => !seen[name]?.works)!;
+      const { failure, found } = seen[need] ?? {};
+      return `its dialect is ${dialect}, but ${requirements[need]!.label} does not work: ${failure?.message ?? found}`;
     },
     fix: 'set `dialect: "{dialect}"` for this endpoint in your program; to check that here: --dialect {dialect}',
   },
@@ -159,7 +163,7 @@ const remarks: readonly Check[] = [
       const { dialect, seen } = place;
       const best = bestDialect(seen);
       // Local endpoints emulate these commands, so there it says nothing.
-      if (isLoopback(place) || !seen.scripts?.works || best === dialect || !isUsable(dialect, seen))
+      if (isLoopback(place) || !seen.eval?.works || best === dialect || !isUsable(dialect, seen))
         return undefined;
       const gain = dialect === "redis" ? "fewer scripts" : "scripts that do not lock the whole database";
       return `its dialect is ${dialect}; it has what ${best} needs, too, with ${gain}`;
@@ -197,18 +201,14 @@ const remarks: readonly Check[] = [
 ];
 
 /** The failure that counts, because the others follow from it. */
-function failureAt({
-  seen: { rest, token, database, native, flag, scripts },
-}: Examined): Failure | undefined {
-  // Of commands that only some servers have, a refusal says that this one has not got them.
-  const tried = [native, flag, scripts].map((seen) => seen?.failure);
-  const failures = [
-    rest?.failure,
-    token?.failure,
-    database?.failure,
-    ...tried.filter((each) => each && !isRefusal(each)),
-  ];
-  return failures.find((failure) => failure !== undefined);
+function failureAt({ seen }: Examined): Failure | undefined {
+  const before = ["rest", "token", "database"];
+  return (
+    Object.entries(seen)
+      .map(([need, { failure }]) => ({ need, failure }))
+      // Of what only some servers have, a refusal says that this one has not got it.
+      .find(({ need, failure }) => failure && (before.includes(need) || !isRefusal(failure)))?.failure
+  );
 }
 
 /** What is said of how many endpoints there are. */

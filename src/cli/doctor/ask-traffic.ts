@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { unlessAborted } from "../../abort.ts";
 import { reporting } from "../../endpoints/batch.ts";
 import { EndpointError } from "../../index.ts";
 import { lineSplitter, parseEvent } from "../../lock/wake-up/events.ts";
@@ -95,32 +96,25 @@ export async function askStream(session: Session): Promise<Seen> {
   return seen;
 }
 
-/** Listens, publishes once the subscription stands, and waits for the message: as long as three requests may take. */
+/** As long as three requests may take. */
 async function askForStream(session: Session): Promise<Seen> {
+  const heard = await session.limited(
+    (signal) => unlessAborted(hearsMessage(session, signal), signal),
+    3 * session.settings.timeout,
+  );
+  return heard ? { works: true } : { works: false, found: "no message in time" };
+}
+
+/** Publishes once the subscription stands, and listens until the message comes; false: the stream has ended. */
+async function hearsMessage(session: Session, signal: AbortSignal): Promise<boolean> {
   const channel = session.key("channel");
-  let stage = "no stream";
-  const listen = async (signal: AbortSignal): Promise<Seen> => {
-    const body = await session.open().subscribe!(channel, signal);
-    stage = "no event of the subscription in time";
-    const reader = body.getReader();
-    signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined));
-    const split = lineSplitter();
-    const decoder = new TextDecoder();
-    for (let piece = await reader.read(); piece.value; piece = await reader.read()) {
-      const kinds = split(decoder.decode(piece.value, { stream: true })).map(
-        (line) => parseEvent(line)?.kind,
-      );
-      if (kinds.includes("released")) return { works: true };
-      if (!kinds.includes("subscribed")) continue;
-      stage = "no message in time";
-      await session.ask(["PUBLISH", channel, 1]);
-    }
-    return { works: false, found: signal.aborted ? stage : "the stream has ended" };
-  };
-  const listening = (signal: AbortSignal) =>
-    listen(signal).catch((error) => {
-      if (error instanceof EndpointError && error.kind !== "timeout") throw error;
-      return { works: false, found: stage };
-    });
-  return session.limited(listening, 3 * session.settings.timeout);
+  const body = await session.open().subscribe!(channel, signal);
+  const split = lineSplitter();
+  const decoder = new TextDecoder();
+  for await (const piece of body) {
+    const kinds = split(decoder.decode(piece, { stream: true })).map((line) => parseEvent(line)?.kind);
+    if (kinds.includes("released")) return true;
+    if (kinds.includes("subscribed")) await session.ask(["PUBLISH", channel, 1]);
+  }
+  return false;
 }

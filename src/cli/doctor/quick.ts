@@ -1,6 +1,7 @@
-import { type Dialect, Redlock } from "../../index.ts";
+import type { Dialect } from "../../index.ts";
 import { failureOf } from "../failure.ts";
 import { duration } from "../text.ts";
+import { requirements } from "./requirements.ts";
 import { type Clock, probeTtl, type Question, type Seen, type SeenByNeed, type Session } from "./session.ts";
 import { steps } from "./steps.ts";
 
@@ -14,6 +15,9 @@ export const maxClockDistance = 1_000;
 
 const whereReachable = ({ rest }: SeenByNeed) => rest?.works === true;
 
+/** What is asked here as well: whether scripts are allowed, and which dialect the server has. */
+const shared = ["eval", "evalsha", "ifeq", "delex", "lua-flag"];
+
 /** All questions, in their order. */
 export const questions: Readonly<Record<string, Question>> = {
   rest: { ask: steps(() => [{ send: ["PING"], reply: "PONG", when: "PING" }]), isAsked: () => true },
@@ -23,23 +27,7 @@ export const questions: Readonly<Record<string, Question>> = {
   },
   database: { ask: askDatabase },
   clock: { ask: askClock, isAsked: whereReachable },
-  native: {
-    ask: steps((session) => {
-      const key = session.key("native");
-      return [
-        { send: ["SET", key, "v2", "IFEQ", "v1", "PX", probeTtl] },
-        { send: ["DELEX", key, "IFEQ", "v1"] },
-      ];
-    }),
-  },
-  flag: {
-    // As Upstash's own packages send it.
-    ask: steps((session) => [
-      { send: ["EVAL", "#!lua flags=allow-key-locking\nreturn 1", 1, session.key("flag")] },
-    ]),
-    isAsked: ({ native }) => native?.works === true,
-  },
-  scripts: { ask: askScripts },
+  ...Object.fromEntries(shared.map((need) => [need, requirements[need]!])),
 };
 
 /** Every endpoint writes the same key: two that are one database meet there. */
@@ -48,30 +36,23 @@ async function askDatabase(session: Session): Promise<Seen> {
   const key = session.key("database", "all");
   const reply = await session.ask(["SET", key, number, "NX", "PX", probeTtl]);
   if (reply === "OK") return { works: true };
-  const first = await session.ask(["GET", key]);
+  const first = Number(await session.ask(["GET", key]));
+  if (first === 0 || first === number) return { works: true };
   return { works: false, found: `it is the same database as endpoint ${first}` };
 }
 
-/** Acquires and releases a lock with a fence at this endpoint alone: the library's own script, as the program sends it. */
-async function askScripts({ endpoint, dialect, seen, place, settings }: Session): Promise<Seen> {
-  const { prefix, timeout, id } = settings;
-  const usable = isUsable(dialect, seen) ? endpoint : { ...endpoint, dialect: bestDialect(seen) };
-  const redlock = new Redlock({ endpoints: [usable], prefix, timeout });
-  const options = { fencing: true, ttl: 2 * timeout, fenceRetention: 2 * timeout, wait: 0 } as const;
-  const lock = await redlock.acquire(`doctor:${id}:${place.number}`, options);
-  await lock.release();
-  return { works: true };
-}
+const hasNative = ({ ifeq, delex }: SeenByNeed) => ifeq?.works === true && delex?.works === true;
+const hasFlag = ({ "lua-flag": flag }: SeenByNeed) => flag?.works === true;
 
 /** The dialect with which the server does most at the least cost. */
-export function bestDialect({ native, flag }: SeenByNeed): Dialect {
-  if (!native?.works) return "redis";
-  return flag?.works ? "upstash" : "redis-8.4";
+export function bestDialect(seen: SeenByNeed): Dialect {
+  if (!hasNative(seen)) return "redis";
+  return hasFlag(seen) ? "upstash" : "redis-8.4";
 }
 
 /** Whether a dialect has no command that the server refuses. */
-export function isUsable(dialect: Dialect | undefined, { native, flag }: SeenByNeed): boolean {
-  return dialect === "redis" || (native?.works === true && (dialect === "redis-8.4" || flag?.works === true));
+export function isUsable(dialect: Dialect | undefined, seen: SeenByNeed): boolean {
+  return dialect === "redis" || (hasNative(seen) && (dialect === "redis-8.4" || hasFlag(seen)));
 }
 
 /** The round trip, and the clock from the fastest of the replies. */
