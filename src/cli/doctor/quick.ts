@@ -11,7 +11,7 @@ import { steps } from "./steps.ts";
 const samples = 5;
 
 /** A clock that is further away, in ms, is worth a warning. */
-export const maxClockDistance = 1_000;
+const maxClockDistance = 1_000;
 
 const whereReachable = ({ rest }: SeenByNeed) => rest?.works === true;
 

@@ -72,6 +72,7 @@ const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partia
   ["a read-only token", { token: refused("NOPERM no permissions to run the 'set' command") }],
   ["one database twice", { database: { works: false, found: "it is the same database as endpoint 2" } }],
   ["no scripts", { eval: noScripts }],
+  ["scripts that are not remembered", { evalsha: refused("NOSCRIPT No matching script") }],
   ["an outage while it tries commands", { ifeq: failed("timeout", "no answer in time") }],
   ["an outage while it acquires", { evalsha: failed("http", "HTTP 502", 502) }],
   ["far away", { clock: clock(3, 7, 420) }],
@@ -173,6 +174,12 @@ test.each<[what: string, Dialect, RegExp, seen: object]>([
   const found = Object.keys(expected).map((need) => [need, seen![need] ? seen![need].works : null]);
   expect(Object.fromEntries(found)).toEqual(expected);
   expect(endpoint.engine.execute(["KEYS", "*"])).toEqual([]);
+});
+
+test("an odd reply to SET … NX is no database that two endpoints share", async () => {
+  const { session } = sessionOf("redis", (line) => (/^SET .*:all:/.test(line) ? "odd" : undefined));
+  const [examined] = await examine([session], questions);
+  expect(examined!.seen.database).toEqual({ works: true });
 });
 
 test("waits no longer than its timeout", async () => {
