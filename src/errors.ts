@@ -13,7 +13,6 @@ export type RedlockErrorCode =
   | "RECORD_CORRUPT"
   | "RESULT_UNAVAILABLE"
   | "DEAD_KEY"
-  | "SHARED_FAILURE"
   | "WEBHOOK_INVALID"
   | "STALE_FENCE"
   | "TRANSACTION_ENDED"

@@ -35,7 +35,7 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "single flights share keys with runs",
     breaks: "a flight that fails frees the record of a run, which then runs again",
-    patches: [patch("idempotency/single-flight.ts Call", 'kind: "flight"', 'kind: "run"')],
+    patches: [patch("idempotency/single-flight.ts singleFlight", 'kind: "flight"', 'kind: "run"')],
     noticedBy: ["a stored result stands", "replays agree"],
   },
   {
@@ -80,7 +80,7 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "forget removes a run under way",
     breaks: "its handler learns of it too late, and two handlers run",
-    patches: [patch("idempotency/forget.ts remove", "&& !stays(text)", "")],
+    patches: [patch("idempotency/forget.ts remove", "&& !isPending(text)", "")],
     noticedBy: ["a run is not forgotten"],
   },
   {

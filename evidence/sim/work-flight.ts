@@ -30,16 +30,15 @@ export async function performFlight(actor: Actor, flights: Flights): Promise<voi
   const ttl = draw.pick([0, lease, 20 * lease]);
   const length = draw.between(0, draw.chance(0.3) ? 3 : 0.8) * lease;
   const failure = draw.chance(0.3) ? new Error("the computation failed") : undefined;
-  const onFailure = draw.pick(["retry", "share"] as const);
   let computed: string | undefined;
   const outcome = await calls.make(process, {
     what: `flight ${key} ${JSON.stringify({ lease, wait, ttl })}`,
     // What is too old is forgotten, and what another caller has taken over is asked for again.
     bound: 3 * (wait + length) + 40 * timeout,
-    codes: ["IN_PROGRESS", "NO_QUORUM", "SHARED_FAILURE"],
+    codes: ["IN_PROGRESS", "NO_QUORUM"],
     isExpected: (error) => error === failure,
     run: () =>
-      singleFlight(redlock, key, { scope: "sim", lease, wait, ttl, onFailure }, async () => {
+      singleFlight(redlock, key, { scope: "sim", lease, wait, ttl }, async () => {
         await actor.sleep(length);
         if (failure) throw failure;
         computed = flights.computes(key);

@@ -100,18 +100,3 @@ export class ResultUnavailableError extends RedlockError {
     this.reason = reason;
   }
 }
-
-/** With `onFailure: "share"`: the computation of another caller has failed. */
-export class SharedFailureError extends RedlockError {
-  /** The key of the call. */
-  readonly key: string;
-  /** The message of the error that the other caller got. */
-  readonly reason: string;
-
-  constructor(key: string, reason: string) {
-    super("SHARED_FAILURE", `another caller has failed to compute ${JSON.stringify(key)}: ${reason}`);
-    this.name = "SharedFailureError";
-    this.key = key;
-    this.reason = reason;
-  }
-}

@@ -47,7 +47,7 @@ export interface IdempotencyEvent {
   readonly reason?: UnstoredReason | "no-quorum";
   /**
    * Of `unstored`: the error that the codec threw, or that describes what it returned. Of `aborted` and `failed`: what
-   * the call throws. Of `executed`: why the function `ttl` of a `singleFlight` has returned no ttl.
+   * the call throws.
    */
   readonly error?: unknown;
   /** ms since the call. */

@@ -31,20 +31,10 @@ export async function forgetKey(
   key: string,
   options: KeyOptions = {},
 ): Promise<boolean> {
-  return forgetRecords(idempotency, key, options, isPending);
-}
-
-/** {@link forgetKey}. `stays`: what is not removed, pending records among it. */
-export async function forgetRecords(
-  idempotency: Idempotency,
-  key: string,
-  options: KeyOptions,
-  stays: (text: string) => boolean,
-): Promise<boolean> {
   const { settings, keys } = await openKey("forgetKey", idempotency, key, options);
   for (let removals = 0; ; removals += 1) {
     const reading = await readKey(settings, keys, "forget");
-    switch (nextStep(reading, settings.endpoints.length, stays)) {
+    switch (nextStep(reading, settings.endpoints.length)) {
       case "busy": {
         // It has begun since the removal.
         if (removals > 0) return true;
@@ -60,21 +50,17 @@ export async function forgetRecords(
           // A list or a hash: the scripts read them as empty, and compare nothing with them.
           throw reading.texts.includes("") ? new RecordCorruptError(keys.key) : reading.unclear;
         }
-        await remove(settings, keys, reading, stays);
+        await remove(settings, keys, reading);
     }
   }
 }
 
 /** What to do after a reading. */
-function nextStep(
-  { snapshots, texts }: KeyReading,
-  count: number,
-  stays: (text: string) => boolean,
-): "busy" | "done" | "unclear" | "remove" {
+function nextStep({ snapshots, texts }: KeyReading, count: number): "busy" | "done" | "unclear" | "remove" {
   if (classifyRecords(texts, noFingerprint, count).kind === "busy") return "busy";
   const silent = count - snapshots.length;
   const isClean = snapshots.every(
-    ({ text, counted }) => counted === "" && (text === undefined || stays(text)),
+    ({ text, counted }) => counted === "" && (text === undefined || isPending(text)),
   );
   if (isClean) return silent === 0 ? "done" : "unclear";
   // Silent endpoints may complete a run's quorum, and a copy that one of them keeps would be found again.
@@ -87,14 +73,13 @@ async function remove(
   settings: Settings,
   { name, counter }: RecordKeys,
   { round }: KeyReading,
-  stays: (text: string) => boolean,
 ): Promise<void> {
   const removeOne = async (call: EndpointRequest): Promise<Answer> => {
     const snapshot = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
     // Reported by the reading; nothing is known there to remove.
     if (snapshot.outcome === "error") return { outcome: "lost" };
     const { text, counted }: KeySnapshot = snapshot;
-    if (text !== undefined && !stays(text)) await end(call, { keys: [name], value: text });
+    if (text !== undefined && !isPending(text)) await end(call, { keys: [name], value: text });
     if (counted) await end(call, { keys: [counter], value: counted });
     return { outcome: "granted" };
   };

@@ -106,8 +106,11 @@ export interface RunOptions<Value> extends IdempotencyOptions {
 /** {@link RunOptions} of a run with a lock, whose handler gets a fence. */
 export type LockedRunOptions<Value> = RunOptions<Value> & { readonly lock: string | readonly string[] };
 
-/** `kind` is for the HTTP handlers and the single flights of this package. */
-type AnyRunOptions<Value> = RunOptions<Value> & { readonly kind?: KeyKind };
+/** `kind` is for the HTTP handlers and the single flights of this package, `isStale` for single flights. */
+type AnyRunOptions<Value> = RunOptions<Value> &
+  Partial<Pick<RunRequest<Value>, "isStale">> & {
+    readonly kind?: KeyKind;
+  };
 
 const { maxHold, timeout, backoff, waitUntil } = lockSchema;
 
@@ -134,6 +137,7 @@ const runSchema: Schema<AnyRunOptions<unknown>> = {
   lock: (name, lock) => checkResources(lock, name),
   note: checkText,
   kind: oneOf("run", "http", "flight"),
+  isStale: typed("function"),
 };
 
 /** {@link IdempotencyOptions} with every default filled in. */
@@ -218,7 +222,7 @@ export class Idempotency {
     const handler = checkType("handler", rest.at(-1), "function") as Handler<Value>;
     const options: AnyRunOptions<Value> = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
     checkOptions<AnyRunOptions<unknown>>("run", options as AnyRunOptions<unknown>, runSchema);
-    const { signal, deadline = Infinity, codec = json, note } = options;
+    const { signal, deadline = Infinity, codec = json, note, isStale } = options;
     const { settings, ...rules } = this.#resolve(options);
     const lock = options.lock === undefined ? undefined : checkResources(options.lock);
     if (note !== undefined && !lock) throw new TypeError("note needs lock: it is stored with the lock");
@@ -226,7 +230,7 @@ export class Idempotency {
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
     return runOnce(
-      { settings, ...keys, fingerprint, lock, note, codec, signal, deadline, ...rules },
+      { settings, ...keys, fingerprint, lock, note, codec, signal, deadline, isStale, ...rules },
       handler,
     );
   }

@@ -7,7 +7,6 @@ export {
   LeaseLostError,
   RecordCorruptError,
   ResultUnavailableError,
-  SharedFailureError,
 } from "./errors.ts";
 export type { IdempotencyEvent } from "./events.ts";
 export type { LockedRunContext, Outcome, RunContext } from "./execution.ts";

@@ -32,6 +32,8 @@ export interface RunRequest<Value> extends RecordKeys {
   readonly maxAttempts: number;
   /** The most bytes that a record with its result may take in a request. */
   readonly maxResult: number;
+  /** Whether a complete record is too old to be returned: it is removed, and the handler may run. Default: none is. */
+  readonly isStale: ((record: CompleteRecord) => boolean) | undefined;
   readonly onEvent: EventHook<IdempotencyEvent> | undefined;
 }
 

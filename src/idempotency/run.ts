@@ -5,11 +5,12 @@ import { emit, newId } from "../events.ts";
 import { holderOf, holderSeen } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
 import { admissionOf } from "../quorum/admission.ts";
+import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
-import { type Cell, keep } from "../redis/cell.ts";
+import { type Cell, end, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
 import { type BeginState, runBeginRound, stateOfBegin } from "./begin.ts";
@@ -39,6 +40,8 @@ interface DecidedRecord {
 type CallState<Value> =
   | Exclude<BeginState, { kind: "replay" | "corrupt" }>
   | CountState
+  /** Complete, but too old to be returned. `isRemoved`: this call has removed it from a quorum. */
+  | { readonly kind: "stale"; readonly isRemoved: boolean }
   /** `options`: the codec's error as the cause, where the codec failed. */
   | { readonly kind: "corrupt"; readonly options?: { readonly cause: unknown } }
   | ({ readonly kind: "replay"; readonly value: Value } & DecidedRecord)
@@ -126,7 +129,8 @@ class RunCall<Value> {
     return {
       rolledBack: this.#rollBack(pass),
       mayRetry: isTemporary(kind) && !isHopeless(votesOf(pass)),
-      within: kind === "split-vote" ? settleTimeout(settings) : settings.wait,
+      within: kind === "split-vote" || kind === "stale" ? settleTimeout(settings) : settings.wait,
+      isUrgent: pass.state.kind === "stale" && pass.state.isRemoved,
       retryAfter: pass.state.kind === "locked" ? pass.state.retryAfter : undefined,
       took: claim.round.elapsed(),
       holder: holderSeen(claim.round.answers),
@@ -160,12 +164,22 @@ class RunCall<Value> {
 
   /** Decodes another run's result, and makes sure that a quorum has it. */
   async #replay(claim: Claim, state: ReplayState): Promise<CallState<Value>> {
+    if (this.#request.isStale?.(state.record)) return this.#remove(claim, state.text);
     // Decoded before it is written to further endpoints: an unreadable result must not spread.
     const decoded = this.#decode(state);
     if (decoded.kind === "corrupt") return decoded;
     // No caller gets it before a quorum has it: until then another run could store a different one.
     if (!state.decided && !(await this.#bringToQuorum(claim, state))) return { kind: "split-vote" };
     return decoded;
+  }
+
+  /** Removes a complete record by comparison: what another call has begun or stored since stays. */
+  async #remove({ operations }: Claim, text: string): Promise<CallState<Value>> {
+    const { settings, signal } = this.#request;
+    const stale = { ...operations.own, value: text };
+    const round = runRound(settings, (call) => end(call, stale), { cost: this.#cost });
+    await unlessAborted(mostlyDone(settings, round), signal);
+    return { kind: "stale", isRemoved: (await unlessAborted(round.result, signal)) === "granted" };
   }
 
   #decode({ record, text }: ReplayState): CallState<Value> {
@@ -294,7 +308,7 @@ class RunCall<Value> {
 
 /** Whether waiting may change the state. */
 function isTemporary(kind: CallState<unknown>["kind"]): boolean {
-  return ["busy", "locked", "split-vote", "unclear", "run"].includes(kind);
+  return ["busy", "locked", "split-vote", "stale", "unclear", "run"].includes(kind);
 }
 
 /** The votes of the last round of a pass. */

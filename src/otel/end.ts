@@ -61,9 +61,7 @@ function endOfHold(event: Extract<ObservedEvent, { resources: unknown }>): Opera
 function endOfRun(event: Exclude<Extract<ObservedEvent, { id: number }>, RedlockEvent>): OperationEnd {
   const { type: outcome, reason, requests, commands, elapsed: ms } = event;
   const isThrown = outcome === "failed" || outcome === "aborted";
-  // Of a run that is `executed`, its own value cannot be wrong, but what it is told to do with it.
-  const hasError = isThrown || (outcome === "executed" && event.error !== undefined);
-  const error = hasError ? typeOf(event.error) : outcome === "unstored" ? reason : runErrors[outcome];
+  const error = isThrown ? typeOf(event.error) : outcome === "unstored" ? reason : runErrors[outcome];
   const attributes = {
     "redlock.requests": requests,
     "redlock.commands": commands,

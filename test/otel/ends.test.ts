@@ -69,7 +69,6 @@ describe("the end of an operation", () => {
     [{ type: "lost", ...lock, held: 1_500, reason: "why" }, "lost", "LOCK_LOST", { "redlock.reason": "why" }],
     [{ type: "detached", ...lock, held: 1_500 }, "detached", undefined, {}],
     [{ type: "executed", ...run }, "executed", undefined, spent],
-    [{ type: "executed", error: new TypeError("ttl"), ...run }, "executed", "TypeError", spent],
     [{ type: "replayed", ...run }, "replayed", undefined, spent],
     [{ type: "busy", ...run }, "busy", undefined, spent],
     [{ type: "lost", ...run }, "lost", "LEASE_LOST", spent],

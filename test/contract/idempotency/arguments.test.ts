@@ -74,7 +74,6 @@ const refused: [options: unknown, type: Errors, said: string, by: readonly Call[
   [{ kind: "lock" }, RangeError, 'kind must be "run", "http" or "flight", got "lock"', [run, ...keyed]],
   [{}, TypeError, "ttl (ms) is missing: it must be a number", [fly]],
   [{ ttl: -1 }, RangeError, "ttl (ms) must be between 0 and 2592000000, got -1", [fly]],
-  [{ ttl: 1, onFailure: "throw" }, RangeError, 'onFailure must be "retry" or "share", got "throw"', [fly]],
   [{ ttl: 1, onOutage: true }, RangeError, 'onOutage must be "throw" or "run", got boolean', [fly]],
   // Misspelt, or of something else.
   [{ retension: 1 }, TypeError, 'has no option "retension"; did you mean retention?', everywhere],

@@ -6,7 +6,6 @@ import {
   type IdempotencyEvent,
   inspectKey,
   LeaseLostError,
-  SharedFailureError,
   type SingleFlightOptions,
   singleFlight,
 } from "../../../src/idempotency/index.ts";
@@ -120,21 +119,6 @@ describe("a single flight", () => {
     gates[1]!.open("yes");
     await world.runtime.advance(200);
     expect(waiting.map(({ value }) => value)).toEqual(["yes", "yes"]);
-  });
-
-  test("shares its failure where that is wanted, with those that wait only", async () => {
-    const world = virtualWorld();
-    const { call, gates, computed } = callers(world, { onFailure: "share" });
-    const first = await call();
-    const waiting = await call();
-    await world.runtime.advance(50);
-    gates[0]!.open(Promise.reject(new Error("no")));
-    await world.runtime.advance(200);
-    expect(first.error).toEqual(new Error("no"));
-    expect(waiting.error).toBeInstanceOf(SharedFailureError);
-    expect(waiting.error).toMatchObject({ code: "SHARED_FAILURE", key: "key", reason: "no" });
-    await call();
-    await computed(2);
   });
 
   test("ends its waiting with the time, and with the signal", async () => {
@@ -299,33 +283,30 @@ describe("a single flight", () => {
     expect(await returned(late, () => gates[2]?.open("three"))).toBe("two");
   });
 
-  test.each([
-    ["another's claim, which stays", "P1 another 1 -", /^P1 another/],
-    ["what is not a record, which goes", "garbage", /^P1 t/],
-  ])("that is too old is computed beside %s", async (_, beside, expected) => {
+  test("that is too old is computed beside another's claim, which stays", async () => {
     const world = virtualWorld();
     const { call, gates, computed } = callers(world);
     await call();
     gates[0]!.open("one");
     await world.runtime.advance(1_500);
-    await put(world, [undefined, undefined, beside], 30_000, "flight");
+    await put(world, [undefined, undefined, "P1 another 1 -"], 30_000, "flight");
     await call();
     await computed(2);
-    expect(textsOf(world, "flight")[2]).toMatch(expected);
+    expect(textsOf(world, "flight")[2]).toBe("P1 another 1 -");
   });
 
-  test("that comes back after it was forgotten is not returned", async () => {
+  test("that is too old, and that an endpoint does not remove, is not returned", async () => {
     const world = virtualWorld();
-    const { call, gates, returned } = callers(world);
+    const { call, gates, returned } = callers(world, { wait: 1_000 });
     await call();
     gates[0]!.open("one");
     await world.runtime.advance(1_500);
     const client = world.client();
-    // It can be read there for a run only.
-    client.links[2]!.fate = (command) => (command.includes("peek") ? "refused" : "delivered");
+    const isBegin = (command: readonly unknown[]) => command.includes("NX");
+    client.links[2]!.fate = (command) => (isBegin(command) ? "delivered" : "refused");
     const second = await call({}, client);
     await returned(second);
-    expect(second.error).toMatchObject({ code: "NO_QUORUM", message: expect.stringContaining("forget") });
+    expect(second.error).toMatchObject({ code: "NO_QUORUM" });
     expect(gates).toHaveLength(1);
   });
 
@@ -347,55 +328,64 @@ describe("a single flight", () => {
   });
 
   const large = "x".repeat(1_000_000);
-  test.each<[what: string, value: unknown, reason: string, got?: unknown]>([
-    ["above 1 MB", { large, gone: undefined }, "too-large", { large }],
+  test.each<[what: string, value: unknown, reason: string]>([
+    ["above 1 MB", { large }, "too-large"],
     ["that JSON would lose", new Map([["token", "t"]]), "unserializable"],
     ["that has no JSON", () => "t", "unserializable"],
-  ])(
-    "does not share a value %s, and says so: the next one computes",
-    async (_, value, reason, got = value) => {
-      const world = virtualWorld();
-      const reasons: unknown[] = [];
-      const onEvent = (event: IdempotencyEvent) => {
-        if (event.type === "unstored") reasons.push(event.reason);
-      };
-      const { call, gates, computed, returned } = callers(world, { ttl: 60_000, onEvent });
-      const first = await call();
-      const waiting = await call();
-      gates[0]!.open(value as string);
-      expect(await returned(first)).toStrictEqual(got);
-      await computed(2);
-      expect(waiting.settled).toBe(false);
-      gates[1]!.open(value as string);
-      expect(await returned(waiting)).toStrictEqual(got);
-      expect(reasons).toEqual([reason, reason]);
-    },
-  );
-
-  test.each<[what: string, ttl: () => unknown, ms: number, error?: RegExp]>([
-    ["Infinity is shared for 30 days", () => Infinity, 30 * 86_400_000],
-    ["a negative number is not shared later", () => -1, 0],
-    ["an error is not shared later", () => Object(undefined).of.token, 0, /^TypeError: .*undefined/],
-    ["NaN is not shared later", () => Number.NaN, 0, /^TypeError: ttl must return a number of ms/],
-    ["text is not shared later", () => "5000", 0, /^TypeError: ttl must return a number of ms/],
-    ["a rejection is not shared later", () => Promise.reject(new Error("no")), 0, /^Error: no/],
-  ])("whose ttl is %s", async (_, ttl, ms, error) => {
+  ])("does not share a value %s, and says so: the next one computes", async (_, value, reason) => {
     const world = virtualWorld();
-    const ends: unknown[] = [];
-    const onEvent = (event: IdempotencyEvent) => event.type === "executed" && ends.push(event.error);
-    const { call, gates, computed } = callers(world, { ttl: ttl as () => number, onEvent });
+    const reasons: unknown[] = [];
+    const onEvent = (event: IdempotencyEvent) => {
+      if (event.type === "unstored") reasons.push(event.reason);
+    };
+    const { call, gates, computed, returned } = callers(world, { ttl: 60_000, onEvent });
+    const first = await call();
+    const waiting = await call();
+    gates[0]!.open(value as string);
+    expect(await returned(first)).toBe(value);
+    await computed(2);
+    expect(waiting.settled).toBe(false);
+    gates[1]!.open(value as string);
+    expect(await returned(waiting)).toBe(value);
+    expect(reasons).toEqual([reason, reason]);
+  });
+
+  test.each([
+    ["Infinity is shared for 30 days", Number.POSITIVE_INFINITY, 30 * 86_400_000],
+    ["a negative number is not shared later", -1, 0],
+  ])("whose ttl is %s", async (_, ttl, ms) => {
+    const world = virtualWorld();
+    const { call, gates, computed } = callers(world, { ttl: () => ttl });
     const first = await call();
     const waiting = await call();
     gates[0]!.open("one");
     await world.runtime.advance(200);
     expect([first.value, waiting.value]).toEqual(["one", "one"]);
-    expect(String(ends[0])).toMatch(error ?? /undefined/);
     if (ms > 0) {
       await world.runtime.advance(ms - 1_000);
       expect((await call()).value).toBe("one");
       await world.runtime.advance(1_000);
     }
     await call();
+    await computed(2);
+  });
+
+  test.each<[what: string, ttl: () => unknown, error: RegExp]>([
+    ["an error", () => Object(undefined).of.token, /^TypeError: .*undefined/],
+    ["NaN", () => Number.NaN, /^TypeError: ttl must return a number of ms/],
+    ["text", () => "5000", /^TypeError: ttl must return a number of ms/],
+    ["a rejection", () => Promise.reject(new Error("no")), /^TypeError: ttl must return a number of ms/],
+  ])("whose ttl is %s is returned, and not shared", async (_, ttl, error) => {
+    const world = virtualWorld();
+    const ends: unknown[] = [];
+    const onEvent = (event: IdempotencyEvent) => event.type === "unstored" && ends.push(event.error);
+    const { call, gates, computed } = callers(world, { ttl: ttl as () => number, onEvent });
+    const first = await call();
+    await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(200);
+    expect(first.value).toBe("one");
+    expect(String(ends[0])).toMatch(error);
     await computed(2);
   });
 
