@@ -1,27 +1,14 @@
 import { unlessAborted } from "../abort.ts";
-import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import type { Vote } from "../errors.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { type Cell, claimOrRead, end, keep } from "../redis/cell.ts";
+import type { Claim } from "./claim.ts";
 import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
-
-/** What counting a run needs of its request. */
-type CountRequest = Pick<
-  RunRequest<unknown>,
-  "settings" | "counter" | "retention" | "maxAttempts" | "signal"
->;
-
-/** The run that is counted. */
-interface CountedRun {
-  readonly token: string;
-  /** ms of the claim that remain. */
-  readonly within: number;
-  readonly cost: RequestCost;
-}
 
 /** A run among those of its key that began and neither completed nor failed. */
 export interface Attempt {
@@ -48,19 +35,54 @@ type CountSnapshot = Answer & {
  * Counts a run before its handler begins. A quorum then has its count; the next run reads it at one endpoint at least
  * and exceeds it. So each run that began has a count of its own, and none goes missing. Every write compares with a
  * text that this run has read or written: a late one cannot change what a later run has counted.
+ *
+ * @param within ms of the claim that remain
  */
-export async function countAttempt(request: CountRequest, run: CountedRun): Promise<Attempt> {
-  const { maxAttempts, signal } = request;
-  const reading = readCounts(request, run);
+export async function countAttempt(
+  { settings, counter, retention, maxAttempts, signal }: RunRequest<unknown>,
+  { token, round: { cost } }: Claim,
+  within: number,
+): Promise<Attempt> {
+  const cellOf = (count: number): Cell => ({ keys: [counter], value: countText({ count, token }) });
+  const options = { cost, timeout: within };
+  const reading = runRound(settings, (call) => readOrWrite(call, cellOf(1), retention), options);
   let last: Round<Answer> = reading;
   let result = await unlessAborted(reading.result, signal);
   const before = reading.answers.map((answer) => (answer?.outcome === "granted" ? answer.before : 0));
   const count = 1 + Math.max(0, ...before);
+  // Replaces every endpoint's count by this run's, by comparison with the text that the endpoint returned.
+  const raiseOne = async (call: EndpointRequest): Promise<Answer> => {
+    const snapshot = await reading.eventualAnswers[settings.endpoints.indexOf(call.endpoint)]!;
+    if (snapshot.outcome === "error") throw snapshot.cause;
+    return keep(call, { keys: [counter], value: snapshot.text }, retention, { next: cellOf(count).value });
+  };
   if (result === "granted" && count > 1 && count <= maxAttempts) {
-    last = raiseCounts(request, { run, reading, count });
+    last = runRound(settings, raiseOne, options);
     result = await unlessAborted(last.result, signal);
   }
-  return attemptOf(request, run.token, { reading, last, result, count });
+  // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
+  const rollBack = (perform: (call: EndpointRequest) => Promise<Answer>) =>
+    mostlyDone(settings, rollback(settings, last, perform));
+  return {
+    result,
+    count,
+    clear: () => rollBack((call) => end(call, cellOf(count))),
+    async undo() {
+      if (count > maxAttempts) return;
+      // Only the first round has written anything.
+      if (last === reading) return rollBack((call) => end(call, cellOf(1)));
+      await rollBack((call) => keep(call, cellOf(count), retention, { next: cellOf(count - 1).value }));
+    },
+    votes: () => last.votes(),
+  };
+}
+
+/** Writes a count of 1 where there is none, and reads it where there is one. */
+async function readOrWrite(call: EndpointRequest, first: Cell, retention: number): Promise<CountSnapshot> {
+  const { other } = await claimOrRead(call, first, retention);
+  const before = other === undefined ? 0 : countOf(other);
+  if (before === undefined) throw new Error("the value at the key of the count is not a count");
+  return { outcome: "granted", text: other ?? first.value, before };
 }
 
 /** What the count of a granted run means. */
@@ -82,61 +104,4 @@ export function stateAfterCount(
   if (!result) return { kind: "aborted" };
   if (result !== "granted") return { kind: "unclear" };
   return count > maxAttempts ? { kind: "dead", attempts: count - 1 } : { kind: "run" };
-}
-
-/** Writes a count of 1 where there is none, and reads it where there is one. */
-function readCounts(
-  { settings, counter, retention }: CountRequest,
-  { token, cost, within }: CountedRun,
-): Round<CountSnapshot> {
-  const first = cellOf(counter, token, 1);
-  const readOne = async (call: EndpointRequest): Promise<CountSnapshot> => {
-    const { other } = await claimOrRead(call, first, retention);
-    const before = other === undefined ? 0 : countOf(other);
-    if (before === undefined) throw new Error("the value at the key of the count is not a count");
-    return { outcome: "granted", text: other ?? first.value, before };
-  };
-  return runRound(settings, readOne, { cost, timeout: within });
-}
-
-/** Replaces every endpoint's count by this run's, by comparison with the text that the endpoint returned. */
-function raiseCounts(
-  { settings, counter, retention }: CountRequest,
-  { run, reading, count }: { run: CountedRun; reading: Round<CountSnapshot>; count: number },
-): Round<Answer> {
-  const { value } = cellOf(counter, run.token, count);
-  const raiseOne = async (call: EndpointRequest): Promise<Answer> => {
-    const snapshot = await reading.eventualAnswers[settings.endpoints.indexOf(call.endpoint)]!;
-    if (snapshot.outcome === "error") throw snapshot.cause;
-    return keep(call, { keys: [counter], value: snapshot.text }, retention, { next: value });
-  };
-  return runRound(settings, raiseOne, { cost: run.cost, timeout: run.within });
-}
-
-function attemptOf(
-  { settings, counter, retention, maxAttempts }: CountRequest,
-  token: string,
-  counted: Pick<Attempt, "result" | "count"> & { reading: Round<Answer>; last: Round<Answer> },
-): Attempt {
-  const { reading, last, result, count } = counted;
-  const cell = (count: number) => cellOf(counter, token, count);
-  // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
-  const rollBack = (perform: (call: EndpointRequest) => Promise<Answer>) =>
-    mostlyDone(settings, rollback(settings, last, perform));
-  return {
-    result,
-    count,
-    clear: () => rollBack((call) => end(call, cell(count))),
-    async undo() {
-      if (count > maxAttempts) return;
-      // Only the first round has written anything.
-      if (last === reading) return rollBack((call) => end(call, cell(1)));
-      await rollBack((call) => keep(call, cell(count), retention, { next: cell(count - 1).value }));
-    },
-    votes: () => last.votes(),
-  };
-}
-
-function cellOf(counter: string, token: string, count: number): Cell {
-  return { keys: [counter], value: countText({ count, token }) };
 }

@@ -41,6 +41,19 @@ export interface ClaimOperations {
   readonly fence?: ClaimFence;
 }
 
+/** A run's claim: what it claims, and the round that did. */
+export interface Claim {
+  readonly token: string;
+  readonly operations: ClaimOperations;
+  /** Wall-clock time in ms since 1970. */
+  readonly startedAt: number;
+  /** The ttl of the pending record, in ms. */
+  readonly lease: number;
+  /** ms from the begin to the deadline of the call. */
+  readonly limit: number;
+  readonly round: Round<CellAnswer>;
+}
+
 /** The claim of a key alone. */
 export function keyClaim(own: Cell): ClaimOperations {
   return {

@@ -1,14 +1,12 @@
-import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { rollback } from "../quorum/rollback.ts";
-import type { Round } from "../quorum/round.ts";
-import type { CellAnswer } from "../redis/cell.ts";
 import { runInBackground } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";
-import type { ClaimOperations } from "./claim.ts";
+import type { Claim } from "./claim.ts";
 import { complete } from "./complete.ts";
 import { LeaseLostError } from "./errors.ts";
 import type { Report } from "./events.ts";
@@ -49,31 +47,16 @@ export interface Outcome<Value> {
 /** What {@link Idempotency.run} runs. */
 export type Handler<Value, Run extends RunContext = RunContext> = (run: Run) => Promise<Value> | Value;
 
-/** A run's claim: what it claims, and the round that did. */
-export interface Claim {
-  readonly token: string;
-  readonly operations: ClaimOperations;
-  /** Wall-clock time in ms since 1970. */
-  readonly startedAt: number;
-  /** The ttl of the pending record, in ms. */
-  readonly lease: number;
-  /** ms from the begin to the deadline of the call. */
-  readonly limit: number;
-  readonly round: Round<CellAnswer>;
-}
-
 /** One execution of the handler, under a claim that a quorum has granted. */
 export class Execution<Value> {
   readonly validity: Validity;
   readonly #request: RunRequest<Value>;
   readonly #claim: Claim;
-  readonly #cost: RequestCost;
   readonly #report: Report;
 
-  constructor(request: RunRequest<Value>, claim: Claim, cost: RequestCost, report: Report) {
+  constructor(request: RunRequest<Value>, claim: Claim, report: Report) {
     this.#request = request;
     this.#claim = claim;
-    this.#cost = cost;
     this.#report = report;
     const { settings, key } = request;
     this.validity = new Validity({
@@ -106,25 +89,20 @@ export class Execution<Value> {
   /** Renews the lease until the handler has ended. */
   #renewLease(): void {
     const { settings, key } = this.#request;
-    const { operations, lease } = this.#claim;
+    const { operations, lease, limit, round } = this.#claim;
     const { runtime, maxHold, backoff } = settings;
     const { fence } = operations;
     const renew = async (ttl: number) => {
-      const newLease = this.#leaseFor(ttl);
+      // A renewal that is cut by the deadline includes the time to complete, like the begin.
+      const newLease = limit <= maxHold ? leaseWithin(settings, ttl) : ttl;
       const fencing = fence?.renewal(newLease);
       const perform = (call: EndpointRequest) => operations.extend(call, newLease, fencing);
       // Stryker disable next-line ArrayDeclaration: it is only in the text of an error that the renewal ignores
-      const extension = { ttl, names: [key], cost: this.#cost, perform };
-      const round = await extendOnQuorum(settings, this.validity, extension);
-      if (fencing) fence?.renewed(round);
+      const extension = { ttl, names: [key], cost: round.cost, perform };
+      const renewed = await extendOnQuorum(settings, this.validity, extension);
+      if (fencing) fence?.renewed(renewed);
     };
     void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, backoff, extend: renew });
-  }
-
-  /** A renewal that is cut by the deadline includes the time to complete, like the begin. */
-  #leaseFor(ttl: number): number {
-    const { settings } = this.#request;
-    return this.#claim.limit <= settings.maxHold ? leaseWithin(settings, ttl) : ttl;
   }
 
   #context(): RunContext {
@@ -167,8 +145,7 @@ export class Execution<Value> {
     const lease = this.validity.remaining();
     this.validity.release();
     const result = encodeResult(codec, value);
-    const request = { ...this.#request, ...this.#claim, cost: this.#cost };
-    const { roundResult, unstored } = await complete(request, result, lease);
+    const { roundResult, unstored } = await complete(this.#request, this.#claim, result, lease);
     if (roundResult === "refused") {
       this.#report("lost");
       throw new LeaseLostError(key, "another run took over before the result could be stored");

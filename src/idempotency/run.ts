@@ -14,7 +14,7 @@ import { type Cell, end, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
 import { type BeginState, runBeginRound, stateOfBegin } from "./begin.ts";
-import { keyClaim, lockedClaim } from "./claim.ts";
+import { type Claim, keyClaim, lockedClaim } from "./claim.ts";
 import { completeOne, settleTimeout } from "./complete.ts";
 import {
   DeadKeyError,
@@ -24,7 +24,7 @@ import {
   ResultUnavailableError,
 } from "./errors.ts";
 import type { Report } from "./events.ts";
-import { type Claim, Execution, type Handler, type Outcome } from "./execution.ts";
+import { Execution, type Handler, type Outcome } from "./execution.ts";
 import { type CompleteRecord, isComplete, pendingText, type UnstoredReason } from "./record.ts";
 import { leaseWithin, type RunRequest, remainingRetention, retryAfter } from "./run-request.ts";
 
@@ -120,7 +120,7 @@ class RunCall<Value> {
     let pass: Pass<Value> = { claim, result, state: await this.#stateAfterBegin(claim, result) };
     pass = await this.#drawFence(pass);
     if (pass.state.kind === "run") {
-      const execution = new Execution(this.#request, claim, this.#cost, this.#report);
+      const execution = new Execution(this.#request, claim, this.#report);
       pass = await this.#count(pass, execution.validity.remaining());
       const mayRun = pass.state.kind === "run" && execution.validity.remaining() > 0;
       if (mayRun) return { value: await execution.run(handler, pass.attempt) };
@@ -219,8 +219,7 @@ class RunCall<Value> {
   async #count(pass: Pass<Value>, within: number): Promise<Pass<Value>> {
     const { maxAttempts } = this.#request;
     if (maxAttempts === Infinity || within <= 0) return pass;
-    const run = { token: pass.claim.token, within, cost: this.#cost };
-    const attempt = await countAttempt(this.#request, run);
+    const attempt = await countAttempt(this.#request, pass.claim, within);
     return { ...pass, attempt, state: stateAfterCount(attempt, maxAttempts) };
   }
 

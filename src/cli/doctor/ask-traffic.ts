@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { unlessAborted } from "../../abort.ts";
-import { reporting } from "../../endpoints/batch.ts";
+import { transportOf } from "../../endpoints/transport.ts";
 import { EndpointError } from "../../index.ts";
 import { lineSplitter, parseEvent } from "../../lock/wake-up/events.ts";
 import { probeTtl, type Seen, type Session } from "./session.ts";
@@ -31,13 +31,13 @@ export async function askPipeline(session: Session): Promise<Seen> {
     ["SET", key, "v1", "PX", probeTtl],
     ["PING", "last"],
   ];
-  const send = reporting.get(session.open().send)!;
+  const transport = transportOf(session.open())!;
   let wasAlone = false;
   const onSent = (part: number) => {
     wasAlone ||= part === 1;
   };
   const outcomes = await session.limited((signal) =>
-    Promise.allSettled(commands.map((command) => send(command, signal, onSent))),
+    Promise.allSettled(commands.map((command) => transport.send(command, signal, onSent))),
   );
   if (wasAlone) return { works: false, found: "it takes one command per request" };
   const [first, refused, ...others] = outcomes;
