@@ -1,10 +1,7 @@
-import type { RequestCost } from "../endpoints/endpoint-request.ts";
 import { timeUntilFree } from "../lock/contention.ts";
-import type { Settings } from "../lock/options.ts";
-import { type Failure, type Round, runRound } from "../quorum/round.ts";
+import type { Failure, Round } from "../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
-import type { ClaimOperations } from "./claim.ts";
 import { classifyRecords, type RecordState } from "./record.ts";
 
 // The begin: one round that claims the key, or reads what another run has stored there. Nothing is read with a plain
@@ -21,18 +18,6 @@ export type BeginState =
   | RecordState;
 
 type BeginAnswers = Round<CellAnswer>["answers"];
-
-/** Sends a begin to every endpoint. */
-export function runBeginRound(
-  settings: Settings,
-  operations: ClaimOperations,
-  cost: RequestCost,
-  cutsShort: boolean,
-): Round<CellAnswer> {
-  const { ttl: lease } = settings;
-  const options = { cost, cutsShort, yields: true, timeout: lease };
-  return runRound(settings, (call) => operations.begin(call, lease), options);
-}
 
 /** What a round of begins means; waits for every endpoint where later answers may change it. */
 export async function stateOfBegin(

@@ -30,7 +30,7 @@ import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import type { Handler, LockedRunContext, Outcome } from "./execution.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
-import { runOnce } from "./run.ts";
+import { RunCall } from "./run.ts";
 import type { RecordKeys, RunRequest } from "./run-request.ts";
 
 /** What can be set for all runs and overridden in each. `undefined` leaves the default in place. */
@@ -229,10 +229,8 @@ export class Idempotency {
     // Computed before the handler can change what they are computed from.
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
-    return runOnce(
-      { settings, ...keys, fingerprint, lock, note, codec, signal, deadline, isStale, ...rules },
-      handler,
-    );
+    const own = { fingerprint, lock, note, codec, signal, deadline, isStale };
+    return new RunCall<Value>({ settings, ...keys, ...own, ...rules }).run(handler);
   }
 
   #resolve(options: IdempotencyOptions): ResolvedOptions {

@@ -13,7 +13,7 @@ import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { type Cell, end, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
-import { type BeginState, runBeginRound, stateOfBegin } from "./begin.ts";
+import { type BeginState, stateOfBegin } from "./begin.ts";
 import { type Claim, keyClaim, lockedClaim } from "./claim.ts";
 import { completeOne, settleTimeout } from "./complete.ts";
 import {
@@ -59,13 +59,8 @@ interface Pass<Value> {
   readonly attempt?: Attempt | undefined;
 }
 
-/** Begins a run of the key, and executes the handler or returns another run's result. */
-export function runOnce<Value>(request: RunRequest<Value>, handler: Handler<Value>): Promise<Outcome<Value>> {
-  return new RunCall(request).run(handler);
-}
-
 /** One call of `run()`: what its rounds of begins have in common. */
-class RunCall<Value> {
+export class RunCall<Value> {
   readonly #request: RunRequest<Value>;
   readonly #elapsed: () => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
@@ -82,7 +77,7 @@ class RunCall<Value> {
     this.#elapsed = stopwatch(request.settings.runtime);
   }
 
-  /** Runs the call, and reports its beginning and its end. */
+  /** Executes the handler or returns another run's result, and reports the call's beginning and its end. */
   async run(handler: Handler<Value>): Promise<Outcome<Value>> {
     const { settings, signal, deadline } = this.#request;
     this.#report("called");
@@ -152,7 +147,8 @@ class RunCall<Value> {
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
     const isLast = progress.remaining() <= timeout;
     const lease = leaseWithin(settings, limit);
-    const round = runBeginRound({ ...settings, ttl: lease }, operations, this.#cost, !isLast);
+    const options = { cost: this.#cost, cutsShort: !isLast, yields: true, timeout: lease };
+    const round = runRound(settings, (call) => operations.begin(call, lease), options);
     return { token, operations, startedAt, lease, limit, round };
   }
 
