@@ -2,8 +2,8 @@ import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { bodyOf, withUnreadBody } from "../http/body.ts";
 import type { Delivery } from "../http/delivery.ts";
 import { refuseUncalled } from "../http/mounting.ts";
-import type { Locked, RouteOptions } from "../http/options.ts";
-import { resolveRoute, routeFor } from "../http/route.ts";
+import { type Locked, type RouteOptions, resolveRules } from "../http/options.ts";
+import { routeFor } from "../http/route.ts";
 import { type Handled, type HttpAnswer, type IdempotentRun, serve } from "../http/serve.ts";
 import type { LockedRunContext } from "../idempotency/index.ts";
 import { refuseOther, type UnknownEnv, waitUntilOf, withPreparedHeaders } from "./context.ts";
@@ -76,7 +76,7 @@ export function idempotent<E extends Env, Given extends Delivery | undefined>(
   ...more: readonly unknown[]
 ): MiddlewareHandler {
   if (refuseUncalled("idempotent", more)) return undefined as never;
-  const rules = resolveRoute("idempotent", options);
+  const rules = resolveRules("idempotent", options);
   const answer = async (c: Context, next: Next): Promise<Response | undefined> => {
     if (c.finalized) throw new TypeError("the handler has answered already: mount idempotent() before it");
     let isHandled = false;

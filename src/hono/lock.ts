@@ -1,8 +1,9 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { checkOptions, later, type Schema, wrongType } from "../check.ts";
 import { refuseUncalled } from "../http/mounting.ts";
+import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
-import { checkClient, valueFor } from "../http/route.ts";
+import { valueFor } from "../http/route.ts";
 import { warn } from "../http/warn.ts";
 import { clientStateOf } from "../lock/client.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";

@@ -1,4 +1,4 @@
-import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
+import type { VerifiedWebhook } from "../webhooks/index.ts";
 
 /** A webhook's delivery whose signature was verified. */
 export interface Delivery extends Omit<VerifiedWebhook, "secretTags"> {
@@ -8,13 +8,4 @@ export interface Delivery extends Omit<VerifiedWebhook, "secretTags"> {
   readonly scope: readonly string[];
   /** The bytes that were verified. They are not copied: do not change them. */
   readonly body: Uint8Array;
-}
-
-/** What its provider and the request say of a verified delivery. Secrets' tags concern the key only. */
-export function deliveryOf(
-  { name }: WebhookProvider,
-  { secretTags: _, ...verified }: VerifiedWebhook,
-  body: Uint8Array,
-): Delivery {
-  return { ...verified, scope: verified.scope ?? [], provider: name, body };
 }

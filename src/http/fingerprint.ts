@@ -1,4 +1,11 @@
 import { concatBytes } from "../bytes.ts";
+import { type CanonicalOptions, canonicalJson, checkCanonicalOptions } from "../idempotency/canonical.ts";
+
+/** Returns what must be the same whenever a key is used again; undefined: nothing. */
+export type Fingerprint = (
+  request: Request,
+  body: Uint8Array,
+) => string | Uint8Array | undefined | Promise<string | Uint8Array | undefined>;
 
 /** What a retry of a request has in common with it: method, path with query, and body. */
 export function requestFingerprint({ method, url, headers }: Request, body: Uint8Array): Uint8Array {
@@ -16,4 +23,29 @@ function withoutBoundary(contentType: string, body: Uint8Array): Uint8Array {
   // A character per byte. The parts' lengths keep two forms apart whose contents imitate a boundary.
   const parts = new TextDecoder("latin1").decode(body).split(`--${boundary}`);
   return new TextEncoder().encode(parts.map((part) => `${part.length}:${part}`).join(""));
+}
+
+/**
+ * A `fingerprint` for routes that take JSON: method, path with query, and what the body says, whatever the order of its
+ * members and its white space. A body that is no JSON, or that RFC 8785 refuses, counts byte for byte.
+ *
+ * @param options `exclude`: members that a retry writes anew; for the rest see {@link CanonicalOptions}
+ * @throws TypeError | RangeError where the options are wrong
+ *
+ * @example
+ * idempotent({ redlock, fingerprint: jsonFingerprint({ exclude: ["timestamp", "client.attempt"] }) });
+ */
+export function jsonFingerprint(options: CanonicalOptions = {}): Fingerprint {
+  const { exclude } = checkCanonicalOptions("jsonFingerprint", options);
+  return (request, body) => requestFingerprint(request, canonicalBody(body, exclude));
+}
+
+function canonicalBody(body: Uint8Array, exclude: readonly string[] | undefined): Uint8Array {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body);
+    return new TextEncoder().encode(canonicalJson("body", JSON.parse(text), exclude));
+  } catch {
+    // Also where it is nested too deeply: what a client sends must not become an error of the server.
+    return body;
+  }
 }

@@ -1,9 +1,8 @@
 /** @module redlock-edge/http */
 export type { CanonicalOptions } from "../idempotency/index.ts";
 export type { Delivery } from "./delivery.ts";
-export { jsonFingerprint } from "./json-fingerprint.ts";
+export { type Fingerprint, jsonFingerprint } from "./fingerprint.ts";
 export type {
-  Fingerprint,
   HttpEvent,
   HttpOptions,
   HttpRules,

@@ -1,7 +1,9 @@
 import {
+  type Check,
   checkInteger,
   checkNumber,
   checkOptions,
+  checkScope,
   checkType,
   integer,
   later,
@@ -12,11 +14,11 @@ import {
 import type { EventHook } from "../events.ts";
 import { idempotencySchema, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
-import type { LockClient } from "../lock/client.ts";
-import { type ClientParts, mergeOptions } from "../lock/options.ts";
+import { clientStateOf, type LockClient } from "../lock/client.ts";
+import { type ClientParts, checkResources, mergeOptions } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import type { Delivery } from "./delivery.ts";
-import { requestFingerprint } from "./fingerprint.ts";
+import { type Fingerprint, requestFingerprint } from "./fingerprint.ts";
 import type { ProblemCode } from "./problem.ts";
 import type { StoragePolicy } from "./stored.ts";
 
@@ -35,12 +37,6 @@ export type HttpEvent =
     }
   /** No quorum answered, and with `failOpen` the handler runs without protection. */
   | { readonly type: "unguarded"; readonly key: string; readonly error: unknown };
-
-/** Returns what must be the same whenever a key is used again; undefined: nothing. */
-export type Fingerprint = (
-  request: Request,
-  body: Uint8Array,
-) => string | Uint8Array | undefined | Promise<string | Uint8Array | undefined>;
 
 /** What does not differ between requests. `undefined` leaves the default in place. */
 export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
@@ -171,10 +167,10 @@ const transientStatuses = [401, 403, 407, 408, 409, 423, 425, 426, 429, 499];
 
 const schema: Schema<RouteOptions<[]>> = {
   ...idempotencySchema,
-  redlock: later,
-  provider: later,
-  scope: later,
-  lock: later,
+  redlock: (_, redlock) => checkClient(redlock),
+  provider: orFunction((_, provider: WebhookProvider) => checkProvider(provider)),
+  scope: orFunction(checkScope),
+  lock: orFunction((name, lock: string) => checkResources(lock, name)),
   deadline: later,
   header: checkHeader,
   required: typed("boolean"),
@@ -192,13 +188,19 @@ const schema: Schema<RouteOptions<[]>> = {
 };
 
 /**
- * Fills in the defaults and checks everything.
+ * Fills in the defaults, and checks everything that does not differ between requests.
  *
  * @param what name of the function that takes the options, for errors
  * @throws TypeError | RangeError naming the option
  */
-export function resolveRules(what: string, options: HttpRules, webhook: boolean): ResolvedRules {
-  const given = mergeOptions<HttpRules>(checkOptions<RouteOptions<[]>>(what, options as never, schema));
+export function resolveRules(what: string, options: RouteOptions<never, never>): ResolvedRules {
+  checkType("options", options, "object");
+  // A scope that is undefined is a tenant that is missing.
+  const hints = { required: "scope" in options ? ["redlock", "scope"] : ["redlock"] };
+  const given = mergeOptions<HttpRules>(
+    checkOptions<RouteOptions<[]>>(what, options as never, schema, hints),
+  );
+  const webhook = options.provider !== undefined;
   const { header = "Idempotency-Key", required = true, failOpen = false, onEvent } = given;
   const { store = webhook ? isSuccess : isFinal, omitHeaders = [], maxResult = 1_000_000 } = given;
   const { fingerprint = !webhook, maxRequestBody } = given;
@@ -244,6 +246,25 @@ function runOptions(given: HttpRules, webhook: boolean): IdempotencyOptions {
   // Checked at set-up, even where the client is made for each request.
   resolveIdempotency({ settings: {} as ClientParts, options: {} }, runs);
   return runs;
+}
+
+/** A value as the check wants it, or a function that returns one for each request. */
+function orFunction<Value>(check: (name: string, value: Value) => unknown): Check {
+  return (name, value: Value) => typeof value === "function" || check(name, value);
+}
+
+/** Checks a client, or a function that returns one for each request. */
+export function checkClient(redlock: unknown): void {
+  if (redlock === undefined) {
+    throw new TypeError("redlock is missing from the options: give them as { redlock }");
+  }
+  if (typeof redlock !== "function") clientStateOf(redlock as LockClient);
+}
+
+/** @throws TypeError where it is not a provider, for example one that was not called */
+export function checkProvider(provider: WebhookProvider | undefined): WebhookProvider {
+  if (typeof Object(provider).verify === "function") return provider!;
+  throw wrongType("provider", provider, "a sender of webhooks, for example github({ secret })");
 }
 
 /** The name of a header. */

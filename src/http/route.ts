@@ -1,9 +1,9 @@
-import { checkScope, checkType, wrongType } from "../check.ts";
-import { clientStateOf, type LockClient } from "../lock/client.ts";
+import { checkScope } from "../check.ts";
+import type { LockClient } from "../lock/client.ts";
 import { checkResources } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import type { Delivery } from "./delivery.ts";
-import { type PerRequest, type ResolvedRules, type RouteOptions, resolveRules } from "./options.ts";
+import type { PerRequest, RouteOptions } from "./options.ts";
 
 /** What the options of a route say for one request. */
 export interface RequestOptions {
@@ -19,21 +19,6 @@ export interface DeliveryOptions {
   readonly scope: string | readonly string[] | undefined;
   /** The resources that the run locks. */
   readonly lock?: readonly string[] | undefined;
-}
-
-/**
- * Checks the options, as far as they do not differ between requests.
- *
- * @param what name of the function that takes them, for errors
- * @throws TypeError | RangeError naming the option
- */
-export function resolveRoute(what: string, options: RouteOptions<never, never>): ResolvedRules {
-  const { redlock, provider, scope, lock } = checkType("options", options, "object");
-  checkClient(redlock);
-  if (provider !== undefined && typeof provider !== "function") checkProvider(provider);
-  if ("scope" in options && typeof scope !== "function") checkScope("scope", scope!);
-  if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
-  return resolveRules(what, options, provider !== undefined);
 }
 
 /**
@@ -85,18 +70,4 @@ async function providerFor<Context extends readonly unknown[]>(
     const hint = "Is it set, and is the provider called, as in (c) => stripe({ secret: c.env.SECRET })?";
     throw new TypeError(`the function provider has failed: ${cause.message}. ${hint}`, { cause });
   }
-}
-
-/** Checks a client, or a function that returns one for each request. */
-export function checkClient(redlock: unknown): void {
-  if (redlock === undefined) {
-    throw new TypeError("redlock is missing from the options: give them as { redlock }");
-  }
-  if (typeof redlock !== "function") clientStateOf(redlock as LockClient);
-}
-
-/** @throws TypeError where it is not a provider, for example one that was not called */
-export function checkProvider(provider: WebhookProvider | undefined): WebhookProvider {
-  if (typeof Object(provider).verify === "function") return provider!;
-  throw wrongType("provider", provider, "a sender of webhooks, for example github({ secret })");
 }

@@ -10,11 +10,11 @@ import {
 import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook } from "../webhooks/index.ts";
-import { type Delivery, deliveryOf } from "./delivery.ts";
+import type { Delivery } from "./delivery.ts";
 import { parseKey } from "./key.ts";
-import type { HttpEvent, ResolvedRules } from "./options.ts";
+import { checkProvider, type HttpEvent, type ResolvedRules } from "./options.ts";
 import { type Problem, problem, problemOf, problemResponse } from "./problem.ts";
-import { checkProvider, type DeliveryOptions, type RequestOptions } from "./route.ts";
+import type { DeliveryOptions, RequestOptions } from "./route.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
 import { warn } from "./warn.ts";
 
@@ -118,9 +118,12 @@ async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<
     if (refusal?.code !== "WEBHOOK_INVALID") throw error;
     return refuse(rules, "", refusal, error);
   }
-  const delivery = deliveryOf(provider, verified, body);
+  // Secrets' tags concern the key only.
+  const { secretTags, scope: given = [], ...rest } = verified;
+  const delivery = { ...rest, scope: given, provider: provider.name, body };
   const { scope, lock } = await exchange.admitted(delivery);
-  return { key: verified.id, scopes: webhookScopes(provider.name, verified, scope), lock, body, delivery };
+  const scopes = webhookScopes(delivery, secretTags, scope);
+  return { key: verified.id, scopes, lock, body, delivery };
 }
 
 /**
@@ -129,14 +132,14 @@ async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<
  * share a scope.
  */
 function webhookScopes(
-  name: string,
-  { scope: given = [], secretTags = [] }: VerifiedWebhook,
+  { provider, scope }: Delivery,
+  secretTags: VerifiedWebhook["secretTags"] = [],
   own: Scope = [],
 ): readonly Scope[] {
-  const rest = [...given, ...(typeof own === "string" ? [own] : own)];
+  const rest = [...scope, ...(typeof own === "string" ? [own] : own)];
   // In the same order everywhere: two instances must not hold one scope each and wait for the other.
   const tags = [...new Set(secretTags)].sort();
-  return tags.length === 0 ? [[name, ...rest]] : tags.map((tag) => [name, tag, ...rest]);
+  return tags.length === 0 ? [[provider, ...rest]] : tags.map((tag) => [provider, tag, ...rest]);
 }
 
 function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unknown): HttpAnswer {

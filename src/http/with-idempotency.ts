@@ -2,8 +2,14 @@ import { checkType, wrongType } from "../check.ts";
 import type { LockedRunContext, RunContext } from "../idempotency/index.ts";
 import { bodyOf, withUnreadBody } from "./body.ts";
 import type { Delivery } from "./delivery.ts";
-import type { HttpOptions, Locked, WebhookOptions } from "./options.ts";
-import { checkProvider, resolveRoute, routeFor } from "./route.ts";
+import {
+  checkProvider,
+  type HttpOptions,
+  type Locked,
+  resolveRules,
+  type WebhookOptions,
+} from "./options.ts";
+import { routeFor } from "./route.ts";
 import { serve } from "./serve.ts";
 
 /** Answers a request with its run and its delivery, where it has them. */
@@ -63,7 +69,7 @@ export async function withIdempotency<Run extends RunContext | undefined, Given 
     );
   }
   checkType("handler", handler, "function");
-  const rules = resolveRoute("withIdempotency", options);
+  const rules = resolveRules("withIdempotency", options);
   // No function of a request: it is here.
   if (rules.webhook) checkProvider(options.provider);
   const { response } = await serve(rules, {

@@ -1,5 +1,5 @@
 import { refuseMount, refuseUncalled } from "../http/mounting.ts";
-import { resolveRoute } from "../http/route.ts";
+import { resolveRules } from "../http/options.ts";
 import {
   answerOnce,
   type IdempotentRequest,
@@ -49,7 +49,7 @@ export function idempotentExpress<Req extends NodeRequest>(
   ...more: readonly unknown[]
 ): NodeMiddleware<Req> {
   if (refuseUncalled("idempotentExpress", more)) return undefined as never;
-  const rules = resolveRoute("idempotentExpress", options);
+  const rules = resolveRules("idempotentExpress", options);
   return function idempotent(req, res, next) {
     if (typeof res?.once !== "function") {
       return refuseMount("idempotentExpress got no request of Express", next);

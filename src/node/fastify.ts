@@ -1,5 +1,5 @@
 import { refuseMount, refuseUncalled } from "../http/mounting.ts";
-import { resolveRoute } from "../http/route.ts";
+import { resolveRules } from "../http/options.ts";
 import {
   answerOnce,
   type IdempotentRequest,
@@ -71,7 +71,7 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
   ...more: readonly unknown[]
 ): FastifyPlugin {
   if (refuseUncalled("idempotentFastify", more)) return undefined as never;
-  const rules = resolveRoute("idempotentFastify", options);
+  const rules = resolveRules("idempotentFastify", options);
   const running = new WeakMap<object, HeldResponse>();
   const plugin: FastifyPlugin = (app, _, done) => {
     if (typeof app?.hasRequestDecorator !== "function") {
