@@ -32,8 +32,6 @@ export interface LockRouteOptions<E extends Env = UnknownEnv> extends LockOption
   readonly redlock: FromContext<Redlock, E>;
   /** The resource to lock: one name, or several that are acquired all together or not at all. */
   readonly resource: FromContext<string | readonly string[], E>;
-  /** The status of the answer when the lock is still held after `wait`. Default 423. */
-  readonly status?: 423 | 409 | undefined;
   /** Extends the lock while the handler runs, for `maxHold` at most. Default: the client's, or true. */
   readonly autoExtend?: boolean | undefined;
   /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lock and waiting. Default: none. */
@@ -51,9 +49,6 @@ const schema: Schema<LockRouteOptions> = {
   resource(name, resource: unknown) {
     if (/^(string|function)$/.test(typeof resource) || Array.isArray(resource)) return;
     throw wrongType(name, resource, "a name, several, or (c) => name");
-  },
-  status(name, status: unknown) {
-    if (status !== 423 && status !== 409) throw new RangeError(`${name} must be 423 or 409, got ${status}`);
   },
   deadline: later,
 };
@@ -88,7 +83,7 @@ export function lock<E extends Env>(
 ): MiddlewareHandler {
   if (refuseUncalled("lock", more, remedy)) return undefined as never;
   checkOptions("lock", options as unknown as LockRouteOptions, schema, { required: ["redlock", "resource"] });
-  const { redlock, resource, status = 423, deadline, ...given } = options;
+  const { redlock, resource, deadline, ...given } = options;
   resolveSettings({} as ClientParts, given);
 
   const acquire = async (client: Redlock, c: Context): Promise<Lock> => {
@@ -112,11 +107,10 @@ export function lock<E extends Env>(
       const aborted = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
       const refusal = problemOf(error) ?? aborted;
       if (!refusal) throw error;
-      const answer = refusal.code === "LOCK_HELD" ? { ...refusal, status } : refusal;
       const { settings, options: defaults } = clientStateOf(client);
-      const event = { type: "refused", ...answer, key: undefined, error } as const;
+      const event = { type: "refused", ...refusal, key: undefined, error } as const;
       if (!(given.onEvent ?? defaults.onEvent)) warn(settings.runtime, event, false);
-      return withPreparedHeaders(c, problemResponse(answer));
+      return withPreparedHeaders(c, problemResponse(refusal));
     }
     c.set("lock", held);
     try {
