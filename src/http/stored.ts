@@ -137,10 +137,14 @@ const unstorableHeaders = new RegExp(
   ].join("|")})$`,
 );
 
+/** Whether a response of this status has no body, not even an empty one. */
+export function isBodiless(status: number): boolean {
+  return status === 204 || status === 205 || status === 304;
+}
+
 /** A stored response as an answer. */
 export function replayResponse({ status, headers, body }: StoredResponse): Response {
-  const isBodiless = status === 204 || status === 205 || status === 304;
-  return new Response(isBodiless ? null : ((body ?? null) as BodyInit | null), {
+  return new Response(isBodiless(status) ? null : ((body ?? null) as BodyInit | null), {
     status,
     headers: {
       ...headers,

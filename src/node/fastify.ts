@@ -105,7 +105,8 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
       answered.catch(next);
     };
     const onError = (request: Req, _reply: Reply, _error: unknown, next: Next) => {
-      running.get(request)?.fail();
+      const held = running.get(request);
+      if (held) held.hasFailed = true;
       next();
     };
     app.addHook("onRequest" as never, onRequest as never);

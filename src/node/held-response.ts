@@ -1,6 +1,6 @@
 import { concatBytes } from "../bytes.ts";
 import type { Handled } from "../http/serve.ts";
-import { isStream } from "../http/stored.ts";
+import { isBodiless, isStream } from "../http/stored.ts";
 import { type Mask, maskWith } from "./mask.ts";
 import type { HeaderValue, NodeResponse } from "./message.ts";
 import { headerNames, type Outgoing, type Shadow, shadowOf, withDestroy } from "./shadow.ts";
@@ -36,11 +36,12 @@ export class HeldResponse {
   readonly answered: Promise<Handled>;
   /** Whether the handler, or its framework, has broken its response off. */
   wasGivenUp = false;
+  /** Whether the framework says that the handler has failed: its response is sent, but not stored. */
+  hasFailed = false;
   #settle!: { resolve(answer: Handled): void; reject(error: unknown): void };
   readonly #res: Outgoing;
   readonly #shadow: Shadow;
   #cap: number;
-  /** The headers that middleware further out has set. */
   readonly #outer: ReadonlyMap<string, HeaderValue>;
   readonly #mask: Mask;
   /** held: the shadow answers; passing: as if nothing were replaced; dropped: another response was sent. */
@@ -51,7 +52,6 @@ export class HeldResponse {
   #hasEnded = false;
   /** `end` has brought the last bytes: with them in one call, Node knows the length. */
   #endHasBytes = false;
-  #hasFailed = false;
   /** The connection has ended, and the handler has not been told. */
   #isGone: boolean;
   /** Names of headers that the handler has removed: Node adds some by itself otherwise. */
@@ -61,8 +61,11 @@ export class HeldResponse {
   /** Asks for the rest of a body that is not stored. */
   #askForMore: (() => void) | undefined;
 
-  /** @param cap the most bytes of a body that are stored */
-  constructor(res: NodeResponse, cap: number, outer: object = res.getHeaders()) {
+  /**
+   * @param cap the most bytes of a body that are stored
+   * @param outer the headers that middleware further out has set
+   */
+  constructor(res: NodeResponse, cap: number, outer: object) {
     this.answered = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
@@ -79,11 +82,6 @@ export class HeldResponse {
     });
     this.#mask = this.#putMaskOn();
     this.#holdEvents();
-  }
-
-  /** The framework says that the handler has failed: its response is sent, but not stored. */
-  fail(): void {
-    this.#hasFailed = true;
   }
 
   /** Sends what was held; what follows is not held any more. */
@@ -271,14 +269,13 @@ export class HeldResponse {
     const { status, headers } = this.#storable();
     // 101 is an upgraded connection; the others are not of HTTP.
     const isStorable = status >= 200 && status <= 599;
-    const isBodiless = /^(204|205|304)$/.test(`${status}`);
     if (body === "unfinished") headers.set("transfer-encoding", "chunked");
     const response = isStorable
-      ? new Response(isBodiless ? null : body, { status, headers })
+      ? new Response(isBodiless(status) ? null : body, { status, headers })
       : new Response(null, { status: 500 });
     // An error that a parser may have made of a request whose client has gone: the retry will have its body.
     const isOfLostRequest = status >= 400 && this.#isGone && !this.#res.req.readableEnded;
-    this.#settle.resolve({ response, failed: this.#hasFailed || !isStorable || isOfLostRequest });
+    this.#settle.resolve({ response, failed: this.hasFailed || !isStorable || isOfLostRequest });
   }
 
   /** Status, and the headers that the handler has set or changed. */
