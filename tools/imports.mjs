@@ -15,7 +15,7 @@ export const houses = {
   src: [],
   "playground/picture": [],
   "lock-server/src": [],
-  "local/src": ["lock-server/src", "playground/picture", "src/stored"],
+  "local/src": ["lock-server/src", "src/stored"],
   playground: ["src", "local/src"],
   worker: ["src"],
 };

@@ -8,7 +8,7 @@ import { type SeenValue, Stored } from "./stored.ts";
 
 /** What a watch tells. */
 export interface Changes {
-  stored(parts: StoredKey, value: SeenValue | undefined, at: number): void;
+  stored(parts: StoredKey, at: number): void;
   fault(name: string, phase: "fault" | "healed", at: number): void;
 }
 
@@ -123,7 +123,7 @@ export class EndpointWatch {
   }
 
   #take(parts: StoredKey, value: SeenValue | undefined, at: number, slack?: number): void {
-    if (this.#stored.set(parts.key, value, at, slack)) this.#changes.stored(parts, value, at);
+    if (this.#stored.set(parts.key, value, at, slack)) this.#changes.stored(parts, at);
   }
 
   #compareFaults(now: number): void {

@@ -31,7 +31,7 @@ export function isShown(parts: StoredKey): boolean {
   return isOfRuns(parts) || heldKind(parts) !== undefined;
 }
 
-/** What the picture calls it: a resource; for a record, the beginning of its hash. */
+/** What the page calls it where it says what happened: a resource; for a record, the beginning of its hash. */
 export function labelOf(parts: StoredKey): string {
   const { slot, resource } = parts;
   if (isOfRuns(parts)) return `${recordKind(parts) ?? "key"} ${resource.slice(0, 8)}…`;

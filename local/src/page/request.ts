@@ -59,12 +59,15 @@ export function wordsOf(commands: readonly (readonly Argument[])[]): RequestWord
 const wordsIn = (command: readonly Argument[]): string[] =>
   command.map((word) => textOf(word).slice(0, 2_000));
 
-/** What the reply to a command means: `granted`, `held`, `gone`, `error`; undefined where it is none of these. */
+/** `held`: refused because another has it. `gone`: it was not there any more. */
+export type Outcome = "granted" | "held" | "gone" | "error";
+
+/** What the reply to a command means; undefined where it is none of these. */
 export function outcomeOf(
   { operation, key }: RequestWords,
   command: readonly Argument[],
   reply: WireReply,
-): "granted" | "held" | "gone" | "error" | undefined {
+): Outcome | undefined {
   if (reply instanceof ReplyError) return "error";
   if (!key || operation === nameOf(command) || operation === "peek" || operation === "count")
     return undefined;

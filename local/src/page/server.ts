@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-import { pictureCss, viewCss } from "../../../playground/picture/theme.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { accessOf } from "../rest/http/authorize.ts";
 import { answerFaults, isLoopback } from "../rest/http/faults-api.ts";
@@ -156,14 +154,11 @@ const failure = (status: number, error: string): Response => Response.json({ err
 /** The map stays on the disk. */
 const withoutMap = (script: string): string => script.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
 
-// The picture's style is an element that its script adds; no other is allowed.
-const pictureStyle = createHash("sha256").update(`${pictureCss}${viewCss}`).digest("base64");
-
 const securityHeaders: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'none'",
     "script-src 'self'",
-    `style-src 'self' 'sha256-${pictureStyle}'`,
+    "style-src 'self'",
     "connect-src 'self'",
     "img-src data:",
     "base-uri 'none'",

@@ -1,9 +1,6 @@
-import type { Timeline, TimelineEvent } from "../../../playground/picture/timeline.ts";
 import type { FaultRule } from "../faults/faults.ts";
 
-// What the page is sent: JSON. No token and no stored value is in it.
-
-/** What is now. */
+/** What is now: the page is sent it as JSON. No token and no stored value is in it. */
 export interface PageState {
   /** ms since 1970, by the clock of the process that runs the endpoints. All times are by this clock. */
   readonly now: number;
@@ -21,8 +18,6 @@ export interface PageState {
   readonly requests: readonly RequestRow[];
   /** The newest first. */
   readonly happenings: readonly Happening[];
-  /** Requests of the last second that the picture leaves out, because there were too many. */
-  readonly undrawn: number;
 }
 
 export interface EndpointState {
@@ -96,12 +91,4 @@ export interface Happening {
   readonly at: number;
   readonly name: string;
   readonly text: string;
-}
-
-/** One event of the stream. */
-export interface PageMessage {
-  readonly state: PageState;
-  /** The picture from its beginning; or what has been added to it. */
-  readonly timeline?: Timeline;
-  readonly events?: readonly TimelineEvent[];
 }

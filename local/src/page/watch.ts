@@ -1,5 +1,3 @@
-import type { Timeline, TimelineEvent } from "../../../playground/picture/timeline.ts";
-import { appended } from "../../../playground/picture/view.ts";
 import { keyOf, type StoredKey } from "../../../src/stored/parse.ts";
 import { isReading } from "../rest/http/command-access.ts";
 import type { Observation } from "../rest/observe.ts";
@@ -9,13 +7,10 @@ import { EndpointWatch } from "./endpoint-watch.ts";
 import { heldKind, isOfRuns, labelOf } from "./key.ts";
 import { Recording } from "./recording.ts";
 import { outcomeOf, wordsOf } from "./request.ts";
-import type { Happening, LockRow, PageMessage, PageState, RecordRow } from "./state.ts";
+import type { Happening, LockRow, PageState, RecordRow } from "./state.ts";
 import { type Across, lockRow, recordRow } from "./stored.ts";
 
-/** ms that the picture shows. */
-const latest = 60_000;
 const mostRows = 1_000;
-const mostEvents = 20_000;
 const badFirst: readonly RecordRow["state"][] = ["corrupt", "unfinished", "pending", "complete"];
 const mostHappenings = 12;
 
@@ -32,13 +27,7 @@ export class Watch {
   readonly #holders = new Map<string, { readonly parts: StoredKey; readonly holder: string }>();
   /** Their texts are made when they are asked for: whose a token is may become known later. */
   #happenings: { readonly at: number; readonly name: string; readonly say: () => string }[] = [];
-  #timeline: Timeline;
-  /** The events of the last looks, with the number of the look. */
-  #added: { readonly look: number; readonly events: readonly TimelineEvent[] }[] = [];
   #look = 0;
-  #undrawn = 0;
-  /** When `#undrawn` was counted. */
-  #second = 0;
   #viewers = 0;
   #closed = false;
 
@@ -46,22 +35,11 @@ export class Watch {
   constructor(local: LocalEndpoints, interval: number) {
     this.#local = local;
     this.#quorum = Math.floor(local.endpoints.length / 2) + 1;
-    const names = local.endpoints.map(({ name }) => name);
-    const title = "The last minute at the local endpoints";
-    const now = Date.now();
-    this.#timeline = { version: 1, title, clients: [], endpoints: names, from: now, to: now, events: [] };
     this.#endpoints = local.endpoints.map(
       (endpoint) =>
         new EndpointWatch(endpoint, {
-          stored: (parts, value, at) => {
-            // The record of a key is in the picture; the count of its runs would be another bar of the same name.
-            if (parts.kind !== "tries") this.#recording.stored(endpoint.name, labelOf(parts), value, at);
-            this.#noteChange(parts, at);
-          },
-          fault: (name, phase, at) => {
-            this.#recording.fault(endpoint.name, name, phase, at);
-            this.#happened(at, endpoint.name, () => faultText(name, phase));
-          },
+          stored: (parts, at) => this.#noteChange(parts, at),
+          fault: (name, phase, at) => this.#happened(at, endpoint.name, () => faultText(name, phase)),
         }),
     );
     for (const [index, endpoint] of local.endpoints.entries()) {
@@ -87,13 +65,7 @@ export class Watch {
     // What has expired is not announced by anybody.
     for (const { parts } of [...this.#holders.values()]) this.#noteChange(parts, now);
     const rows = [...this.#holders.keys()].flatMap((key) => this.#lockRow(key)?.client ?? []);
-    const events = this.#recording.flush(now, new Set(rows));
-    this.#timeline = bounded(appended(this.#timeline, events, { now, latest }));
-    if (now - this.#second >= 1_000) {
-      this.#second = now;
-      this.#undrawn = this.#recording.takeUndrawn();
-    }
-    this.#added = [...this.#added, { look: this.#look, events }].slice(-40);
+    this.#recording.nameClients(now, new Set(rows));
     for (const resume of this.#waiting) resume();
   }
 
@@ -155,7 +127,6 @@ export class Watch {
       moreRecords: Math.max(0, records.length - mostRows),
       requests: this.#recording.rows(),
       happenings: this.#happenings.map(({ at, name, say }): Happening => ({ at, name, text: say() })),
-      undrawn: this.#undrawn,
     };
   }
 
@@ -176,10 +147,10 @@ export class Watch {
   }
 
   /**
-   * One page's messages. `next` resolves with the next one at the next look, whenever it is called: a page that reads
-   * slowly gets fewer ones. It resolves with undefined once the watch is closed.
+   * One page's view. `next` resolves with the state at the next look, whenever it is called: a page that reads slowly
+   * gets fewer ones. It resolves with undefined once the watch is closed.
    */
-  view(): { next(): Promise<PageMessage | undefined>; close(): void } {
+  view(): { next(): Promise<PageState | undefined>; close(): void } {
     this.#viewers += 1;
     let seen: number | undefined;
     let open = true;
@@ -188,9 +159,8 @@ export class Watch {
         if (seen !== undefined) await this.#nextLook(seen);
         else this.tick();
         if (this.#closed) return undefined;
-        const before = seen;
         seen = this.#look;
-        return { state: this.state(), ...this.#since(before) };
+        return this.state();
       },
       close: () => {
         if (open) this.#viewers -= 1;
@@ -210,12 +180,6 @@ export class Watch {
       resume();
     });
   }
-
-  #since(seen: number | undefined): Pick<PageMessage, "timeline" | "events"> {
-    const [oldest] = this.#added;
-    if (seen === undefined || !oldest || oldest.look > seen + 1) return { timeline: this.#timeline };
-    return { events: this.#added.filter(({ look }) => look > seen).flatMap(({ events }) => events) };
-  }
 }
 
 function holderText(row: LockRow | undefined): string {
@@ -229,9 +193,4 @@ function holderText(row: LockRow | undefined): string {
 function faultText(name: string, phase: "fault" | "healed"): string {
   if (name === "stopped") return phase === "fault" ? "was stopped" : "was started";
   return phase === "fault" ? `has the fault ${name}` : `no longer has the fault ${name}`;
-}
-
-function bounded(timeline: Timeline): Timeline {
-  const { events } = timeline;
-  return events.length <= mostEvents ? timeline : { ...timeline, events: events.slice(-mostEvents) };
 }

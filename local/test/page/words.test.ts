@@ -258,7 +258,6 @@ describe("the page", () => {
       moreRecords: 0,
       requests: [],
       happenings: [],
-      undrawn: 0,
     });
     expect(summary(state("up", "up", "stopped"))).toEqual({
       text: "2 of 3 endpoints up, on Redis · a quorum is 2 · nothing held",

@@ -1,5 +1,4 @@
-import { type MountedPicture, mountPicture } from "../../../../playground/picture/mount.ts";
-import type { PageMessage, PageState } from "../state.ts";
+import type { PageState } from "../state.ts";
 import { ask, forgetToken, keepToken, messages, TokenRefused, takeToken } from "./access.ts";
 import { endpointCard } from "./card.ts";
 import { element, show } from "./dom.ts";
@@ -36,9 +35,6 @@ function listing(title: string) {
   };
 }
 
-/** ms: a loaded machine takes tens for a request, and faults hundreds. */
-const late = 100;
-
 /** The page of endpoints, from the first message on. */
 class View {
   readonly #cards: readonly ReturnType<typeof endpointCard>[];
@@ -47,12 +43,9 @@ class View {
   readonly #happened = section("Just now", "");
   readonly #locks = listing("Held now");
   readonly #records = listing("Idempotency records");
-  readonly #picture = section("The last minute", "");
   readonly #requests = listing("Latest requests");
   readonly #search = element("input", "search");
   #state: PageState;
-  #mounted: MountedPicture | undefined;
-  #drawn = 0;
 
   constructor(token: string, state: PageState) {
     this.#state = state;
@@ -83,12 +76,11 @@ class View {
       this.#search,
       this.#locks.root,
       this.#records.root,
-      this.#picture.root,
       this.#requests.root,
     );
   }
 
-  show({ state, timeline, events = [] }: PageMessage): void {
+  show(state: PageState): void {
     const { text, bad } = summary(state);
     say(text, bad);
     for (const [index, endpoint] of state.endpoints.entries()) this.#cards[index]?.update(endpoint);
@@ -98,17 +90,6 @@ class View {
     show(this.#wrong.body, wrong);
     show(this.#happened.body, happenedPanel(state.happenings));
     this.#list();
-    this.#picture.note.textContent =
-      state.undrawn > 0
-        ? `too many requests to draw: ${state.undrawn} of the last second are left out`
-        : "a lane per client and per endpoint; requests and replies between them, and what is stored, as bars";
-    if (timeline) {
-      this.#mounted?.close();
-      this.#mounted = mountPicture(this.#picture.body, timeline, { latest: 60_000, late });
-    } else if (events.length > 0 || state.now - this.#drawn > 900) {
-      this.#mounted?.add(events, state.now);
-    } else return;
-    this.#drawn = state.now;
   }
 
   #list(): void {
@@ -122,9 +103,9 @@ class View {
 /** Shows what arrives until the stream ends. */
 async function follow(token: string): Promise<void> {
   let view: View | undefined;
-  for await (const message of messages<PageMessage>(token, "/api/live")) {
-    view ??= new View(token, message.state);
-    view.show(message);
+  for await (const state of messages<PageState>(token, "/api/live")) {
+    view ??= new View(token, state);
+    view.show(state);
   }
 }
 
