@@ -1,8 +1,8 @@
 import { button, element, setText } from "./dom.ts";
 import { slider, tick } from "./fields.ts";
+import { LivePicture } from "./live-picture.ts";
 import { type Moment, readMoment, writeMoment } from "./moment.ts";
 import { clientsPanel, endpointsPanel, outcomePanel, type Panel } from "./panels.ts";
-import { type MountedPicture, mountPicture } from "./picture/index.ts";
 import type { TimelineEvent } from "./picture/timeline.ts";
 import { type Preset, presets } from "./presets.ts";
 import { type Recording, record, stageOf } from "./recording.ts";
@@ -41,7 +41,7 @@ export class Page {
   });
   readonly #panels = element("div", { className: "panels" });
   readonly #picture = element("div", { id: "picture" });
-  #shown: MountedPicture | undefined;
+  #shown: LivePicture | undefined;
   #stage!: Stage;
   #preset: Preset = usual;
   /** Undefined once its reader has changed its world. */
@@ -197,7 +197,7 @@ export class Page {
     this.#shown?.close();
     const timeline = stage.world.timeline("Who asked whom, and what came back");
     const until = this.#scene?.end ?? 0;
-    this.#shown = mountPicture(this.#picture, timeline, { latest: 12_000, until });
+    this.#shown = new LivePicture(this.#picture, timeline, until);
     this.#showPanels(stage);
     return stage;
   }
@@ -272,7 +272,7 @@ export class Page {
   }
 
   #key({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent): void {
-    const isTaken = target instanceof Element && target.closest("input, select, .picture-stage");
+    const isTaken = target instanceof Element && target.closest("input, select");
     if (isTaken || ctrlKey || metaKey || altKey) return;
     if (key === "ArrowLeft") this.#step(-1);
     if (key === "ArrowRight") this.#step(1);

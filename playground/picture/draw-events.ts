@@ -7,11 +7,6 @@ import { tallyOf, wordOf } from "./words.ts";
 
 // What happened: bars, requests and replies, calls with their results.
 
-/** Above so many lines in view each is too small to be seen by itself: arrows are left out. */
-const manyFlights = 700;
-const manyCalls = 150;
-const manyRemarks = 60;
-
 const colourOf = (lane: number, { shapes }: Pen): string => colourClass(shapes.lanes[lane]?.colour ?? -1);
 
 /** What is stored, and what is valid. */
@@ -47,7 +42,7 @@ function drawBar(bar: Bar, pen: Pen): string {
       ? `<line class="expiry" x1="${edge}" y1="${px(y - 3)}" x2="${edge}" y2="${px(y + height + 3)}"/>`
       : "";
   const kind = bar.kind === "validity" ? "bar validity" : "bar";
-  return `<g class="${colourOf(bar.holder, pen)}">${tooltip(pen, () => pen.narrator.bar(bar))}${rect(kind, { x, width })}${unsafe.join("")}${marks.join("")}${expiry}</g>`;
+  return `<g class="${colourOf(bar.holder, pen)}">${tooltip(pen.narrator.bar(bar))}${rect(kind, { x, width })}${unsafe.join("")}${marks.join("")}${expiry}</g>`;
 }
 
 /** The texts of bars, before the lines that cross them. */
@@ -85,25 +80,11 @@ function barText(bar: Bar, pen: Pen): string {
 
 /** Requests and replies on their way. */
 export function drawFlights(pen: Pen): string {
-  const { shapes, frame } = pen;
-  const seen = shapes.flights.filter((flight) => visible(timesOf(flight), frame));
-  if (seen.length > manyFlights) return together(seen, pen);
+  const seen = pen.shapes.flights.filter((flight) => visible(timesOf(flight), pen.frame));
   return seen.map((flight) => drawFlight(flight, pen)).join("");
 }
 
 const timesOf = ({ from, to }: Flight): Span => ({ from: from.time, to: to.time });
-
-/** One path for all lines of a colour: thousands of elements, and of dashes, would be slow. */
-function together(flights: readonly Flight[], pen: Pen): string {
-  const paths = new Map<string, string[]>();
-  for (const flight of flights) {
-    const kind = `${colourOf(flight.client, pen)} flight many`;
-    const parts = paths.get(kind) ?? [];
-    paths.set(kind, parts);
-    parts.push(pathOf(flightLine(flight, pen.frame)));
-  }
-  return [...paths].map(([kind, parts]) => `<path class="${kind}" d="${parts.join("")}"/>`).join("");
-}
 
 const pathOf = ({ x1, y1, x2, y2 }: Line): string => `M${px(x1)} ${px(y1)}L${px(x2)} ${px(y2)}`;
 
@@ -113,7 +94,7 @@ function drawFlight(flight: Flight, pen: Pen): string {
   const path = `<path class="${kinds.filter(Boolean).join(" ")}" d="${pathOf(line)}"/>`;
   const rest =
     flight.fate === "lost" ? `<path class="flight rest" d="${pathOf(restLine(flight, pen.frame))}"/>` : "";
-  return `<g class="${colourOf(flight.client, pen)}">${tooltip(pen, () => pen.narrator.flight(flight))}${path}${rest}${endOf(flight, line)}</g>`;
+  return `<g class="${colourOf(flight.client, pen)}">${tooltip(pen.narrator.flight(flight))}${path}${rest}${endOf(flight, line)}</g>`;
 }
 
 /** Words beside lines that are not as usual. */
@@ -122,7 +103,6 @@ export function drawRemarks(pen: Pen): string {
   const unusual = shapes.flights.filter(
     (flight) => (flight.fate === "lost" || flight.late || flight.forkOf) && visible(timesOf(flight), frame),
   );
-  if (unusual.length > manyRemarks) return "";
   return unusual
     .map((flight) => {
       const { x2, y2 } = flightLine(flight, frame);
@@ -160,48 +140,33 @@ function endOf({ kind, fate, outcome, history, to }: Flight, { x1, y1, x2, y2 }:
 export const vote = (x: number, y: number, outcome: Outcome | undefined): string =>
   `<circle class="vote${outcome === undefined || outcome === "granted" ? "" : " no"}" cx="${px(x)}" cy="${px(y)}" r="3"/>`;
 
-/** Executions of requests whose sending was not recorded. */
-export function drawUnsent(pen: Pen): string {
-  const { shapes, frame, narrator } = pen;
-  return shapes.unsent
-    .filter(({ time }) => time >= frame.from && time <= frame.to)
-    .map(({ lane, time, client, outcome, history }) => {
-      const mark = vote(frame.x(time), frame.lanes[lane]!.axis, outcome);
-      return `<g class="${colourOf(client, pen)}">${tooltip(pen, () => narrator.request(history))}${mark}</g>`;
-    })
-    .join("");
-}
-
 /** Calls on their clients' lanes, with the marks of their results. */
 export function drawCalls(pen: Pen): string {
   const { shapes, frame, narrator } = pen;
   const seen = shapes.calls.filter((call) => visible(call, frame));
-  const small = seen.length > manyCalls;
   return seen
     .map((call) => {
       const { axis } = frame.lanes[call.lane]!;
       const { x, width } = across(call.from, call.to, frame);
       const line = `<line class="call" x1="${px(x)}" y1="${axis}" x2="${px(x + width)}" y2="${axis}"/>`;
       const point = resultPoint(call, frame);
-      const mark = call.outcome === undefined ? "" : markOf(call.outcome, point, small);
-      return `<g class="${colourOf(call.lane, pen)}">${tooltip(pen, () => narrator.call(call))}${line}${mark}${small ? "" : callText(call, pen)}</g>`;
+      const mark = call.outcome === undefined ? "" : markOf(call.outcome, point);
+      return `<g class="${colourOf(call.lane, pen)}">${tooltip(narrator.call(call))}${line}${mark}${callText(call, pen)}</g>`;
     })
     .join("");
 }
 
 /** The mark of a result: each has a shape of its own. */
-export function markOf(outcome: Outcome, { x, y }: { x: number; y: number }, small = false): string {
-  const r = small ? 3 : 6;
-  const at = `translate(${px(x)} ${px(y)})`;
-  const inner = (path: string, kind = "dark-mark") => (small ? "" : `<path class="${kind}" d="${path}"/>`);
-  const shapes: Record<Outcome, string> = {
-    granted: `<circle class="result granted" r="${r}"/>${inner("M-2.8 .2l2 2l3.6 -4.2", "mark")}`,
-    held: `<rect class="result refused" x="${-r}" y="${-r}" width="${2 * r}" height="${2 * r}"/>${inner("M-3 0h6")}`,
-    gone: `<path class="result refused" d="M0 ${-r - 1}L${r + 1} 0L0 ${r + 1}L${-r - 1} 0Z"/>${inner("M-2.5 0h5")}`,
-    error: `<path class="result refused" d="M0 ${-r - 1}L${r + 1.5} ${r}H${-r - 1.5}Z"/>${inner("M0 -2.5v4m0 1.4v1.6")}`,
-  };
-  return `<g transform="${at}">${shapes[outcome]}</g>`;
+export function markOf(outcome: Outcome, { x, y }: { x: number; y: number }): string {
+  return `<g transform="translate(${px(x)} ${px(y)})">${marks[outcome]}</g>`;
 }
+
+const marks: Readonly<Record<Outcome, string>> = {
+  granted: `<circle class="result granted" r="6"/><path class="mark" d="M-2.8 .2l2 2l3.6 -4.2"/>`,
+  held: `<rect class="result refused" x="-6" y="-6" width="12" height="12"/><path class="dark-mark" d="M-3 0h6"/>`,
+  gone: `<path class="result refused" d="M0 -7L7 0L0 7L-7 0Z"/><path class="dark-mark" d="M-2.5 0h5"/>`,
+  error: `<path class="result refused" d="M0 -7L7.5 6H-7.5Z"/><path class="dark-mark" d="M0 -2.5v4m0 1.4v1.6"/>`,
+};
 
 /** What a call was, and how it ended: at its beginning, or after its mark if there is no room; else its result only. */
 function callText(call: Call, pen: Pen): string {

@@ -52,10 +52,9 @@ function nameOf(lane: PlacedLane, { frame }: Pen): string {
     const name = text(start, y + 4, shown, "name halo");
     return shown === lane.name ? name : `<g><title>${escapeMarkup(lane.name)}</title>${name}</g>`;
   };
-  const hidden = lane.hidden > 0 ? text(nameStart, y + 18, `+ ${lane.hidden} values`, "soft") : "";
-  if (size === 0) return named(nameStart) + hidden;
+  if (size === 0) return named(nameStart);
   const badge = `<g class="${colourClass(lane.colour)}"><rect class="badge" x="${nameStart}" y="${px(y - 9)}" width="${px(size - 6)}" height="18" rx="9"/>${text(nameStart + size / 2 - 3, y + 4, lane.letter, "badge-text")}</g>`;
-  return badge + (lane.name === lane.letter ? "" : named(nameStart + size)) + hidden;
+  return badge + (lane.name === lane.letter ? "" : named(nameStart + size));
 }
 
 /** Times for the axis, at a round distance, and in which unit they are written. */
@@ -104,12 +103,12 @@ export function drawFaults(pen: Pen): string {
     .map((fault) => {
       const { x, y, width, height } = faultBox(fault, frame);
       const place = `x="${px(x)}" y="${px(y)}" width="${px(width)}" height="${px(height)}"`;
-      const hatch = fault.hatched ? `<rect ${place} fill="url(#${pen.id}-hatch)"/>` : "";
+      const hatch = fault.hatched ? `<rect ${place} fill="url(#picture-hatch)"/>` : "";
       const edges = [x, x + width].map(
         (edge) =>
           `<line class="fault-edge" x1="${px(edge)}" y1="${px(y)}" x2="${px(edge)}" y2="${px(y + height)}"/>`,
       );
-      return `<g>${tooltip(pen, () => pen.narrator.fault(fault))}<rect class="fault${fault.lane === -1 ? " all" : ""}" ${place}/>${hatch}${edges.join("")}</g>`;
+      return `<g>${tooltip(pen.narrator.fault(fault))}<rect class="fault${fault.lane === -1 ? " all" : ""}" ${place}/>${hatch}${edges.join("")}</g>`;
     })
     .join("");
 }
@@ -149,7 +148,7 @@ function violationLine(violation: Violation, pen: Pen): string {
   const lane = frame.lanes[violation.lane];
   const dot = lane ? `<circle class="flag" cx="${x}" cy="${px(lane.axis)}" r="7"/>` : "";
   const line = `<line class="violation" x1="${x}" y1="${px(frame.flagTop + 4)}" x2="${x}" y2="${px(frame.bottom)}"/>`;
-  return `<g>${tooltip(pen, () => pen.narrator.violation(violation))}${line}${dot}</g>`;
+  return `<g>${tooltip(pen.narrator.violation(violation))}${line}${dot}</g>`;
 }
 
 function violationFlag(violation: Violation, { frame, labels }: Pen): string {

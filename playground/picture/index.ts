@@ -1,5 +1,6 @@
-// The picture of what happened: for the simulator, the playground and the page of `redis-rest-local`. The package does
-// not export it.
-export { type MountedPicture, type MountOptions, mountPicture } from "./mount.ts";
-export { toSvg } from "./svg.ts";
+// The picture of what happened: for the simulator, the model and the playground. The package does not export it.
+export { frameOf, viewOf } from "./frame.ts";
+export { shapesOf } from "./layout.ts";
+export { drawPicture, toSvg } from "./svg.ts";
+export { pictureCss } from "./theme.ts";
 export type { Outcome, Phase, Timeline, TimelineEvent } from "./timeline.ts";

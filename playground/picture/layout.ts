@@ -1,22 +1,15 @@
 import { barsOf, fillRows } from "./bars.ts";
-import { flightsOf, requestsOf, unsentOf } from "./requests.ts";
+import { flightsOf, requestsOf } from "./requests.ts";
 import type { Call, Fault, Lane, LaneIndex, Shapes, Span, Violation } from "./shapes.ts";
 import type { Timeline, TimelineEvent } from "./timeline.ts";
 
 // From a timeline to what is drawn, in times and lanes: no pixels here, and nothing of a browser.
 
-/**
- * Computes what a picture of the timeline consists of.
- *
- * @param late ms that a request or a reply takes at least that is called late. Default 20.
- */
-export function shapesOf(timeline: Timeline, late?: number): Shapes {
-  const { events } = timeline;
-  const clients = named(timeline.clients, events, "client");
-  const endpoints = named(timeline.endpoints, events, "endpoint");
+/** Computes what a picture of the timeline consists of. */
+export function shapesOf(timeline: Timeline): Shapes {
+  const { clients, endpoints, events } = timeline;
   const index = laneIndex(clients, endpoints);
   const span = spanOf(timeline);
-  const requests = requestsOf(events);
   const { bars, rows } = fillRows(barsOf(events, index, span.to));
   const faults = faultsOf(events, index, span.to);
   const letters = lettersOf(clients);
@@ -27,8 +20,7 @@ export function shapesOf(timeline: Timeline, late?: number): Shapes {
       name,
       letter: letters[lane] ?? "",
       colour: ofClient ? lane : -1,
-      rows: Math.min(rows[lane] ?? 0, mostRows),
-      hidden: bars.filter((bar) => bar.lane === lane && bar.row >= mostRows).length,
+      rows: rows[lane] ?? 0,
       faultRows: Math.max(0, ...faults.filter((fault) => fault.lane === lane).map(({ row }) => row + 1)),
     };
   });
@@ -36,31 +28,13 @@ export function shapesOf(timeline: Timeline, late?: number): Shapes {
     ...span,
     title: timeline.title,
     lanes,
-    bars: bars.filter(({ row }) => row < mostRows),
-    flights: flightsOf(requests, index, late),
-    unsent: unsentOf(requests, index),
+    bars,
+    flights: flightsOf(requestsOf(events), index),
     calls: callsOf(events, index, span.to),
     faults,
     violations: violationsOf(events, index),
     namesKeys: new Set(events.flatMap(({ key }) => key ?? [])).size > 1,
   };
-}
-
-/** Lanes with more are unreadable. */
-const mostRows = 6;
-
-/** The names that the timeline gives, and those that only its events have: a live source may learn of them late. */
-function named(
-  given: readonly string[],
-  events: readonly TimelineEvent[],
-  member: "client" | "endpoint",
-): string[] {
-  const names = new Set(given);
-  for (const event of events) {
-    const name = event[member];
-    if (name !== undefined) names.add(name);
-  }
-  return [...names];
 }
 
 function laneIndex(clients: readonly string[], endpoints: readonly string[]): LaneIndex {

@@ -51,16 +51,14 @@ const entries: readonly Entry[] = [
     label: "endpoint granted it",
     sign: vote(6, 9, "granted"),
     width: 12,
-    used: ({ flights, unsent }) => flights.length > 0 || unsent.length > 0,
+    used: ({ flights }) => flights.length > 0,
   },
   {
     label: "endpoint refused it",
     sign: vote(6, 9, "held"),
     width: 12,
-    used: ({ flights, unsent }) =>
-      [...flights, ...unsent].some(({ history }) =>
-        history.executed.some(({ outcome }) => outcome === "held"),
-      ),
+    used: ({ flights }) =>
+      flights.some(({ history }) => history.executed.some(({ outcome }) => outcome === "held")),
   },
   {
     label: "stored, with its holder",
@@ -84,7 +82,7 @@ const entries: readonly Entry[] = [
   },
   {
     label: "paused or frozen",
-    sign: `<rect class="fault" x="1" y="1" width="28" height="16"/><rect x="1" y="1" width="28" height="16" fill="url(#HATCH)"/>`,
+    sign: `<rect class="fault" x="1" y="1" width="28" height="16"/><rect x="1" y="1" width="28" height="16" fill="url(#picture-hatch)"/>`,
     used: ({ faults }) => faults.some(({ hatched }) => hatched),
   },
   {
@@ -104,7 +102,7 @@ const entries: readonly Entry[] = [
 ];
 
 /** The signs that this picture has, in as many lines as the width needs. */
-export function legendOf({ shapes, frame, id }: Pen): { readonly markup: string; readonly height: number } {
+export function legendOf({ shapes, frame }: Pen): { readonly markup: string; readonly height: number } {
   const used = entries.filter((entry) => entry.used(shapes));
   if (used.length === 0) return { markup: "", height: 8 };
   const start = 12;
@@ -112,7 +110,7 @@ export function legendOf({ shapes, frame, id }: Pen): { readonly markup: string;
   const parts = used.map(({ label, sign, width: wide = 30 }) => {
     const width = wide + 6 + textWidth(label) + 16;
     if (x > start && x + width > frame.width - 4) [x, y] = [start, y + 24];
-    const markup = `<g transform="translate(${px(x)} ${px(y)})">${sign.replace("#HATCH", `#${id}-hatch`)}${text(wide + 6, 13, label, "")}</g>`;
+    const markup = `<g transform="translate(${px(x)} ${px(y)})">${sign}${text(wide + 6, 13, label, "")}</g>`;
     x += width;
     return markup;
   });

@@ -6,10 +6,6 @@ import type { Narrator, Note } from "./words.ts";
 export interface Pen {
   readonly shapes: Shapes;
   readonly frame: Frame;
-  /** What the ids of the drawing begin with: those of two pictures in a page must differ. */
-  readonly id: string;
-  /** Whether each shape says in a `<title>` what it is. A page with a script has cards instead. */
-  readonly tooltips: boolean;
   readonly labels: Labels;
   readonly narrator: Narrator;
 }
@@ -56,10 +52,8 @@ export function text(x: number, y: number, value: string, kind: string): string 
   return `<text x="${px(x)}" y="${px(y)}" class="${kind}">${escapeMarkup(value)}</text>`;
 }
 
-/** The tooltip of a shape, for pictures without a script. */
-export function tooltip(pen: Pen, note: () => Note): string {
-  if (!pen.tooltips) return "";
-  const { title, lines } = note();
+/** The tooltip of a shape. */
+export function tooltip({ title, lines }: Note): string {
   return `<title>${escapeMarkup([title, ...lines].join("\n"))}</title>`;
 }
 

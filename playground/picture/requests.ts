@@ -1,4 +1,4 @@
-import type { Flight, LaneIndex, Point, RequestHistory, UnsentExecution } from "./shapes.ts";
+import type { Flight, LaneIndex, Point, RequestHistory } from "./shapes.ts";
 import type { TimelineEvent } from "./timeline.ts";
 
 /** How much longer than the median a flight takes that is called late. */
@@ -41,11 +41,7 @@ function emptyHistory(request: string): RequestHistory {
 }
 
 /** The lines of all requests whose sending is known. */
-export function flightsOf(
-  requests: readonly RequestHistory[],
-  index: LaneIndex,
-  least: number = leastLate,
-): Flight[] {
+export function flightsOf(requests: readonly RequestHistory[], index: LaneIndex): Flight[] {
   const flights = requests.flatMap((history) => {
     const client = index.client(history.client);
     const endpoint = index.endpoint(history.endpoint);
@@ -54,7 +50,7 @@ export function flightsOf(
     return [...requestFlights(history, history.sent, ends), ...replyFlights(history, history.sent, ends)];
   });
   const median = medianOf(flights.filter(({ fate }) => fate === "arrived").map(duration));
-  const late = Math.max(least, lateFactor * median);
+  const late = Math.max(leastLate, lateFactor * median);
   return flights.map((flight) => {
     if (flight.fate === "arrived") return { ...flight, late: duration(flight) > late };
     return { ...flight, to: { ...flight.to, time: Math.max(flight.to.time, flight.from.time + median) } };
@@ -118,14 +114,4 @@ function replyFlights(history: RequestHistory, sent: number, ends: Ends): Flight
   if (!answered) return lost;
   const left = executed.find(({ time }) => time <= answered.time)?.time ?? (sent + answered.time) / 2;
   return [...lost, flight(left, answered.time, "arrived")];
-}
-
-/** The executions of all requests whose sending is not known. */
-export function unsentOf(requests: readonly RequestHistory[], index: LaneIndex): UnsentExecution[] {
-  return requests.flatMap((history) => {
-    const lane = index.endpoint(history.endpoint);
-    if (history.sent !== undefined || lane === -1) return [];
-    const client = index.client(history.client);
-    return history.executed.map(({ time, outcome }) => ({ lane, time, client, outcome, history }));
-  });
 }

@@ -12,8 +12,6 @@ export interface Lane {
   readonly colour: number;
   /** Rows of bars, one above the other. */
   readonly rows: number;
-  /** Bars that have no room in these rows. */
-  readonly hidden: number;
   /** Rows of the faults' names. */
   readonly faultRows: number;
 }
@@ -88,21 +86,12 @@ export interface Violation {
   readonly detail: string | undefined;
 }
 
-/** An execution of a request whose sending was not recorded: a mark on the endpoint's lane. */
-export interface UnsentExecution extends Point {
-  /** The lane of the client; -1: not known. */
-  readonly client: number;
-  readonly outcome: Outcome | undefined;
-  readonly history: RequestHistory;
-}
-
 /** All that is drawn. */
 export interface Shapes extends Span {
   readonly title: string;
   readonly lanes: readonly Lane[];
   readonly bars: readonly Bar[];
   readonly flights: readonly Flight[];
-  readonly unsent: readonly UnsentExecution[];
   readonly calls: readonly Call[];
   readonly faults: readonly Fault[];
   readonly violations: readonly Violation[];

@@ -1,4 +1,4 @@
-import { drawBars, drawBarTexts, drawCalls, drawFlights, drawRemarks, drawUnsent } from "./draw-events.ts";
+import { drawBars, drawBarTexts, drawCalls, drawFlights, drawRemarks } from "./draw-events.ts";
 import {
   drawAxes,
   drawAxis,
@@ -29,7 +29,7 @@ export function toSvg(timeline: Timeline, width = 960): string {
   const above = 14 + heading.length * 20;
   const frame = frameOf(shapes, { ...viewOf(shapes.from, shapes.to), width, above });
   const title = heading.map((line, at) => text(12, 24 + at * 20, line, "heading")).join("");
-  const { markup, height } = drawPicture(shapes, frame, { tooltips: true, id: "picture" });
+  const { markup, height } = drawPicture(shapes, frame);
   return `<svg xmlns="http://www.w3.org/2000/svg" class="picture" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><title>${escapeMarkup(shapes.title)}</title><style>${pictureCss}</style><rect class="paper" width="${width}" height="${height}"/>${title}${markup}</svg>\n`;
 }
 
@@ -37,13 +37,11 @@ export function toSvg(timeline: Timeline, width = 960): string {
 export function drawPicture(
   shapes: Shapes,
   frame: Frame,
-  { tooltips, id }: Pick<Pen, "tooltips" | "id">,
 ): { readonly markup: string; readonly height: number } {
-  const pen: Pen = { shapes, frame, tooltips, id, labels: new Labels(), narrator: new Narrator(shapes) };
+  const pen: Pen = { shapes, frame, labels: new Labels(), narrator: new Narrator(shapes) };
   const legend = legendOf(pen);
   const past = [drawFaults(pen), drawAxes(pen), drawBars(pen), drawFlights(pen)].join("");
   const marks = [
-    drawUnsent(pen),
     drawFaultNames(pen),
     drawBarTexts(pen),
     drawCalls(pen),
@@ -52,8 +50,8 @@ export function drawPicture(
   ].join("");
   const { left, right, now, height } = frame;
   const clip = (name: string, end: number) =>
-    `<clipPath id="${id}-${name}"><rect x="${left}" y="0" width="${px(Math.max(0, end - left))}" height="${height}"/></clipPath>`;
-  const markup = `<defs>${clip("plot", right)}${clip("past", now)}<pattern id="${id}-hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>${drawLanes(pen)}<g clip-path="url(#${id}-past)">${past}</g><g clip-path="url(#${id}-plot)">${marks}</g>${drawNames(pen)}${drawAxis(pen)}${legend.markup}`;
+    `<clipPath id="picture-${name}"><rect x="${left}" y="0" width="${px(Math.max(0, end - left))}" height="${height}"/></clipPath>`;
+  const markup = `<defs>${clip("plot", right)}${clip("past", now)}<pattern id="picture-hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>${drawLanes(pen)}<g clip-path="url(#picture-past)">${past}</g><g clip-path="url(#picture-plot)">${marks}</g>${drawNames(pen)}${drawAxis(pen)}${legend.markup}`;
   return { markup, height: height + legend.height };
 }
 

@@ -17,8 +17,8 @@ const colours = Array.from({ length: clientColours }, (_, at) => `.picture .c${a
 
 /** The style of a picture, in an SVG file or in a page. */
 export const pictureCss: string = `
-.picture,.picture-view{${light};color-scheme:light dark}
-@media (prefers-color-scheme:dark){.picture,.picture-view{${dark}}}
+.picture{${light};color-scheme:light dark}
+@media (prefers-color-scheme:dark){.picture{${dark}}}
 .picture{--c:var(--soft);background:var(--paper);font:11px/1.3 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;font-variant-numeric:tabular-nums}
 ${colours}
 .picture text{fill:var(--ink)}
@@ -43,7 +43,6 @@ ${colours}
 .picture .remark{fill:var(--soft);font-style:italic}
 .picture .flight{fill:none;stroke:var(--c);stroke-width:1.3}
 .picture .reply{stroke-dasharray:4 2.5}
-.picture .many{stroke-width:.8;stroke-opacity:.5}
 .picture .rest{stroke-width:1;stroke-dasharray:1 3}
 .picture .late{stroke-width:2.6}
 .picture .open{stroke-dasharray:1 3}
@@ -67,24 +66,4 @@ ${colours}
 .picture .violation{stroke:var(--bad);stroke-width:2.5}
 .picture .flag{fill:var(--bad)}
 .picture .flag-text{fill:var(--bad-ink);font-weight:700}
-.picture .selected{fill:none;stroke:var(--ink);stroke-width:2;stroke-dasharray:3 2}
-`.replaceAll("\n", "");
-
-/** The style of what is around a picture in a page. */
-export const viewCss: string = `
-.picture-view{position:relative;font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;color:var(--ink);background:var(--paper)}
-.picture-tools{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center;margin:0 0 8px}
-.picture-tools button{font:inherit;color:inherit;background:var(--lane);border:1px solid var(--axis);border-radius:6px;min-height:34px;min-width:34px;padding:2px 10px;max-width:100%}
-.picture-tools button:hover{border-color:var(--ink)}
-@media (max-width:700px){.picture-view{display:flex;flex-direction:column}.picture-tools{order:1;margin-top:8px}.picture-hint{order:1}.picture-tools button{min-height:40px;min-width:40px}}
-.picture-tools :focus-visible,.picture-stage:focus-visible{outline:3px solid var(--c0);outline-offset:1px}
-.picture-tools [hidden]{display:none}
-.picture-hint{color:var(--soft);font-size:13px;margin:8px 0}
-.picture-stage{touch-action:pan-y;cursor:grab;overflow:hidden}
-.picture-stage:active{cursor:grabbing}
-.picture-stage svg{display:block;user-select:none;-webkit-user-select:none}
-.picture-card{position:absolute;z-index:1;pointer-events:none;max-width:min(340px,90%);background:var(--paper);color:var(--ink);border:1.5px solid var(--ink);border-radius:6px;padding:6px 10px;font-size:13px;box-shadow:0 3px 12px rgb(0 0 0/.25);overflow-wrap:anywhere}
-.picture-card[hidden]{display:none}
-.picture-card strong{display:block}
-.picture-card span{display:block}
 `.replaceAll("\n", "");

@@ -1,12 +1,12 @@
-// What happened between clients and endpoints, as the picture draws it: one format for the simulator, the playground and
-// `redis-rest-local`.
+// What happened between clients and endpoints, as the picture draws it: one format for the simulator, the model and the
+// playground.
 
-/** A recording: a JSON file, or what a live source has sent so far. */
+/** A recording: a JSON file, or what has happened so far. */
 export interface Timeline {
   readonly version: 1;
   /** What the picture shows, in one sentence. */
   readonly title: string;
-  /** The lanes, from top to bottom. A name that only events have gets one below. */
+  /** The lanes, from top to bottom. What names another one is not drawn. */
   readonly clients: readonly string[];
   readonly endpoints: readonly string[];
   /** The time that is shown, in ms on the recorder's clock; the picture counts from it. Default: of all events. */
@@ -23,7 +23,7 @@ export interface Timeline {
  * | --- | --- | --- |
  * | `called`, `returned` | a client | `operation`, `call`, `key`; `returned`: `outcome`, `votes`, `fence`, `validity` |
  * | `sent` | a client, to an endpoint | `request`, `operation`, `key`, `call`; the key is by default that of its call |
- * | `executed` | an endpoint, for a client | `request`, `outcome`; again for each further execution; without `sent`, a mark |
+ * | `executed` | an endpoint, for a client | `request`, `outcome`; again for each further execution |
  * | `answered` | a client, from an endpoint | `request`, `outcome` |
  * | `lost` | between the two | `request`, `what`: the request or the reply |
  * | `stored`, `removed` | an endpoint | `key`, `holder`, `until`, `fence` |

@@ -58,9 +58,7 @@ const moment = async (page: Page) => [
   await page.locator("[aria-live=polite]").first().textContent(),
   new URL(page.url()).hash,
 ];
-/** What is drawn; pictures in a page have ids of their own. */
-const drawing = async (page: Page) =>
-  (await page.locator("svg.picture").innerHTML()).replaceAll(/mounted-picture-\d+/g, "");
+const drawing = (page: Page) => page.locator("svg.picture").innerHTML();
 const standsAt = (page: Page, time: number) => page.getByText(`${time} of `).waitFor();
 
 async function faster(page: Page): Promise<void> {

@@ -1,11 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { frameOf } from "../../../playground/picture/frame.ts";
-import { itemAt, itemsOf } from "../../../playground/picture/hit.ts";
-import { shapesOf } from "../../../playground/picture/layout.ts";
 import { toSvg } from "../../../playground/picture/svg.ts";
 import type { Timeline, TimelineEvent } from "../../../playground/picture/timeline.ts";
-import { Narrator } from "../../../playground/picture/words.ts";
 import { sampleTimeline } from "../../support/timeline.ts";
 
 const timeline = (events: TimelineEvent[], more: Partial<Timeline> = {}): Timeline => ({
@@ -34,6 +30,13 @@ describe("toSvg", () => {
     ]) {
       expect(svg).toContain(`>${text}</text>`);
     }
+    for (const title of [
+      "orders/17 on redis-1",
+      "B may rely on orders/17",
+      "killed: redis-3",
+      "late request: acquire: B → redis-3",
+    ])
+      expect(svg).toContain(`<title>${title}\n`);
     expect(svg).toContain("votes: redis-1: granted, redis-2: granted, redis-3: unavailable");
     expect(svg).toContain('fill="url(#picture-hatch)"');
     expect(svg).not.toMatch(/NaN|undefined|Infinity/);
@@ -79,35 +82,5 @@ describe("toSvg", () => {
     expect(svg).not.toContain("<script");
     expect(svg).not.toContain("\u0000");
     expect(svg).toContain("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;");
-  });
-});
-
-describe("what the pointer is on", () => {
-  const shapes = shapesOf(sampleTimeline);
-  const frame = frameOf(shapes, { width: 1280, from: 0, to: 450 });
-  const titleAt = (time: number, y: number) =>
-    itemAt(itemsOf(shapes), frame.x(time), y, frame)?.note(new Narrator(shapes)).title;
-
-  it("is a result, a request, a bar or a fault", () => {
-    const [a, b, one, , three, database] = frame.lanes;
-    expect(titleAt(24, a!.axis)).toBe("A: acquire granted");
-    expect(titleAt(361, a!.axis)).toBe("A: write refused");
-    expect(titleAt(100, one!.barTop + 5)).toBe("orders/17 on redis-1");
-    expect(titleAt(300, b!.barTop + 5)).toBe("B may rely on orders/17");
-    expect(titleAt(300, three!.barTop + 5)).toBe("killed: redis-3");
-    const half = (b!.axis + three!.axis) / 2;
-    expect(titleAt(152, half)).toBe("late request: acquire: B → redis-3");
-    expect(titleAt(440, database!.axis - 3)).toBeUndefined();
-  });
-
-  it("is an execution whose request was not recorded", () => {
-    const about = { endpoint: "x", client: "A", request: "1", operation: "EVALSHA" };
-    const shapes = shapesOf(
-      timeline([{ time: 5, phase: "executed", outcome: "held", ...about }], { from: 0, to: 9 }),
-    );
-    const frame = frameOf(shapes, { width: 900, from: 0, to: 9 });
-    const item = itemAt(itemsOf(shapes), frame.x(5), frame.lanes[2]!.axis, frame);
-    expect(item?.note(new Narrator(shapes)).title).toBe("EVALSHA: A → x");
-    expect(item?.note(new Narrator(shapes)).lines).toContain("executed at 5 ms: refused");
   });
 });
