@@ -20,69 +20,9 @@ const kinds = {
 };
 
 export async function print() {
-  await printStarts();
-  await printUncontended();
   await printLoops();
   await printLosses();
   await printFairness();
-}
-
-async function printStarts() {
-  console.log("\nContenders that start at once, each with a new client and one acquire; 60 runs\n");
-  console.log("|  | contenders | nobody served | first grant p50 | p90 | requests per run |");
-  console.log("| --- | --- | --- | --- | --- | --- |");
-  for (const [what, roundTrips] of sets) {
-    for (const contenders of [2, 4, 8]) {
-      const firsts = [];
-      let requests = 0;
-      for (let seed = 1; seed <= 60; seed += 1) {
-        const outcome = await start({ seed, roundTrips, contenders });
-        firsts.push(outcome.first);
-        requests += outcome.requests;
-      }
-      firsts.sort((a, b) => a - b);
-      const unserved = firsts.filter((first) => first === Infinity).length;
-      row(
-        what,
-        contenders,
-        unserved,
-        seconds(at(firsts, 0.5)),
-        seconds(at(firsts, 0.9)),
-        (requests / 60).toFixed(),
-      );
-    }
-  }
-}
-
-/** Runs contenders with one acquire each. */
-async function start({ seed, roundTrips, contenders, options = {} }) {
-  const world = new VirtualWorld(seed, roundTrips);
-  let first = Infinity;
-  let open = contenders;
-  const contend = async () => {
-    await world.sleep(5 * world.random());
-    const redlock = new Redlock({ endpoints: world.endpoints(), runtime: world.runtime(), ...options });
-    try {
-      const lock = await redlock.acquire("resource");
-      first = Math.min(first, world.now);
-      await world.sleep(hold);
-      await lock.release();
-    } catch (error) {
-      if (!error.code) throw error;
-    }
-    open -= 1;
-  };
-  for (let count = 0; count < contenders; count += 1) void contend();
-  await world.run(60_000, () => open === 0);
-  return { first, requests: world.requests };
-}
-
-async function printUncontended() {
-  console.log("\nRequests of an acquire and a release that nobody contends for\n");
-  for (const [what, roundTrips] of sets) {
-    const { requests } = await start({ seed: 1, roundTrips, contenders: 1 });
-    console.log(`${what}: ${requests}`);
-  }
 }
 
 async function printLoops() {

@@ -1,5 +1,5 @@
 // Measures waiting by polls and by wake-ups, with holds of 50 and 500 ms. Runs in virtual time: the figures depend on the
-// seeds below and on the library, not on the machine. `sync.mjs` has the same with real servers.
+// seeds below and on the library, not on the machine.
 import { pubSub, Redlock } from "../dist/index.js";
 import { FairLock, Semaphore } from "../dist/sync/index.js";
 import { VirtualWorld } from "./virtual-time.mjs";
@@ -28,7 +28,6 @@ export async function print() {
   );
   console.log("|  |  | endpoints | hold | 1 waiter | 10 | 50 | 200 |");
   console.log("| --- | --- | --- | --- | --- | --- | --- | --- |");
-  const results = [];
   for (const kind of kinds) {
     for (const wakeUp of [undefined, pubSub]) {
       for (const count of [1, 3]) {
@@ -37,7 +36,6 @@ export async function print() {
           const way = wakeUp ? "wake-ups" : "polls";
           for (const waiters of numbers) {
             const { total, commands } = await measure(kind, { wakeUp, count, hold, waiters });
-            results.push({ what: kind.what, way, count, hold, waiters, total, commands });
             cells.push(`${total.toFixed(2)} × at ${commands.toFixed(1)}`);
           }
           console.log(`| ${[kind.what, way, count, `${hold} ms`, ...cells].join(" | ")} |`);
@@ -45,36 +43,6 @@ export async function print() {
       }
     }
   }
-  return chartOf(results);
-}
-
-/** The plain lock on one endpoint, as lines over the number of waiters. */
-function chartOf(results) {
-  const variants = [
-    ["wake-ups", 50],
-    ["wake-ups", 500],
-    ["polls", 50],
-    ["polls", 500],
-  ];
-  const panel = (title, measureOf) => ({
-    title,
-    xTitle: "waiters",
-    xs: numbers,
-    lines: variants.map(([way, hold]) => ({
-      name: `${way}, hold ${hold} ms`,
-      values: results
-        .filter((each) => each.what === "plain lock" && each.count === 1)
-        .filter((each) => each.way === way && each.hold === hold)
-        .map(measureOf),
-    })),
-  });
-  return {
-    title: "Polling gets dearer the more wait and the longer a lock is held; wake-ups do not",
-    panels: [
-      panel("Time until all were served / ideal time", ({ total }) => total),
-      panel("Commands per grant", ({ commands }) => commands),
-    ],
-  };
 }
 
 const crowds = [2, 5, 10, 20, 50, 200];

@@ -12,7 +12,6 @@ import { githubDelivery, githubExamples, standardDelivery, stripeDelivery } from
 import { checkAll } from "./demo/checks.mjs";
 import { crashAfterEffects } from "./demo/crash.mjs";
 import { planFaults } from "./demo/faults.mjs";
-import { measureGain } from "./demo/gain.mjs";
 import { phaseHead, phaseLine, printChecks, table } from "./demo/report.mjs";
 import { deliver, deliverAll, forge, PhaseCounts } from "./demo/senders.mjs";
 import { load } from "./load.mjs";
@@ -129,7 +128,6 @@ async function demonstrate(local, worker, secrets) {
     console.log(
       "  (as Upstash bills them, in the dialect for plain Redis, with scripts where Upstash has commands)\n",
     );
-    console.log(`${await gainTable()}\n`);
   }
   console.log(`${await rowTable(worker.database)}\n`);
 
@@ -274,20 +272,6 @@ function costTable(cost) {
       requests.toFixed(1),
       billed.toFixed(1),
       `${(requests / 3).toFixed(1)} and ${(billed / 3).toFixed(1)}`,
-    ]),
-  );
-}
-
-/** The same delivery with run and lock as separate operations, and together; far enough that requests count. */
-async function gainTable() {
-  const rows = await measureGain({ samples: 10, distance: 20 });
-  return table(
-    ["endpoints 20 ms away, per endpoint", "requests", "billed commands", "p50"],
-    rows.map(({ way, kind, requests, commands, p50 }) => [
-      `${kind === "first" ? "first delivery" : kind}, run and lock ${way}`,
-      requests,
-      commands,
-      `${p50.toFixed(0)} ms`,
     ]),
   );
 }

@@ -4,7 +4,7 @@ import { endpointsFromEnv, Redlock } from "../../src/index.ts";
 import { github } from "../../src/webhooks/index.ts";
 
 // The same delivery handled twice: with run and lock as separate operations, and together. Bundled for workerd by
-// gain.mjs.
+// delivery.mjs.
 
 type Bindings = Record<`UPSTASH_REDIS_REST_${string}`, string> & {
   readonly SECRET: string;
