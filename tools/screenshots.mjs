@@ -51,25 +51,23 @@ const pages = {
     const { openPage, start } = await load("local/src/page/index.ts");
     const local = await start();
     const opened = await openPage(local, { script: devPageScript });
-    await page.setViewportSize({ width: 1_200, height: 1_580 });
+    await page.setViewportSize({ width: 1_200, height: 1_150 });
     await page.goto(opened.url);
     const happened = (text) => page.getByText(text).first().waitFor();
     // Two processes: two clients.
     const [first, second] = await Promise.all([runClient(local.env()), runClient(local.env())]);
-    await first.tell('lock = await redlock.acquire("invoice:42", { ttl: 20_000, fencing: true })');
+    await first.tell('lock = await redlock.acquire("invoice:42", { ttl: 60_000, fencing: true })');
     await happened("invoice:42 is held by");
-    const waiting = second.tell('lock = await redlock.acquire("invoice:42", { ttl: 30_000, fencing: true })');
+    const waiting = second.tell('lock = await redlock.acquire("invoice:42", { ttl: 60_000, fencing: true })');
     await first.tell('await idempotency.run("evt_1", () => "paid")');
     await first.tell('await idempotency.run("evt_1", () => "paid twice")');
     await first.tell("await lock.release()");
     await waiting;
     await page.getByRole("article", { name: "endpoint-3" }).getByLabel("lose replies").click();
     await happened("endpoint-3 has the fault drop-reply");
-    await second.tell("await lock.extend(30_000)");
+    await second.tell("await lock.extend(60_000)");
     await first.tell('lock = await redlock.acquire("report/daily", { ttl: 60_000 })');
     await happened("report/daily is held by");
-    // The picture goes on.
-    await page.waitForTimeout(1_500);
     await page.mouse.move(0, 0);
     await page.evaluate(() => document.activeElement?.blur());
     return async () => {
@@ -88,7 +86,7 @@ async function runClient(env) {
     import { load } from ${JSON.stringify(pathToFileURL(join(project, "tools/load.mjs")).href)};
     const { endpointsFromEnv, Redlock } = await load("src/index.ts");
     const { Idempotency } = await load("src/idempotency/index.ts");
-    const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env), timeout: 700 });
+    const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env), timeout: 5_000 });
     const idempotency = new Idempotency(redlock);
     let lock;
     console.log("ready");
