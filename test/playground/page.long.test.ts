@@ -14,6 +14,7 @@ import {
   openBrowser,
   openPage,
   overflows,
+  overlappingTexts,
 } from "../support/browser.ts";
 
 // The playground in a real browser: what its page says is what its endpoints hold.
@@ -93,6 +94,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
         return [...world.clients, ...world.endpoints].map(({ name }: { name: string }) => name);
       });
       expect(await crossedNames(page, lanes)).toEqual([]);
+      expect(await overlappingTexts(page)).toEqual([]);
       const controls = await page.$$eval("button, label:has(input), [type=range]", (all) =>
         all.filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().height),
       );
