@@ -1,20 +1,16 @@
 // `node evidence/spec.mjs` checks the model of the lock, evidence/spec/redlock.qnt (docs/internals/evidence.md): its scenes, what must hold in
-// random simulations, and what must fail without an assumption. With --draw, it draws scenes and counterexamples.
+// random simulations, and what must fail without an assumption.
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { readArguments } from "../tools/arguments.mjs";
-import { load, project } from "../tools/load.mjs";
+import { project } from "../tools/load.mjs";
 import { npmCi } from "../tools/npm-ci.mjs";
-import { timelineOf } from "./spec/timeline.mjs";
 
-const usage = `node evidence/spec.mjs [--seed <n>] [--samples <factor>] [--draw <folder>]
+const usage = `node evidence/spec.mjs [--seed <n>] [--samples <factor>]
 
   --seed <n>           of the random simulations; default 1
-  --samples <factor>   so many times as many simulations; default 1
-  --draw <folder>      draws scenes and counterexamples as SVG`;
+  --samples <factor>   so many times as many simulations; default 1`;
 
 /**
  * Simulations of one world, by default of 30 steps. `fails`: some simulation must break the invariant. `reaches`: each
@@ -97,21 +93,6 @@ const simulations = [
   },
 ];
 
-/** Scenes that --draw draws. */
-const scenes = {
-  lateWriterPlainTest: {
-    title: "Without fences: A's late write overwrites what B has written",
-    violated: "a late write is refused",
-  },
-  lateWriterFencedTest: {
-    title: "With fences: A's late write is refused, because B has written with a larger fence",
-  },
-  memoryLossTest: {
-    title: "b loses its memory and returns at once: A and B hold the lock at the same time",
-    violated: "exclusion",
-  },
-};
-
 npmCi("evidence");
 const model = join(project, "evidence/spec/redlock.qnt");
 const cli = join(project, "evidence/node_modules/@informalsystems/quint/dist/src/cli.js");
@@ -134,15 +115,14 @@ async function checkTypes() {
   return { what: "types", expected: "holds", found: isOk ? "holds" : "fails", text };
 }
 
-async function runScenes(seed, traces) {
-  const files = ["--out-itf", join(traces, "{test}.itf.json")];
-  const { text, isOk } = await quint("test", [...simulator(seed), ...files]);
+async function runScenes(seed) {
+  const { text, isOk } = await quint("test", simulator(seed));
   const passed = Number(/(\d+) passing/.exec(text)?.[1] ?? 0);
   const found = isOk && passed > 0 ? "holds" : "fails";
   return { what: `the ${passed} scenes end as they say`, expected: "holds", found, text };
 }
 
-async function simulate(simulation, { seed, factor, traces }) {
+async function simulate(simulation, { seed, factor }) {
   const { what, world, step = "step", steps = 30 } = simulation;
   const { invariants, reaches = ["bothHeld"], fails = false } = simulation;
   const samples = Math.ceil(simulation.samples * factor);
@@ -150,7 +130,7 @@ async function simulate(simulation, { seed, factor, traces }) {
     ...simulator(seed),
     ...["--init", world, "--step", step, "--max-samples", String(samples), "--max-steps", String(steps)],
     ...["--invariants", ...invariants, "--witnesses", ...reaches],
-    ...["--verbosity", "1", "--out-itf", join(traces, `${traceOf(simulation)}.itf.json`)],
+    ...["--verbosity", "1"],
   ]);
   const isViolated = !isOk && text.includes("[violation]");
   const witnesses = [...text.matchAll(/(\w+) was witnessed in (\d+) trace.* of (\d+) explored/g)];
@@ -169,8 +149,6 @@ async function simulate(simulation, { seed, factor, traces }) {
     text,
   };
 }
-
-const traceOf = ({ world, invariants }) => `${world}-${invariants[0]}`;
 
 /** Runs tasks, two at a time, and prints each result. @returns whether each was as expected */
 async function runAll(tasks) {
@@ -195,36 +173,10 @@ async function runAll(tasks) {
   return isGood;
 }
 
-async function draw(folder, traces) {
-  const { toSvg } = await load("playground/picture/index.ts");
-  mkdirSync(folder, { recursive: true });
-  const failures = simulations
-    .filter(({ fails }) => fails)
-    .map((simulation) => [
-      traceOf(simulation),
-      { title: `A counterexample: ${simulation.what}`, violated: simulation.invariants[0] },
-    ]);
-  for (const [name, about] of [...Object.entries(scenes), ...failures]) {
-    const timeline = timelineOf(readFileSync(join(traces, `${name}.itf.json`), "utf8"), about);
-    const words = name.replace(/Test$/, "").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    const file = join(folder, `${words}.svg`);
-    writeFileSync(file, toSvg(timeline));
-    console.log(file);
-  }
-}
-
-const {
-  seed = "1",
-  samples = "1",
-  draw: folder,
-} = readArguments({ seed: { type: "string" }, samples: { type: "string" }, draw: { type: "string" } }, usage);
-const traces = mkdtempSync(join(tmpdir(), "redlock-spec-"));
-try {
-  const settings = { seed, factor: Number(samples), traces };
-  const tasks = simulations.map((simulation) => () => simulate(simulation, settings));
-  const isGood = await runAll([checkTypes, () => runScenes(seed, traces), ...tasks]);
-  if (folder) await draw(folder, traces);
-  process.exitCode = isGood ? 0 : 1;
-} finally {
-  rmSync(traces, { recursive: true });
-}
+const { seed = "1", samples = "1" } = readArguments(
+  { seed: { type: "string" }, samples: { type: "string" } },
+  usage,
+);
+const tasks = simulations.map((simulation) => () => simulate(simulation, { seed, factor: Number(samples) }));
+const isGood = await runAll([checkTypes, () => runScenes(seed), ...tasks]);
+process.exitCode = isGood ? 0 : 1;
