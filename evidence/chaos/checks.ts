@@ -2,7 +2,6 @@ import { explain, linearizableEach, partition } from "../linearizability/checker
 import { fencedHistory, grantHistory } from "../linearizability/history.ts";
 import { fencedRegisterModel, lockModel } from "../linearizability/models.ts";
 import { accessRecords, exclusive, grantRecords, type Hold } from "./holds.ts";
-import type { Balance } from "./ledger.ts";
 import type { Loss } from "./nemesis.ts";
 import type { Account } from "./records.ts";
 
@@ -16,17 +15,11 @@ export interface Check {
 /** Two holds that contradict each other, in order of time. */
 export type Breach = readonly [Hold, Hold];
 
-/** Breaches, separated by whether an endpoint's loss of memory can explain them. */
-export interface Breaches {
-  readonly unexplained: readonly Breach[];
-  readonly explained: readonly Breach[];
-}
-
 /**
  * Holds of one resource whose validity overlaps. A server that loses its memory between the first one's request and
- * the second one's grant may have voted for both.
+ * the second one's grant may have voted for both: such pairs are left out.
  */
-export function overlaps(holds: readonly Hold[], losses: readonly Loss[]): Breaches {
+export function overlaps(holds: readonly Hold[], losses: readonly Loss[]): Breach[] {
   const breaches: Breach[] = [];
   for (const group of partition(holds, ({ resource }) => resource).values()) {
     const spans = group
@@ -41,14 +34,14 @@ export function overlaps(holds: readonly Hold[], losses: readonly Loss[]): Breac
       if (span.to > last!.to) last = span;
     }
   }
-  return separate(losses, breaches);
+  return unexplained(losses, breaches);
 }
 
 /**
  * Grants whose fence is not larger than that of an earlier grant. A grant is earlier if it returned before the other
  * was called. Grants with validity left exclude each other, so these are ordered by when they returned.
  */
-export function disorderedFences(holds: readonly Hold[], losses: readonly Loss[]): Breaches {
+export function disorderedFences(holds: readonly Hold[], losses: readonly Loss[]): Breach[] {
   const fenced = holds.filter(({ fence, granted }) => fence !== undefined && granted !== undefined);
   const breaches: Breach[] = [];
   for (const group of partition(fenced, ({ resource }) => resource).values()) {
@@ -60,7 +53,7 @@ export function disorderedFences(holds: readonly Hold[], losses: readonly Loss[]
       ),
     );
   }
-  return separate(losses, breaches);
+  return unexplained(losses, breaches);
 }
 
 function disorder(group: readonly Hold[], begin: (hold: Hold) => number): Breach[] {
@@ -77,38 +70,28 @@ function disorder(group: readonly Hold[], begin: (hold: Hold) => number): Breach
   return breaches;
 }
 
-/** The outcomes of all events. */
-export interface EventSummary {
-  readonly runs: number;
-  readonly executed: number;
-  readonly replayed: number;
-  /** Runs that were not stored, by outcome. `died`: their process was killed. */
-  readonly otherwise: Readonly<Record<string, number>>;
-  readonly effects: number;
-  /** Events with more than one effect. */
-  readonly repeated: number;
+/** What contradicts the promises of idempotent runs, without what a loss of memory explains. */
+export interface EventFaults {
   /** Two runs of an event whose results were both stored; and answers that differ from the result stored before the call. */
-  readonly stored: Breaches;
-  readonly answers: Breaches;
-  /** Stored runs that are not their event's result at the end; and the number of those that a loss may explain. */
+  readonly stored: readonly Breach[];
+  readonly answers: readonly Breach[];
+  /** Stored runs that are not their event's result at the end. */
   readonly forgotten: readonly Hold[];
-  readonly forgottenByLoss: number;
   /** Stored runs that left no effect, or more than one. */
   readonly withoutEffect: readonly Hold[];
 }
 
 /** @param last by event: its stored result at the end of the run, or null where there is none */
-export function summarizeEvents(
+export function eventFaults(
   holds: readonly Hold[],
   effects: ReadonlyMap<string, readonly string[]>,
   last: ReadonlyMap<string, string | null>,
   losses: readonly Loss[],
-): EventSummary {
+): EventFaults {
   const stored: Breach[] = [];
   const answers: Breach[] = [];
   const forgotten: Hold[] = [];
   const withoutEffect: Hold[] = [];
-  const otherwise: Record<string, number> = {};
   for (const group of partition(holds, ({ resource }) => resource).values()) {
     const event = group[0]!.resource;
     const results = group
@@ -120,11 +103,6 @@ export function summarizeEvents(
       const times = effects.get(event)?.filter((each) => each === run.id).length;
       if (times !== 1) withoutEffect.push(run);
     }
-    for (const run of group) {
-      if (run.granted === undefined || storedAt(run) < Infinity) continue;
-      const how = run.ran.at(-1)?.how ?? "died";
-      otherwise[how] = (otherwise[how] ?? 0) + 1;
-    }
     if (!first) continue;
     for (const hold of group) {
       const late = hold.invoked > storedAt(first);
@@ -133,20 +111,10 @@ export function summarizeEvents(
     }
     if (last.get(event) !== first.id) forgotten.push(first);
   }
-  const counts = [...effects.values()].map(({ length }) => length);
-  const remembered = (run: Hold): boolean => !losses.some(({ to }) => to >= run.invoked);
-  const answered = holds.flatMap((hold) => hold.answered?.status ?? []);
   return {
-    runs: holds.filter(({ granted }) => granted !== undefined).length,
-    executed: answered.filter((status) => status === "executed").length,
-    replayed: answered.filter((status) => status === "replayed").length,
-    otherwise,
-    effects: counts.reduce((sum, count) => sum + count, 0),
-    repeated: counts.filter((count) => count > 1).length,
-    stored: separate(losses, stored),
-    answers: separate(losses, answers),
-    forgotten: forgotten.filter(remembered),
-    forgottenByLoss: forgotten.filter((run) => !remembered(run)).length,
+    stored: unexplained(losses, stored),
+    answers: unexplained(losses, answers),
+    forgotten: forgotten.filter((run) => !losses.some(({ to }) => to >= run.invoked)),
     withoutEffect,
   };
 }
@@ -154,11 +122,6 @@ export function summarizeEvents(
 /** Since when a quorum certainly has the run's result; Infinity: not known. */
 function storedAt({ ran }: Hold): number {
   return ran.find(({ how }) => how === "executed")?.at ?? Infinity;
-}
-
-/** How many acknowledged updates are missing. */
-export function lostUpdates({ acknowledged, final }: Balance): number {
-  return acknowledged - final;
 }
 
 /**
@@ -196,13 +159,10 @@ function checked({ outcome, results }: ReturnType<typeof linearizableEach>): Omi
   return { holds: outcome !== "no", found: outcome === "yes" ? `yes, ${results.size}` : lines.join(", ") };
 }
 
-function separate(losses: readonly Loss[], breaches: readonly Breach[]): Breaches {
-  const isExplained = ([first, second]: Breach): boolean => {
+/** Breaches that no endpoint's loss of memory can explain. */
+function unexplained(losses: readonly Loss[], breaches: readonly Breach[]): Breach[] {
+  return breaches.filter(([first, second]) => {
     const until = second.granted ?? second.answered?.at ?? Infinity;
-    return losses.some(({ from, to }) => to >= first.invoked && from <= until);
-  };
-  return {
-    explained: breaches.filter(isExplained),
-    unexplained: breaches.filter((breach) => !isExplained(breach)),
-  };
+    return !losses.some(({ from, to }) => to >= first.invoked && from <= until);
+  });
 }

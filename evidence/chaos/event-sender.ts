@@ -3,7 +3,6 @@ import type { Fleet } from "./fleet.ts";
 /** Sends every event several times, to several clients at once, and again when a client dies with it. */
 export interface EventSender {
   readonly events: readonly string[];
-  readonly deliveries: number;
   /** Sends a new event, unless many deliveries are under way: a backlog would leave no room for other work. */
   sendNext(): void;
   delivered(delivery: number): void;
@@ -30,9 +29,6 @@ export function createEventSender(fleet: () => Fleet, random: () => number): Eve
 
   return {
     events,
-    get deliveries() {
-      return deliveries;
-    },
     sendNext() {
       if (pending.size >= most) return;
       const event = `event-${events.length + 1}`;

@@ -68,11 +68,6 @@ export class Fleet {
     return this.#options.size;
   }
 
-  /** How many clients have been started so far. */
-  get started(): number {
-    return this.#logFiles.length;
-  }
-
   async start(): Promise<void> {
     for (let seat = 0; seat < this.size; seat++) this.#spawn(seat);
     await this.#until(() => this.#seats.every(({ phase }) => phase !== undefined));

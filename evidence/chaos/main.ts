@@ -32,19 +32,13 @@ export interface ChaosOptions {
 
 /** What was observed in a run. */
 export interface Run {
-  readonly options: ChaosOptions;
   /** For how many seconds faults were injected. */
   readonly seconds: number;
   readonly faults: FaultCounts;
-  readonly clientsStarted: number;
   /** Clients that ended without being killed. */
   readonly failures: readonly string[];
   /** How long it took after the faults until all work was done and every client had got every lock; `stuck`: why it was not, else empty. */
   readonly progress: { readonly stuck: string; readonly seconds: number };
-  readonly events: number;
-  readonly deliveries: number;
-  /** HTTP requests that reached an endpoint. */
-  readonly requests: number;
   readonly holds: readonly Hold[];
   /** Rounds that found their resource held. */
   readonly contended: number;
@@ -81,15 +75,10 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
     await fleet.close();
     await writes.arrived();
     return {
-      options,
       seconds,
       faults,
-      clientsStarted: fleet.started,
       failures: fleet.failures,
       progress,
-      deliveries: sender.deliveries,
-      events: sender.events.length,
-      requests: endpoints.reduce((sum, { log }) => sum + log.requests, 0),
       ...recordsOf(fleet),
       balances: ledger.balances(),
       effects: ledger.effects(),

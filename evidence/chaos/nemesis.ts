@@ -46,8 +46,6 @@ export interface FaultCounts {
   readonly hits: Partial<Record<FaultKind, number>>;
   /** All of them; those of the ledger have no target. */
   readonly spans: readonly Fault[];
-  /** ms without a quorum of endpoints. */
-  readonly quorumDown: number;
 }
 
 /** What faults are injected into. */
@@ -139,8 +137,7 @@ class Nemesis {
     const times = Object.fromEntries(
       faultKinds.map((kind) => [kind, of(kind).length]),
     ) as FaultCounts["times"];
-    const quorumDown = of("quorum down").reduce((sum, { from, to }) => sum + to - from, 0);
-    return { times, hits: this.#hits, spans, quorumDown };
+    return { times, hits: this.#hits, spans };
   }
 
   /** Takes single endpoints down. First without, later with losses of memory. */

@@ -66,26 +66,14 @@ const replay: Hold = {
 };
 
 const times = Object.fromEntries(faultKinds.map((kind) => [kind, 1])) as FaultCounts["times"];
-const faults: FaultCounts = { times, hits: { "link slow": 3 }, spans: [], quorumDown: 500 };
+const faults: FaultCounts = { times, hits: { "link slow": 3 }, spans: [] };
 
 /** A run in which every kind of fault occurred, and each promise was kept. */
 const good: Run = {
-  options: {
-    seconds: 30,
-    seed: 1,
-    endpoints: 3,
-    clients: 4,
-    project: "",
-    signal: new AbortController().signal,
-  },
   seconds: 30,
   faults,
-  clientsStarted: 5,
   failures: [],
   progress: { stuck: "", seconds: 1 },
-  events: 1,
-  deliveries: 2,
-  requests: 100,
   holds: [hold, refused, next, stored, replay],
   contended: 3,
   balances: accounts.map((account) => ({ account, acknowledged: 4, final: 4, refused: 1, repeated: 0 })),
