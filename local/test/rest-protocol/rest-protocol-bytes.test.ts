@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { eachEngine } from "../../../test/support/each-engine.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
-import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
+import { oneEndpoint } from "./one-endpoint.ts";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 const bytes: [string, Uint8Array][] = [
@@ -19,53 +19,41 @@ const bytes: [string, Uint8Array][] = [
 const percents = (text: string) => Buffer.from(text, "latin1").toString("hex").replace(/../g, "%$&");
 
 eachEngine(engines)("bytes over REST on %s", (engine) => {
-  let local: LocalEndpoints;
-  let endpoint: LocalEndpoint;
+  const one = oneEndpoint({ engine });
+  const { send, post } = one;
+  const json = async (path: string) => (await one.request(path)).json;
 
-  beforeAll(async () => {
-    local = await start({ count: 1, engine });
-    endpoint = local.endpoints[0]!;
-  });
-  beforeEach(() => endpoint.execute(["FLUSHALL"]));
-  afterAll(() => local.close());
-
-  async function request(path: string, init: RequestInit = {}) {
-    const authorization = `Bearer ${endpoint.token}`;
-    return fetch(endpoint.url + path, { ...init, headers: { authorization, ...init.headers } });
-  }
-  const post = (path: string, body: Uint8Array | string) =>
-    request(path, { method: "POST", body: body as Uint8Array<ArrayBuffer> });
   /** The bytes of a reply as latin1, taken from its exact base64 form. */
   async function latin1(path: string): Promise<string | string[] | null> {
-    const response = await request(path, { headers: { "upstash-encoding": "base64" } });
-    const { result } = await response.json();
+    const { json } = await one.request(path, { headers: { "upstash-encoding": "base64" } });
+    const { result } = json;
     const decode = (text: string) => Buffer.from(text, "base64").toString("latin1");
     return Array.isArray(result) ? result.map(decode) : typeof result === "string" ? decode(result) : result;
   }
 
   test.each(bytes)("a body of %s is stored as it is", async (_, value) => {
-    expect(await (await post("/set/key", value)).json()).toEqual({ result: "OK" });
+    expect((await post(value, "/set/key")).json).toEqual({ result: "OK" });
     expect(await latin1("/get/key")).toBe(Buffer.from(value).toString("latin1"));
-    const resp2 = await request("/get/key", { headers: { "upstash-response-format": "resp2" } });
+    const resp2 = await send("/get/key", { headers: { "upstash-response-format": "resp2" } });
     const sent = Buffer.from(await resp2.arrayBuffer());
     expect(sent.subarray(sent.indexOf("\n") + 1, -2).equals(value)).toBe(true);
   });
 
   test("a body of bytes precedes the options of the query", async () => {
-    await post("/set/key?PX=100000", everyByte);
-    expect(await endpoint.execute(["PTTL", "key"])).toBeGreaterThan(0);
+    await post(everyByte, "/set/key?PX=100000");
+    expect(await one.endpoint.execute(["PTTL", "key"])).toBeGreaterThan(0);
     expect(await latin1("/get/key")).toHaveLength(256);
   });
 
   test("JSON has U+FFFD for bytes that are not UTF-8", async () => {
-    await post("/set/key", Uint8Array.of(0x61, 0xff, 0x62));
-    expect(await (await request("/get/key")).json()).toEqual({ result: "a\ufffdb" });
+    await post(Uint8Array.of(0x61, 0xff, 0x62), "/set/key");
+    expect(await json("/get/key")).toEqual({ result: "a\ufffdb" });
   });
 
   test.each(["\xff", "\xc3", "a\xed\xa0\x80z", "\x00\x01", "%", "+ &=?#/", "\xc3\xa9"])(
     "percent-encoded bytes in a path are bytes: %j",
     async (key) => {
-      await request(`/set/${percents(key)}/${percents(`value ${key}`)}`);
+      await send(`/set/${percents(key)}/${percents(`value ${key}`)}`);
       expect(await latin1(`/get/${percents(key)}`)).toBe(`value ${key}`);
       expect(await latin1("/keys/*")).toEqual([key]);
       // A different key that is the same when it is decoded as text.
@@ -74,37 +62,35 @@ eachEngine(engines)("bytes over REST on %s", (engine) => {
   );
 
   test("percent-encoded bytes in a query are bytes, and a plus is a space", async () => {
-    await request(`/set?key=${percents("\xff=")}`);
+    await send(`/set?key=${percents("\xff=")}`);
     expect(await latin1("/get/key")).toBe("\xff=");
-    await request("/set?key=+%2B");
+    await send("/set?key=+%2B");
     expect(await latin1("/get/key")).toBe(" +");
-    await request("/set?b=x=y&&_token=");
-    expect(await endpoint.execute(["GET", "b"])).toBeNull();
-    await request(`/set?b=x=y&&_token=${endpoint.token}`);
-    expect(await endpoint.execute(["GET", "b"])).toBe("x=y");
+    await send("/set?b=x=y&&_token=");
+    expect(await one.endpoint.execute(["GET", "b"])).toBeNull();
+    await send(`/set?b=x=y&&_token=${one.endpoint.token}`);
+    expect(await one.endpoint.execute(["GET", "b"])).toBe("x=y");
   });
 
   test("bytes are compared", async () => {
-    await post("/set/key", Uint8Array.of(0xff, 0xfe));
-    expect(await (await request(`/delex/key/IFEQ/${percents("\xff\xfd")}`)).json()).toEqual({ result: 0 });
-    expect(await (await request(`/set/key/${percents("\xfd")}/IFEQ/${percents("\xff\xfe")}`)).json()).toEqual(
-      {
-        result: "OK",
-      },
-    );
+    await post(Uint8Array.of(0xff, 0xfe), "/set/key");
+    expect(await json(`/delex/key/IFEQ/${percents("\xff\xfd")}`)).toEqual({ result: 0 });
+    expect(await json(`/set/key/${percents("\xfd")}/IFEQ/${percents("\xff\xfe")}`)).toEqual({
+      result: "OK",
+    });
     expect(await latin1("/get/key")).toBe("\xfd");
   });
 
   const hasLua = engine === "redis" ? test : () => undefined;
   hasLua("bytes are passed to scripts", async () => {
     const script = encodeURIComponent("return {ARGV[1], #ARGV[1], KEYS[1] == ARGV[1]}");
-    const reply = await (await request(`/eval/${script}/1/${percents("\xff")}/${percents("\xff")}`)).json();
+    const reply = await json(`/eval/${script}/1/${percents("\xff")}/${percents("\xff")}`);
     expect(reply).toEqual({ result: ["\ufffd", 1, 1] });
   });
 
   hasLua("a script that is not UTF-8 has the SHA-1 of its bytes", async () => {
     const script = Buffer.from("return '\xff' -- \xfe", "latin1");
-    const { result: sha } = await (await post("/script/load", script)).json();
+    const { result: sha } = (await post(script, "/script/load")).json;
     expect(sha).toBe(
       await crypto.subtle.digest("SHA-1", script).then((hash) => Buffer.from(hash).toString("hex")),
     );
@@ -112,8 +98,7 @@ eachEngine(engines)("bytes over REST on %s", (engine) => {
   });
 
   test("the log has bytes as text", async () => {
-    endpoint.log.reset();
-    await post("/set/key", Uint8Array.of(0x61, 0xff));
-    expect(endpoint.log.entries[0]!.command).toEqual(["set", "key", "a\ufffd"]);
+    await post(Uint8Array.of(0x61, 0xff), "/set/key");
+    expect(one.endpoint.log.entries[0]!.command).toEqual(["set", "key", "a\ufffd"]);
   });
 });

@@ -1,333 +1,271 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { eachEngine } from "../../../test/support/each-engine.ts";
-import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
+import { oneEndpoint } from "./one-endpoint.ts";
 
-const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value";
+type Words = readonly (string | number)[];
+
+const syntax = "ERR syntax error";
+const noExpiry = "ERR invalid expire time in 'set' command";
+const flag = "#!lua flags=allow-key-locking\n";
+// The scripts do not name the commands that they call, so a comment mentions them for the emulation.
+const mentioned = "-- DELEX and SET IFEQ\n";
+const calling = (how: string, first = "") =>
+  `${first}${mentioned}return redis.${how}(ARGV[1], KEYS[1], unpack(ARGV, 2))`;
+
+/** What there is before each of them: "key" has "old", "list" is a list, and there is no "none". */
+const conditions: readonly [command: Words, result: unknown, remaining: string | null][] = [
+  [["DELEX", "key", "IFEQ", "old"], 1, null],
+  [["delex", "key", "ifeq", "other"], 0, "old"],
+  [["DELEX", "key", "IFNE", "other"], 1, null],
+  [["delex", "key", "ifne", "old"], 0, "old"],
+  [["DELEX", "key", "IFEQ", ""], 0, "old"],
+  [["DELEX", "key"], 1, null],
+  [["DELEX", "none", "IFEQ", ""], 0, null],
+  [["DELEX", "none", "IFNE", "x"], 0, null],
+  [["SET", "key", "new", "IFEQ", "old"], "OK", "new"],
+  [["SET", "key", "new", "IFEQ", "other"], null, "old"],
+  [["set", "key", "new", "ifne", "other"], "OK", "new"],
+  [["SET", "key", "new", "IFNE", "old"], null, "old"],
+  [["SET", "key", "new", "IFEQ", "old", "GET"], "old", "new"],
+  [["SET", "key", "new", "GET", "IFEQ", "other"], "old", "old"],
+  [["SET", "key", "IFEQ"], "OK", "IFEQ"],
+  [["SET", "key", "GET", "IFEQ", "IFEQ"], null, "old"],
+  [["SET", "none", "new", "IFEQ", ""], null, null],
+  [["SET", "none", "new", "IFNE", "x"], "OK", "new"],
+  [["SET", "none", "new", "IFNE", "x", "GET"], null, "new"],
+];
+
+const refused: readonly [command: Words, error: string][] = [
+  [["DELEX", "list", "IFEQ", "a"], "ERR Key should be of string type if conditions are specified"],
+  [["DELEX", "key", "IFEQ"], "ERR wrong number of arguments for 'delex' command"],
+  [["DELEX", "key", "BOGUS", "a"], syntax],
+  [["SET", "list", "new", "IFEQ", "a"], "WRONGTYPE Operation against a key holding the wrong kind of value"],
+  [["SET", "key", "new", "IFEQ"], syntax],
+  [["SET", "key", "new", "IFEQ", "other", "NX"], syntax],
+  [["SET", "key", "new", "XX", "IFNE", "x"], syntax],
+  [["SET", "key", "new", "IFEQ", "old", "IFNE", "x"], syntax],
+  [["SET", "key", "new", "IFEQ", "old", "BOGUS"], syntax],
+  [["SET", "key", "new", "IFEQ", "old", "PX", 0], noExpiry],
+  [["SET", "key", "new", "IFEQ", "other", "GET", "PX", 0], noExpiry],
+];
 
 eachEngine(["redis"] as const)("Upstash's additions to Redis 7 on %s", (engine) => {
-  let local: LocalEndpoints;
-  let endpoint: LocalEndpoint;
-
-  beforeAll(async () => {
-    local = await start({ count: 1, engine });
-    endpoint = local.endpoints[0]!;
-  });
+  const one = oneEndpoint({ engine });
+  const { post, run } = one;
   beforeEach(async () => {
-    await endpoint.execute(["FLUSHALL"]);
-    await endpoint.execute(["SCRIPT", "FLUSH"]);
-    endpoint.log.reset();
+    await one.endpoint.execute(["SET", "key", "old"]);
+    await one.endpoint.execute(["RPUSH", "list", "a"]);
   });
-  afterAll(() => local.close());
 
-  async function post(command: unknown, path = "/") {
-    const response = await fetch(endpoint.url + path, {
-      method: "POST",
-      headers: { authorization: `Bearer ${endpoint.token}` },
-      body: JSON.stringify(command),
-    });
-    return (await response.json()) as { result?: unknown; error?: string };
-  }
-  const run = (...command: (string | number)[]) => post(command);
+  const around = (command: Words) => [["SET", "before", 1], command, ["SET", "after", 2]];
+  const inScript =
+    (script: string) =>
+    ([name, key, ...words]: Words) =>
+      run("EVAL", script, 1, key!, name!, ...words);
 
-  describe("DELEX", () => {
-    test.each([
-      ["IFEQ", "value", 1],
-      ["ifeq", "other", 0],
-      ["IFNE", "other", 1],
-      ["IFNE", "value", 0],
-      ["IFEQ", "", 0],
-    ])("%s %j answers %i", async (condition, compared, deleted) => {
-      await run("SET", "key", "value");
-      expect(await run("DELEX", "key", condition, compared)).toEqual({ result: deleted });
-      expect(await run("EXISTS", "key")).toEqual({ result: 1 - deleted });
+  describe.each<[where: string, billed: number, send: (command: Words) => ReturnType<typeof run>]>([
+    ["alone", 1, (command) => run(...command)],
+    ["in a transaction", 3, async (command) => (await post(around(command), "/multi-exec")).json[1]],
+    ["in a script", 2, inScript(calling("call"))],
+    ["in a script with pcall", 2, inScript(calling("pcall"))],
+    ["in a flagged script", 2, inScript(calling("call", flag))],
+    ["in a flagged script with pcall", 2, inScript(calling("pcall", flag))],
+  ])("%s", (_, billed, send) => {
+    test.each(conditions)("%j answers %j and leaves %j", async (command, result, remaining) => {
+      expect(await send(command)).toEqual({ result });
+      expect(one.endpoint.log.billed).toBe(billed);
+      expect(await run("GET", String(command[1]))).toEqual({ result: remaining });
     });
 
-    test("of a missing key is 0 under both conditions", async () => {
-      expect(await run("DELEX", "none", "IFEQ", "")).toEqual({ result: 0 });
-      expect(await run("DELEX", "none", "IFNE", "x")).toEqual({ result: 0 });
-    });
-
-    test("without a condition is DEL", async () => {
-      await run("RPUSH", "list", "a");
-      expect(await run("DELEX", "list")).toEqual({ result: 1 });
-    });
-
-    test("refuses other types and malformed commands", async () => {
-      await run("RPUSH", "list", "a");
-      const error = "ERR Key should be of string type if conditions are specified";
-      expect(await run("DELEX", "list", "IFEQ", "a")).toEqual({ error });
-      expect(await run("EXISTS", "list")).toEqual({ result: 1 });
-      expect((await run("DELEX")).error).toMatch(/^ERR wrong number of arguments for 'delex' command/);
-      expect((await run("DELEX", "list", "IFEQ")).error).toMatch(/^ERR /);
-      expect((await run("DELEX", "list", "BOGUS", "a")).error).toMatch(/^ERR /);
-    });
-
-    test("is billed as one command", async () => {
-      await run("DELEX", "key", "IFEQ", "value");
-      expect(endpoint.log.billed).toBe(1);
+    test.each(refused)("%j is refused, and the rest is done: %s", async (command, error) => {
+      const answer = await send(command);
+      expect(answer.error?.slice(0, error.length)).toBe(error);
+      expect(await run("MGET", "key", "list")).toEqual({ result: ["old", null] });
+      expect(await run("LLEN", "list")).toEqual({ result: 1 });
+      if (billed === 3) expect(await run("MGET", "before", "after")).toEqual({ result: ["1", "2"] });
     });
   });
 
-  describe("SET with a condition", () => {
-    test.each([
-      ["IFEQ", "old", "OK", "new"],
-      ["IFEQ", "other", null, "old"],
-      ["IFNE", "other", "OK", "new"],
-      ["ifne", "old", null, "old"],
-    ])("%s %j answers %j", async (condition, compared, result, after) => {
-      await run("SET", "key", "old");
-      expect(await run("SET", "key", "new", condition, compared)).toEqual({ result });
-      expect(await run("GET", "key")).toEqual({ result: after });
-      expect(endpoint.log.billed).toBe(3);
-    });
+  test("DELEX without a condition deletes any type, and needs a key", async () => {
+    expect(await run("DELEX", "list")).toEqual({ result: 1 });
+    expect((await run("DELEX")).error).toMatch(/^ERR wrong number of arguments for 'delex' command/);
+  });
 
-    test("of a missing key: IFEQ leaves it missing, IFNE creates it", async () => {
-      expect(await run("SET", "key", "new", "IFEQ", "")).toEqual({ result: null });
-      expect(await run("EXISTS", "key")).toEqual({ result: 0 });
-      expect(await run("SET", "key", "new", "IFNE", "x")).toEqual({ result: "OK" });
-    });
+  test("SET with a condition keeps its other options", async () => {
+    await run("SET", "key", "old", "PX", 50_000);
+    expect(await run("SET", "key", "new", "IFEQ", "old", "KEEPTTL")).toEqual({ result: "OK" });
+    expect((await run("PTTL", "key")).result).toBeGreaterThan(0);
+    expect(await run("SET", "key", "newer", "EX", 100, "IFEQ", "new")).toEqual({ result: "OK" });
+    expect(await run("TTL", "key")).toEqual({ result: 100 });
+    expect(await run("SET", "key", "newest", "IFEQ", "newer", "GET")).toEqual({ result: "newer" });
+    expect(await run("TTL", "key")).toEqual({ result: -1 });
+  });
 
-    test("keeps SET's other options", async () => {
-      await run("SET", "key", "old", "PX", 50_000);
-      expect(await run("SET", "key", "new", "IFEQ", "old", "KEEPTTL")).toEqual({ result: "OK" });
-      expect((await run("PTTL", "key")).result).toBeGreaterThan(0);
-      expect(await run("SET", "key", "newer", "EX", 100, "IFEQ", "new")).toEqual({ result: "OK" });
-      expect(await run("TTL", "key")).toEqual({ result: 100 });
-      expect(await run("SET", "key", "newest", "IFEQ", "newer", "GET")).toEqual({ result: "newer" });
-      expect(await run("TTL", "key")).toEqual({ result: -1 });
-      expect(await run("SET", "key", "no", "GET", "IFEQ", "bogus")).toEqual({ result: "newest" });
-      expect(await run("SET", "none", "x", "IFNE", "y", "GET")).toEqual({ result: null });
-      expect(await run("GET", "none")).toEqual({ result: "x" });
-    });
-
-    test("refuses other types and contradictory options", async () => {
-      await run("RPUSH", "list", "a");
-      expect(await run("SET", "list", "x", "IFEQ", "a")).toEqual({ error: wrongType });
-      await run("SET", "key", "old");
-      for (const options of [
-        ["IFEQ"],
-        ["IFEQ", "old", "NX"],
-        ["XX", "IFNE", "x"],
-        ["IFEQ", "old", "IFNE", "x"],
-      ]) {
-        expect((await run("SET", "key", "new", ...options)).error).toMatch(/^ERR syntax error/);
-      }
-      expect((await run("SET", "key", "new", "IFEQ", "old", "PX", 0)).error).toMatch(
-        /^ERR invalid expire time/,
-      );
-      expect((await run("SET", "key", "new", "IFEQ", "old", "GET", "PX", 0)).error).toMatch(/^ERR invalid/);
-      expect(await run("GET", "key")).toEqual({ result: "old" });
-    });
-
-    test.each([
-      [["BOGUS"], "ERR syntax error"],
-      [["EX"], "ERR syntax error"],
-      [["EX", "10", "PX", "10"], "ERR syntax error"],
-      [["KEEPTTL", "EX", "10"], "ERR syntax error"],
-      [["EX", "ten"], "ERR value is not an integer or out of range"],
-      [["PX", "0"], "ERR invalid expire time in 'set' command"],
-      [["GET", "EXAT", "-1"], "ERR invalid expire time in 'set' command"],
-    ])("checks the options %j even if the condition does not hold", async (options, error) => {
-      await run("SET", "key", "old");
-      await run("RPUSH", "list", "a");
-      for (const compared of ["old", "other"]) {
-        for (const condition of ["IFEQ", "IFNE"]) {
-          for (const key of ["key", "missing", "list"]) {
-            expect(await run("SET", key, "new", condition, compared, ...options)).toEqual({ error });
-            // EX without a value would parse the condition as its value.
-            if (options.join() === "EX") continue;
-            expect(await run("SET", key, "new", ...options, condition, compared)).toEqual({ error });
-          }
+  test.each([
+    [["BOGUS"], syntax],
+    [["EX"], syntax],
+    [["EX", "10", "PX", "10"], syntax],
+    [["KEEPTTL", "EX", "10"], syntax],
+    [["EX", "ten"], "ERR value is not an integer or out of range"],
+    [["PX", "0"], noExpiry],
+    [["GET", "EXAT", "-1"], noExpiry],
+  ])("SET checks the options %j even if the condition does not hold", async (options, error) => {
+    for (const compared of ["old", "other"]) {
+      for (const condition of ["IFEQ", "IFNE"]) {
+        for (const key of ["key", "missing", "list"]) {
+          expect(await run("SET", key, "new", condition, compared, ...options)).toEqual({ error });
+          // EX without a value would parse the condition as its value.
+          if (options.join() === "EX") continue;
+          expect(await run("SET", key, "new", ...options, condition, compared)).toEqual({ error });
         }
       }
-      expect(await run("MGET", "key", "missing")).toEqual({ result: ["old", null] });
-    });
-
-    test("stores option names as values", async () => {
-      expect(await run("SET", "key", "IFEQ")).toEqual({ result: "OK" });
-      expect(await run("SET", "key", "GET", "IFEQ", "IFEQ")).toEqual({ result: "OK" });
-      expect(await run("GET", "key")).toEqual({ result: "GET" });
-    });
+    }
+    expect(await run("MGET", "key", "missing")).toEqual({ result: ["old", null] });
   });
 
   test("conditions are atomic: one of many concurrent compare-and-sets succeeds", async () => {
-    await run("SET", "key", "start");
     const attempts = Array.from({ length: 30 }, (_, index) =>
-      run("SET", "key", `by ${index}`, "IFEQ", "start"),
+      run("SET", "key", `by ${index}`, "IFEQ", "old"),
     );
     const results = await Promise.all(attempts);
     expect(results.filter(({ result }) => result === "OK")).toHaveLength(1);
   });
 
-  test("conditions work inside a transaction", async () => {
-    const batch = [
-      ["SET", "key", "a"],
-      ["SET", "key", "b", "IFEQ", "a"],
-      ["DELEX", "key", "IFEQ", "b"],
-      ["EXISTS", "key"],
-    ];
-    expect(await post(batch, "/multi-exec")).toEqual([
-      { result: "OK" },
-      { result: "OK" },
-      { result: 1 },
-      { result: 0 },
-    ]);
+  test("a script's numbers are compared in the form that Redis receives", async () => {
+    await run("SET", "key", "17");
+    const numbers = "return redis.call('SET', KEYS[1], 18, 'IFEQ', 17)";
+    expect(await run("EVAL", numbers, 1, "key")).toEqual({ result: "OK" });
+    expect(await run("GET", "key")).toEqual({ result: "18" });
   });
 
   describe("keys", () => {
     test("COPY of a key to itself copies nothing, and is not an error", async () => {
-      await run("SET", "key", "value");
       expect(await run("COPY", "key", "key")).toEqual({ result: 0 });
       expect(await run("COPY", "key", "other")).toEqual({ result: 1 });
-      expect(await run("COPY", "key", "key", "foo")).toEqual({ error: "ERR syntax error" });
+      expect(await run("COPY", "key", "key", "foo")).toEqual({ error: syntax });
     });
 
     test("MEMORY USAGE is there, and no other subcommand of MEMORY", async () => {
-      await run("SET", "key", "value");
       expect((await run("MEMORY", "USAGE", "key")).result).toBeGreaterThan(5);
       expect(await run("MEMORY", "DOCTOR")).toEqual({ error: "ERR Command is not available: 'MEMORY'" });
     });
 
     test("SCAN WITHTYPE has the type of every key after it, and is billed as one command", async () => {
-      await run("SADD", "set", "a");
-      await run("SET", "withtype", "value");
-      endpoint.log.reset();
-      expect(await run("SCAN", 0, "MATCH", "s*", "WITHTYPE")).toEqual({ result: ["0", ["set", "set"]] });
-      expect(await run("SCAN", 0, "withtype", "MATCH", "withtype")).toEqual({
-        result: ["0", ["withtype", "string"]],
-      });
-      expect(await run("SCAN", 0, "MATCH", "withtype")).toEqual({ result: ["0", ["withtype"]] });
+      const scan = (...words: Words) => run("SCAN", 0, ...words);
+      expect(await scan("MATCH", "l*", "WITHTYPE")).toEqual({ result: ["0", ["list", "list"]] });
+      expect(await scan("withtype", "MATCH", "key")).toEqual({ result: ["0", ["key", "string"]] });
+      expect(await scan("MATCH", "withtype")).toEqual({ result: ["0", []] });
       expect(await run("SCAN", "x", "WITHTYPE")).toEqual({ error: "ERR invalid cursor" });
-      expect(endpoint.log.billed).toBe(4);
+      expect(one.endpoint.log.billed).toBe(4);
     });
   });
 
-  describe("a transaction with a command that fails", () => {
-    const around = (command: unknown[]) => [["SET", "before", 1], command, ["SET", "after", 2]];
+  test.each([[["DELEX"]], [["SET", "key"]], [["NOSUCH", "key"]], [["EVAL", "return 1"]]])(
+    "a transaction with a command that cannot be queued is discarded as a whole: %j",
+    async (command) => {
+      expect((await post(around(command), "/multi-exec")).json).toEqual({
+        error: "EXECABORT Transaction discarded because of previous errors.",
+      });
+      expect(await run("EXISTS", "before", "after")).toEqual({ result: 0 });
+    },
+  );
 
+  describe("scripts", () => {
     test.each([
-      [["SET", "key", "new", "IFEQ"], "ERR syntax error"],
-      [["SET", "key", "new", "IFEQ", "old", "NX"], "ERR syntax error"],
-      [["SET", "key", "new", "IFEQ", "old", "BOGUS"], "ERR syntax error"],
-      [["SET", "key", "new", "IFEQ", "old", "PX", 0], "ERR invalid expire time in 'set' command"],
-      [["DELEX", "key", "BOGUS", "a"], "ERR syntax error"],
-      [["DELEX", "key", "IFEQ"], "ERR wrong number of arguments for 'delex' command"],
-      [["DELEX", "list", "IFEQ", "a"], "ERR Key should be of string type if conditions are specified"],
-    ])("while it runs executes the others: %j", async (command, error) => {
-      await run("RPUSH", "list", "a");
-      expect(await post(around(command), "/multi-exec")).toEqual([
-        { result: "OK" },
-        { error },
-        { result: "OK" },
-      ]);
-      expect(await run("MGET", "before", "key", "after")).toEqual({ result: ["1", null, "2"] });
+      [["EVAL", "return 1"], /wrong number of arguments/],
+      [["EVAL", "return 1", "x"], /not an integer/],
+      [["EVAL", "return", 1], /can't be greater/],
+      [["EVALSHA", "0".repeat(40), 0], /NOSCRIPT/],
+      [["NOPE"], /unknown command/],
+    ])("%j is refused, and billed as one command", async (command, error) => {
+      expect((await run(...command)).error).toMatch(error);
+      expect(one.endpoint.log.billed).toBe(1);
     });
 
-    test.each([[["DELEX"]], [["SET", "key"]], [["NOSUCH", "key"]], [["EVAL", "return 1"]]])(
-      "that cannot be queued is discarded as a whole: %j",
-      async (command) => {
-        expect(await post(around(command), "/multi-exec")).toEqual({
-          error: "EXECABORT Transaction discarded because of previous errors.",
-        });
-        expect(await run("EXISTS", "before", "after")).toEqual({ result: 0 });
+    test.each(["", flag])(
+      "are found, and named in errors, by the SHA-1 of the client's text: %j",
+      async (first) => {
+        const script = calling("call", first);
+        const sha = createHash("sha1").update(script).digest("hex");
+        const bySha = (hash = sha) => run("EVALSHA", hash, 1, "key", "GET");
+        expect((await bySha()).error).toMatch(/^NOSCRIPT /);
+        expect(await run("EVAL", script, 1, "key", "GET")).toEqual({ result: "old" });
+        expect(await bySha(sha.toUpperCase())).toEqual({ result: "old" });
+        expect(await run("SCRIPT", "EXISTS", sha, "0".repeat(40))).toEqual({ result: [1, 0] });
+        await run("SCRIPT", "FLUSH");
+        expect((await bySha()).error).toMatch(/^NOSCRIPT /);
+        expect(await run("SCRIPT", "LOAD", script)).toEqual({ result: sha });
+        expect(await bySha()).toEqual({ result: "old" });
+        const wrong = `${first}${mentioned}\n\nlocal x = nil + 1`;
+        const { error } = await run("EVAL", wrong, 0);
+        const wrongSha = createHash("sha1").update(wrong).digest("hex");
+        expect(error).toContain(`script: ${wrongSha}, on @user_script:${wrong.split("\n").length}.`);
       },
     );
-  });
 
-  describe("scripts with allow-key-locking", () => {
-    const script =
-      "#!lua flags=allow-key-locking\nredis.call('SET', KEYS[1], ARGV[1])\nreturn redis.call('GET', KEYS[1])";
-    const sha = createHash("sha1").update(script).digest("hex");
-
-    test("run, and are found by the SHA-1 of the client's script", async () => {
-      expect((await run("EVALSHA", sha, 1, "key", "a")).error).toMatch(/^NOSCRIPT /);
-      expect(await run("EVAL", script, 1, "key", "a")).toEqual({ result: "a" });
-      expect(await run("EVALSHA", sha, 1, "key", "b")).toEqual({ result: "b" });
-      expect(await run("EVALSHA", sha.toUpperCase(), 1, "key", "c")).toEqual({ result: "c" });
-      expect(await run("SCRIPT", "EXISTS", sha, "0".repeat(40))).toEqual({ result: [1, 0] });
-      await run("SCRIPT", "FLUSH");
-      expect((await run("EVALSHA", sha, 1, "key", "a")).error).toMatch(/^NOSCRIPT /);
-      expect(await run("SCRIPT", "LOAD", script)).toEqual({ result: sha });
-      expect(await run("EVALSHA", sha, 1, "key", "d")).toEqual({ result: "d" });
-    });
-
-    test("are billed like any script", async () => {
-      await run("EVAL", script, 1, "key", "a");
-      await run("EVALSHA", sha, 1, "key", "a");
-      expect(endpoint.log.entries.map(({ billed }) => billed)).toEqual([3, 3]);
-    });
-
-    test("cannot access a key that they did not declare", async () => {
-      const dynamic = "#!lua flags=allow-key-locking\nreturn redis.call('SET', KEYS[1] .. ':x', 1)";
-      const refused =
-        "ERR Dynamic keys are not allowed in Lua scripts when 'allow-key-locking' flag is set. Key was: key:x";
-      expect(await run("EVAL", dynamic, 1, "key")).toEqual({ error: refused });
-      expect(await run("EVAL", dynamic.replace("call", "pcall"), 1, "key")).toEqual({ error: refused });
+    test("with allow-key-locking cannot access a key that they did not declare", async () => {
+      const dynamic = `${flag}return redis.call('SET', KEYS[1] .. ':x', 1)`;
+      const locked = (key: string) =>
+        `ERR Dynamic keys are not allowed in Lua scripts when 'allow-key-locking' flag is set. Key was: ${key}`;
+      expect(await run("EVAL", dynamic, 1, "key")).toEqual({ error: locked("key:x") });
+      expect(await run("EVAL", dynamic.replace("call", "pcall"), 1, "key")).toEqual({
+        error: locked("key:x"),
+      });
       expect(await run("EXISTS", "key:x")).toEqual({ result: 0 });
       expect(await run("EVAL", dynamic, 2, "key", "key:x")).toEqual({ result: "OK" });
+      for (const command of ["'DELEX', 'other', 'IFEQ', 'a'", "'SET', 'other', 'a', 'IFNE', 'b'"]) {
+        const script = `${flag}return redis.call(${command})`;
+        expect(await run("EVAL", script, 1, "key")).toEqual({ error: locked("other") });
+      }
+      // Without the flag they may compute their keys.
+      expect(await run("EVAL", dynamic.replace(flag, ""), 1, "key")).toEqual({ result: "OK" });
     });
 
-    test("can catch the refusal with pcall", async () => {
-      const caught =
-        "#!lua flags=allow-key-locking\nlocal r = redis.pcall('GET', 'other')\nreturn string.find(r.err, 'key-locking', 1, true) and 1";
-      expect(await run("EVAL", caught, 1, "key")).toEqual({ result: 1 });
+    test.each([
+      [
+        "redis.call('FLUSHALL')",
+        "ERR FLUSHALL is not allowed in Lua scripts when 'allow-key-locking' flag is set",
+      ],
+      ["redis.call('DBSIZE')", 2],
+      ["#redis.call('TIME')", 2],
+      ["string.find(redis.pcall('GET', 'other').err, 'key-locking', 1, true) and 1", 1],
+    ])("with allow-key-locking may return %s: %s", async (expression, answer) => {
+      const expected = typeof answer === "string" ? { error: answer } : { result: answer };
+      expect(await run("EVAL", `${flag}return ${expression}`, 0)).toEqual(expected);
     });
 
-    test("cannot write to the whole database", async () => {
-      const flush = "#!lua flags=allow-key-locking\nreturn redis.call('FLUSHALL')";
-      expect(await run("EVAL", flush, 0)).toEqual({
-        error: "ERR FLUSHALL is not allowed in Lua scripts when 'allow-key-locking' flag is set",
-      });
-      expect(await run("EVAL", "#!lua flags=allow-key-locking\nreturn redis.call('DBSIZE')", 0)).toEqual({
-        result: 0,
-      });
+    test("that only read cannot write with the additions", async () => {
+      const readOnly = /^ERR Write commands are not allowed from read-only scripts/;
+      for (const command of ["'DELEX', KEYS[1], 'IFEQ', 'old'", "'SET', KEYS[1], 'a', 'IFEQ', 'old'"]) {
+        expect((await run("EVAL_RO", `return redis.call(${command})`, 1, "key")).error).toMatch(readOnly);
+      }
+      expect(await run("GET", "key")).toEqual({ result: "old" });
     });
 
-    test("may call commands without keys", async () => {
-      const time = "#!lua flags=allow-key-locking\nreturn #redis.call('TIME')";
-      expect(await run("EVAL", time, 0)).toEqual({ result: 2 });
-    });
-  });
-
-  test("a script without the flag may compute its keys", async () => {
-    expect(await run("EVAL", "return redis.call('SET', KEYS[1] .. ':x', 1)", 1, "key")).toEqual({
-      result: "OK",
-    });
-  });
-
-  test("a transaction bills each of its scripts", async () => {
-    const twice = "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[1])";
-    const batch = [
-      ["SET", "n", 1],
-      ["EVAL", twice, 1, "n"],
-      ["GET", "n"],
-      ["EVAL", "return 'none'", 0],
-      ["INCR", "n"],
-    ];
-    expect(await post(batch, "/multi-exec")).toEqual([
-      { result: "OK" },
-      { result: 3 },
-      { result: "3" },
-      { result: "none" },
-      { result: 4 },
-    ]);
-    expect(endpoint.log.entries.map(({ billed }) => billed)).toEqual([1, 3, 1, 1, 1]);
-  });
-
-  test("concurrent scripts are billed separately", async () => {
-    const calls = (count: number) =>
-      run(
+    test("are billed with what they call, each of a transaction and each of concurrent ones by itself", async () => {
+      const times = (count: number, key: string) => [
         "EVAL",
         `for i = 1, ${count} do redis.call('INCR', KEYS[1]) end return ${count}`,
         1,
-        `key ${count}`,
+        key,
+      ];
+      const batch = [["SET", "n", 1], times(2, "n"), ["GET", "n"], times(0, "n"), ["INCR", "n"]];
+      const results = [{ result: "OK" }, { result: 2 }, { result: "3" }, { result: 0 }, { result: 4 }];
+      expect((await post(batch, "/multi-exec")).json).toEqual(results);
+      expect(one.endpoint.log.entries.map(({ billed }) => billed)).toEqual([1, 3, 1, 1, 1]);
+      one.endpoint.log.reset();
+      await Promise.all(
+        Array.from({ length: 40 }, (_, count) => [
+          run(...times(count, `${count}`)),
+          run("INCR", "other"),
+        ]).flat(),
       );
-    await Promise.all(Array.from({ length: 40 }, (_, index) => [calls(index), run("INCR", "other")]).flat());
-    const scripts = endpoint.log.entries.filter(({ command }) => command[0] === "EVAL");
-    expect(scripts).toHaveLength(40);
-    for (const { command, billed } of scripts) {
-      expect(billed).toBe(1 + Number(/return (\d+)$/.exec(command[1]!)![1]));
-    }
+      const scripts = one.endpoint.log.entries.filter(({ command }) => command[0] === "EVAL");
+      expect(scripts).toHaveLength(40);
+      for (const { command, billed } of scripts) {
+        expect(billed).toBe(1 + Number(/return (\d+)$/.exec(command[1]!)![1]));
+      }
+    });
   });
 });

@@ -1,27 +1,20 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eachEngine } from "../../../test/support/each-engine.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
-import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
+import { oneEndpoint } from "./one-endpoint.ts";
 
 const mebibyte = 1024 * 1024;
 
 // Requests that no HTTP client sends, written byte by byte.
 eachEngine(engines)("raw HTTP on %s", (engine) => {
-  let local: LocalEndpoints;
-  let endpoint: LocalEndpoint;
-
-  beforeAll(async () => {
-    local = await start({ count: 1, engine, token: "full" });
-    endpoint = local.endpoints[0]!;
-  });
-  afterAll(() => local.close());
+  const one = oneEndpoint({ engine, token: "full" });
 
   /** Writes a request and collects the response. */
   async function open(...lines: string[]) {
-    const socket = connect(Number(new URL(endpoint.url).port), "127.0.0.1");
+    const socket = connect(Number(new URL(one.endpoint.url).port), "127.0.0.1");
     let received = "";
     let closed = false;
     socket.on("data", (bytes) => {
