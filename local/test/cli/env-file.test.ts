@@ -156,14 +156,16 @@ describe("writeVariables()", () => {
     expect(await failure(join(folder, "pipe"))).toContain("not a regular file");
   });
 
-  test("writes through a symbolic link, and what is new is its owner's", async () => {
+  test("writes through a symbolic link, and what it has written is its owner's", async () => {
     const [path, link] = [join(folder, "shared.env"), join(folder, ".env")];
     await symlink(path, link);
     await writeVariables(link, variables);
     expect(await readFile(path, "utf8")).toBe(written);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
+    await chmod(path, 0o644);
     await writeVariables(link, variables);
     expect(await readFile(path, "utf8")).toBe(written);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 });
 

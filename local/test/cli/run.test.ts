@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -169,12 +169,6 @@ describe("redis-rest-local", () => {
     expect(log[1]).toContain("\\u{1b}[2J");
   });
 
-  test("serves /_faults with --faults", async () => {
-    await runWhile("--count 1 --faults", async (env) => {
-      expect(await (await get(env, 1, "/_faults")).json()).toEqual({ result: [] });
-    });
-  });
-
   test("writes the variables into --write-env and keeps other lines", async () => {
     const file = join(directory, ".dev.vars");
     await writeFile(
@@ -214,18 +208,6 @@ describe("redis-rest-local", () => {
       'UPSTASH_REDIS_REST_URL_1="http://192.168.1.2"\nUPSTASH_REDIS_REST_TOKEN_1="of-the-database"\n',
     );
     await runWhile(line, async (env) => expect(env.UPSTASH_REDIS_REST_TOKEN_1).not.toBe("of-the-database"));
-  });
-
-  test.each(["new", "existing"])("leaves a %s file that its owner only can read", async (which) => {
-    const file = join(directory, "some.vars");
-    if (which === "existing") {
-      await writeFile(file, "A=1\n");
-      await chmod(file, 0o644);
-    }
-    await runWhile(`--count 1 --write-env ${file}`, async () => {
-      expect(await readFile(file, "utf8")).toContain("UPSTASH_REDIS_REST_URL=");
-    });
-    expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
   test("refuses a file that has anything but variables, and stops what it started", async () => {

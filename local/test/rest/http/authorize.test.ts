@@ -28,4 +28,3 @@ describe("accessOf", () => {
     expect(accessOf(requestTo(path, authorization), without)).toBe(access === "full" ? "full" : undefined);
   });
 });
-});

@@ -3,18 +3,8 @@ import { describe, expect, test } from "vitest";
 import { type FaultPlan, Faults } from "../../../src/faults/faults.ts";
 import { commandName, withFaults } from "../../../src/rest/http/inject-faults.ts";
 
-const none: FaultPlan = {
-  down: false,
-  dropRequest: false,
-  dropReply: false,
-  reset: false,
-  delay: 0,
-  delayReply: 0,
-  reorder: false,
-  duplicate: false,
-  status: undefined,
-  html: false,
-};
+/** Without a rule. */
+const none = new Faults().plan("GET");
 
 /** A handler that records the bodies that it executes, with one of `plans` for each request. */
 function setUp(...plans: Partial<FaultPlan>[]) {
