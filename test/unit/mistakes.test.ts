@@ -160,7 +160,22 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       () => new Redlock(any({ endpoints: { url, token } })),
       /array of at least one \{ url, token }/,
     ],
+    "no endpoint": at([]),
+    "null for an endpoint": at([null]),
+    "an endpoint that is its URL": at([url]),
+    "an endpoint of another dialect": at([{ url, token, dialect: "valkey" }]),
+    "an endpoint without a URL": at([{ token }]),
+    "an endpoint without a token": at([{ url }]),
+    "the same endpoint twice": [
+      at([
+        { url, token },
+        { url: `${url}/`, token: "another" },
+      ]),
+      /eu1-fond-owl-12345/,
+    ],
     "an endpoint's function that is not called": [at([memoryEndpoint]), /not a function: call it/],
+    "credentials in the URL": at([{ url: "https://default:secret@h.example", token }]),
+    "a token with spaces": at([{ url, token: `Bearer ${token}` }]),
     "a token with a line break": at([{ url, token: `${token}\n` }]),
     "the address of the Redis protocol": [
       at([{ url: "rediss://default:secret@eu1.upstash.io:6379", token }]),
@@ -224,6 +239,8 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     "a misspelt option of an endpoint": at([{ url, token, dialct: "redis" }]),
     "an option of the client at an endpoint": at([{ url, token, ttl: 5_000 }]),
     "an unknown option of httpEndpoint": () => httpEndpoint(any({ url, token, timeout: 5_000 })),
+    "another dialect of upstashEndpoint": () =>
+      upstashEndpoint(any({ createScript: none }), any({ dialect: "valkey" })),
     "an unknown option of upstashEndpoint": () =>
       upstashEndpoint(any({ createScript: none }), any({ nmae: "eu" })),
   },

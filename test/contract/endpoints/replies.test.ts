@@ -11,7 +11,7 @@ import {
   Redlock,
   type RedlockEvent,
 } from "../../../src/index.ts";
-import { beyondTests, patient } from "../../support/beyond-tests.ts";
+import { beyondTests } from "../../support/beyond-tests.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawReply, type RawServer, result, startRawServer } from "../../support/raw-server.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
@@ -159,34 +159,6 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
     expect(other.votes[0]!.cause!.status).toBeUndefined();
   });
 
-  test.each([301, 302, 303, 307, 308])(
-    "%i is not followed, so that the token is sent nowhere else",
-    async (status) => {
-      const target = await startRawServer(() => result("OK"));
-      try {
-        server.answer = () => ({ status, headers: { location: `${target.url}/` } });
-        const before = server.requests.length;
-        expectKind(await rejection(client().acquire("redirected")), "http");
-        expectKind(await rejection(client().acquire("redirected", { fencing: true })), "http");
-        expect(target.requests).toEqual([]);
-        // What failed in another test may be rolled back once more meanwhile.
-        const own = server.requests
-          .slice(before)
-          .filter((sent) => JSON.stringify(sent).includes("redirected"));
-        expect(own).toHaveLength(4);
-      } finally {
-        await target.close();
-      }
-    },
-  );
-
-  test("an endless reply is not read to its end", async () => {
-    server.answer = () => ({ body: megabyte, pieces: 1_000 });
-    const before = server.written;
-    expectKind(await rejection(client().acquire("resource")), "malformed");
-    expect(server.written - before).toBeLessThan(200 * 1024 * 1024);
-  });
-
   test("a fence that is not a positive safe integer is an error", async () => {
     for (const fence of [
       "0",
@@ -232,61 +204,4 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
       if (outcome !== null) expectKind(outcome, "malformed");
     }
   });
-
-  test("every request is a POST of one JSON array with the token, and is not retried", async () => {
-    server.answer = () => "reset";
-    await rejection(client().acquire("the only one"));
-    // Late requests of earlier tests may arrive meanwhile.
-    const sent = server.requests.filter(({ body }) => body.includes("{the only one}"));
-    expect(sent).toHaveLength(2); // the acquire and its rollback
-    for (const { method, path, headers, body } of sent) {
-      expect([method, path, headers.authorization]).toEqual(["POST", "/", "Bearer token"]);
-      expect(headers["content-type"]).toBe("application/json");
-      expect(Array.isArray(JSON.parse(body))).toBe(true);
-    }
-    expect(sent[0]!.command).toEqual([
-      "SET",
-      "redlock:lock:{the only one}",
-      expect.any(String),
-      "NX",
-      "PX",
-      "30000",
-    ]);
-  });
-});
-
-describe("one of three endpoints with invalid answers", () => {
-  forbidUnhandledRejections();
-  const servers: RawServer[] = [];
-  beforeAll(async () => {
-    for (let index = 0; index < 3; index++) servers.push(await startRawServer(() => "reset"));
-  });
-  afterAll(() => Promise.all(servers.map((server) => server.close())));
-
-  // One of each kind of error, and what is like success.
-  const some = [
-    "an HTML page with 200",
-    "401",
-    "an error with 400",
-    "null",
-    "QUEUED",
-    "a broken connection",
-    "silence",
-  ];
-  test.each(garbage.filter(([what]) => some.includes(what)))(
-    "%s does not prevent a lock",
-    async (_, reply) => {
-      for (const [index, server] of servers.entries()) {
-        const tokenOf = (command: readonly string[]) => command[4 + Number(command[2])];
-        server.answer = ({ command }) =>
-          index === 1 ? reply : result(command[0] === "SET" ? "OK" : [tokenOf(command), 1, "t"]);
-      }
-      const endpoints = servers.map(({ url }) => ({ url, token: "token" }));
-      const redlock = new Redlock({ ...patient, endpoints, wait: 0 });
-      const lock = await redlock.acquire("resource");
-      expect(await lock.extend()).toBeGreaterThan(0);
-      expect(await lock.verify()).toBe(true);
-      expect(await lock.release()).toBe(true);
-    },
-  );
 });

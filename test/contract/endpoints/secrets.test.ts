@@ -164,23 +164,6 @@ describe.each(Object.keys(transports))("no secret is revealed over %s", (transpo
 });
 
 describe("no secret is revealed by errors of arguments", () => {
-  test.each<[string, { url: string; token: string }]>([
-    ["credentials in the URL", { url: "https://user:passw0rd@host.upstash.io", token: restToken }],
-    ["a user in the URL", { url: "https://passw0rd@host.upstash.io", token: restToken }],
-    ["another scheme", { url: "redis://default:passw0rd@host:6379", token: restToken }],
-    ["no URL at all", { url: "passw0rd", token: restToken }],
-    ["url and token exchanged", { url: restToken, token: "https://host.upstash.io" }],
-    ["a token with a line break", { url: "https://host.upstash.io", token: `passw0rd\n${restToken}` }],
-    ["a token with spaces", { url: "https://host.upstash.io", token: `Bearer passw0rd ${restToken}` }],
-    ["an empty token", { url: "https://user:passw0rd@host", token: "" }],
-    ["a token that is none", { url: "https://host.upstash.io", token: 5 as unknown as string }],
-  ])("%s", async (_, endpoint) => {
-    const error = await rejection(Promise.resolve().then(() => new Redlock({ endpoints: [endpoint] })));
-    expect(error).toBeInstanceOf(TypeError);
-    expect(everythingOf(error)).not.toContain("passw0rd");
-    expect(everythingOf(error)).not.toContain(restToken);
-  });
-
   test("a message that is none", async () => {
     const redlock = new Redlock({ endpoints: [{ url: "https://host.upstash.io", token: restToken }] });
     const error = await rejection(resume(redlock, { nonce: "passw0rd" } as unknown as LockJSON));

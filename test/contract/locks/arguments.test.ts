@@ -1,14 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  endpointsFromEnv,
-  forceRelease,
-  handoff,
-  inspect,
-  type Lock,
-  pubSub,
-  Redlock,
-  resume,
-} from "../../../src/index.ts";
+import { forceRelease, handoff, inspect, type Lock, pubSub, Redlock, resume } from "../../../src/index.ts";
 import { FairLock } from "../../../src/sync/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, result, startRawServer } from "../../support/raw-server.ts";
@@ -276,27 +267,6 @@ describe("wrong arguments", () => {
     }
     await expectRefused(() => handoff(wrong(undefined)), TypeError, "lock");
   });
-
-  test.each<[string, unknown]>([
-    ["no endpoint", []],
-    ["no list", undefined],
-    ["null", [null]],
-    ["a string", ["https://host.upstash.io"]],
-    ["no url", [{ token: "token" }]],
-    ["no token", [{ url: "https://host" }]],
-    ["another dialect", [{ url: "https://host", token: "token", dialect: "valkey" }]],
-  ])("endpoints: %s", (_, endpoints) => {
-    expect(() => new Redlock({ endpoints: wrong(endpoints) })).toThrow(TypeError);
-  });
-
-  test("the same endpoint twice", () => {
-    const twice = [
-      { url: "https://host.upstash.io", token: "one" },
-      { url: "https://host.upstash.io/", token: "two" },
-    ];
-    expect(() => new Redlock({ endpoints: twice })).toThrow(RangeError);
-    expect(() => new Redlock({ endpoints: twice })).toThrow("host.upstash.io");
-  });
 });
 
 describe("defaults and overrides", () => {
@@ -330,44 +300,6 @@ describe("defaults and overrides", () => {
       expect(server.requests.at(-1)!.command[1]).toBe("theirs:lock:{b}");
     } finally {
       await server.close();
-    }
-  });
-
-  test("endpointsFromEnv prefers numbered variables, then plain ones, then Vercel's", async () => {
-    const servers = await Promise.all([1, 2, 3].map(() => startRawServer(() => result("OK"))));
-    const [first, second, third] = servers.map(({ url }) => url);
-    const arrived = () => servers.map(({ requests }) => requests.map(({ headers }) => headers.authorization));
-    const clear = () => {
-      for (const { requests } of servers) (requests as unknown[]).length = 0;
-    };
-    try {
-      const vercel = { KV_REST_API_URL: third, KV_REST_API_TOKEN: "three", OTHER: 5 };
-      const plain = { UPSTASH_REDIS_REST_URL: first, UPSTASH_REDIS_REST_TOKEN: "one" };
-      const numbered = {
-        UPSTASH_REDIS_REST_URL_1: first,
-        UPSTASH_REDIS_REST_TOKEN_1: "one",
-        UPSTASH_REDIS_REST_URL_2: second,
-        UPSTASH_REDIS_REST_TOKEN_2: "two",
-        UPSTASH_REDIS_REST_URL_10: third,
-        UPSTASH_REDIS_REST_TOKEN_10: "three",
-      };
-      await new Redlock({ endpoints: endpointsFromEnv(vercel) }).acquire("a");
-      expect(arrived()).toEqual([[], [], ["Bearer three"]]);
-      clear();
-      await new Redlock({ ttl: 3_000, endpoints: endpointsFromEnv({ ...vercel, ...plain }) }).acquire("a");
-      expect(arrived()).toEqual([["Bearer one"], [], []]);
-      expect(servers[0]!.requests[0]!.command.at(-1)).toBe("3000");
-      clear();
-      await new Redlock({ endpoints: endpointsFromEnv({ ...vercel, ...plain, ...numbered }) }).acquire("a");
-      expect(arrived()).toEqual([["Bearer one"], ["Bearer two"], ["Bearer three"]]);
-      const { UPSTASH_REDIS_REST_TOKEN_2: _, ...incomplete } = numbered;
-      expect(() => new Redlock({ endpoints: endpointsFromEnv(incomplete) })).toThrow(
-        "UPSTASH_REDIS_REST_TOKEN_2",
-      );
-      expect(() => new Redlock({ endpoints: endpointsFromEnv({}) })).toThrow("UPSTASH_REDIS_REST_URL");
-      expect(() => new Redlock({ endpoints: endpointsFromEnv({}) })).toThrow(TypeError);
-    } finally {
-      await Promise.all(servers.map((server) => server.close()));
     }
   });
 });

@@ -399,6 +399,8 @@ test("nobody listens at an endpoint that has failed in the last round", async ()
 
 test.each([
   ["nothing", null],
+  ["no list", "OK"],
+  ["an object like a list", { 0: ["n"], 1: 3, length: 2 }],
   ["no commands", [["n"]]],
   ["words for commands", [["n"], "3"]],
   ["half a command", [["n"], 1.5]],
@@ -429,9 +431,4 @@ test("a semaphore's waiter is told of a permit", async () => {
 
 test("a comma of a resource is no comma of its channel", () => {
   expect(channelOf("a,b", "lock", "c,d")).not.toContain(",");
-});
-
-test.each([[true], ["pubSub"], [{}]])("wakeUp: %j is refused", (wakeUp) => {
-  const make = () => clientOf(stage(), { wakeUp: wakeUp as unknown as typeof pubSub });
-  expect(make).toThrow(/^wakeUp must be pubSub/);
 });
