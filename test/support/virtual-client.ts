@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import { type MemoryEndpoint, memoryEndpoint } from "../../local/src/memory/index.ts";
 import {
   type Command,
@@ -27,7 +28,7 @@ export interface VirtualWorld {
    */
   client(
     options?: Omit<RedlockOptions, "endpoints" | "runtime">,
-    how?: { readonly deaf?: boolean; readonly isNew?: boolean },
+    how?: { readonly deaf?: boolean | undefined; readonly isNew?: boolean | undefined },
   ): VirtualClient;
   /** Sets the resource's key as another client would, at the endpoints of these indices. */
   put(resource: string, indices: readonly number[], value?: string, ttl?: number): void;
@@ -35,6 +36,10 @@ export interface VirtualWorld {
   values(resource: string): (string | null)[];
   /** ms until the resource's key expires, by endpoint; −2 where it does not exist. */
   expiries(resource: string): number[];
+  /** A fate: executed after `ms`. */
+  late(ms: number): Fate;
+  /** A fate: executed at once, and answered after `ms`. */
+  slow(ms: number): Fate;
 }
 
 /** A client, its links, and what it has reported. */
@@ -98,16 +103,21 @@ export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): 
       endpoints.map(({ engine }) => engine.execute(["GET", keyFor(resource)]) as string | null),
     expiries: (resource) =>
       endpoints.map(({ engine }) => engine.execute(["PTTL", keyFor(resource)]) as number),
+    ...delays(runtime),
   };
 }
 
-/** Fates of a link with a delay in virtual time. */
-export function delays(runtime: SteppingRuntime): {
-  /** Executed after `ms`. */
-  readonly late: (ms: number) => Fate;
-  /** Executed at once, and answered after `ms`. */
-  readonly slow: (ms: number) => Fate;
-} {
+/** A world, and a client in it. */
+export function oneClient(
+  options: Parameters<VirtualWorld["client"]>[0] = {},
+  { deaf, isNew, ...world }: Parameters<typeof virtualWorld>[0] & Parameters<VirtualWorld["client"]>[1] = {},
+): VirtualWorld & VirtualClient {
+  const made = virtualWorld(world);
+  return { ...made, ...made.client(options, { deaf, isNew }) };
+}
+
+/** The fates of a world that take a time. */
+export function delays(runtime: SteppingRuntime): Pick<VirtualWorld, "late" | "slow"> {
   const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
   return {
     late: (ms) => ({ before: () => pause(ms) }),
@@ -123,4 +133,12 @@ export function watch<Value>(promise: Promise<Value>): { value?: Value; error?: 
     (error: unknown) => Object.assign(watched, { error, settled: true }),
   );
   return watched;
+}
+
+/** Lets `ms` pass. Fails unless what is watched settles in the last of them. */
+export async function takes(runtime: SteppingRuntime, watched: { readonly settled: boolean }, ms: number) {
+  await runtime.advance(ms - 1);
+  expect(watched.settled).toBe(false);
+  await runtime.advance(1);
+  expect(watched.settled).toBe(true);
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AcquireOptions } from "../../../src/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // A caller's abort in virtual time: the call ends at once with its reason, and nothing of it stays. The timeout of a
 // request is 100 ms.
@@ -28,10 +28,9 @@ describe.each<[string, AcquireOptions]>([
   ["plain", {}],
   ["fenced", { fencing: true }],
 ])("of an acquire, %s", (_, options) => {
-  type Delays = ReturnType<typeof delays>;
   const never = [false, false, false];
 
-  test.each<[string, fates: (given: Delays) => Fate[], "acquire" | "tryAcquire", executed: boolean[]]>([
+  test.each<[string, fates: (world: VirtualWorld) => Fate[], "acquire" | "tryAcquire", executed: boolean[]]>([
     ["are not executed yet", ({ late }) => [late(90), late(90), late(90)], "acquire", never],
     [
       "are executed but unanswered",
@@ -52,9 +51,8 @@ describe.each<[string, AcquireOptions]>([
       [true, true, true],
     ],
   ])("whose requests %s leaves nothing", async (_what, fates, method, executed) => {
-    const world = virtualWorld();
-    const { redlock, links, events } = world.client({ ttl: 60_000 });
-    const given = fates(delays(world.runtime));
+    const { redlock, links, events, ...world } = oneClient({ ttl: 60_000 });
+    const given = fates(world);
     for (const [index, link] of links.entries()) {
       link.fate = () => (link.sent.length === 1 ? given[index]! : "delivered");
     }
@@ -73,9 +71,8 @@ describe.each<[string, AcquireOptions]>([
   });
 
   test("ends the wait for a holder, which keeps its lock", async () => {
-    const { runtime, client, values } = virtualWorld();
+    const { runtime, client, values, redlock, links } = oneClient({ backoff: () => 50_000, wait: 100_000 });
     const holder = await client().redlock.acquire("r");
-    const { redlock, links } = client({ backoff: () => 50_000, wait: 100_000 });
     const caller = new AbortController();
     const call = watch(redlock.acquire("r", { ...options, signal: caller.signal }));
     await runtime.advance(10);
@@ -87,9 +84,8 @@ describe.each<[string, AcquireOptions]>([
   });
 
   test("leaves nothing between two rounds, after a partial grant", async () => {
-    const { runtime, client, put, values } = virtualWorld();
+    const { runtime, put, values, redlock } = oneClient({ backoff: () => 50_000, wait: 100_000 });
     put("r", [0, 1]);
-    const { redlock } = client({ backoff: () => 50_000, wait: 100_000 });
     const caller = new AbortController();
     const call = watch(redlock.acquire("r", { ...options, signal: caller.signal }));
     await runtime.advance(10);

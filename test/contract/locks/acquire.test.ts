@@ -3,7 +3,7 @@ import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type Endpoint, LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, takes, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // The rounds of an acquire in virtual time: which one is the last, what the call waits for, and what limits the lock.
 
@@ -36,8 +36,7 @@ describe("the deadline of an acquire", () => {
   });
 
   test("is refused without a request when it has passed", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links, events } = client();
+    const { runtime, redlock, links, events } = oneClient();
     const error = await rejection(redlock.acquire("r", { deadline: runtime.now() }));
     expect(error).toBeInstanceOf(RangeError);
     expect(links.flatMap(({ sent }) => sent)).toEqual([]);
@@ -53,21 +52,17 @@ describe("the deadline of an acquire", () => {
 describe("a failed acquire", () => {
   /** The first two endpoints are held; the third grants, and its rollback is answered after 70 ms. */
   function split() {
-    const world = virtualWorld();
-    const { slow } = delays(world.runtime);
+    const { redlock, links, ...world } = oneClient({ wait: 0 });
     world.put("r", [0, 1]);
     const background: Promise<unknown>[] = [];
-    const { redlock, links } = world.client({ wait: 0 });
-    links[2]!.fate = ([name]) => (name === "SET" ? "delivered" : slow(70));
+    links[2]!.fate = ([name]) => (name === "SET" ? "delivered" : world.slow(70));
     return { ...world, redlock, background };
   }
 
   test("waits for its rollbacks, because nothing else keeps them alive", async () => {
     const { runtime, redlock } = split();
     const call = watch(redlock.acquire("r"));
-    await runtime.advance(69);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
+    await takes(runtime, call, 70);
     expect(call.error).toBeInstanceOf(LockHeldError);
   });
 
@@ -78,17 +73,12 @@ describe("a failed acquire", () => {
     expect(call.error).toBeInstanceOf(LockHeldError);
     const work = watch(Promise.all(background));
     expect(background).toHaveLength(1);
-    await runtime.advance(69);
-    expect(work.settled).toBe(false);
-    await runtime.advance(1);
-    expect(work.settled).toBe(true);
+    await takes(runtime, work, 70);
   });
 
   test("waits for the rollbacks of its earlier rounds, too", async () => {
-    const { runtime, put, values, client } = virtualWorld();
-    const { slow } = delays(runtime);
+    const { runtime, put, values, slow, redlock, links } = oneClient({ timeout: 1_000, wait: 30 });
     put("r", [0, 1]);
-    const { redlock, links } = client({ timeout: 1_000, wait: 30 });
     let rollbacks = 0;
     links[2]!.fate = ([name]) => {
       if (name === "SET") return "delivered";
@@ -120,9 +110,8 @@ describe("a failed acquire", () => {
 describe("the rollback of an unanswered request", () => {
   /** Two endpoints refuse; the third executes nothing and gives no answer. */
   function silent(wait: number, signal?: AbortSignal) {
-    const world = virtualWorld();
+    const { redlock, links, ...world } = oneClient({ wait, backoff: { min: 400, max: 400 } });
     world.put("r", [0, 1]);
-    const { redlock, links } = world.client({ wait, backoff: { min: 400, max: 400 } });
     links[2]!.fate = ([name]) => (name === "SET" ? "lost" : "delivered");
     const call = watch(redlock.acquire("r", { signal }));
     return { ...world, call, sentThere: () => links[2]!.sent.map(([name]) => name) };
@@ -161,9 +150,8 @@ describe("the rollback of an unanswered request", () => {
   };
 
   test("follows once more where it was lost itself", async () => {
-    const world = virtualWorld();
+    const { redlock, links, ...world } = oneClient({ wait: 0 });
     world.put("r", [1, 2], "other", 5_000);
-    const { redlock, links } = world.client({ wait: 0 });
     links[0]!.fate = () => (links[0]!.sent.length === 2 ? "lost" : "delivered");
     const call = watch(redlock.acquire("r"));
     await world.runtime.advance(300);
@@ -173,10 +161,9 @@ describe("the rollback of an unanswered request", () => {
   });
 
   test("deletes what slow servers acquire that do not know its script", async () => {
-    const world = virtualWorld();
-    const { redlock, links } = world.client({ wait: 0 });
+    const { redlock, links, ...world } = oneClient({ wait: 0 });
     forgetScripts(world);
-    for (const link of links) link.fate = () => delays(world.runtime).late(150);
+    for (const link of links) link.fate = () => world.late(150);
     const call = watch(redlock.acquire("r"));
     await world.runtime.advance(1_000);
     expect(call.error).toBeInstanceOf(QuorumError);
@@ -189,7 +176,7 @@ describe("the rollback of an unanswered request", () => {
     await (await redlock.acquire("other")).release();
     forgetScripts(world);
     for (const link of links) {
-      link.fate = ([name]) => (name === "SET" ? "delivered" : delays(world.runtime).late(150));
+      link.fate = ([name]) => (name === "SET" ? "delivered" : world.late(150));
     }
     world.put("r", [1, 2], "other", 50);
     const call = watch(redlock.acquire("r"));
@@ -200,8 +187,7 @@ describe("the rollback of an unanswered request", () => {
   });
 
   test("an abort in the last round is no outage: the call ends with its reason", async () => {
-    const world = virtualWorld();
-    const { redlock, links } = world.client({ wait: 0 });
+    const { redlock, links, ...world } = oneClient({ wait: 0 });
     for (const each of links) each.fate = () => "lost";
     const caller = new AbortController();
     const call = watch(redlock.acquire("r", { signal: caller.signal }));
@@ -215,11 +201,9 @@ describe("the rollback of an unanswered request", () => {
 describe("a waiting that a clock ends after a round that was cut short", () => {
   /** One endpoint grants, one refuses, and the third gets another fate. The clock jumps before the round is cut. */
   async function jumping(after: number) {
-    const world = virtualWorld();
-    const { late } = delays(world.runtime);
-    const third: Fate = after < Infinity ? late(after) : "lost";
+    const { redlock, links, ...world } = oneClient({ wait: 5_000 });
+    const third: Fate = after < Infinity ? world.late(after) : "lost";
     world.put("r", [1, 2]);
-    const { redlock, links } = world.client({ wait: 5_000 });
     links[2]!.fate = ([name]) => (name === "SET" ? third : "delivered");
     const call = watch(redlock.acquire("r"));
     await world.runtime.advance(10);
@@ -243,10 +227,9 @@ describe("the last round of an acquire", () => {
   /** One endpoint grants, one refuses, and the third refuses after 80 ms: more than a round waits that is cut short. */
   function undecided() {
     const world = virtualWorld();
-    const { late } = delays(world.runtime);
     world.put("r", [1, 2]);
     const client = world.client();
-    client.links[2]!.fate = () => late(80);
+    client.links[2]!.fate = () => world.late(80);
     return { ...world, ...client };
   }
 
@@ -285,10 +268,8 @@ describe("the last round of an acquire", () => {
 
 describe("answers that come too late", () => {
   test("a lock whose answers took longer than its ttl is not a lock: it is rolled back", async () => {
-    const { runtime, client, values } = virtualWorld();
-    const { slow } = delays(runtime);
+    const { runtime, values, slow, redlock, links } = oneClient({ ttl: 100, wait: 0, timeout: 1_000 });
     // Of which 1 ms and 2 ms are drift: exactly nothing remains.
-    const { redlock, links } = client({ ttl: 100, wait: 0, timeout: 1_000 });
     for (const each of links) each.fate = ([name]) => (name === "SET" ? slow(97) : "delivered");
     const call = watch(redlock.acquire("r"));
     await runtime.advance(97);
@@ -299,8 +280,7 @@ describe("answers that come too late", () => {
   });
 
   test("no request waits for longer than the ttl", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links, events } = client({ ttl: 50, wait: 0, timeout: 1_000 });
+    const { runtime, redlock, links, events } = oneClient({ ttl: 50, wait: 0, timeout: 1_000 });
     for (const each of links) each.fate = () => "lost";
     const call = watch(redlock.acquire("r"));
     await runtime.advance(49);

@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError } from "../../../src/index.ts";
-import { virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Automatic extensions, in virtual time.
 
 describe("a lock that is extended automatically", () => {
   test("is none unless it is asked for", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, events } = client({ ttl: 1_000 });
+    const { runtime, redlock, events } = oneClient({ ttl: 1_000 });
     const { signal } = await redlock.acquire("r");
     await runtime.advance(1_000);
     expect(signal.aborted).toBe(true);
@@ -15,8 +14,7 @@ describe("a lock that is extended automatically", () => {
   });
 
   test("is extended from its acquire until its release, and by the ttl set by hand", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, events } = client({ ttl: 1_000, autoExtend: true });
+    const { runtime, redlock, events } = oneClient({ ttl: 1_000, autoExtend: true });
     const lock = await redlock.acquire("r");
     await runtime.advance(1_200);
     const extended = () => events.flatMap((event) => (event.type === "extended" ? [event.ttl] : []));
@@ -31,8 +29,7 @@ describe("a lock that is extended automatically", () => {
   });
 
   test("is held for `maxHold` at most", async () => {
-    const { runtime, client, expiries } = virtualWorld();
-    const { redlock } = client({ ttl: 1_000, maxHold: 1_700, autoExtend: true });
+    const { runtime, expiries, redlock } = oneClient({ ttl: 1_000, maxHold: 1_700, autoExtend: true });
     const { signal } = await redlock.acquire("r");
     await runtime.advance(1_600);
     expect(signal.aborted).toBe(false);
@@ -42,8 +39,7 @@ describe("a lock that is extended automatically", () => {
   });
 
   test("is tried again after a failure, with a pause", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links, events } = client({ ttl: 1_000, autoExtend: true });
+    const { runtime, redlock, links, events } = oneClient({ ttl: 1_000, autoExtend: true });
     await redlock.acquire("r");
     for (const each of links) each.fate = () => "refused";
     await runtime.advance(494 + 5);
@@ -54,8 +50,7 @@ describe("a lock that is extended automatically", () => {
   });
 
   test("is extended in time after a shorter extension by hand", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, events } = client({ ttl: 60_000, autoExtend: true });
+    const { runtime, redlock, events } = oneClient({ ttl: 60_000, autoExtend: true });
     const lock = await redlock.acquire("r");
     await lock.extend(1_000);
     await runtime.advance(1_600);
@@ -64,8 +59,7 @@ describe("a lock that is extended automatically", () => {
   });
 
   test("is no longer extended once it is lost", async () => {
-    const { runtime, client, endpoints } = virtualWorld();
-    const { redlock, links, events } = client({ ttl: 1_000, autoExtend: true });
+    const { runtime, endpoints, redlock, links, events } = oneClient({ ttl: 1_000, autoExtend: true });
     const { signal } = await redlock.acquire("r");
     for (const { engine } of endpoints) engine.execute(["FLUSHALL"]);
     await runtime.advance(500);

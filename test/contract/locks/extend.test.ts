@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Lock, LockLostError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Extensions and verifications whose answers are late or missing, in virtual time. The validity of a ttl is the ttl less
 // 1 % and 2 ms.
@@ -10,9 +10,7 @@ const validityOf = (ttl: number) => ttl - ttl / 100 - 2;
 
 describe("an extension", () => {
   test("counts from before its requests, not from their answers", async () => {
-    const { runtime, client } = virtualWorld();
-    const { slow } = delays(runtime);
-    const { redlock, links } = client();
+    const { runtime, slow, redlock, links } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 1_000 });
     for (const each of links) each.fate = () => slow(80);
     const extending = lock.extend(2_000);
@@ -22,22 +20,17 @@ describe("an extension", () => {
   });
 
   test("that no quorum grants in time leaves the earlier validity", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links } = client();
+    const { runtime, redlock, links } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 1_000 });
     for (const each of links.slice(1)) each.fate = () => "lost";
     const call = watch(lock.extend(5_000));
-    await runtime.advance(99);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
+    await takes(runtime, call, 100);
     expect(call.error).toBeInstanceOf(QuorumError);
     expect(lock.remaining()).toBe(validityOf(1_000) - 100);
   });
 
   test("is lost where the lock is released while it asks", async () => {
-    const { runtime, client } = virtualWorld();
-    const { slow } = delays(runtime);
-    const { redlock, links } = client();
+    const { runtime, slow, redlock, links } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 1_000 });
     // Executed at once, and answered after the release.
     for (const each of links) each.fate = () => slow(80);
@@ -52,8 +45,7 @@ describe("an extension", () => {
   });
 
   test("waits no longer than the validity lasts", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links } = client({ timeout: 1_000 });
+    const { runtime, redlock, links } = oneClient({ timeout: 1_000 });
     const lock = await redlock.acquire("r", { ttl: 300 });
     for (const each of links) each.fate = () => "lost";
     const call = watch(lock.extend(5_000));
@@ -64,9 +56,7 @@ describe("an extension", () => {
   });
 
   test("that is granted after the validity has ended is a loss", async () => {
-    const { runtime, client } = virtualWorld();
-    const { slow } = delays(runtime);
-    const { redlock, links } = client({ timeout: 1_000 });
+    const { runtime, slow, redlock, links } = oneClient({ timeout: 1_000 });
     const lock = await redlock.acquire("r", { ttl: 300 });
     for (const each of links) each.fate = () => slow(200);
     const call = watch(lock.extend(5_000));
@@ -79,8 +69,7 @@ describe("an extension", () => {
   });
 
   test("that a quorum refuses is a loss, and restores nothing", async () => {
-    const { runtime, client, values, endpoints } = virtualWorld();
-    const { redlock, events } = client();
+    const { runtime, values, endpoints, redlock, events } = oneClient();
     const lock = await redlock.acquire("r");
     for (const { engine } of endpoints.slice(1)) engine.execute(["DEL", "redlock:lock:{r}"]);
     const { signal } = lock;
@@ -94,8 +83,7 @@ describe("an extension", () => {
 
   test("after the release or the loss sends nothing", async () => {
     for (const end of ["release", "loss"]) {
-      const { runtime, client } = virtualWorld();
-      const { redlock, links } = client({ ttl: 1_000 });
+      const { runtime, redlock, links } = oneClient({ ttl: 1_000 });
       const lock = await redlock.acquire("r");
       if (end === "release") await lock.release();
       else await runtime.advance(1_000);
@@ -106,9 +94,7 @@ describe("an extension", () => {
   });
 
   test("reports what it cost", async () => {
-    const { runtime, client } = virtualWorld();
-    const { slow } = delays(runtime);
-    const { redlock, links, events } = client();
+    const { runtime, slow, redlock, links, events } = oneClient();
     const lock = await redlock.acquire("r");
     for (const each of links) each.fate = () => slow(7);
     const extending = lock.extend(20_000);
@@ -121,16 +107,14 @@ describe("an extension", () => {
   });
 
   test("of a plain lock is one native command where the endpoint has it", async () => {
-    const { client } = virtualWorld({ dialect: "upstash" });
-    const { redlock, links } = client();
+    const { redlock, links } = oneClient({}, { dialect: "upstash" });
     const lock = await redlock.acquire("r");
     await lock.extend();
     for (const { sent } of links) expect(sent.map(([name]) => name)).toEqual(["SET", "SET"]);
   });
 
   test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links } = client();
+    const { runtime, redlock, links } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 1_000 });
     for (const each of links) each.fate = () => "lost";
     const longer = watch(lock.extend(9_000));
@@ -146,9 +130,7 @@ describe("an extension", () => {
   });
 
   test("follows the one before: two are never under way at the same time", async () => {
-    const { runtime, client } = virtualWorld({ count: 1 });
-    const { slow } = delays(runtime);
-    const { redlock, links } = client();
+    const { runtime, slow, redlock, links } = oneClient({}, { count: 1 });
     const lock = await redlock.acquire("r", { ttl: 1_000 });
     links[0]!.fate = () => slow(50);
     const before = links[0]!.sent.length;
@@ -161,8 +143,7 @@ describe("an extension", () => {
   });
 
   test("is tried although the one before has failed", async () => {
-    const { runtime, client } = virtualWorld({ count: 1 });
-    const { redlock, links } = client();
+    const { runtime, redlock, links } = oneClient({}, { count: 1 });
     const lock = await redlock.acquire("r", { ttl: 1_000 });
     links[0]!.fate = () => "refused";
     const first = watch(lock.extend(3_000));
@@ -177,17 +158,15 @@ describe("an extension", () => {
 describe("an unanswered extension", () => {
   /** A lock of 10 s on one endpoint, whose extension to 1 s is executed only after `ms`. */
   async function withLateExtension(ms: number, { deaf = false } = {}) {
-    const world = virtualWorld({ count: 1 });
-    const { late } = delays(world.runtime);
-    const { redlock, links } = world.client({}, { deaf });
+    const { redlock, links, ...world } = oneClient({}, { count: 1, deaf });
     const lock = await redlock.acquire("r", { ttl: 10_000 });
     const link = links[0]!;
-    link.fate = () => late(ms);
+    link.fate = () => world.late(ms);
     const shorter = rejection(lock.extend(1_000));
     await world.runtime.advance(100);
     expect(await shorter).toBeInstanceOf(QuorumError);
     link.fate = () => "delivered";
-    return { ...world, link, lock, late };
+    return { ...world, link, lock };
   }
 
   const outcomeOf = (extending: Promise<number>) =>
@@ -235,10 +214,10 @@ describe("an unanswered extension", () => {
 });
 
 test("an endpoint that has not answered a shorter extension does not block the others, and counts again later", async () => {
-  const { runtime, client, expiries } = virtualWorld();
+  const { runtime, client, expiries, late } = virtualWorld();
   const { redlock, links } = client({ waitUntil: () => undefined }, { deaf: true });
   const lock = await redlock.acquire("r", { ttl: 60_000 });
-  links[2]!.fate = () => (links[2]!.sent.length === 2 ? delays(runtime).late(1_000) : "delivered");
+  links[2]!.fate = () => (links[2]!.sent.length === 2 ? late(1_000) : "delivered");
   expect(await lock.extend(5_000)).toBe(validityOf(5_000));
   expect(await lock.extend(60_000)).toBe(validityOf(60_000));
   await runtime.advance(1_000);
@@ -262,13 +241,11 @@ test("extensions and a release at the same time leave nothing", async () => {
 describe("verify", () => {
   /** A lock on three endpoints whose answers are given after 90 ms from now on. */
   async function slowVerify(ttl: number) {
-    const world = virtualWorld();
-    const { slow } = delays(world.runtime);
-    const { redlock, links, events } = world.client();
+    const { redlock, links, events, ...world } = oneClient();
     const lock: Lock = await redlock.acquire("r", { ttl });
     const sent = () => links.flatMap((each) => each.sent).length;
     const before = sent();
-    for (const each of links) each.fate = () => slow(90);
+    for (const each of links) each.fate = () => world.slow(90);
     return { ...world, lock, links, events, requests: () => sent() - before };
   }
 
@@ -312,8 +289,7 @@ describe("verify", () => {
   });
 
   test("is false where the lock is released while it asks", async () => {
-    const { runtime, lock, links } = await slowVerify(1_000);
-    const { late } = delays(runtime);
+    const { runtime, lock, links, late } = await slowVerify(1_000);
     for (const each of links) each.fate = () => late(50);
     const call = watch(lock.verify());
     for (const each of links) each.fate = () => "delivered";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, takes, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Fences, and what else a script returns, in virtual time.
 
@@ -20,8 +20,7 @@ const counterTtls = ({ endpoints }: VirtualWorld) =>
 
 describe("a fence", () => {
   test("is the time in ms, and one more than the largest counter where that is larger; one round is enough", async () => {
-    const world = virtualWorld();
-    const { redlock, links } = world.client({ fencing: true });
+    const { redlock, links, ...world } = oneClient({ fencing: true });
     const now = world.runtime.now();
     for (const fence of [now, now + 1, now + 2]) {
       const before = links.flatMap(({ sent }) => sent).length;
@@ -34,10 +33,9 @@ describe("a fence", () => {
   });
 
   test("that only a part of the quorum has drawn is raised on a quorum, in a second round", async () => {
-    const world = virtualWorld();
+    const { redlock, links, events, ...world } = oneClient({ fencing: true });
     const ahead = world.runtime.now() + 50 * hour;
     setCounter(world, 0, ahead);
-    const { redlock, links, events } = world.client({ fencing: true });
     links[2]!.fate = () => "refused";
     const lock = await redlock.acquire("r");
     expect(lock.fence).toBe(ahead + 1);
@@ -47,29 +45,26 @@ describe("a fence", () => {
   });
 
   test("does not wait for an endpoint that is silent", async () => {
-    const world = virtualWorld();
-    const { redlock, links } = world.client({ fencing: true });
+    const { redlock, links, ...world } = oneClient({ fencing: true });
     links[0]!.fate = () => "lost";
     const lock = await redlock.acquire("r");
     expect(lock.fence).toBe(world.runtime.now());
   });
 
   test("that a quorum has drawn is not raised where others are lower", async () => {
-    const world = virtualWorld({ count: 5 });
+    const { redlock, links, ...world } = oneClient({ fencing: true }, { count: 5 });
     const ahead = world.runtime.now() + hour;
     for (const index of [0, 1, 2]) setCounter(world, index, ahead);
-    const { redlock, links } = world.client({ fencing: true });
     const lock = await redlock.acquire("r");
     expect(lock.fence).toBe(ahead + 1);
     expect(links.flatMap(({ sent }) => sent)).toHaveLength(5);
   });
 
   test("is not confirmed by an endpoint that has drawn a larger one for another holder", async () => {
-    const world = virtualWorld();
+    const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
     const now = world.runtime.now();
     setCounter(world, 0, now + hour);
     setCounter(world, 1, now + 2 * hour);
-    const { redlock, links } = world.client({ fencing: true, wait: 0 });
     // The larger one comes too late to be counted, and the lock is lost where the smaller one would be confirmed.
     const late = new Promise((resolve) => world.runtime.timer(100, () => resolve(undefined)));
     links[1]!.fate = (command) => (command.includes("claim") ? { after: () => late } : "delivered");
@@ -82,9 +77,8 @@ describe("a fence", () => {
   });
 
   test("of a lock that is lost before it is raised is not returned: that is no contention", async () => {
-    const world = virtualWorld();
+    const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
     setCounter(world, 0, world.runtime.now() + hour);
-    const { redlock, links } = world.client({ fencing: true, wait: 0 });
     links[2]!.fate = () => "refused";
     for (const each of links.slice(0, 2)) {
       const before = () => world.put("r", [0, 1]);
@@ -96,9 +90,8 @@ describe("a fence", () => {
   });
 
   test("that cannot be raised is not returned, and the lock is rolled back", async () => {
-    const world = virtualWorld();
+    const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
     setCounter(world, 0, world.runtime.now() + hour);
-    const { redlock, links } = world.client({ fencing: true, wait: 0 });
     links[2]!.fate = () => "refused";
     links[1]!.fate = (command) => (command.includes("keep") ? "reply lost" : "delivered");
     expect(await rejection(redlock.acquire("r"))).toBeInstanceOf(QuorumError);
@@ -106,9 +99,8 @@ describe("a fence", () => {
   });
 
   test("leaves no lock where its caller aborts while it is raised", async () => {
-    const world = virtualWorld();
+    const { redlock, links, ...world } = oneClient({ fencing: true });
     setCounter(world, 0, world.runtime.now() + hour);
-    const { redlock, links } = world.client({ fencing: true });
     const caller = new AbortController();
     links[2]!.fate = () => "refused";
     const before = () => caller.abort(new Error("given up"));
@@ -123,8 +115,7 @@ describe("a fence", () => {
   test.each([2 ** 52, -(2 ** 52), Number.NaN, Infinity])(
     "is not drawn from a clock that says %d",
     async (now) => {
-      const { runtime, client } = virtualWorld();
-      const { redlock, links } = client({ fencing: true });
+      const { runtime, redlock, links } = oneClient({ fencing: true });
       runtime.wallOffset = now - runtime.now();
       expect(await rejection(redlock.acquire("r"))).toBeInstanceOf(RangeError);
       expect(links.flatMap(({ sent }) => sent)).toEqual([]);
@@ -161,8 +152,7 @@ describe("the counters of a fence", () => {
   });
 
   test("are renewed by the first extension after which they could end too early", async () => {
-    const world = virtualWorld();
-    const { redlock } = world.client({ fencing: true, ttl: 10_000, fenceRetention: 20_000 });
+    const { redlock, ...world } = oneClient({ fencing: true, ttl: 10_000, fenceRetention: 20_000 });
     const lock = await redlock.acquire("r");
     await world.runtime.advance(9_000);
     await lock.extend();
@@ -187,8 +177,7 @@ describe("the counters of a fence", () => {
   });
 
   test("are restored with the lock where an endpoint has lost both", async () => {
-    const world = virtualWorld();
-    const { redlock } = world.client({ fencing: true });
+    const { redlock, ...world } = oneClient({ fencing: true });
     const lock = await redlock.acquire("r");
     world.endpoints[1]!.engine.execute(["FLUSHALL"]);
     await lock.extend();
@@ -208,9 +197,11 @@ describe("the counters of a fence", () => {
 
 describe("the time until a held lock may be free", () => {
   const after = async (ttls: readonly number[], { silent = 0 } = {}) => {
-    const world = virtualWorld({ count: ttls.length + silent });
+    const { redlock, links, ...world } = oneClient(
+      { fencing: true, wait: 0 },
+      { count: ttls.length + silent },
+    );
     for (const [index, ttl] of ttls.entries()) if (ttl > 0) world.put("r", [index], "somebody-else", ttl);
-    const { redlock, links } = world.client({ fencing: true, wait: 0 });
     for (const each of links.slice(ttls.length)) each.fate = () => "refused";
     const error = await rejection(redlock.acquire("r"));
     expect(error).toBeInstanceOf(LockHeldError);
@@ -229,10 +220,9 @@ describe("the time until a held lock may be free", () => {
   });
 
   test("counts an endpoint that is silent as free", async () => {
-    const world = virtualWorld();
+    const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
     world.put("r", [1], "somebody-else", 2_000);
     world.put("r", [2], "somebody-else", 1_000);
-    const { redlock, links } = world.client({ fencing: true, wait: 0 });
     links[0]!.fate = () => "lost";
     const call = watch(redlock.acquire("r"));
     await world.runtime.advance(1_000);
@@ -266,9 +256,7 @@ describe("the time until a held lock may be free", () => {
     const backoff = { min: 2_000, max: 2_000 };
     const { redlock, events } = world.client({ fencing: true, wait: 700, backoff });
     const call = watch(redlock.acquire("r"));
-    await world.runtime.advance(699);
-    expect(call.settled).toBe(false);
-    await world.runtime.advance(1);
+    await takes(world.runtime, call, 700);
     expect(call.error).toMatchObject({ waited: 700, retryAfter: 9_000 - 700 });
     const held = events.flatMap((event) => (event.type === "contended" ? [event.retryIn] : []));
     expect(held).toEqual([700, undefined]);

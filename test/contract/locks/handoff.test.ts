@@ -11,7 +11,7 @@ import {
 } from "../../../src/index.ts";
 import type { Link } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // A lock continues in another process: of those that have its message at most one gets it, and no request of the giver may
 // end or shorten the receiver's hold. In virtual time; the timeout of a request is 100 ms.
@@ -44,8 +44,7 @@ describe("handoff", () => {
   );
 
   test("ends the giver's handle and its automatic extension, and leaves the lock held", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links, events } = client();
+    const { runtime, client, redlock, links, events } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 1_000, autoExtend: true });
     const { signal } = lock;
     const before = countOf(links);
@@ -68,8 +67,7 @@ describe("handoff", () => {
       ["found lost", (lock) => rejection(lock.extend())],
     ],
   )("of a lock that is %s is refused", async (what, end) => {
-    const { runtime, client } = virtualWorld();
-    const { redlock } = client();
+    const { runtime, redlock } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 30_000 });
     if (what === "found lost") await forceRelease(redlock, "r");
     await end(lock, (ms) => runtime.advance(ms));
@@ -77,37 +75,31 @@ describe("handoff", () => {
   });
 
   test("waits for extensions under way, also for one that begins meanwhile", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links } = client();
+    const { runtime, slow, redlock, links } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 10_000 });
-    for (const each of links) each.fate = () => delays(runtime).slow(50);
+    for (const each of links) each.fate = () => slow(50);
     const extending = [lock.extend(8_000)];
     const call = watch(handoff(lock));
     await runtime.advance(20);
     extending.push(lock.extend(6_000));
-    await runtime.advance(79);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
+    await takes(runtime, call, 80);
     await Promise.all(extending);
     expect(call.value).toMatchObject({ ttl: 6_000 });
   });
 
   test.each(["acquire", "restore"])("waits for the answer to a late %s", async (what) => {
-    const { runtime, client, endpoints, values } = virtualWorld();
-    const { redlock, links } = client();
+    const { runtime, client, endpoints, values, late, redlock, links } = oneClient();
     const [, , third] = links;
-    if (what === "acquire") third!.fate = () => delays(runtime).late(60);
+    if (what === "acquire") third!.fate = () => late(60);
     const lock = await redlock.acquire("r", { ttl: 10_000 });
     if (what === "restore") {
       endpoints[2]!.engine.execute(["FLUSHALL"]);
-      third!.fate = (command) => (command.includes("restore") ? delays(runtime).late(60) : "delivered");
+      third!.fate = (command) => (command.includes("restore") ? late(60) : "delivered");
       await lock.extend();
       await runtime.advance(0);
     }
     const call = watch(handoff(lock));
-    await runtime.advance(59);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
+    await takes(runtime, call, 60);
     const received = await resume(client().redlock, call.value!);
     await runtime.advance(0);
     expect(values("r")).toEqual(new Array(3).fill(received.token));
@@ -121,13 +113,13 @@ describe("resume", () => {
   ] as const)(
     "goes on for a whole ttl, counted from before its requests, in the %s dialect",
     async (dialect, options) => {
-      const { runtime, client, values } = virtualWorld({ dialect });
+      const { runtime, client, values, slow } = virtualWorld({ dialect });
       const json = viaText(
         await handoff(await client().redlock.acquire(["a", "b"], { ttl: 30_000, ...options })),
       );
       await runtime.advance(4_000);
       const { redlock, links, events } = client();
-      for (const each of links) each.fate = () => delays(runtime).slow(30);
+      for (const each of links) each.fate = () => slow(30);
       const call = watch(resume(redlock, json));
       await runtime.advance(30);
       const lock = call.value!;
@@ -276,9 +268,9 @@ describe("resume", () => {
   test.each([{}, { fencing: true }])(
     "whose swap is executed after the release takes nothing: %j",
     async (options) => {
-      const { runtime, client, json, values } = await givenAway(options);
+      const { runtime, client, json, values, late } = await givenAway(options);
       const { redlock, links } = client({ waitUntil: () => undefined });
-      links[2]!.fate = () => (links[2]!.sent.length === 1 ? delays(runtime).late(1_000) : "delivered");
+      links[2]!.fate = () => (links[2]!.sent.length === 1 ? late(1_000) : "delivered");
       const resuming = watch(resume(redlock, json));
       await runtime.advance(100);
       expect(await resuming.value!.release()).toBe(true);
@@ -290,10 +282,10 @@ describe("resume", () => {
   );
 
   test("can be tried again also after swaps of a failed attempt that are executed late", async () => {
-    const { runtime, client, json } = await givenAway({}, { resources: ["a", "b"] });
+    const { runtime, client, json, late } = await givenAway({}, { resources: ["a", "b"] });
     const { redlock, links } = client();
     for (const link of links) {
-      link.fate = () => (link.sent.length === 1 ? delays(runtime).late(1_000) : "delivered");
+      link.fate = () => (link.sent.length === 1 ? late(1_000) : "delivered");
     }
     const failed = watch(resume(redlock, json));
     await runtime.advance(500);
@@ -333,10 +325,9 @@ describe("resume", () => {
   });
 
   test("is not undone by a late, shorter extension of the giver", async () => {
-    const { runtime, client, expiries } = virtualWorld({ count: 1 });
-    const { redlock, links } = client();
+    const { runtime, client, expiries, late, redlock, links } = oneClient({}, { count: 1 });
     const lock = await redlock.acquire("r", { ttl: 60_000 });
-    links[0]!.fate = () => delays(runtime).late(1_000);
+    links[0]!.fate = () => late(1_000);
     const shorter = rejection(lock.extend(20_000));
     await runtime.advance(100);
     await shorter;

@@ -4,7 +4,7 @@ import type { Redlock } from "../../../src/index.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 import { until } from "../../support/until.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, watch } from "../../support/virtual-client.ts";
 import { syncWorld } from "../../support/virtual-sync.ts";
 
 // Operations that begin with acquire requests, which are executed late, in virtual time.
@@ -31,10 +31,9 @@ const operations: readonly (readonly [string, Operation])[] = [
 describe.each([1, 3])("on %i endpoints", (count) => {
   test.each(operations)("an abort leaves nothing of %s", async (_, operation) => {
     const world = syncWorld([slotScript], { count });
-    const { late } = delays(world.runtime);
     // A key that is not rolled back would live for a minute.
     const { redlock, links, events } = world.client({ ttl: 60_000, timeout: 1_000 });
-    for (const link of links) link.fate = () => (link.sent.length === 1 ? late(500) : "delivered");
+    for (const link of links) link.fate = () => (link.sent.length === 1 ? world.late(500) : "delivered");
     const caller = new AbortController();
     const call = watch(operation(redlock, "n", { signal: caller.signal }));
     // Keys are hashed in real time.
@@ -52,11 +51,9 @@ describe.each([1, 3])("on %i endpoints", (count) => {
 });
 
 test("a round that is cut short does not block the next one", async () => {
-  const world = virtualWorld();
-  const { late } = delays(world.runtime);
+  const { redlock, links, ...world } = oneClient({ timeout: 1_000, wait: 4_000 });
   world.put("r", [0]);
-  const { redlock, links } = world.client({ timeout: 1_000, wait: 4_000 });
-  links[1]!.fate = ([name]) => (name === "SET" ? late(60) : "delivered");
+  links[1]!.fate = ([name]) => (name === "SET" ? world.late(60) : "delivered");
   const call = watch(redlock.acquire("r"));
   await world.runtime.advance(4_000);
   expect(await call.value!.release()).toBe(true);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/index.ts";
 import type { Fate } from "../../support/link.ts";
-import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Requests that are lost, late or repeated, in virtual time. The timeout of a request is 100 ms.
 
@@ -46,10 +46,9 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
       "an acquire that its rollback overtakes leaves nothing, with waitUntil: %s",
       async (waitUntil) => {
         const world = virtualWorld({ dialect });
-        const { late } = delays(world.runtime);
         world.put("r", [0, 1]);
         const background: Promise<unknown>[] = [];
-        const client = clientWith(world, late(60), [2], {
+        const client = clientWith(world, world.late(60), [2], {
           timeout: 120,
           ...(waitUntil && { waitUntil: (work: Promise<unknown>) => background.push(work) }),
         });
@@ -68,10 +67,9 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
 
     test("an acquire that a release overtakes leaves nothing", async () => {
       const world = virtualWorld({ dialect });
-      const { late } = delays(world.runtime);
       // Answered late, or not in time.
       for (const ms of [60, 5_000]) {
-        const { redlock } = clientWith(world, late(ms), [2]);
+        const { redlock } = clientWith(world, world.late(ms), [2]);
         const lock = await redlock.acquire("r", options);
         const released = watch(lock.release());
         await world.runtime.advance(200);
@@ -85,8 +83,7 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
 
   describe.each(kinds.filter(([, , leavesTombstone]) => leavesTombstone))("a lock, %s:", (_, options) => {
     test("requests that are executed twice acquire, extend and release once", async () => {
-      const world = virtualWorld({ dialect });
-      const { redlock, links } = world.client();
+      const { redlock, links, ...world } = oneClient({}, { dialect });
       for (const link of links) link.fate = () => "twice";
       const lock = (await redlock.tryAcquire("r", options))!;
       expect(await lock.extend()).toBeGreaterThan(0);
@@ -100,7 +97,7 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
       "an acquire of %j that is executed after it was given up finds its tombstone",
       async (resources) => {
         const world = virtualWorld({ dialect });
-        const { redlock } = clientWith(world, delays(world.runtime).late(5_000));
+        const { redlock } = clientWith(world, world.late(5_000));
         const call = watch(redlock.tryAcquire(resources, options));
         await world.runtime.advance(300);
         expect(call.error).toBeInstanceOf(QuorumError);
@@ -113,10 +110,9 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
   });
 
   test("an extension that is executed after the release creates nothing, and shortens nothing", async () => {
-    const world = virtualWorld({ count: 1, dialect });
-    const { redlock, links } = world.client();
+    const { redlock, links, ...world } = oneClient({}, { count: 1, dialect });
     const lock = await redlock.acquire("r");
-    links[0]!.fate = () => delays(world.runtime).late(1_000);
+    links[0]!.fate = () => world.late(1_000);
     const extension = watch(lock.extend());
     await world.runtime.advance(100);
     expect(extension.error).toBeInstanceOf(QuorumError);
@@ -128,10 +124,9 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
   });
 
   test("a release that is executed late does not release another holder's lock", async () => {
-    const world = virtualWorld({ count: 1, dialect });
-    const { redlock, links } = world.client();
+    const { redlock, links, ...world } = oneClient({}, { count: 1, dialect });
     const lock = await redlock.acquire("r");
-    links[0]!.fate = () => delays(world.runtime).late(1_000);
+    links[0]!.fate = () => world.late(1_000);
     const failed = watch(lock.release());
     await world.runtime.advance(100);
     expect([failed.error instanceof QuorumError, lock.remaining()]).toEqual([true, 0]);
@@ -143,8 +138,7 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
   });
 
   test("a second execution of an acquire does not shorten an extension", async () => {
-    const world = virtualWorld({ dialect });
-    const { redlock, links } = world.client({ ttl: 5_000, fencing: true });
+    const { redlock, links, ...world } = oneClient({ ttl: 5_000, fencing: true }, { dialect });
     const lock = await redlock.acquire("r");
     await lock.extend(60_000);
     for (const [index, { engine }] of world.endpoints.entries()) engine.execute(links[index]!.sent[0]!);

@@ -16,7 +16,7 @@ import { once } from "../../../src/sync/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { seeded, seedsUntil } from "../../support/seeded.ts";
 import { until } from "../../support/until.ts";
-import { delays, virtualWorld } from "../../support/virtual-client.ts";
+import { oneClient, virtualWorld } from "../../support/virtual-client.ts";
 
 // What begins has exactly one end: the rule of `RedlockEvent` and `IdempotencyEvent`, on random schedules of calls and
 // faults in virtual time.
@@ -38,8 +38,7 @@ function lives(events: readonly { readonly type: string; readonly id?: number | 
 
 type World = ReturnType<typeof virtualWorld>;
 
-function fateOf({ runtime }: World, random: () => number, faults: number): Fate {
-  const { late, slow } = delays(runtime);
+function fateOf({ late, slow }: World, random: () => number, faults: number): Fate {
   const ms = Math.ceil(random() * 150);
   const fates: Fate[] = ["refused", "lost", "reply lost", "twice", late(ms), slow(ms)];
   return random() < faults ? fates[Math.floor(random() * fates.length)]! : "delivered";
@@ -183,8 +182,7 @@ test("a hook learns of a lock that nobody releases, and does not keep the proces
 });
 
 test("the end of a lock that is extended by less comes at its new time", async () => {
-  const { runtime, client } = virtualWorld();
-  const { redlock, events } = client({ ttl: 5_000 });
+  const { runtime, redlock, events } = oneClient({ ttl: 5_000 });
   const lock = await redlock.acquire("r");
   await lock.extend(300);
   await runtime.advance(300);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { EndpointError, forceRelease, inspect, QuorumError, Redlock } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // What operators see and do while endpoints are silent, slow or divided, in virtual time.
 
@@ -15,8 +15,7 @@ describe("inspect", () => {
 
   /** Inspects a resource that each endpoint reports as given. */
   async function inspecting(answers: readonly Answer[]) {
-    const { runtime, put, client } = virtualWorld({ count: answers.length });
-    const { redlock, links } = client();
+    const { runtime, put, redlock, links } = oneClient({}, { count: answers.length });
     for (const [index, answer] of answers.entries()) {
       if (answer === "silent") links[index]!.fate = () => "lost";
       else if (answer !== "free") put("r", [index], answer.holder, answer.ttl);
@@ -128,15 +127,11 @@ describe("inspect", () => {
 
 describe("forceRelease", () => {
   test("waits for every endpoint: a slow one may be the one that has it", async () => {
-    const { runtime, put, values, client } = virtualWorld();
-    const { late } = delays(runtime);
+    const { runtime, put, values, late, redlock, links } = oneClient();
     put("r", [2]);
-    const { redlock, links } = client();
     links[2]!.fate = () => late(90);
     const call = watch(forceRelease(redlock, "r"));
-    await runtime.advance(89);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
+    await takes(runtime, call, 90);
     expect(call.value).toBe(true);
     expect(values("r")).toEqual([null, null, null]);
   });
@@ -146,9 +141,8 @@ describe("forceRelease", () => {
       [1, true],
       [2, undefined],
     ] as const) {
-      const { runtime, put, client } = virtualWorld();
+      const { runtime, put, redlock, links } = oneClient();
       put("r", [0, 1, 2]);
-      const { redlock, links } = client();
       for (const each of links.slice(0, silent)) each.fate = () => "lost";
       const call = watch(forceRelease(redlock, "r"));
       await runtime.advance(100);
@@ -161,9 +155,8 @@ describe("forceRelease", () => {
   });
 
   test("returns false where there was nothing to free", async () => {
-    const { runtime, put, client } = virtualWorld();
+    const { runtime, put, redlock, links } = oneClient();
     put("another", [0, 1, 2]);
-    const { redlock, links } = client();
     expect(await forceRelease(redlock, "r")).toBe(false);
     for (const each of links.slice(1)) each.fate = () => "refused";
     const call = watch(forceRelease(redlock, "r"));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type AcquireOptions, EndpointError, Redlock, type RedlockEvent } from "../../../src/index.ts";
-import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // What a waiter that polls asks, and what it makes of the holders that it sees, exact to the millisecond: requests take no
 // time, and random() is 0.5.
@@ -64,8 +64,7 @@ describe.each([1, 3])("with %i endpoints, a waiter sees when the holder changes"
 });
 
 test("a waiter that finds parts of several holders pauses as if it saw none", async () => {
-  const world = virtualWorld();
-  const { redlock, events } = world.client({ backoff, wait: 60_000 });
+  const { redlock, events, ...world } = oneClient({ backoff, wait: 60_000 });
   world.put("a", [0, 1, 2], "tfirst");
   const call = watch(redlock.acquire("a"));
   await world.runtime.advance(10);
@@ -89,9 +88,8 @@ describe("what a plain lock asks", () => {
   ];
 
   test("first whether it is free, and then also who has it, with as many commands", async () => {
-    const world = virtualWorld({ count: 1 });
+    const { redlock, links, events, ...world } = oneClient({ wait: 20 }, { count: 1 });
     world.put("a", [0], holder);
-    const { redlock, links, events } = world.client({ wait: 20 });
     const call = watch(redlock.acquire("a"));
     await world.runtime.advance(100);
     expect(links[0]!.sent).toEqual([ask(false), ask(true), ask(true)]);
@@ -99,9 +97,8 @@ describe("what a plain lock asks", () => {
   });
 
   test("only whether it is free, where it does not wait", async () => {
-    const world = virtualWorld({ count: 1 });
+    const { redlock, links, ...world } = oneClient({}, { count: 1 });
     world.put("a", [0], holder);
-    const { redlock, links } = world.client();
     expect(await redlock.tryAcquire("a")).toBeNull();
     expect(links[0]!.sent).toEqual([ask(false)]);
   });

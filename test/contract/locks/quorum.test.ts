@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { forceRelease, inspect, LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Contention, outages, and what looks like both, in virtual time.
 
@@ -48,18 +48,16 @@ describe.each([
 
 describe("one endpoint down", () => {
   test.each([false, true])("and held at the others is contention, with fencing: %s", async (fencing) => {
-    const { put, client } = virtualWorld();
+    const { put, redlock, links, events } = oneClient({ fencing });
     put("r", [1, 2]);
-    const { redlock, links, events } = client({ fencing });
     links[0]!.fate = () => "refused";
     expect(await redlock.tryAcquire("r")).toBeNull();
     expect(events.map(({ type }) => type)).toContain("contended");
   });
 
   test("and held at one of the others is an outage", async () => {
-    const { put, client, values } = virtualWorld();
+    const { put, values, redlock, links, events } = oneClient();
     put("r", [1]);
-    const { redlock, links, events } = client();
     links[0]!.fate = () => "refused";
     const { votes } = (await rejection(redlock.tryAcquire("r"))) as QuorumError;
     expect(votes.map(({ outcome }) => outcome)).toEqual(["error", "held", "granted"]);
@@ -69,9 +67,8 @@ describe("one endpoint down", () => {
 });
 
 test.each([[[]], [[2]]])("two endpoints down is an outage, held at the third or not: %j", async (held) => {
-  const { put, client, values } = virtualWorld();
+  const { put, values, redlock, links } = oneClient();
   put("r", held);
-  const { redlock, links } = client();
   for (const link of links.slice(0, 2)) link.fate = () => "refused";
   const { votes } = (await rejection(redlock.tryAcquire("r"))) as QuorumError;
   expect(votes.filter(({ outcome }) => outcome === "error")).toHaveLength(2);
@@ -81,8 +78,7 @@ test.each([[[]], [[2]]])("two endpoints down is an outage, held at the third or 
 });
 
 test("acquire retries through outages and contention, and reports the last round", async () => {
-  const { runtime, client } = virtualWorld();
-  const { redlock, links, events } = client({ wait: 60_000 });
+  const { runtime, redlock, links, events } = oneClient({ wait: 60_000 });
   for (const link of links) link.fate = () => "refused";
   const waiting = watch(redlock.acquire("r"));
   await runtime.advance(25);
@@ -102,8 +98,7 @@ test("acquire retries through outages and contention, and reports the last round
 });
 
 test("a lock that is lost on a quorum is told from one with too few answers", async () => {
-  const { client, endpoints } = virtualWorld();
-  const { redlock, links } = client();
+  const { endpoints, redlock, links } = oneClient();
   const lock = await redlock.acquire("r");
   endpoints[0]!.engine.execute(["FLUSHALL"]);
   links[1]!.fate = () => "refused";
@@ -119,12 +114,10 @@ test.each(["now", "monotonic"] as const)(
   "a lock that has expired on arrival is never returned, and is rolled back: the clock %s jumped",
   async (clock) => {
     for (const fencing of [false, true]) {
-      const world = virtualWorld();
-      const { slow } = delays(world.runtime);
+      const { links, ...world } = oneClient();
       let jump = 0;
       const runtime = { ...world.runtime, [clock]: () => world.runtime[clock]() + jump };
-      const { links } = world.client();
-      for (const link of links) link.fate = () => (link.sent.length === 1 ? slow(50) : "delivered");
+      for (const link of links) link.fate = () => (link.sent.length === 1 ? world.slow(50) : "delivered");
       const redlock = new Redlock({ endpoints: links, runtime, fencing, timeout: 20_000, ttl: 30_000 });
       const call = watch(redlock.tryAcquire("r"));
       await world.runtime.advance(10);
@@ -140,10 +133,8 @@ test.each(["now", "monotonic"] as const)(
 );
 
 test("a slow endpoint keeps nobody waiting: neither an acquire nor an extension", async () => {
-  const world = virtualWorld({ count: 5 });
-  const { late } = delays(world.runtime);
-  const { redlock, links } = world.client({ timeout: 20_000, ttl: 60_000 });
-  for (const link of links.slice(0, 2)) link.fate = () => late(10_000);
+  const { redlock, links, ...world } = oneClient({ timeout: 20_000, ttl: 60_000 }, { count: 5 });
+  for (const link of links.slice(0, 2)) link.fate = () => world.late(10_000);
   const lock = await redlock.acquire("r");
   expect(await lock.extend()).toBeGreaterThan(50_000);
   const released = watch(lock.release());

@@ -1,19 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { forceRelease, type Lock, LockLostError, QuorumError, type Redlock } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Releases whose requests are repeated, late or unanswered, in virtual time.
 
 describe("a release", () => {
   /** The ms that an end waits for: of three endpoints the third takes `usual` ms, and then does not answer. */
   async function patience(usual: number, end: (lock: Lock, redlock: Redlock) => Promise<unknown>) {
-    const { runtime, client, values } = virtualWorld();
-    const { redlock, links } = client({ timeout: 1_000 });
-    links[2]!.fate = () => delays(runtime).slow(usual);
+    const { runtime, values, slow, late, redlock, links } = oneClient({ timeout: 1_000 });
+    links[2]!.fate = () => slow(usual);
     const lock = await redlock.acquire("r");
     await runtime.advance(usual);
-    links[2]!.fate = () => delays(runtime).late(900);
+    links[2]!.fate = () => late(900);
     const begun = runtime.monotonic();
     const call = watch(end(lock, redlock));
     while (!call.settled) await runtime.advance(1);
@@ -33,23 +32,19 @@ describe("a release", () => {
   });
 
   test("without latencies waits half as long again as its quorum took", async () => {
-    const { runtime, client } = virtualWorld();
+    const { runtime, client, late, redlock, links } = oneClient({ timeout: 1_000 });
     await client().redlock.acquire("r");
-    const { redlock, links } = client({ timeout: 1_000 });
-    for (const [index, ms] of [300, 300, 449].entries()) links[index]!.fate = () => delays(runtime).late(ms);
+    for (const [index, ms] of [300, 300, 449].entries()) links[index]!.fate = () => late(ms);
     const call = watch(forceRelease(redlock, "r"));
-    await runtime.advance(448);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
+    await takes(runtime, call, 449);
     expect(call.value).toBe(true);
   });
 
   test("waits for every answer where they differ, because the last one decides", async () => {
-    const { runtime, client, endpoints } = virtualWorld();
-    const { redlock, links } = client();
+    const { runtime, endpoints, late, redlock, links } = oneClient();
     const lock = await redlock.acquire("r");
     endpoints[0]!.engine.execute(["FLUSHALL"]);
-    links[2]!.fate = () => delays(runtime).late(90);
+    links[2]!.fate = () => late(90);
     const call = watch(lock.release());
     await runtime.advance(89);
     expect([call.settled, lock.remaining()]).toEqual([false, 0]);
@@ -65,8 +60,7 @@ describe("a release", () => {
   });
 
   test("waits for a quorum only where the platform keeps its requests alive", async () => {
-    const { runtime, client, values } = virtualWorld();
-    const { late } = delays(runtime);
+    const { runtime, client, values, late } = virtualWorld();
     const background: Promise<unknown>[] = [];
     const { redlock, links } = client({ waitUntil: (work) => background.push(work) });
     const lock = await redlock.acquire("r");
@@ -74,16 +68,12 @@ describe("a release", () => {
     expect(await lock.release()).toBe(true);
     expect(values("r")[2]).not.toBe(null);
     const work = watch(Promise.all(background));
-    await runtime.advance(89);
-    expect(work.settled).toBe(false);
-    await runtime.advance(1);
-    expect(work.settled).toBe(true);
+    await takes(runtime, work, 90);
     expect(values("r")[2]).toBe(null);
   });
 
   test("without a quorum of answers rejects, and may be tried again", async () => {
-    const { runtime, client, values } = virtualWorld();
-    const { redlock, links, events } = client();
+    const { runtime, values, redlock, links, events } = oneClient();
     const lock = await redlock.acquire("r");
     for (const each of links.slice(1)) each.fate = () => "lost";
     const call = watch(lock.release());
@@ -104,8 +94,7 @@ describe("a release", () => {
   });
 
   test("of a lock that a quorum has lost returns false, and says so", async () => {
-    const { client, endpoints } = virtualWorld();
-    const { redlock, events } = client();
+    const { endpoints, redlock, events } = oneClient();
     const lock = await redlock.acquire("r");
     for (const { engine } of endpoints.slice(1)) engine.execute(["FLUSHALL"]);
     expect(await lock.release()).toBe(false);
@@ -123,8 +112,7 @@ describe("a release", () => {
   });
 
   test("at the end of `await using` is left to the ttl where it fails", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links } = client();
+    const { runtime, redlock, links } = oneClient();
     const lock = await redlock.acquire("r");
     for (const each of links) each.fate = () => "refused";
     const disposed = watch(lock[Symbol.asyncDispose]());
@@ -143,10 +131,8 @@ describe("the tombstone of a release", () => {
   test.each([["r"], [["r", "s"]]])(
     "is left for a minute where an acquire of %j may still be executed, and only there",
     async (resources) => {
-      const world = virtualWorld();
-      const { late } = delays(world.runtime);
-      const { redlock, links } = world.client({ timeout: 1_000, waitUntil: () => undefined });
-      links[1]!.fate = ([, , , ...rest]) => (rest.includes("claim") ? late(500) : "delivered");
+      const { redlock, links, ...world } = oneClient({ timeout: 1_000, waitUntil: () => undefined });
+      links[1]!.fate = ([, , , ...rest]) => (rest.includes("claim") ? world.late(500) : "delivered");
       const lock = await redlock.acquire(resources, { fencing: typeof resources === "string" });
       expect(await lock.release()).toBe(true);
       await world.runtime.advance(250);
@@ -157,10 +143,8 @@ describe("the tombstone of a release", () => {
   );
 
   test("is not needed once that acquire is answered", async () => {
-    const world = virtualWorld();
-    const { slow } = delays(world.runtime);
-    const { redlock, links } = world.client();
-    links[1]!.fate = () => slow(80);
+    const { redlock, links, ...world } = oneClient();
+    links[1]!.fate = () => world.slow(80);
     const lock = await redlock.acquire("r", { fencing: true });
     links[1]!.fate = () => "delivered";
     await world.runtime.advance(80);
@@ -178,8 +162,7 @@ describe("the tombstone of a release", () => {
   });
 
   test("is left by a plain lock, too, where it was restored and the answer is missing", async () => {
-    const world = virtualWorld();
-    const { redlock, links } = world.client({ waitUntil: () => undefined });
+    const { redlock, links, ...world } = oneClient({ waitUntil: () => undefined });
     const lock = await redlock.acquire("r");
     world.endpoints[2]!.engine.execute(["DEL", "redlock:lock:{r}"]);
     links[2]!.fate = (command) => (command.includes("restore") ? "reply lost" : "delivered");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Lock, LockLostError, type Routine } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // `using` and `tryAcquire` in virtual time: what they return or throw, and what becomes of the lock.
 
@@ -9,8 +9,7 @@ const free = [null, null, null];
 
 describe("using", () => {
   test("holds the lock while the routine runs, returns its result, and releases", async () => {
-    const { runtime, values, client } = virtualWorld();
-    const { redlock, events } = client();
+    const { runtime, values, redlock, events } = oneClient();
     const call = redlock.using("r", async (lock) => {
       expect(values("r")).not.toContain(null);
       expect(lock.remaining()).toBeGreaterThan(0);
@@ -36,23 +35,18 @@ describe("using", () => {
   });
 
   test("waits for the release", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links } = client();
+    const { runtime, slow, redlock, links } = oneClient();
     const call = watch(
       redlock.using("r", () => {
-        for (const each of links) each.fate = () => delays(runtime).slow(70);
+        for (const each of links) each.fate = () => slow(70);
       }),
     );
-    await runtime.advance(69);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
-    expect(call.settled).toBe(true);
+    await takes(runtime, call, 70);
     expect(call.error).toBe(undefined);
   });
 
   test("the result wins over a release that fails", async () => {
-    const { runtime, client } = virtualWorld();
-    const { redlock, links } = client();
+    const { runtime, redlock, links } = oneClient();
     const call = watch(
       redlock.using("r", () => {
         for (const each of links) each.fate = () => "refused";
@@ -83,8 +77,7 @@ describe("using", () => {
     ["the lock where the call says so", { autoExtend: false }, { autoExtend: true }, true],
     ["no lock where the call says so", { autoExtend: true }, { autoExtend: false }, false],
   ])("extends %s", async (_, defaults, options, lives) => {
-    const { runtime, values, client } = virtualWorld();
-    const { redlock } = client({ ttl: 1_000, ...defaults });
+    const { runtime, values, redlock } = oneClient({ ttl: 1_000, ...defaults });
     const routine: Routine<Lock, string> = async () => {
       await new Promise<void>((resolve) => void runtime.timer(3_000, resolve));
       return values("r").includes(null) ? "expired" : "held";
@@ -97,9 +90,8 @@ describe("using", () => {
   });
 
   test("does not run its routine where the lock cannot be acquired", async () => {
-    const { runtime, put, client } = virtualWorld();
+    const { runtime, put, redlock, links } = oneClient({ wait: 0 });
     put("r", [0, 1, 2]);
-    const { redlock, links } = client({ wait: 0 });
     let runs = 0;
     const held = watch(redlock.using("r", () => ++runs));
     await runtime.advance(100);
@@ -111,8 +103,11 @@ describe("using", () => {
   });
 
   test("aborts the signal while the keys still exist, also if extensions hang", async () => {
-    const { runtime, client, expiries } = virtualWorld();
-    const { redlock, links, events } = client({ ttl: 1_000, driftFactor: 0.4, timeout: 5_000 });
+    const { runtime, expiries, redlock, links, events } = oneClient({
+      ttl: 1_000,
+      driftFactor: 0.4,
+      timeout: 5_000,
+    });
     let left: number[] = [];
     const call = watch(
       redlock.using("r", async ({ signal }) => {
