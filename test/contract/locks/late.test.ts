@@ -10,7 +10,8 @@ const free = [null, null, null];
 /** Kinds of locks, and whether the rollback of their acquire request leaves a tombstone. */
 const kinds = [
   ["plain", {}, false],
-  ["fenced", { fencing: true }, true],
+  ["with a note", { note: "worker 7" }, false],
+  ["fenced, with a note", { fencing: true, note: "worker 7" }, true],
 ] as const;
 
 /** A client whose first request to each of these endpoints has another fate. */

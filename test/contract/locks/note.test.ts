@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { handoff, inspect, LockHeldError, LockLostError, QuorumError, resume } from "../../../src/index.ts";
-import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // What a holder says of itself stands with its nonce, whatever becomes of the requests. In virtual time; the timeout of a
 // request is 100 ms.
@@ -84,36 +84,6 @@ describe.each([
     expect(failed.error).toBeInstanceOf(QuorumError);
     expect(values("r")).toEqual(all(`${json.nonce} ${note}`));
     expect(await (await resume(client().redlock, json)).release()).toBe(true);
-  });
-
-  test("a round whose replies are lost is rolled back", async () => {
-    const { runtime, values, redlock, links } = oneClient({}, { dialect });
-    for (const link of links) link.fate = () => (link.sent.length === 1 ? "reply lost" : "delivered");
-    const call = watch(redlock.acquire("r", { ...given, wait: 0 }));
-    await runtime.advance(500);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect(values("r")).toEqual(free);
-  });
-});
-
-describe.each(["redis", "upstash"] as const)("with a tombstone, in the dialect %s", (dialect) => {
-  test("a request that is executed after its rollback takes nothing", async () => {
-    const { runtime, values, late, redlock, links } = oneClient({}, { dialect });
-    for (const link of links) link.fate = () => (link.sent.length === 1 ? late(1_000) : "delivered");
-    const call = watch(redlock.acquire("r", { note, fencing: true, wait: 0 }));
-    await runtime.advance(2_000);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect(values("r")).toEqual(free);
-  });
-
-  test("requests that are executed twice are granted, and freed by one release", async () => {
-    const { values, redlock, links } = oneClient({}, { dialect });
-    for (const each of links) each.fate = () => "twice";
-    const lock = await redlock.acquire("r", { note, fencing: true });
-    expect(values("r")).toEqual(all(`${lock.token} ${note}`));
-    await lock.extend();
-    await lock.release();
-    expect(values("r")).toEqual(free);
   });
 });
 
