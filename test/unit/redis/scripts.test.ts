@@ -1,30 +1,13 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
 import { type Script, shaOf, textOf } from "../../../src/redis/script.ts";
-import { luaFiles, moduleOf, scriptOf } from "../../../tools/lua.mjs";
+import { luaFiles, scriptOf } from "../../../tools/lua.mjs";
 
 const root = new URL("../../../", import.meta.url);
 const sha1 = (text: string) => createHash("sha1").update(text).digest("hex");
 
-test("every generated module has its Lua file", () => {
-  const names = readdirSync(new URL("src", root), { recursive: true }).map((name) => `src/${name}`);
-  const generated = names
-    .map((name) => name.replaceAll("\\", "/"))
-    .filter((name) => name.endsWith(".lua.ts"));
-  expect(generated.sort()).toEqual(
-    luaFiles()
-      .map((name) => `${name}.ts`)
-      .sort(),
-  );
-});
-
 describe.each(luaFiles())("%s", (file) => {
-  test("is what its module was generated from", () => {
-    expect(readFileSync(new URL(`${file}.ts`, root), "utf8"), "node tools/lua.mjs").toBe(moduleOf(file));
-  });
-
   test("is sent without comments, and known by the hash of what each dialect sends", async () => {
     const module = (await import(/* @vite-ignore */ new URL(`${file}.ts`, root).href)) as Record<
       string,
