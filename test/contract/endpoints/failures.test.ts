@@ -79,7 +79,7 @@ describe.each(Object.entries(ways))("%s", (_, reach) => {
   });
 });
 
-describe("an answer of something else", () => {
+describe("an answer of something else to a client of @upstash/redis", () => {
   let server: RawServer;
   beforeAll(async () => {
     server = await startRawServer(() => "reset");
@@ -88,46 +88,6 @@ describe("an answer of something else", () => {
 
   const page = "<!DOCTYPE html><h1>Sign in</h1>";
   const foreign = "no answer of Upstash's REST API: is the URL right?";
-  const location = { location: "https://elsewhere.example/" };
-  test.each<[what: string, reply: Exclude<RawReply, string>, kind: string, permanent: boolean, said: string]>(
-    [
-      ["a page", { body: page }, "malformed", false, `HTTP 200, ${foreign}`],
-      ["a redirect", { status: 301, headers: location }, "http", false, `HTTP 301, ${foreign}`],
-      ["another redirect", { status: 302, headers: location }, "http", false, `HTTP 302, ${foreign}`],
-      ["a page with 403", { status: 403, body: page }, "http", true, `HTTP 403, ${foreign}`],
-      ["a page with 404", { status: 404, body: page }, "http", true, `HTTP 404, ${foreign}`],
-      ["404", { status: 404, body: '{"error":"No such route"}' }, "http", true, `HTTP 404, ${foreign}`],
-      ["JSON", { body: '{"ok":true}' }, "malformed", false, `HTTP 200, ${foreign}`],
-      [
-        "an error that is not a text",
-        { status: 400, body: '{"error":{"code":7}}' },
-        "malformed",
-        false,
-        `HTTP 400, ${foreign}`,
-      ],
-      // Of a gateway that is in front of a REST API.
-      ["a page with 502", { status: 502, body: page }, "http", false, "HTTP 502, no usable reply"],
-      ["a page with 413", { status: 413, body: page }, "http", false, "HTTP 413, no usable reply"],
-      [
-        "a wrong token",
-        { status: 401, body: '{"error":"Invalid token"}' },
-        "http",
-        true,
-        "HTTP 401, Invalid token",
-      ],
-      [
-        "a wrong token with 400",
-        { status: 400, body: '{"error":"Invalid token"}' },
-        "redis",
-        true,
-        "HTTP 400, Invalid token",
-      ],
-    ],
-  )("%s", async (_, reply, kind, permanent, said) => {
-    server.answer = () => reply;
-    const error = await errorOf(ways["an address"]!(server.url));
-    expect(error).toMatchObject({ kind, permanent, message: `odd: ${said}` });
-  });
 
   // The client follows redirects, and does not show the status: what is no JSON may also be a gateway's.
   const unusable = "no usable reply";
@@ -156,7 +116,7 @@ describe("an answer of something else", () => {
       ["another", { status: 401, body: '{"error":"Unauthorized"}' }, "redis", true, "Unauthorized"],
       ["one in plain text", { status: 401, body: "Unauthorized" }, "redis", true, "Unauthorized"],
     ],
-  )("to a client of @upstash/redis: %s", async (_, reply, kind, permanent, said) => {
+  )("%s", async (_, reply, kind, permanent, said) => {
     server.answer = () => reply;
     for (const pipelines of [true, false]) {
       const error = await errorOf(throughSdk(server.url, pipelines));

@@ -21,18 +21,41 @@ const json = (body: unknown, status = 200): RawReply => ({ status, body: JSON.st
 const page = "<!DOCTYPE html><html><body><h1>OK</h1></body></html>";
 const megabyte = `"${"x".repeat(1024 * 1024 - 2)}"`;
 
-/** Invalid answers, and the kind of the error that each becomes. */
-const garbage: [string, RawReply, EndpointErrorKind][] = [
-  ["an HTML page with 200", { body: page, headers: { "content-type": "text/html" } }, "malformed"],
-  ["an HTML page with 502", { status: 502, body: page }, "http"],
+const foreign = "no answer of Upstash's REST API: is the URL right?";
+const location = { location: "https://elsewhere.example/" };
+
+/** Invalid answers, the kind of the error that each becomes, and what it says where that may help. */
+const garbage: [string, RawReply, EndpointErrorKind, said?: string][] = [
+  [
+    "an HTML page with 200",
+    { body: page, headers: { "content-type": "text/html" } },
+    "malformed",
+    `HTTP 200, ${foreign}`,
+  ],
+  // Of a gateway that is in front of a REST API.
+  ["an HTML page with 502", { status: 502, body: page }, "http", "HTTP 502, no usable reply"],
+  ["an HTML page with 413", { status: 413, body: page }, "http", "HTTP 413, no usable reply"],
   ["an HTML page with 400", { status: 400, body: page }, "malformed"],
+  ["an HTML page with 403", { status: 403, body: page }, "http", `HTTP 403, ${foreign}`],
+  ["an HTML page with 404", { status: 404, body: page }, "http", `HTTP 404, ${foreign}`],
+  ["404", json({ error: "No such route" }, 404), "http", `HTTP 404, ${foreign}`],
+  // Not followed, so that the token is sent nowhere else.
+  ["301", { status: 301, headers: location }, "http", `HTTP 301, ${foreign}`],
+  ["307", { status: 307, headers: location }, "http", `HTTP 307, ${foreign}`],
+  ["a wrong token", json({ error: "Invalid token" }, 401), "http", "HTTP 401, Invalid token"],
+  ["a wrong token with 400", json({ error: "Invalid token" }, 400), "redis", "HTTP 400, Invalid token"],
   ["nothing with 200", { body: "" }, "malformed"],
   ["204", { status: 204 }, "http"],
   ["201 with OK", json({ result: "OK" }, 201), "http"],
   ["304", { status: 304 }, "http"],
   ["401", json({ error: "WRONGPASS invalid or missing auth token" }, 401), "http"],
   ["403", json({ error: "ERR forbidden" }, 403), "http"],
-  ["429", json({ error: "ERR max requests limit exceeded" }, 429), "http"],
+  [
+    "429",
+    json({ error: "ERR max requests limit exceeded" }, 429),
+    "http",
+    "HTTP 429, ERR max requests limit exceeded",
+  ],
   ["500", json({ error: "ERR internal" }, 500), "http"],
   ["500 with OK", json({ result: "OK" }, 500), "http"],
   ["503 with nothing", { status: 503 }, "http"],
@@ -40,6 +63,8 @@ const garbage: [string, RawReply, EndpointErrorKind][] = [
   ["an error with 200", json({ error: "ERR something" }), "redis"],
   ["an error beside a result", json({ result: "OK", error: "ERR something" }), "redis"],
   ["an error that is an object", json({ error: { message: "ERR" } }), "malformed"],
+  ["the same with 400", json({ error: { code: 7 } }, 400), "malformed", `HTTP 400, ${foreign}`],
+  ["JSON of something else", json({ ok: true }), "malformed", `HTTP 200, ${foreign}`],
   ["{}", json({}), "malformed"],
   ["[]", json([]), "malformed"],
   ["null", json(null), "malformed"],
@@ -102,7 +127,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
     );
   }
 
-  function expectKind(error: unknown, kind: EndpointErrorKind): void {
+  function expectKind(error: unknown, kind: EndpointErrorKind, said?: string): void {
     expect(error).toBeInstanceOf(QuorumError);
     const { votes } = error as QuorumError;
     expect(votes).toHaveLength(1);
@@ -111,14 +136,15 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
     expect(cause).toBeInstanceOf(EndpointError);
     expect(cause).toMatchObject({ code: "ENDPOINT_ERROR", endpoint: "odd", kind });
     expect(cause!.message.length).toBeLessThan(400);
+    if (said !== undefined) expect(cause!.message).toBe(`odd: ${said}`);
   }
 
-  test.each(garbage)("%s acquires nothing", async (_, reply, kind) => {
+  test.each(garbage)("%s acquires nothing", async (_, reply, kind, said) => {
     server.answer = () => reply;
     silent = kind === "timeout";
     for (const options of [{}, { fencing: true }]) {
       events = [];
-      expectKind(await rejection(client().acquire("resource", options)), kind);
+      expectKind(await rejection(client().acquire("resource", options)), kind, said);
       expect(events.filter(({ type }) => type === "endpointError")).toHaveLength(1);
       expect(events.map(({ type }) => type)).not.toContain("acquired");
       expect(events.map(({ type }) => type)).not.toContain("contended");
@@ -148,15 +174,6 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
     server.answer = () => result(null);
     expectKind(await rejection(lock.verify()), "malformed");
     expectKind(await rejection(lock.release()), "malformed");
-  });
-
-  test("the error has the HTTP status, if there is one", async () => {
-    server.answer = () => json({ error: "ERR max requests limit exceeded" }, 429);
-    const { votes } = (await rejection(client().acquire("resource"))) as QuorumError;
-    expect(votes[0]!.cause).toMatchObject({ status: 429, message: expect.stringContaining("max requests") });
-    server.answer = () => "reset";
-    const other = (await rejection(client().acquire("resource"))) as QuorumError;
-    expect(other.votes[0]!.cause!.status).toBeUndefined();
   });
 
   test("a fence that is not a positive safe integer is an error", async () => {
