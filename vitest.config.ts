@@ -12,7 +12,6 @@ writeModules();
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
 const longest = [
   "test/docs/snippets",
-  "test/contract/locks/engines/lifetime",
   "test/contract/sync/engines/holds",
   "test/contract/locks/engines/lock",
   "evidence/runtimes/node",

@@ -14,7 +14,7 @@ export default defineConfig({
     include: [
       "{test,evidence,local/test,lock-server/test}/**/*.long.test.ts",
       "test/contract/{idempotency,sync}/engines/*.test.ts",
-      "test/contract/locks/engines/{lock,lifetime}.test.ts",
+      "test/contract/locks/engines/lock.test.ts",
       "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",
       "evidence/twins/*.test.ts",
       ...(everything

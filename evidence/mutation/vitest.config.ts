@@ -25,7 +25,7 @@ const library = {
     // Over HTTP, or with real waiting. What they show of one client, tests in virtual time show as well.
     "test/contract/endpoints/{secrets,upstash-sdk-contract}.test.ts",
     "test/contract/idempotency/servers.test.ts",
-    "test/contract/locks/engines/{budget,fences,lifetime,names}.test.ts",
+    "test/contract/locks/engines/{budget,fences,names}.test.ts",
     "test/contract/sync/engines/*.test.ts",
     "test/http/{api,workerd}.test.ts",
   ],

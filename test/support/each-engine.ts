@@ -6,7 +6,7 @@ type Case = string | readonly [first: unknown, ...rest: unknown[]] | { readonly 
 type Describe = Pick<typeof describe, "each" | "skip">;
 
 /** Whether it runs on real servers, which this machine does not have. */
-export function isMissing(each: Case): boolean {
+function isMissing(each: Case): boolean {
   if (redisServer !== undefined) return false;
   if (typeof each === "string") return each === "redis";
   if (!Array.isArray(each)) return (each as { engine?: string }).engine === "redis";

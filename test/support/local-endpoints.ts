@@ -1,5 +1,4 @@
 import { Redis, type RedisConfigNodejs } from "@upstash/redis";
-import { afterAll, beforeAll } from "vitest";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import {
   type Dialect,
@@ -14,8 +13,6 @@ import { cellScript } from "../../src/redis/cell.lua.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { textOf } from "../../src/redis/script.ts";
 import { patient } from "./beyond-tests.ts";
-import { isMissing } from "./each-engine.ts";
-import { eachInTurns } from "./in-turns.ts";
 import { openLockServers } from "./lock-servers.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
 import { openSockets, type SocketClient, type Sockets } from "./sockets.ts";
@@ -77,21 +74,6 @@ export function newResource(name = "resource"): string {
 /** Describes a set, for titles of tests. */
 export function describeSet({ engine, count, dialect, via }: EndpointSet): string {
   return `${count} × ${engine}, ${dialect} dialect, ${via === "sdk" ? "@upstash/redis" : via}`;
-}
-
-/**
- * Runs a contract for several sets concurrently; the tests of one set share its endpoints and run one after another. All
- * sets are opened beforehand, because the start of one would delay the tests of another while their ttls pass.
- */
-export function inTurns(sets: readonly EndpointSet[], contract: (open: () => Promise<Local>) => void): void {
-  const opened = new Map<EndpointSet, Local>();
-  beforeAll(async () => {
-    for (const set of sets.filter((each) => !isMissing(each))) opened.set(set, await openLocal(set));
-  });
-  afterAll(() => Promise.all([...opened.values()].map((local) => local.close())));
-  // With its engine: by that `eachEngine` knows what to skip.
-  const titled = sets.map((set) => ({ title: describeSet(set), engine: set.engine, set }));
-  eachInTurns(titled)("$title", ({ set }) => contract(async () => opened.get(set)!));
 }
 
 /** An `@upstash/redis` client of a local endpoint. */

@@ -1,7 +1,6 @@
 import { eachEngine } from "../../support/each-engine.ts";
-import { describeSet, type EndpointSet, inTurns, openLocal } from "../../support/local-endpoints.ts";
+import { describeSet, type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
-import { lockLifetimeContract } from "../../support/lock-lifetime-contract.ts";
 
 const sets = (["ioredis", "ioredis, exact", "node-redis"] as const).flatMap((via) =>
   [1, 3].map((count): EndpointSet => ({ engine: "redis", count, dialect: "redis", via })),
@@ -10,6 +9,3 @@ const sets = (["ioredis", "ioredis, exact", "node-redis"] as const).flatMap((via
 eachEngine(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
   lockContract(() => openLocal(set));
 });
-
-// These tests wait for ttls to pass, so the sets run concurrently.
-inTurns(sets, lockLifetimeContract);

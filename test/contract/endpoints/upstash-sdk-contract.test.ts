@@ -1,7 +1,6 @@
 import { eachEngine } from "../../support/each-engine.ts";
-import { describeSet, type EndpointSet, inTurns, openLocal } from "../../support/local-endpoints.ts";
+import { describeSet, type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
-import { lockLifetimeContract } from "../../support/lock-lifetime-contract.ts";
 
 const sets: EndpointSet[] = [
   { engine: "embedded", count: 1, dialect: "redis", via: "sdk" },
@@ -13,6 +12,3 @@ const sets: EndpointSet[] = [
 eachEngine(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
   lockContract(() => openLocal(set));
 });
-
-// These tests wait for ttls to pass, so the sets run concurrently.
-inTurns(sets, lockLifetimeContract);
