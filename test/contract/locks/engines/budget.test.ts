@@ -101,31 +101,4 @@ eachEngine(sets.map((set) => [describeSet(set), set] as const))("the command bud
       local.endpoints.map(() => 1),
     );
   });
-
-  test("events report what the endpoints count", async () => {
-    for (const options of [{}, { fencing: true }]) {
-      const { redlock, events } = local.observed();
-      const resource = newResource();
-      /** Compares the event of `call` with the requests that arrived for it. */
-      const compare = async (type: RedlockEvent["type"], call: () => Promise<unknown>) => {
-        const cost = await costOf(count, call);
-        const event = events.at(-1)!;
-        expect(event.type).toBe(type);
-        const { requests, commands } = event as Extract<RedlockEvent, { type: "released" }>;
-        const billed = cost.reduce((sum, [, commands = 0]) => sum + commands, 0);
-        expect(requests).toBe(local.requests());
-        // An early result is reported with the answers that have arrived by then.
-        const least = (billed / count) * local.quorum;
-        expect(commands, `${type} ${JSON.stringify(options)}`).toBeGreaterThanOrEqual(least);
-        expect(commands, `${type} ${JSON.stringify(options)}`).toBeLessThanOrEqual(billed);
-      };
-      let lock: { extend(): Promise<unknown>; release(): Promise<unknown> } | undefined;
-      await compare("acquired", async () => {
-        lock = await redlock.acquire(resource, options);
-      });
-      await compare("extended", () => lock!.extend());
-      await compare("notAcquired", () => redlock.tryAcquire(resource, options));
-      await compare("released", () => lock!.release());
-    }
-  });
 });
