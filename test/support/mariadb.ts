@@ -1,11 +1,9 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { setTimeout as sleep } from "node:timers/promises";
 import mysql from "mysql2/promise";
+import { startDatabase } from "./database-server.ts";
 import { freePort } from "./free-port.ts";
 import { mariadbServer, requireInCi } from "./programs.ts";
 
@@ -38,33 +36,18 @@ export async function startMariadb(): Promise<Mariadb> {
     // As root it would not start otherwise.
     ...(process.getuid?.() === 0 ? ["--user=root"] : []),
   ];
-  const server = spawn(mariadbServer!, options, { cwd: directory, stdio: "ignore" });
-  // No server outlives the tests.
-  const end = () => server.kill("SIGKILL");
-  process.on("exit", end);
-  const exited = once(server, "exit").then(() => process.off("exit", end));
   const url = `mysql://root@127.0.0.1:${port}`;
-  await createDatabase(url, () => server.exitCode);
+  const { server, exited } = await startDatabase(mariadbServer!, options, { cwd: directory }, async () => {
+    const connection = await mysql.createConnection(url);
+    await connection.query("CREATE DATABASE IF NOT EXISTS test");
+    await connection.end();
+  });
   return {
     url: `${url}/test`,
     async close() {
-      end();
+      server.kill("SIGKILL");
       await exited;
       await rm(directory, { recursive: true, force: true, maxRetries: 5 });
     },
   };
-}
-
-/** Waits until the server answers. */
-async function createDatabase(url: string, exitCode: () => number | null): Promise<void> {
-  for (let left = 300; left > 0; left -= 1) {
-    const [connected] = await Promise.allSettled([mysql.createConnection(url)]);
-    if (connected.status === "fulfilled") {
-      await connected.value.query("CREATE DATABASE test");
-      return connected.value.end();
-    }
-    if (exitCode() !== null) throw new Error(`mariadbd has ended with ${exitCode()}`);
-    await sleep(100);
-  }
-  throw new Error("mariadbd does not answer");
 }

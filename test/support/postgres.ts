@@ -1,12 +1,11 @@
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { chown, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
+import { startDatabase } from "./database-server.ts";
 import { freePort } from "./free-port.ts";
 import { postgresPrograms, requireInCi } from "./programs.ts";
 
@@ -42,29 +41,12 @@ export async function startPostgres(): Promise<Postgres> {
   const url = `postgres://test@127.0.0.1:${port}/postgres`;
   const start = () => {
     const settings = ["listen_addresses=127.0.0.1", "max_prepared_transactions=2"];
-    const options = [
-      "-D",
-      data,
-      "-p",
-      `${port}`,
-      "-k",
-      directory,
-      ...settings.flatMap((each) => ["-c", each]),
-    ];
-    const server = spawn(join(postgresPrograms!, "postgres"), options, {
-      cwd: directory,
-      stdio: "ignore",
-      ...user,
-    });
-    // No server outlives the tests.
-    const end = () => server.kill("SIGKILL");
-    process.on("exit", end);
-    const exited = once(server, "exit").then(() => process.off("exit", end));
-    return { server, exited };
+    const places = ["-D", data, "-p", `${port}`, "-k", directory];
+    const options = [...places, ...settings.flatMap((each) => ["-c", each])];
+    const ask = () => query(url, "SELECT 1");
+    return startDatabase(join(postgresPrograms!, "postgres"), options, { cwd: directory, ...user }, ask);
   };
-  let { server, exited } = start();
-  const answering = () => until(url, () => server.exitCode);
-  await answering();
+  let { server, exited } = await start();
   return {
     url,
     env: { PGHOST: "127.0.0.1", PGPORT: `${port}`, PGUSER: "test", PGDATABASE: "postgres" },
@@ -80,8 +62,7 @@ export async function startPostgres(): Promise<Postgres> {
       await exited;
     },
     async restart() {
-      ({ server, exited } = start());
-      await answering();
+      ({ server, exited } = await start());
     },
     async close() {
       server.kill("SIGQUIT");
@@ -96,17 +77,6 @@ async function serverUser(): Promise<{ uid: number; gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const [uid, gid] = await Promise.all(["-u", "-g"].map((flag) => run("id", [flag, "postgres"])));
   return { uid: Number(uid!.stdout), gid: Number(gid!.stdout) };
-}
-
-/** Waits until the server answers. */
-async function until(url: string, exitCode: () => number | null): Promise<void> {
-  for (let left = 300; left > 0; left -= 1) {
-    const [answer] = await Promise.allSettled([query(url, "SELECT 1")]);
-    if (answer.status === "fulfilled") return;
-    if (exitCode() !== null) throw new Error(`postgres has ended with ${exitCode()}`);
-    await sleep(100);
-  }
-  throw new Error("postgres does not answer");
 }
 
 async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {

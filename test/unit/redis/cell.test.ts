@@ -94,7 +94,6 @@ describe("commands", () => {
 
   describe("where Redis does not know NX with GET", () => {
     const unknown = () => redisError("ERR syntax error");
-    const plainClaim = ["SET", "k", "tv", "NX", "PX", 50];
 
     test("claimOrRead falls back to the script, and does not ask again", async () => {
       const { call, sent } = rig([unknown(), ["tv", 2, "0"], ["tv", 2, "0"]], { dialect: "redis" });
@@ -102,14 +101,6 @@ describe("commands", () => {
       expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
       expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
       expect(sent.slice(1)).toEqual([byText("redis", ...args), byHash("redis", ...args)]);
-    });
-
-    test("a claim that reads the value in the way claims without looking, and does not ask again", async () => {
-      const { call, sent } = rig([unknown(), null, "OK"], { dialect: "redis" });
-      expect(await claim(call, plain, 50, { readsOther: true })).toEqual({ outcome: "held" });
-      expect(call.cost).toEqual({ requests: 2, commands: 2 });
-      expect(await claim(call, plain, 50, { readsOther: true })).toEqual({ outcome: "granted" });
-      expect(sent.slice(1)).toEqual([plainClaim, plainClaim]);
     });
 
     test("nothing else is taken for that", async () => {
