@@ -89,18 +89,6 @@ describe.skipIf(!redisServer)("over sockets", () => {
   const causeOf = (error: unknown) => (error as QuorumError).votes[0]!.cause!;
 
   describe.each(clients)("%s", (via) => {
-    test("a lock is acquired, fenced, extended, and released", async () => {
-      const redlock = redlockOf(open(via), { fencing: true });
-      const lock = await redlock.acquire("a");
-      expect(lock.fence).toBeGreaterThan(0);
-      expect(await redlock.tryAcquire("a")).toBeNull();
-      expect(await lock.extend(60_000)).toBeGreaterThan(50_000);
-      expect(await lock.release()).toBe(true);
-      expect(await keys()).toBe(0);
-      const several = await redlockOf(open(via)).acquire(["b", "c"]);
-      expect([await keys(), await several.release(), await keys()]).toEqual([2, true, 0]);
-    });
-
     test("an error of Redis is one, without secrets; a broken connection is none", async () => {
       const endpoint = open(via);
       const signal = new AbortController().signal;

@@ -382,21 +382,6 @@ test("a runtime may be an object whose methods need it", async () => {
   expect(call.value).toBeDefined();
 });
 
-test("nobody listens at an endpoint that has failed in the last round", async () => {
-  const world = stage(3);
-  const held = await clientOf(world).acquire("a");
-  const failing = reached(world, (endpoint, index) => ({
-    send: (command, signal) =>
-      index === 0 ? Promise.reject(new Error("refused")) : endpoint.send(command, signal),
-  }));
-  const call = watch(clientOf(world, {}, failing).acquire("a"));
-  await world.runtime.advance(20);
-  expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([0, 1, 0]);
-  await held.release();
-  await world.runtime.advance(20);
-  expect(call.value).toBeDefined();
-});
-
 test.each([
   ["nothing", null],
   ["no list", "OK"],

@@ -3,7 +3,6 @@ import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/ba
 import { Deadline } from "../../../src/endpoints/deadline.ts";
 import type { Command, Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { type SentHook, sendThrough } from "../../../src/endpoints/transport.ts";
-import { EndpointError } from "../../../src/errors.ts";
 import { rejection } from "../../support/outcomes.ts";
 
 // What is sent together, without a server; test/contract/endpoints/batches.test.ts has real ones.
@@ -52,18 +51,6 @@ afterEach(() => {
 });
 
 describe("the commands of one turn", () => {
-  test("share a request, in their order, and each gets its own reply or error", async () => {
-    const { sent, send, parts } = rig();
-    const error = new EndpointError("e", "redis", "no");
-    const replies = Promise.allSettled(pings(3).map((command) => send(command)));
-    await turn();
-    expect(sent).toHaveLength(1);
-    expect(sent[0]!.commands).toEqual(pings(3));
-    expect(parts).toEqual([1 / 3, 1 / 3, 1 / 3]);
-    await sent[0]!.answer([{ reply: "a" }, { error }, { reply: null }]);
-    expect(await replies).toMatchObject([{ value: "a" }, { reason: error }, { value: null }]);
-  });
-
   test("do not wait for the answer of the turn before", async () => {
     const { sent, send, parts } = rig();
     const first = send(ping(1));
@@ -113,26 +100,6 @@ describe("where as many requests are open as may be", () => {
     expect(sent[2]!.commands).toEqual([ping(2), ping(3), ping(4)]);
     for (const request of sent) await request.answer(echo(request));
     expect(await Promise.all(sending)).toEqual([0, 1, 2, 3, 4]);
-  });
-
-  test("what waited until its signal aborted is never sent", async () => {
-    const { sent, send, parts } = rig(1);
-    const { deadline, abort } = abortable();
-    void send(ping(0));
-    await turn();
-    const late = rejection(send(ping(1), deadline));
-    const next = send(ping(2));
-    await turn();
-    abort();
-    await sent[0]!.answer(echo(sent[0]!));
-    expect(await late).toMatchObject({
-      kind: "timeout",
-      message: expect.stringContaining("not sent in time"),
-    });
-    expect(sent[1]!.commands).toEqual([ping(2)]);
-    expect(parts).toEqual([1, 1]);
-    await sent[1]!.answer(echo(sent[1]!));
-    expect(await next).toBe(2);
   });
 
   test("nothing is sent where nobody waits any more", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { type FailedAttempt, type Progress, type RetryContext, retry } from "../../../src/quorum/retry.ts";
 import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -90,78 +90,15 @@ test("a backoff that throws ends the call with its error", async () => {
   expect(last.call.value).toBe("over");
 });
 
-describe("an abort", () => {
-  test.each<[when: string, ms: number | undefined, attempts: number]>([
-    ["before the first attempt", undefined, 0],
-    // Who acquires ends its attempt at the abort; others need not.
-    ["during the last attempt, when that has failed", 3, 1],
-    ["between two attempts", 7, 1],
-  ])("%s ends the call with its reason", async (_, ms, attempts) => {
-    const caller = new AbortController();
-    if (ms === undefined) caller.abort(new Error("enough"));
-    const { runtime, begun, call } = rig({ signal: caller.signal }, [{ takes: 5, mayRetry: ms !== 3 }]);
-    await runtime.advance(ms ?? 0);
-    caller.abort(new Error("enough"));
-    await runtime.advance(ms === 3 ? 2 : 0);
-    expect([call.error, begun.length]).toEqual([caller.signal.reason, attempts]);
-    await runtime.advance(100);
-    expect(begun).toHaveLength(attempts);
+test("an abort does not undo what an attempt under way has come to", async () => {
+  const runtime = steppingRuntime();
+  const caller = new AbortController();
+  const context = { runtime, backoff: {}, wait: 0, signal: caller.signal };
+  const value = await retry<string>(context, async ({ isWaiting }) => {
+    caller.abort();
+    return { value: `still waiting: ${isWaiting()}` };
   });
-
-  test("does not undo what an attempt under way has come to", async () => {
-    const runtime = steppingRuntime();
-    const caller = new AbortController();
-    const context = { runtime, backoff: {}, wait: 0, signal: caller.signal };
-    const value = await retry<string>(context, async ({ isWaiting }) => {
-      caller.abort();
-      return { value: `still waiting: ${isWaiting()}` };
-    });
-    expect(value).toBe("still waiting: false");
-  });
-});
-
-describe("rollbacks", () => {
-  const sleeping = (ms: number) => {
-    const runtime = steppingRuntime();
-    return { runtime, rolledBack: new Promise<void>((resolve) => void runtime.timer(ms, resolve)) };
-  };
-
-  test.each<[what: string, context: Context, ends: number]>([
-    ["are waited for at the end, where nothing else keeps them alive", {}, 50],
-    ["are not waited for where the platform keeps them alive", { waitUntil: () => undefined }, 25],
-  ])("%s, and never between two attempts", async (_, more, ends) => {
-    const { runtime, rolledBack } = sleeping(50);
-    const { begun, call } = rig({ runtime, ...more }, [{ rolledBack }]);
-    await runtime.advance(25);
-    expect([begun.length, call.settled]).toEqual([4, ends === 25]);
-    await runtime.advance(24);
-    expect(call.settled).toBe(ends === 25);
-    await runtime.advance(1);
-    expect(call.value).toBe("over");
-  });
-
-  test("of earlier attempts are waited for, too; not for a value, and not after an abort", async () => {
-    const { runtime, rolledBack } = sleeping(50);
-    const first = rig({ runtime }, [{ rolledBack }, { mayRetry: false }]);
-    const caller = new AbortController();
-    const aborted = rig({ runtime, signal: caller.signal }, [{ rolledBack }]);
-    let attempts = 0;
-    const granted = watch(
-      retry<string>({ runtime, backoff: () => 10, wait: 25 }, async () =>
-        attempts++ > 0 ? { value: "granted" } : { rolledBack, mayRetry: true, end: () => "over" },
-      ),
-    );
-    await runtime.advance(5);
-    caller.abort(new Error("enough"));
-    await runtime.advance(5);
-    expect([first.call.settled, aborted.call.error, granted.value]).toEqual([
-      false,
-      caller.signal.reason,
-      "granted",
-    ]);
-    await runtime.advance(40);
-    expect(first.call.value).toBe("over");
-  });
+  expect(value).toBe("still waiting: false");
 });
 
 test("a rest ends by a message, and knows for how long it may last", async () => {
