@@ -1,7 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Idempotency } from "../../src/idempotency/index.ts";
-import { endpointsFromEnv, Redlock } from "../../src/index.ts";
-import { patient } from "../support/beyond-tests.ts";
 import { until } from "../support/until.ts";
 import { type LocalStand, openStand, sendAtOnce, sendUntilSuccess } from "./local-stand.ts";
 
@@ -16,16 +13,6 @@ afterEach(async () => {
   }
 });
 afterAll(() => stand?.close());
-
-/** Sends until the answer is this problem. Until then, each answer asks the sender to try again. */
-async function sendUntilProblem(title: string, delivery: Parameters<LocalStand["send"]>[0]): Promise<void> {
-  await until(async () => {
-    const response = await stand.send(delivery);
-    const problem = await response.json();
-    expect([response.status, Number(response.headers.get("retry-after")) >= 1]).toEqual([503, true]);
-    return problem.title === title;
-  }, title);
-}
 
 describe("a handler that fails", () => {
   it("is never answered with success, and the next attempt succeeds", async () => {
@@ -75,47 +62,6 @@ describe("a write under a stale fence", () => {
     await sendUntilSuccess(stand, delivery);
     expect(await stand.effects(delivery)).toHaveLength(1);
     expect(await stand.query(find, entity)).toMatchObject([{ events: 8 }]);
-  });
-});
-
-describe("a delivery whose first run has not finished", () => {
-  it("gets 503 after a bounded wait, and runs after the first run has failed", async () => {
-    const delivery = stand.standard("inv_busy");
-    const idempotency = new Idempotency(new Redlock({ ...patient, endpoints: endpointsFromEnv(stand.env) }));
-    let fail = (_reason: Error): void => undefined;
-    // The same scope and kind as in the Worker's middleware.
-    const ofDelivery = { scope: ["standard-webhooks"], kind: "http" };
-    const first = new Promise<void>((begun, notBegun) => {
-      const run = () => {
-        begun();
-        return new Promise<never>((_resolve, reject) => {
-          fail = reject;
-        });
-      };
-      idempotency.run(delivery.id, ofDelivery, run).catch(notBegun);
-    });
-    await first;
-    await sendUntilProblem("A request with this key is being handled", delivery);
-    expect(await stand.effects(delivery)).toEqual([]);
-
-    fail(new Error("the first run fails"));
-    await sendUntilSuccess(stand, delivery);
-    expect(await stand.effects(delivery)).toHaveLength(1);
-  });
-});
-
-describe("an entity that another holder has locked", () => {
-  it("gives 503 after a bounded wait, and success once it is free", async () => {
-    const delivery = stand.standard("inv_locked");
-    const redlock = new Redlock({ ...patient, endpoints: endpointsFromEnv(stand.env) });
-    const lock = await redlock.acquire("standard-webhooks:inv_locked", { fencing: true });
-    await sendUntilProblem("The resource is locked", delivery);
-    expect(await stand.effects(delivery)).toEqual([]);
-
-    await lock.release();
-    await sendUntilSuccess(stand, delivery);
-    const [effect] = await stand.effects(delivery);
-    expect(effect?.fence).toBeGreaterThan(lock.fence!);
   });
 });
 

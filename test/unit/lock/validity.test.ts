@@ -1,37 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { LockLostError } from "../../../src/errors.ts";
 import { stopwatch } from "../../../src/runtime.ts";
 import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-runtime.ts";
 import { budget, makeValidity } from "../../support/validity.ts";
 
-describe("remaining", () => {
-  test("is the ttl less the drift and less the time since before the request", async () => {
-    const { runtime, validity } = makeValidity();
-    expect(validity.remaining()).toBe(budget);
-    await runtime.advance(300);
-    expect(validity.remaining()).toBe(budget - 300);
-    await runtime.advance(1_000);
-    expect(validity.remaining()).toBe(budget - 1_300);
-    expect(validity.loss).toBeInstanceOf(LockLostError);
-    expect(validity.remaining()).toBe(0);
-  });
-
-  test.each([
-    ["the limit", { limit: 400 }, 400],
-    ["the given remaining time", { remaining: 250 }, 250],
-    ["the ttl, where the given remaining time is longer", { remaining: 5_000 }, budget],
-  ])("is bounded by %s", (_what, options, expected) => {
-    expect(makeValidity(options).validity.remaining()).toBe(expected);
-  });
-
-  test("is what is left of the limit, and nothing is left at its end", async () => {
-    const { runtime, validity } = makeValidity({ limit: 400 });
-    await runtime.advance(100);
-    expect([validity.remaining(), validity.loss]).toEqual([300, undefined]);
-    await runtime.advance(300);
-    expect(validity.loss).toBeInstanceOf(LockLostError);
-  });
-
+describe("the remaining time", () => {
   test("uses the faster clock where the other was stopped or set back", async () => {
     for (const disturb of [
       (runtime: SteppingRuntime) => {
@@ -53,19 +25,6 @@ describe("remaining", () => {
 });
 
 describe("signal", () => {
-  test("aborts when the validity ends, without any request or answer", async () => {
-    const { runtime, validity, onLost } = makeValidity();
-    const { signal } = validity;
-    await runtime.advance(budget - 1);
-    expect(signal.aborted).toBe(false);
-    await runtime.advance(1);
-    expect(signal.aborted).toBe(true);
-    expect(signal.reason).toBeInstanceOf(LockLostError);
-    expect(signal.reason).toBe(validity.loss);
-    expect(onLost.mock.calls).toEqual([["its validity ended (ttl 1000 ms)"]]);
-    expect(runtime.pending).toBe(0);
-  });
-
   test.each([
     ["the ttl", {}, undefined, "ttl 1000 ms"],
     // Seconds are the usual mistake.
@@ -115,18 +74,6 @@ describe("signal", () => {
     await runtime.advance(budget);
     expect(validity.signal.aborted).toBe(true);
     expect(runtime.pending).toBe(0);
-  });
-
-  test("moves with an extension, also to an earlier end", async () => {
-    const { runtime, validity } = makeValidity();
-    const { signal } = validity;
-    await runtime.advance(900);
-    validity.extend(2_000, stopwatch(runtime));
-    await runtime.advance(1_900);
-    expect(signal.aborted).toBe(false);
-    validity.extend(50, stopwatch(runtime));
-    await runtime.advance(48);
-    expect(signal.aborted).toBe(true);
   });
 
   test("aborts at once after an extension that took longer than its ttl", async () => {

@@ -254,19 +254,6 @@ describe("rollback", () => {
     await runtime.advance(0);
     expect(asked).toEqual(["a", "b", "c", "a"]);
   });
-
-  test("reports failed releases of a holder, but not failed rollbacks", async () => {
-    const failing: string[] = [];
-    const { settings, acquiring, answer } = rig({
-      onEvent: (event) => event.type === "endpointError" && failing.push(event.endpoint),
-    });
-    for (const name of ["a", "b", "c"]) answer(name, "granted");
-    await acquiring.done;
-    await rollback(settings, acquiring, () => Promise.reject(network)).done;
-    expect(failing).toEqual([]);
-    await rollback(settings, acquiring, () => Promise.reject(network), { everywhere: true }).done;
-    expect(failing).toHaveLength(3);
-  });
 });
 
 /** A request that waits to be sent, and fails once there is room: its caller waits no longer. */

@@ -1,16 +1,11 @@
-import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { unlessAborted } from "../../../src/abort.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
 import { EndpointError, type Vote } from "../../../src/errors.ts";
 import { isHopeless, runRound } from "../../../src/quorum/round.ts";
-import { type Answer, tally } from "../../../src/quorum/tally.ts";
+import type { Answer } from "../../../src/quorum/tally.ts";
 import { gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
-
-const seed = Date.now() % 2 ** 31;
-console.log(`round SEED=${seed}`);
 
 /** Endpoints whose answers the test gives. */
 function rig(count: number, { cutsShort = false, latency = new Map<string, number>(), timeout = 100 } = {}) {
@@ -66,20 +61,6 @@ describe("a round", () => {
     expect(runtime.pending).toBe(0);
   });
 
-  test("times out endpoints that ignore their signal", async () => {
-    const { runtime, round, answer, onFailure, signals } = rig(3);
-    answer(0, "granted");
-    await runtime.advance(99);
-    expect(signals.some(({ aborted }) => aborted)).toBe(false);
-    await runtime.advance(1);
-    expect(await round.result).toBe("unavailable");
-    await round.done;
-    expect(signals.every(({ aborted }) => aborted)).toBe(true);
-    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
-    expect(round.votes()[1]!.cause).toMatchObject({ kind: "timeout", endpoint: "e1" });
-    expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e1", "e2"]);
-  });
-
   test.each([
     ["is read within a quarter of the timeout more", 24, "granted"],
     ["is late after that", 25, "unavailable"],
@@ -107,16 +88,6 @@ describe("a round", () => {
     const { runtime, round } = rig(1, { timeout });
     await runtime.advance(timeout);
     expect(round.votes()[0]!.cause!.message).toMatch(message);
-  });
-
-  test("does not count an answer after the timeout, but resolves its request with it", async () => {
-    const { runtime, round, answer } = rig(1);
-    await runtime.advance(100);
-    expect(await round.result).toBe("unavailable");
-    answer(0, "granted");
-    expect(await round.eventualAnswers[0]).toEqual({ outcome: "granted" });
-    expect(round.votes()[0]).toMatchObject({ outcome: "error" });
-    expect(await round.result).toBe("unavailable");
   });
 
   test("receives the answers that arrive after it was cut short", async () => {
@@ -323,22 +294,4 @@ test.each([
   for (const other of [error(500), { endpoint: "e", outcome: "held" } as const]) {
     expect(isHopeless(new Array<Vote>(count).fill(other).fill(error(401), 0, failed))).toBe(expected);
   }
-});
-
-describe("unlessAborted", () => {
-  test.each(["before", "during"])("is undefined if aborted %s, and gets the answers", async (when) => {
-    const { round, signals, answer, onFailure } = rig(2);
-    const controller = new AbortController();
-    if (when === "before") controller.abort();
-    const result = unlessAborted(round.result, controller.signal);
-    controller.abort();
-    expect(await result).toBe(undefined);
-    expect(signals.some(({ aborted }) => aborted)).toBe(false);
-    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["pending", "pending"]);
-    answer(0, "held");
-    answer(1, "granted");
-    await round.done;
-    expect(round.answers).toEqual([{ outcome: "held" }, { outcome: "granted" }]);
-    expect(onFailure).not.toHaveBeenCalled();
-  });
 });
