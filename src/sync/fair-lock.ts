@@ -59,6 +59,6 @@ export class FairLock {
    * @throws QuorumError as {@link FairLock.acquire} does
    */
   tryAcquire(options: NotedOptions = {}): Promise<Hold | null> {
-    return unlessHeld(options, (given) => this.acquire(given));
+    return unlessHeld(options, (given) => this.acquire(given), notedSchema);
   }
 }

@@ -84,6 +84,6 @@ export class Semaphore {
    * @throws LimitMismatchError | QuorumError as {@link Semaphore.acquire} does
    */
   tryAcquire(options: NotedOptions = {}): Promise<Permit | null> {
-    return unlessHeld(options, (given) => this.acquire(given));
+    return unlessHeld(options, (given) => this.acquire(given), notedSchema);
   }
 }

@@ -37,7 +37,7 @@ const claimOf = (name: string): Cell => {
 };
 const slotOf = (name: string) => ({ keys: keysFor(["slot:0"], name), value });
 const slots = (call: EndpointRequest, name: string) =>
-  slotStrategy({ ...settings, endpoints: [call.endpoint] }, name, 1);
+  slotStrategy({ ...settings, endpoints: [call.endpoint] }, { name, limit: 1 }, () => undefined);
 const ticket = (text: string, name: string) => new QueueRequests(settings, name, text);
 const confirmed = (name: string) => {
   const interval = intervalStrategy(systemRuntime, settings.prefix, name);

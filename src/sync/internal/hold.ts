@@ -1,4 +1,4 @@
-import { checkOptions, checkText, checkType, type OptionHints, type Schema } from "../../check.ts";
+import { checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
 import { clientStateOf, type LockClient } from "../../lock/client.ts";
@@ -178,9 +178,10 @@ function holdOf(lock: Lock): Hold {
 export async function unlessHeld<Held, Options extends WaitOptions>(
   options: Options,
   acquire: (options: Options) => Promise<Held>,
+  schema: Schema<Options> = waitSchema as Schema<Options>,
 ): Promise<Held | null> {
   try {
-    return await acquire({ ...checkType("options", options, "object"), wait: 0 });
+    return await acquire({ ...checkSyncOptions("acquire", options, schema), wait: 0 });
   } catch (error) {
     if (error instanceof LockHeldError) return null;
     throw error;

@@ -1,11 +1,15 @@
+import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
 import { EndpointError, type Vote } from "../../../src/errors.ts";
 import { isHopeless, runRound } from "../../../src/quorum/round.ts";
-import type { Answer } from "../../../src/quorum/tally.ts";
+import { type Answer, tally } from "../../../src/quorum/tally.ts";
 import { gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
+
+const seed = Date.now() % 2 ** 31;
+console.log(`round SEED=${seed}`);
 
 /** Endpoints whose answers the test gives. */
 function rig(count: number, { cutsShort = false, latency = new Map<string, number>(), timeout = 100 } = {}) {
