@@ -36,15 +36,40 @@ const kinds = Object.keys(kindsOf).map((kind) =>
   kind.replaceAll(/\B[A-Z]/g, (letter) => `-${letter}`).toLowerCase(),
 );
 
+/** The values of all options, also of those that were not given. */
+export interface Values {
+  readonly key: string | undefined;
+  readonly scope: readonly string[];
+  readonly "scope-list": boolean;
+  readonly http: boolean;
+  readonly flight: boolean;
+  readonly webhook: string | undefined;
+  readonly "secret-env": string | undefined;
+  readonly kind: SynchronizerKind | undefined;
+  readonly interval: number;
+  readonly yes: boolean;
+  readonly conformance: boolean;
+  readonly "read-env": string | undefined;
+  readonly prefix: string;
+  readonly dialect: Dialect | undefined;
+  readonly "base-path": string | undefined;
+  readonly "allow-insecure": boolean;
+  readonly timeout: number;
+  readonly json: boolean;
+  readonly help: boolean;
+}
+
+export type OptionName = keyof Values;
+
 /** All options, in the order of the help. */
-export const options = {
+export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = {
   key: text("<key>", "a key of idempotent runs instead of a resource"),
   scope: {
     takes: "<name>",
     isList: true,
     doc: "the scope of the key; several times for a scope that is a list",
-    default: [] as readonly string[],
-  } satisfies Option<readonly string[]>,
+    default: [],
+  },
   "scope-list": flag("the scope is a list, also where it has one name only"),
   http: flag("a key of withIdempotency() or idempotent(), not of run()"),
   flight: flag("a key of singleFlight()"),
@@ -75,13 +100,6 @@ export const options = {
   timeout: checked("<ms>", "how long to wait for an endpoint", 5_000, integer(100, 60_000)),
   json: flag("print JSON, one object per line; docs/operations.md lists the fields"),
   help: flag("this text"),
-};
-
-export type OptionName = keyof typeof options;
-
-/** The values of all options, also of those that were not given. */
-export type Values = {
-  readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer Value> ? Value : never;
 };
 
 /** Options that say which key is meant. */

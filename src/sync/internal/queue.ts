@@ -1,5 +1,6 @@
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { tombstoneRetention } from "../../lock/lock-request.ts";
+import { holderIn } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep } from "../../lock/wake-up/wake-up.ts";
@@ -157,7 +158,7 @@ export class QueueRequests {
 
   /** Of a ticket, or of a value. */
   tombstoneOf(text: string): string {
-    return `${this.#tombstones}:${text}`;
+    return `${this.#tombstones}:${holderIn(text).nonce}`;
   }
 
   /** @param args of the script, behind the value */
