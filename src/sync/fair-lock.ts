@@ -7,7 +7,6 @@ import {
   notedSchema,
   type SyncOptions,
   syncSchema,
-  unlessHeld,
 } from "./internal/hold.ts";
 import { queueStrategy } from "./internal/queue.ts";
 
@@ -59,6 +58,6 @@ export class FairLock {
    * @throws QuorumError as {@link FairLock.acquire} does
    */
   tryAcquire(options: NotedOptions = {}): Promise<Hold | null> {
-    return unlessHeld(options, (given) => this.acquire(given), notedSchema);
+    return this.#holds.unlessHeld(options, (given) => this.acquire(given));
   }
 }

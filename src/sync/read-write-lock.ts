@@ -5,7 +5,6 @@ import {
   Holds,
   type SyncOptions,
   syncSchema,
-  unlessHeld,
   type WaitOptions,
 } from "./internal/hold.ts";
 import { readerStrategy, writerStrategy } from "./internal/writers.ts";
@@ -76,7 +75,7 @@ export class ReadWriteLock {
    * @throws QuorumError as {@link ReadWriteLock.acquireRead} does
    */
   tryAcquireRead(options: WaitOptions = {}): Promise<Hold | null> {
-    return unlessHeld(options, (given) => this.acquireRead(given));
+    return this.#holds.unlessHeld(options, (given) => this.acquireRead(given));
   }
 
   /**
@@ -86,6 +85,6 @@ export class ReadWriteLock {
    * @throws QuorumError as {@link ReadWriteLock.acquireWrite} does
    */
   tryAcquireWrite(options: WaitOptions = {}): Promise<Hold | null> {
-    return unlessHeld(options, (given) => this.acquireWrite(given));
+    return this.#holds.unlessHeld(options, (given) => this.acquireWrite(given));
   }
 }

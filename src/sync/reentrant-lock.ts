@@ -7,7 +7,6 @@ import {
   Holds,
   type SyncOptions,
   syncSchema,
-  unlessHeld,
   type WaitOptions,
 } from "./internal/hold.ts";
 import { memberStrategy, membershipOf } from "./internal/members.ts";
@@ -80,6 +79,6 @@ export class ReentrantLock {
    * @throws QuorumError as {@link ReentrantLock.acquire} does
    */
   tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
-    return unlessHeld(options, (given) => this.acquire(given));
+    return this.#holds.unlessHeld(options, (given) => this.acquire(given));
   }
 }

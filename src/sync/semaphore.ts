@@ -8,7 +8,6 @@ import {
   notedSchema,
   type SyncOptions,
   syncSchema,
-  unlessHeld,
 } from "./internal/hold.ts";
 import { slotStrategy } from "./internal/slots.ts";
 
@@ -84,6 +83,6 @@ export class Semaphore {
    * @throws LimitMismatchError | QuorumError as {@link Semaphore.acquire} does
    */
   tryAcquire(options: NotedOptions = {}): Promise<Permit | null> {
-    return unlessHeld(options, (given) => this.acquire(given), notedSchema);
+    return this.#holds.unlessHeld(options, (given) => this.acquire(given));
   }
 }

@@ -155,6 +155,19 @@ export class Holds {
       throw error;
     }
   }
+
+  /** Acquires without waiting: the hold, or null where others hold it. */
+  async unlessHeld<Held>(
+    options: NotedOptions,
+    acquire: (options: NotedOptions) => Promise<Held>,
+  ): Promise<Held | null> {
+    try {
+      return await acquire({ ...checkSyncOptions("acquire", options, this.#schema), wait: 0 });
+    } catch (error) {
+      if (error instanceof LockHeldError) return null;
+      throw error;
+    }
+  }
 }
 
 /** Narrows a Lock to Hold: hides the token, and the lock itself, so that it cannot be passed to `handoff`. */
@@ -172,20 +185,6 @@ function holdOf(lock: Lock): Hold {
     verify: () => lock.verify(),
     [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose](),
   };
-}
-
-/** Acquires without waiting: the hold, or null where others hold it. */
-export async function unlessHeld<Held, Options extends WaitOptions>(
-  options: Options,
-  acquire: (options: Options) => Promise<Held>,
-  schema: Schema<Options> = waitSchema as Schema<Options>,
-): Promise<Held | null> {
-  try {
-    return await acquire({ ...checkSyncOptions("acquire", options, schema), wait: 0 });
-  } catch (error) {
-    if (error instanceof LockHeldError) return null;
-    throw error;
-  }
 }
 
 /**
