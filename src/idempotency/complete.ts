@@ -70,7 +70,7 @@ export async function complete(
   const first = await store();
   if (first.roundResult !== "unavailable") return first;
   let known: CompletionResult | undefined = first;
-  const retries = retry<CompletionResult>({ backoff, runtime, wait: lease - elapsed() }, async () => {
+  const retries = retry<CompletionResult>({ backoff, runtime, wait: lease - elapsed() }, {}, async () => {
     const last = known ?? (await store());
     known = undefined;
     return last.roundResult === "unavailable" ? { mayRetry: true, end: () => last } : { value: last };

@@ -83,11 +83,8 @@ export class RunCall<Value> {
     this.#report("called");
     try {
       const limit = timeUntil(deadline, settings.runtime);
-      const { runtime, backoff, wait, waitUntil } = settings;
-      return await retry<Outcome<Value>>(
-        { runtime, backoff, wait, waitUntil, signal, limit, elapsed: this.#elapsed },
-        (progress) => this.#attempt(handler, progress),
-      );
+      const call = { signal, limit, elapsed: this.#elapsed };
+      return await retry<Outcome<Value>>(settings, call, (progress) => this.#attempt(handler, progress));
     } catch (error) {
       if (!this.#hasEnded) this.#report("aborted", { error });
       throw error;

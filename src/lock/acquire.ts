@@ -104,15 +104,15 @@ class Acquisition {
 
   /** Runs the call, and reports its beginning and its end. */
   async run(): Promise<Lock | RedlockError> {
-    const { onEvent, runtime, backoff, wait, waitUntil } = this.#settings;
+    const settings = this.#settings;
+    const { onEvent, runtime } = settings;
     const { signal, deadline = Infinity } = this.#options;
     const elapsed = this.#elapsed;
     emit(onEvent, { type: "acquiring", id: this.#id, resources: this.#resources });
     try {
       const limit = timeUntil(deadline, runtime);
-      const outcome = await retry<Lock | RedlockError>(
-        { runtime, backoff, wait, waitUntil, signal, limit, elapsed },
-        (progress) => this.#attempt(progress),
+      const outcome = await retry<Lock | RedlockError>(settings, { signal, limit, elapsed }, (progress) =>
+        this.#attempt(progress),
       );
       if (outcome instanceof Lock)
         outcome.activate(() => ({

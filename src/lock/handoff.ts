@@ -6,7 +6,7 @@ import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound } from "../quorum/round.ts";
-import { type Answer, quorumOf } from "../quorum/tally.ts";
+import { type Answer, isVeto, quorumOf } from "../quorum/tally.ts";
 import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
 import { clientStateOf, type LockClient, settingsOf } from "./client.ts";
@@ -102,7 +102,7 @@ export async function resume(
   const settings = settingsOf(redlock, options, { prefix: given.prefix });
   checkEndpoints(given, settings);
   const own = new Set<string>();
-  return retry<Lock>(settings, async () => {
+  return retry<Lock>(settings, {}, async () => {
     const { round, request } = swapNonces(settings, given);
     own.add(holderText(request));
     const result = await round.result;
@@ -165,7 +165,7 @@ async function undo(
   const first = rollback(settings, round, undoOne);
   let undoing: Round<Answer> | undefined = first;
   // Where the swap has a quorum and its undo has none, everybody would take this attempt for a holder, until the ttl.
-  const undone = retry<void>({ runtime, backoff, wait: given?.ttl ?? wait }, async () => {
+  const undone = retry<void>({ runtime, backoff, wait: given?.ttl ?? wait }, {}, async () => {
     const { result } = undoing ?? runRound(settings, undoOne);
     undoing = undefined;
     return (await result) === "unavailable" ? { mayRetry: true, end: () => undefined } : { value: undefined };
@@ -188,7 +188,8 @@ function mayBeSplit(answers: Round<CellAnswer>["answers"], own: ReadonlySet<stri
   const isTaken = others.some(
     (one) => !own.has(one!) && others.filter((other) => other === one).length >= quorum,
   );
-  return others.length > 0 && !isTaken && lost.length - others.length <= answers.length - quorum;
+  const gone = lost.length - others.length;
+  return others.length > 0 && !isTaken && !isVeto(gone, answers.length);
 }
 
 function lockOf(

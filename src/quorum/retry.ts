@@ -4,17 +4,21 @@ import { type Backoff, pauses } from "./backoff.ts";
 
 // The one loop that tries again: acquire, resume, run, arrive and store a result are attempts of it.
 
-/** How long to try, and how long to pause between attempts. */
-export interface RetryContext {
+/** What the calls of a client have in common: how long to try, and how long to pause between attempts. */
+export interface RetrySettings {
   readonly runtime: Runtime;
   readonly backoff: Backoff;
   /** ms after which no attempt begins any more. */
   readonly wait: number;
+  readonly waitUntil?: WaitUntil | undefined;
+}
+
+/** What belongs to one call only. */
+export interface RetryCall {
   /** ms until the deadline of the call. Default: it has none. */
   readonly limit?: number;
   /** Ends the call at once: it rejects with the reason. Rollbacks go on. */
   readonly signal?: AbortSignal | undefined;
-  readonly waitUntil?: WaitUntil | undefined;
   /** ms since the call. Default: since now. */
   readonly elapsed?: () => number;
 }
@@ -23,7 +27,7 @@ export interface RetryContext {
 export interface Progress {
   /** ms since the call. */
   elapsed(): number;
-  /** ms until the deadline, or until `ms` have passed since the call if that is earlier. Default: the context's `wait`. */
+  /** ms until the deadline, or until `ms` have passed since the call if that is earlier. Default: the settings' `wait`. */
   remaining(ms?: number): number;
   /** ms until the deadline: a duration, so that only elapsed time counts. Infinity: there is none. */
   untilDeadline(): number;
@@ -37,7 +41,7 @@ export interface FailedAttempt<Value> {
   readonly rolledBack?: Promise<unknown>;
   /** Whether another attempt may succeed. */
   readonly mayRetry: boolean;
-  /** Replaces the context's `wait` for this decision. */
+  /** Replaces the settings' `wait` for this decision. */
   readonly within?: number;
   /** Whether the next attempt follows at once, even after `wait`. Default false. */
   readonly isUrgent?: boolean;
@@ -66,10 +70,11 @@ export interface FailedAttempt<Value> {
  * @throws what the last attempt ended with, or the signal's reason
  */
 export async function retry<Value>(
-  context: RetryContext,
+  settings: RetrySettings,
+  { limit = Infinity, signal, elapsed = stopwatch(settings.runtime) }: RetryCall,
   attempt: (progress: Progress) => Promise<{ readonly value: Value } | FailedAttempt<Value>>,
 ): Promise<Value> {
-  const { runtime, wait, limit = Infinity, signal, elapsed = stopwatch(runtime) } = context;
+  const { runtime, wait, backoff } = settings;
   // Most calls succeed with their first attempt, so these are made where one fails.
   let nextPause: ReturnType<typeof pauses> | undefined;
   let rollbacks: Set<Promise<unknown>> | undefined;
@@ -91,7 +96,7 @@ export async function retry<Value>(
       const done: Promise<unknown> = rolledBack.finally(() => rollbacks?.delete(done));
       rollbacks.add(done);
       // Without waitUntil nothing else keeps them alive once the caller has its answer.
-      waitsForRollbacks = !runInBackground(context, done);
+      waitsForRollbacks = !runInBackground(settings, done);
     }
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
@@ -104,7 +109,7 @@ export async function retry<Value>(
     }
     // A clock may be too coarse to show the last part of a ms pass.
     const longest = Math.min(Math.max(remaining, 1), retryAfter);
-    nextPause ??= pauses(context.backoff, runtime);
+    nextPause ??= pauses(backoff, runtime);
     const pause = isUrgent ? 0 : (failed.pause ?? nextPause(took, { holder, waited: elapsed() }));
     const poll = Math.min(pause, longest);
     failed.report?.(poll);

@@ -118,7 +118,7 @@ async function confirm(
   every: number,
 ): Promise<void> {
   try {
-    await retry({ runtime, backoff, wait: Infinity }, async () => {
+    await retry({ runtime, backoff, wait: Infinity }, {}, async () => {
       try {
         strategy.confirm();
         return { value: await claim.extend(every) };

@@ -158,7 +158,7 @@ class Refresh<Value> {
     const isNotWritten = (cause?: unknown): never => {
       throw new RefreshedNotWrittenError(this.#key, fresh, cause);
     };
-    const written = await retry<unknown>({ runtime, backoff, wait: ttl }, async () => {
+    const written = await retry<unknown>({ runtime, backoff, wait: ttl }, {}, async () => {
       try {
         return { value: await this.#write(fresh, fence) };
       } catch (cause) {

@@ -8,7 +8,7 @@ import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep, type Waiter, type WakeUpListener } from "../../lock/wake-up/wake-up.ts";
 import { retry } from "../../quorum/retry.ts";
 import { isHopeless, type Round, runRound } from "../../quorum/round.ts";
-import { type Answer, quorumOf, type RoundResult } from "../../quorum/tally.ts";
+import { type Answer, isVeto, quorumOf, type RoundResult } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, runInBackground } from "../../runtime.ts";
@@ -105,7 +105,7 @@ export class Arrivals {
     const listener = listenFor(settings, place);
     let query = first;
     try {
-      return await retry<Value>({ ...settings, signal, limit }, async (progress) => {
+      return await retry<Value>(settings, { signal, limit }, async (progress) => {
         const round = runRound(settings, (call) => queryEndpoint(call, settings, place, query));
         runInBackground(settings, round.done);
         const result = await unlessAborted(round.result, signal);
@@ -184,7 +184,7 @@ function snapshotOf(
   );
   // Only where no quorum remains: a minority may have been reached first by a client with a wrong number.
   const others = answers.flatMap(({ inUse = [] }) => inUse);
-  if (others.length > total - quorumOf(total)) {
+  if (isVeto(others.length, total)) {
     throw new LimitMismatchError(name, count, others[0]!);
   }
   const latest = ["", ...answers.map(({ generation }) => generation)].sort().pop()!;

@@ -1,7 +1,7 @@
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { LockHeldError } from "../../errors.ts";
 import type { LockStrategy } from "../../lock/acquire.ts";
-import { quorumOf } from "../../quorum/tally.ts";
+import { isVeto } from "../../quorum/tally.ts";
 import { type CellAnswer, readCounter } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
@@ -65,7 +65,7 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
     },
     afterFailedRound({ answers }, { held, retryAfter, waited: ms }) {
       const runs = answers.filter((answer) => answer && "hasRun" in answer && answer.hasRun).length;
-      const isOver = held && runs > answers.length - quorumOf(answers.length);
+      const isOver = held && isVeto(runs, answers.length);
       return isOver
         ? { type: "fail", error: new LockHeldError([name], ms, { retryAfter: retryAfter ?? 1 }) }
         : undefined;

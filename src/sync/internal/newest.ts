@@ -110,7 +110,8 @@ export class NewestCall {
   #send(wait: number, signal: AbortSignal | undefined): Promise<string[] | undefined> {
     const { settings, kind, name, ttl } = this.#context;
     const text = this.#text();
-    return retry({ ...settings, signal, wait }, async () => {
+    const { runtime, backoff } = settings;
+    return retry({ runtime, backoff, wait }, { signal }, async () => {
       const round = runRound(settings, (call) => announceOne(call, this.#key, text, ttl));
       this.#round = round;
       const result = await unlessAborted(round.result, signal);

@@ -1,6 +1,6 @@
 import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import type { Settings } from "../../lock/options.ts";
-import { quorumOf } from "../../quorum/tally.ts";
+import { isVeto, quorumOf } from "../../quorum/tally.ts";
 import { type Cell, type CellAnswer, keep } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
@@ -64,7 +64,7 @@ export function slotStrategy(
       const answers = round.answers.filter((answer) => answer !== undefined && answer.outcome !== "error");
       // Only where no quorum remains: a minority may have been reached first by a client with a wrong limit.
       const others = answers.flatMap(({ inUse = 0 }) => inUse || []);
-      if (others.length > count - quorumOf(count)) {
+      if (isVeto(others.length, count)) {
         return { type: "fail", error: new LimitMismatchError(name, limit, others[0]!) };
       }
       tried.add(proposed);

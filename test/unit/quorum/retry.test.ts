@@ -1,12 +1,18 @@
 import { expect, test } from "vitest";
 import type { Backoff } from "../../../src/quorum/backoff.ts";
-import { type FailedAttempt, type Progress, type RetryContext, retry } from "../../../src/quorum/retry.ts";
+import {
+  type FailedAttempt,
+  type Progress,
+  type RetryCall,
+  type RetrySettings,
+  retry,
+} from "../../../src/quorum/retry.ts";
 import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-runtime.ts";
 import { watch } from "../../support/virtual-client.ts";
 
 // The loop, with attempts that take a time and come to nothing. What calls make of it is in test/contract.
 
-type Context = Partial<Omit<RetryContext, "runtime">> & { readonly runtime?: SteppingRuntime };
+type Context = Partial<Omit<RetrySettings, "runtime">> & RetryCall & { readonly runtime?: SteppingRuntime };
 
 /** Attempts that fail, the last of them again and again, and when they begin. */
 function rig(
@@ -17,7 +23,7 @@ function rig(
   const reported: (number | undefined)[] = [];
   let progress!: Progress;
   const call = watch(
-    retry<string>({ runtime, backoff: () => 10, wait: 25, ...context }, async (given) => {
+    retry<string>({ runtime, backoff: () => 10, wait: 25, ...context }, context, async (given) => {
       progress = given;
       const { takes = 0, ...failed } = attempts[Math.min(begun.length, attempts.length - 1)]!;
       begun.push(runtime.elapsed);
@@ -93,8 +99,8 @@ test("a backoff that throws ends the call with its error", async () => {
 test("an abort does not undo what an attempt under way has come to", async () => {
   const runtime = steppingRuntime();
   const caller = new AbortController();
-  const context = { runtime, backoff: {}, wait: 0, signal: caller.signal };
-  const value = await retry<string>(context, async ({ isWaiting }) => {
+  const settings = { runtime, backoff: {}, wait: 0 };
+  const value = await retry<string>(settings, { signal: caller.signal }, async ({ isWaiting }) => {
     caller.abort();
     return { value: `still waiting: ${isWaiting()}` };
   });
