@@ -1,10 +1,11 @@
+import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import type { EndpointError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
 import { type Round, runRound } from "../quorum/round.ts";
-import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
+import { type Answer, isVeto, type RoundResult } from "../quorum/tally.ts";
 import { type CellAnswer, claimOrRead, keep } from "../redis/cell.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
 import type { Claim, ClaimOperations } from "./claim.ts";
@@ -98,28 +99,37 @@ function storing(
   const head = { token, fingerprint, completedAt };
   let record = recordOfResult(head, result, maxResult);
   let former: string | undefined;
+  /** Endpoints that refused the result for its size: they would do so again. */
+  const refusals = new Map<Endpoint, EndpointError>();
+  const noteRefusals = ({ answers }: Round<Answer>) => {
+    for (const [index, endpoint] of settings.endpoints.entries()) {
+      const answer = answers[index];
+      if (answer?.outcome === "error" && isSizeError(answer.cause)) refusals.set(endpoint, answer.cause);
+    }
+  };
   return async function store(): Promise<CompletionResult> {
     const { text, unstored } = record;
-    const round = runRound(settings, (call) => completeOne(call, operations, { text, retention, former }), {
-      cost,
-    });
+    const storeOne = async (call: EndpointRequest): Promise<Answer> => {
+      const refusal = unstored ? undefined : refusals.get(call.endpoint);
+      if (refusal) throw refusal;
+      return completeOne(call, operations, { text, retention, former });
+    };
+    const round = runRound(settings, storeOne, { cost });
+    // Also of those that answer after the decision: the next round must not send them the result again.
+    const noted = round.done.then(() => noteRefusals(round));
     const roundResult = await round.result;
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
-    if (!runInBackground(settings, round.done)) await mostlyDone(settings, round);
+    const isKeptAlive = runInBackground(settings, round.done);
+    noteRefusals(round);
+    if (!isKeptAlive) await mostlyDone(settings, round);
     if (roundResult !== "unavailable" || unstored) return { roundResult, unstored };
     // Where some refuse the result for its size, those that answer after the decision may do so as well.
-    if (sizeRefusals(round) > 0) await round.done;
-    const { length: count } = settings.endpoints;
-    if (sizeRefusals(round) <= count - quorumOf(count)) return { roundResult, unstored };
+    if (refusals.size > 0) await noted;
+    if (!isVeto(refusals.size, settings.endpoints.length)) return { roundResult, unstored };
     former = text;
     record = recordOfResult(head, { unstored: "too-large" }, maxResult);
     return store();
   };
-}
-
-/** How many endpoints have refused a record for its size. */
-function sizeRefusals({ answers }: Round<Answer>): number {
-  return answers.filter((answer) => answer?.outcome === "error" && isSizeError(answer.cause)).length;
 }
 
 /**

@@ -96,6 +96,55 @@ describe("a result that is refused for its size", () => {
     expect(records(world)).toEqual([stored, stored, stored]);
   });
 
+  test("is not sent again to an endpoint that has refused it", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, started } = runner(world, { lease: 1_000 });
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(links.slice(0, 1));
+        links[1]!.fate = () => "refused";
+        links[2]!.fate = () => "refused";
+        return large;
+      }),
+    );
+    await started();
+    await world.runtime.advance(150);
+    const uploads = links.map(
+      ({ sent }) => sent.filter((command) => JSON.stringify(command).includes(large)).length,
+    );
+    expect(uploads[0]).toBe(1);
+    expect(uploads[1]).toBeGreaterThan(5);
+    // The others have it as soon as they answer.
+    links[1]!.fate = () => "delivered";
+    links[2]!.fate = () => "delivered";
+    await world.runtime.advance(20);
+    expect(call.value).toEqual({ status: "executed", value: large });
+    expect(records(world)).toEqual(["P1", stored, stored]);
+  });
+
+  test("is not sent again to one that refuses it after the others have decided, where nobody waits", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, started } = runner(world, { lease: 1_000, waitUntil: () => undefined });
+    void idempotency.run("key", () => {
+      refuseLarge(links.slice(0, 1));
+      const refuse = links[0]!.fate;
+      const pause = () => new Promise<void>((resolve) => void world.runtime.timer(2, resolve));
+      links[0]!.fate = (command) => {
+        const fate = refuse(command);
+        if (typeof fate !== "object") return fate;
+        return { before: () => pause().then(() => fate.before?.()) };
+      };
+      links[1]!.fate = () => "refused";
+      links[2]!.fate = () => "refused";
+      return large;
+    });
+    await started();
+    await world.runtime.advance(150);
+    const uploads = links[0]!.sent.filter((command) => JSON.stringify(command).includes(large));
+    expect(uploads).toHaveLength(1);
+    expect(links[1]!.sent.length).toBeGreaterThan(5);
+  });
+
   test("is known to be only when the slowest endpoint has answered", async () => {
     const world = virtualWorld();
     const background: Promise<unknown>[] = [];
