@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { isRedlockError } from "../index.ts";
 import { type Command, commands } from "./commands.ts";
 import { type Environment, type ExitCode, exitCode, exitCodes, UsageError } from "./environment.ts";
-import { commonOptions, didYouMean, type Option, type OptionName, options, type Values } from "./options.ts";
+import { commonOptions, didYouMean, type OptionName, options, type Values } from "./options.ts";
 import { jsonLine, layout } from "./text.ts";
 
 /** The `redlock-edge` command. Resolves with the exit code. */
@@ -55,7 +55,7 @@ function unknownCommand(name: string | undefined): string {
 function parseLine(command: Command, args: readonly string[]): { argument: string; values: Values } {
   const { values: given, positionals } = parsed(args, optionsOf(command));
   const values = Object.fromEntries(
-    Object.entries<Option<unknown>>(options).map(([name, { default: usual, check }]) => {
+    Object.entries(options).map(([name, { default: usual, check }]) => {
       const value = given[name];
       return [name, typeof value === "string" && check ? check(`--${name}`, value) : (value ?? usual)];
     }),
@@ -71,7 +71,7 @@ function parsed(
   names: readonly OptionName[],
 ): { values: Given; positionals: string[] } {
   const known = names.map((name) => {
-    const { takes, isList: multiple = false }: Option<unknown> = options[name];
+    const { takes, isList: multiple = false } = options[name];
     const short = name === "help" ? { short: "h" } : {};
     return [name, { type: takes ? "string" : "boolean", multiple, ...short }] as const;
   });
@@ -150,7 +150,7 @@ function helpOf(command: Command, width: number): string[] {
 }
 
 function optionCells(name: OptionName): string[] {
-  const { takes, doc, default: usual }: Option<unknown> = options[name];
+  const { takes, doc, default: usual } = options[name];
   const isShown = typeof usual === "number" || typeof usual === "string";
   return [`  --${name}${takes ? ` ${takes}` : ""}`, isShown ? `${doc} (${usual})` : doc];
 }
