@@ -105,7 +105,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "fence begins again after a loss of memory",
     breaks: "without the clock, fences fall when an endpoint forgets its counter",
-    patches: [patch("lock/acquire.ts #sendRound", "fencingOf(least, ", "fencingOf(1, ")],
+    patches: [patch("lock/acquire.ts #sendRound", "new Fence(leastFence(runtime), ", "new Fence(1, ")],
     noticedBy: ["fences outlive memory"],
   },
   {
@@ -125,7 +125,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "resume forgets the note",
     breaks: "nobody learns any more who holds the lock",
-    patches: [patch("lock/handoff.ts swapNonces", "keys, note, fence", "keys, note: undefined, fence")],
+    patches: [patch("lock/handoff.ts swapNonces", "keys, note, nonce", "keys, note: undefined, nonce")],
     noticedBy: ["inspections are true"],
   },
   {

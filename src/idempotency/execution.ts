@@ -100,7 +100,7 @@ export class Execution<Value> {
       // Stryker disable next-line ArrayDeclaration: it is only in the text of an error that the renewal ignores
       const extension = { ttl, names: [key], cost: round.cost, perform };
       const renewed = await extendOnQuorum(settings, this.validity, extension);
-      if (fencing) fence?.renewed(renewed);
+      if (fencing) fence?.written(renewed);
     };
     void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, backoff, extend: renew });
   }

@@ -197,7 +197,8 @@ export class RunCall<Value> {
     const { settings, signal } = this.#request;
     const { operations, round, lease } = pass.claim;
     const isDrawn = pass.state.kind === "run" && pass.result === "granted";
-    const raise = isDrawn ? operations.fence?.draw(settings, round, lease, this.#cost) : undefined;
+    const { fence, cell } = operations;
+    const raise = isDrawn ? fence?.draw(settings, round, { cell, ttl: lease, cost: this.#cost }) : undefined;
     if (!raise) return pass;
     const result = await unlessAborted(raise.result, signal);
     if (!result) return { ...pass, raise, state: { kind: "aborted" } };

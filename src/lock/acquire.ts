@@ -5,15 +5,15 @@ import { emit, newId, type OperationEvent } from "../events.ts";
 import { admissionOf } from "../quorum/admission.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { isHopeless, type Round, type RoundOptions, runRound } from "../quorum/round.ts";
+import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
-import { type Cell, type CellAnswer, claim, type Fencing, keep } from "../redis/cell.ts";
+import { type Cell, type CellAnswer, claim } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { holderOf, holderSeen, timeUntilFree } from "./contention.ts";
-import { highestFence, leastFence, voteForFence } from "./fence.ts";
+import { Fence, leastFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
-import { acquiredCell, fencingOf, type LockRequest, lockKeys, tombstoneRetention } from "./lock-request.ts";
+import { acquiredCell, type LockRequest, lockKeys, tombstoneRetention } from "./lock-request.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { WakeUpListener } from "./wake-up/wake-up.ts";
 
@@ -152,11 +152,10 @@ class Acquisition {
 
   /** The nonce is fresh in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
   #newRequest(): LockRequest {
-    const { runtime, prefix, fencing, fenceRetention } = this.#settings;
+    const { runtime, prefix } = this.#settings;
     return {
       resources: this.#resources,
       prefix,
-      fenceRetention: fencing ? fenceRetention : 0,
       keys: this.#strategy?.keys?.() ?? this.#lockKeys,
       nonce: randomToken(runtime),
       note: this.#options.note,
@@ -169,17 +168,15 @@ class Acquisition {
     if (signal?.aborted) throw signal.reason;
     this.#rounds += 1;
     const request = this.#newRequest();
-    const { timeout, ttl, runtime } = this.#settings;
+    const { timeout, ttl, runtime, fencing, fenceRetention } = this.#settings;
     // The last round waits for every endpoint, so that it can tell contention from an outage.
     const isLast = progress.remaining() <= timeout;
     const left = progress.untilDeadline();
     const cost = this.#cost;
-    const cell = acquiredCell(request);
-    const { fenceRetention } = request;
-    const least = leastFence(runtime);
-    const fencing = fenceRetention > 0 ? fencingOf(least, fenceRetention, ttl) : undefined;
+    const fence = fencing ? new Fence(leastFence(runtime), fenceRetention) : undefined;
+    const cell = acquiredCell(request, fencing);
     // Only a waiter needs to know the holder: the first round often finds none, and would ask Redis before 7.0 twice.
-    const details = { fencing, readsOther: this.#rounds > 1 };
+    const details = { fencing: fence?.counters(ttl), readsOther: this.#rounds > 1 };
     const claimOne = (call: EndpointRequest) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
     // Where the timeout is longer than the ttl: an answer that comes after the ttl is useless.
@@ -187,27 +184,19 @@ class Acquisition {
     const round = runRound(this.#settings, claimOne, options);
     const result = await unlessAborted(round.result, signal);
     if (result !== "granted") return { request, result, round, last: round };
-    const drawn = fencing && highestFence(round);
-    let last = round;
-    if (drawn && !drawn.isAtQuorum) {
-      last = this.#raiseFence(cell, fencingOf(drawn.fence, fenceRetention, ttl), { cost, timeout: ttl });
-      const raised = await unlessAborted(last.result, signal);
+    const raise = fence?.draw(this.#settings, round, { cell, ttl, cost });
+    const last = raise ?? round;
+    if (raise) {
+      const raised = await unlessAborted(raise.result, signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused
       if (raised !== "granted") return { request, result: raised && "unavailable", round, last };
     }
-    const lock = this.#lockOf(request, round, left, drawn?.fence);
+    const lock = this.#lockOf(request, round, left, fence);
     return { request, result, round, last, lock: lock.remaining() > 0 ? lock : undefined };
   }
 
-  /** Raises the counters to the fence of this lock at a quorum: see {@link highestFence}. */
-  #raiseFence(cell: Cell, fencing: Fencing, options: RoundOptions): Round<CellAnswer> {
-    const raiseOne = async (call: EndpointRequest) =>
-      voteForFence(await keep(call, cell, 0, { fencing }), fencing.least);
-    return runRound(this.#settings, raiseOne, options);
-  }
-
-  #lockOf(request: LockRequest, round: Round<CellAnswer>, limit: number, fence: number | undefined): Lock {
+  #lockOf(request: LockRequest, round: Round<CellAnswer>, limit: number, fence: Fence | undefined): Lock {
     const { ttl } = this.#settings;
     const strategy = this.#strategy;
     const granted = strategy?.grantedKeys ? { ...request, keys: strategy.grantedKeys(round) } : request;
@@ -248,7 +237,7 @@ class Acquisition {
 
   /** Rolls back a round at every endpoint where it may have acquired. What raised the fence has left nothing but counters. */
   #rollBack({ request, result, round }: Attempt, progress: Progress): Promise<void> {
-    const cell = acquiredCell(request);
+    const cell = acquiredCell(request, this.#settings.fencing);
     // Refused means that others have a quorum, so this rollback frees nothing that waiters could get. If it published a
     // message, waiters would wake each other again and again.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;

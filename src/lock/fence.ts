@@ -1,7 +1,9 @@
-import type { Round } from "../quorum/round.ts";
-import { quorumOf } from "../quorum/tally.ts";
-import type { CellAnswer } from "../redis/cell.ts";
+import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import { type Round, runRound } from "../quorum/round.ts";
+import { type Answer, quorumOf } from "../quorum/tally.ts";
+import { type Cell, type CellAnswer, type Fencing, keep } from "../redis/cell.ts";
 import type { Runtime } from "../runtime.ts";
+import type { Settings } from "./options.ts";
 
 /** The latest time that a client's clock may show, in ms since 1970: the year 144683, half way to 2^53. */
 const latestTime = 2 ** 52;
@@ -19,14 +21,83 @@ export function leastFence(runtime: Pick<Runtime, "now">): number {
   return least;
 }
 
-/**
- * The highest fence that a round drew, and whether a quorum has it: a later holder meets at least one endpoint of this
- * quorum, and must not find a lower counter there.
- */
-export function highestFence({ answers }: Pick<Round<CellAnswer>, "answers">): {
-  fence: number;
-  isAtQuorum: boolean;
-} {
+/** What a round has claimed. */
+interface Claimed {
+  readonly cell: Cell;
+  readonly ttl: number;
+  /** The requests of the second round are added to it. */
+  readonly cost: RequestCost;
+}
+
+/** The fence of a hold, and its counters at the endpoints, which must outlive the hold, however long that is. */
+export class Fence {
+  /** The lowest one that may be drawn, until {@link draw} has drawn it. */
+  #value: number;
+  readonly #retention: number;
+  /** ms since the counters were written. */
+  // Stryker disable next-line ArrowFunction: the draw replaces it before the first extension
+  #sinceCounters: () => number = () => 0;
+
+  /**
+   * @param value the fence, or the lowest one that may be drawn
+   * @param retention how long an idle counter is kept, in ms
+   */
+  constructor(value: number, retention: number) {
+    this.#value = value;
+    this.#retention = retention;
+  }
+
+  get value(): number {
+    return this.#value;
+  }
+
+  /**
+   * What a script does with the counters: their lowest value, and how long they outlive the moment that it names, in ms: the
+   * retention, counted from the end of a hold of this ttl, and at least twice the retention, so that most extensions need not
+   * renew it.
+   *
+   * The script asks the endpoint for its time to add this to the fence. An expiry as a point in time (`PXAT`) would save
+   * that command; but where the endpoint's clock is ahead by more than the retention, the counter would be gone as soon as
+   * it is written, and two locks of the same ms could draw the same fence.
+   */
+  counters(ttl: number): Fencing {
+    return { least: this.#value, retention: this.#retention + Math.max(this.#retention, ttl) };
+  }
+
+  /**
+   * Takes the highest fence of a granted round. Where no quorum has it, a second round raises the counters: a later holder
+   * meets at least one endpoint of a quorum, and must not find a lower counter there.
+   *
+   * @returns the second round, where there is one; without its grant there is no fence
+   */
+  draw(
+    settings: Settings,
+    round: Round<CellAnswer>,
+    { cell, ttl, cost }: Claimed,
+  ): Round<CellAnswer> | undefined {
+    const { fence, isAtQuorum } = highestFence(round);
+    this.#value = fence;
+    this.written(round);
+    if (isAtQuorum) return undefined;
+    const fencing = this.counters(ttl);
+    const raise = async (call: EndpointRequest) =>
+      voteForFence(await keep(call, cell, 0, { fencing }), fence);
+    return runRound(settings, raise, { cost, timeout: ttl });
+  }
+
+  /** What an extension does with the counters: nothing, unless their time is nearly over. */
+  renewal(ttl: number): Fencing | undefined {
+    return this.#sinceCounters() + ttl > this.#retention ? this.counters(ttl) : undefined;
+  }
+
+  /** Notes that a quorum has written the counters. */
+  written({ elapsed }: Round<Answer>): void {
+    this.#sinceCounters = elapsed;
+  }
+}
+
+/** The highest fence that a round drew, and whether a quorum has it. */
+function highestFence({ answers }: Round<CellAnswer>): { fence: number; isAtQuorum: boolean } {
   const fences = answers.flatMap((answer) => (answer as CellAnswer | undefined)?.fence || []);
   const fence = Math.max(...fences);
   const count = fences.filter((drawn) => drawn === fence).length;
@@ -37,6 +108,6 @@ export function highestFence({ answers }: Pick<Round<CellAnswer>, "answers">): {
  * The vote of an endpoint whose counter was raised. A counter larger than the fence was drawn for another holder. If it
  * counted, two that hold the lock at once, because a clock was set, could have the same fence.
  */
-export function voteForFence(answer: CellAnswer, fence: number): CellAnswer {
+function voteForFence(answer: CellAnswer, fence: number): CellAnswer {
   return answer.fence === fence ? answer : { outcome: "lost" };
 }

@@ -10,8 +10,9 @@ import { type Answer, isVeto, quorumOf } from "../quorum/tally.ts";
 import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
 import { clientStateOf, type LockClient, settingsOf } from "./client.ts";
+import { Fence } from "./fence.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import { fencingOf, guardedCell, type LockRequest, lockKeys, tombstoneRetention } from "./lock-request.ts";
+import { guardedCell, type LockRequest, lockKeys, tombstoneRetention } from "./lock-request.ts";
 import { holderText } from "./note.ts";
 import { checkPrefix, checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
 
@@ -103,11 +104,14 @@ export async function resume(
   checkEndpoints(given, settings);
   const own = new Set<string>();
   return retry<Lock>(settings, {}, async () => {
-    const { round, request } = swapNonces(settings, given);
+    const fence = given.fence === undefined ? undefined : new Fence(given.fence, settings.fenceRetention);
+    const { round, request } = swapNonces(settings, given, fence);
     own.add(holderText(request));
     const result = await round.result;
     if (result === "granted") {
-      const lock = lockOf(settings, request, { round, given });
+      fence?.written(round);
+      const state = { id: newId(), ttl: given.ttl, fence, limit: Infinity, round };
+      const lock = new Lock(settings, request, state);
       if (lock.remaining() > 0) return { value: begun(settings, lock, round) };
     }
     // Only all answers show who has it.
@@ -137,12 +141,11 @@ interface Swap {
  * Puts a nonce of its own in the place of the one in the message, at every endpoint. Another one in each attempt: a late
  * request of this one must not count for the next.
  */
-function swapNonces(settings: Settings, given: LockJSON): Swap {
-  const { resources, prefix, note, ttl, fence } = given;
-  const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
+function swapNonces(settings: Settings, given: LockJSON, fence: Fence | undefined): Swap {
+  const { resources, prefix, note, ttl } = given;
   const keys = lockKeys(prefix, resources);
-  const request = { resources, prefix, keys, note, fenceRetention, nonce: randomToken(settings.runtime) };
-  const fencing = fence === undefined ? undefined : fencingOf(fence, fenceRetention, ttl);
+  const request = { resources, prefix, keys, note, nonce: randomToken(settings.runtime) };
+  const fencing = fence?.counters(ttl);
   // By script, because of its tombstone: that returns what is in the way.
   const cell = { ...guardedCell(request), value: holderText(given) };
   const swapOne = (call: EndpointRequest) => keep(call, cell, ttl, { next: holderText(request), fencing });
@@ -190,14 +193,6 @@ function mayBeSplit(answers: Round<CellAnswer>["answers"], own: ReadonlySet<stri
   );
   const gone = lost.length - others.length;
   return others.length > 0 && !isTaken && !isVeto(gone, answers.length);
-}
-
-function lockOf(
-  settings: Settings,
-  request: LockRequest,
-  { round, given: { ttl, fence } }: Pick<Swap, "round"> & { given: LockJSON },
-): Lock {
-  return new Lock(settings, request, { id: newId(), ttl, fence, limit: Infinity, round });
 }
 
 /** The hold begins; the round that took it over is reported for its costs. */

@@ -1,4 +1,4 @@
-import type { Cell, Fencing } from "../redis/cell.ts";
+import type { Cell } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { type Holder, holderText } from "./note.ts";
 
@@ -10,8 +10,6 @@ export interface LockRequest extends Holder {
   readonly prefix: string;
   /** Fresh in every round, so that a late rollback of one round can never delete what the next one acquired. */
   readonly nonce: string;
-  /** How long an idle fence counter is kept, in ms; 0: no fencing. */
-  readonly fenceRetention: number;
   /** The keys to acquire: {@link lockKeys}, or those of a synchronizer. */
   readonly keys: readonly string[];
 }
@@ -35,10 +33,11 @@ export function heldCell(request: LockRequest): Cell {
 /**
  * The cell as one round claims it. With a tombstone a request that is executed after its rollback claims nothing. Only a
  * script checks it, so a cell that a native command can claim has none.
+ *
+ * @param hasFence whether the round draws a fence
  */
-export function acquiredCell(request: LockRequest): Cell {
-  const { resources, fenceRetention } = request;
-  return resources.length === 1 && !fenceRetention ? heldCell(request) : guardedCell(request);
+export function acquiredCell(request: LockRequest, hasFence: boolean): Cell {
+  return request.resources.length === 1 && !hasFence ? heldCell(request) : guardedCell(request);
 }
 
 /**
@@ -53,17 +52,4 @@ export function guardedCell(request: LockRequest): Cell {
     tombstone: `${keyOf(prefix, "void", resources[0]!)}:${nonce}`,
     counters,
   };
-}
-
-/**
- * What a script does with the counters: their lowest value, and how long they outlive the moment that it names, in ms: the
- * retention, counted from the end of a lock of this ttl, and at least twice the retention, so that most extensions need not
- * renew it.
- *
- * The script asks the endpoint for its time to add this to the fence. An expiry as a point in time (`PXAT`) would save
- * that command; but where the endpoint's clock is ahead by more than the retention, the counter would be gone as soon as
- * it is written, and two locks of the same ms could draw the same fence.
- */
-export function fencingOf(least: number, fenceRetention: number, ttl: number): Fencing {
-  return { least, retention: fenceRetention + Math.max(fenceRetention, ttl) };
 }

@@ -1,5 +1,6 @@
 import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
+import type { Fence } from "./fence.ts";
 import type { HoldOperations } from "./hold-operations.ts";
 import type { LockRequest } from "./lock-request.ts";
 import type { Settings } from "./options.ts";
@@ -10,7 +11,7 @@ export interface LockState {
   /** The number of its events. */
   readonly id: number;
   readonly ttl: number;
-  readonly fence: number | undefined;
+  readonly fence: Fence | undefined;
   /** Longest time to hold, in ms from the beginning of the round. */
   readonly limit: number;
   /** The round that acquired it, or took it over from another process. */

@@ -11,8 +11,9 @@ import { type Cell, type Fencing, keep, restore } from "../redis/cell.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
+import type { Fence } from "./fence.ts";
 import { type HoldOperations, type Release, releaseFunctionOf } from "./hold-operations.ts";
-import { fencingOf, guardedCell, heldCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
+import { guardedCell, heldCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
 import type { LockParts, LockState } from "./lock-state.ts";
 import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
@@ -43,6 +44,7 @@ export class Lock {
   readonly #releaseOn: Release;
   /** Whether it is no synchronizer's: only then it can be restored where an endpoint has lost it. */
   readonly #isPlain: boolean;
+  readonly #fence: Fence | undefined;
   readonly #validity: Validity;
   /** The round that acquired it, or took it over; its late requests are rolled back at the release. */
   readonly #round: Round<Answer>;
@@ -51,8 +53,6 @@ export class Lock {
   #openExtensions: OpenExtensions | undefined;
   /** The requests that restore it, until they end. */
   #restores: readonly Promise<void>[] = [];
-  /** ms since the fence's counters were renewed. */
-  #sinceCounters: () => number;
   /** The number of its events. Undefined once one of them has reported the end of the hold. */
   #id: number | undefined;
   #ttl: number;
@@ -66,7 +66,8 @@ export class Lock {
   constructor(settings: Settings, request: LockRequest, state: LockState) {
     const { id, ttl, fence, round, operations } = state;
     this.resources = request.resources;
-    this.fence = fence;
+    this.fence = fence?.value;
+    this.#fence = fence;
     this.#id = id;
     this.#settings = settings;
     this.#request = request;
@@ -80,7 +81,6 @@ export class Lock {
     endpoints.forEach(({ name }, index) => {
       if (!isExecuted(round.answers[index])) void this.#notePending(name, round.eventualAnswers[index]!);
     });
-    this.#sinceCounters = round.elapsed;
     this.#validity = new Validity({
       runtime: settings.runtime,
       driftFactor: settings.driftFactor,
@@ -218,16 +218,14 @@ export class Lock {
     const settings = this.#settings;
     const cost = { requests: 0, commands: 0 };
     this.#ttl = ttl;
-    // The counters must outlive the lock, however long it is held.
-    const renewsCounters =
-      this.fence !== undefined && this.#sinceCounters() + ttl > this.#request.fenceRetention;
+    const renewal = this.#fence?.renewal(ttl);
     const round = await extendOnQuorum(settings, this.#validity, {
       ttl,
       names: resources,
       cost,
-      perform: (call) => this.#extendOne(call, ttl, renewsCounters),
+      perform: (call) => this.#extendOne(call, ttl, renewal),
     });
-    if (renewsCounters) this.#sinceCounters = round.elapsed;
+    if (renewal) this.#fence!.written(round);
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
     if (settings.onEvent) {
       const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
@@ -238,24 +236,18 @@ export class Lock {
     return this.remaining();
   }
 
-  #extendOne(call: EndpointRequest, ttl: number, renewsCounters: boolean): Promise<Answer> {
+  #extendOne(call: EndpointRequest, ttl: number, fencing: Fencing | undefined): Promise<Answer> {
     const { name } = call.endpoint;
     // A shorter extension that is executed later would undo this one, so this endpoint must not vote for it.
     this.#openExtensions ??= new OpenExtensions();
     if (this.#openExtensions.lowest(name) < ttl) {
       throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
     }
-    const fencing = renewsCounters ? this.#fencing(ttl) : undefined;
     return this.#openExtensions.send(name, ttl, () =>
       fencing
         ? keep(call, guardedCell(this.#request), ttl, { fencing })
         : this.#keepOn(call, this.#cell, ttl),
     );
-  }
-
-  #fencing(ttl: number): Fencing | undefined {
-    if (this.fence === undefined) return undefined;
-    return fencingOf(this.fence, this.#request.fenceRetention, ttl);
   }
 
   /** Restores the lock where it is gone, now that a quorum has shown that nobody else can have it. */
@@ -267,7 +259,7 @@ export class Lock {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
         const cell = guardedCell(this.#request);
         const round = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
-          restore(call, cell, ttl, this.#fencing(ttl)),
+          restore(call, cell, ttl, this.#fence?.counters(ttl)),
         );
         this.#restores = [...this.#restores, round.done];
         await this.#notePending(endpoint.name, round.eventualAnswers[0]!);
