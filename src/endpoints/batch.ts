@@ -1,7 +1,7 @@
 import { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
-import type { Expiry } from "./deadline.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
+import type { Expiry } from "./expiry.ts";
 import { notSent, type SentHook, sendBy } from "./transport.ts";
 import { afterAnswer, afterTimeout, early, opened, type Window } from "./window.ts";
 
@@ -105,12 +105,10 @@ class Batches {
   }
 
   add(pending: Pending): void {
-    const { timing } = pending.expiry;
+    const { now, timeout, yields } = pending.expiry;
     // After a pause the endpoint may be faster or slower than before.
-    if (this.#inFlight === 0 && timing && timing.now() - this.#answeredAt > timing.timeout) {
-      this.#window = opened;
-    }
-    if (timing?.yields) this.#yielding.add(pending);
+    if (this.#inFlight === 0 && now() - this.#answeredAt > timeout) this.#window = opened;
+    if (yields) this.#yielding.add(pending);
     else this.#first.add(pending);
     // On Workers each command asks for it: the platform may drop what another request began.
     if (this.#waiting === 1 || !sharesRequests()) queueMicrotask(() => this.#flush(false));
@@ -156,8 +154,7 @@ class Batches {
         // Deleted first: if another Worker request has left it behind, the next lines throw.
         queue.delete(next);
         if (next.expiry.aborted) this.#giveUp(next);
-        else if (haveWaited && isLate(next.expiry))
-          next.expiry.addEventListener("abort", () => this.#giveUp(next));
+        else if (haveWaited && isLate(next.expiry)) next.expiry.onAbort(() => this.#giveUp(next));
         else batch.push(next);
       }
     }
@@ -171,8 +168,7 @@ class Batches {
   async #send(batch: readonly Pending[]): Promise<void> {
     const controller = new AbortController();
     const { length } = batch;
-    // A signal has no clock: its answers all count as early.
-    const { now, timeout } = batch[0]!.expiry.timing ?? { now: () => 0, timeout: Infinity };
+    const { now, timeout } = batch[0]!.expiry;
     const sentAt = now();
     const narrowings = this.#narrowings;
     let isOpen = true;
@@ -191,11 +187,12 @@ class Batches {
       this.#flush(true);
     };
     let first = 0;
-    /** Watches the signal of the first one that still waits. */
+    let ignoreAbort: (() => void) | undefined;
+    /** Watches the first one that still waits. */
     const watch = () => {
       while (batch[first]?.expiry.aborted) first += 1;
-      const waiting = batch[first]?.expiry;
-      if (waiting) return waiting.addEventListener("abort", watch);
+      ignoreAbort = batch[first]?.expiry.onAbort(watch);
+      if (ignoreAbort) return;
       controller.abort();
       // Now, because `fetch` may not notice.
       close(afterTimeout(this.#window));
@@ -205,7 +202,7 @@ class Batches {
     for (const { onSent } of batch) onSent?.(1 / length);
     watch();
     const outcomes = await this.#post(batch, controller.signal);
-    batch[first]?.expiry.removeEventListener("abort", watch);
+    ignoreAbort?.();
     this.#learn(outcomes, length);
     batch.forEach((pending, index) => {
       if (outcomes) pending.settle(outcomes[index]!);
@@ -232,6 +229,6 @@ class Batches {
 }
 
 /** Whether the rest of its timeout is too short for an answer. Given up by its caller, it would still load the endpoint. */
-function isLate({ timing }: Expiry): boolean {
-  return timing !== undefined && timing.now() - timing.start > (1 - early) * timing.timeout;
+function isLate({ now, start, timeout }: Expiry): boolean {
+  return now() - start > (1 - early) * timeout;
 }

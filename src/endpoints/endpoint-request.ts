@@ -1,5 +1,5 @@
-import type { Deadline } from "./deadline.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
+import type { Expiry } from "./expiry.ts";
 import { sendThrough } from "./transport.ts";
 
 /** Requests sent, and commands as Upstash bills them. */
@@ -9,10 +9,10 @@ export interface RequestCost {
   commands: number;
 }
 
-/** What one round asks of one endpoint: one command or several, within a deadline. */
+/** What one round asks of one endpoint: one command or several, until the round waits no longer. */
 export interface EndpointRequest {
   readonly endpoint: Endpoint;
-  readonly deadline: Deadline;
+  readonly expiry: Expiry;
   readonly cost: RequestCost;
   /** How many commands were sent, and may be executed. 0: none, for certain. Undefined: none was given to the endpoint. */
   sent?: number;
@@ -26,11 +26,11 @@ export interface EndpointRequest {
 
 /** Sends one command. */
 export function send(call: EndpointRequest, command: Command): Promise<unknown> {
-  const { endpoint, deadline, cost } = call;
+  const { endpoint, expiry, cost } = call;
   let isCounted = false;
   call.sent ??= 0;
   call.waiting = (call.waiting ?? 0) + 1;
-  return sendThrough(endpoint, command, deadline, (part) => {
+  return sendThrough(endpoint, command, expiry, (part) => {
     cost.requests += part;
     if (isCounted) {
       call.isResent = true;

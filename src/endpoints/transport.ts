@@ -1,7 +1,7 @@
 import { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
-import type { Deadline, Expiry } from "./deadline.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
+import { type Expiry, withExpiryOf } from "./expiry.ts";
 
 // What this package's own endpoints know beside what `Endpoint` shows. A user's wrapper around one of them has none of it.
 
@@ -29,7 +29,7 @@ const transports = new WeakMap<Endpoint["send"], Transport>();
 /** The `send` of an endpoint that commands reach by this transport. */
 export function sendBy(transport: Transport): Endpoint["send"] {
   const send: Endpoint["send"] = (command, signal = new AbortController().signal) =>
-    transport.send(command, signal);
+    withExpiryOf(signal, (expiry) => transport.send(command, expiry));
   transports.set(send, transport);
   return send;
 }
@@ -43,15 +43,15 @@ export function transportOf({ send }: Endpoint): Transport | undefined {
 export function sendThrough(
   endpoint: Endpoint,
   command: Command,
-  deadline: Deadline,
+  expiry: Expiry,
   onSent: SentHook,
 ): Promise<unknown> {
   const transport = transportOf(endpoint);
-  if (transport) return transport.send(command, deadline, onSent);
+  if (transport) return transport.send(command, expiry, onSent);
   // Such an endpoint may ignore its signal, and what nobody waits for any more must not be executed after its rollback.
-  if (deadline.aborted) return Promise.reject(new EndpointError(endpoint.name, "timeout", notSent));
+  if (expiry.aborted) return Promise.reject(new EndpointError(endpoint.name, "timeout", notSent));
   onSent(1);
-  return endpoint.send(command, deadline.signal);
+  return endpoint.send(command, expiry.signal);
 }
 
 /** Why a command still waits to be sent to an endpoint. */

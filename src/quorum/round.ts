@@ -1,6 +1,6 @@
-import { Deadline } from "../endpoints/deadline.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import { Expiry } from "../endpoints/expiry.ts";
 import { unsentReason } from "../endpoints/transport.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
@@ -85,7 +85,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly elapsed: () => number;
   readonly #context: RoundContext;
   readonly #timeout: number;
-  readonly #deadline: Deadline;
+  readonly #expiry: Expiry;
   readonly #calls: readonly EndpointRequest[];
   #cancelTimeout: () => void;
   #isOverdue = false;
@@ -108,8 +108,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     this.elapsed = stopwatch(runtime);
     this.#context = context;
     this.#timeout = Math.min(timeout, context.timeout);
-    const now = () => runtime.monotonic();
-    this.#deadline = new Deadline({ timeout: this.#timeout, start: now(), now, yields });
+    this.#expiry = new Expiry({ timeout: this.#timeout, now: () => runtime.monotonic(), yields });
     this.#cutsShort = cutsShort;
     this.cost = cost;
     this.answers = new Array(endpoints.length).fill(undefined);
@@ -121,7 +120,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     });
     if (endpoints.length === 0) this.#finish();
     this.#cancelTimeout = runtime.timer(this.#timeout, () => this.#expire());
-    this.#calls = endpoints.map((endpoint) => ({ endpoint, deadline: this.#deadline, cost }));
+    this.#calls = endpoints.map((endpoint) => ({ endpoint, expiry: this.#expiry, cost }));
     this.eventualAnswers = this.#calls.map(async (call, index) => {
       try {
         return this.#note(index, await perform(call));
@@ -198,7 +197,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
       this.#cancelTimeout = this.#context.runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
       return;
     }
-    this.#deadline.abort();
+    this.#expiry.abort();
     // A usual mistake: seconds instead of ms.
     const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
     this.#calls.forEach((call, index) => {
@@ -222,9 +221,9 @@ export function isHopeless(votes: readonly Vote[]): boolean {
   return isVeto(votes.filter(({ cause }) => cause?.permanent).length, votes.length);
 }
 
-function failureOf({ deadline, sent, waiting }: EndpointRequest, cause: EndpointError): Failure {
+function failureOf({ expiry, sent, waiting }: EndpointRequest, cause: EndpointError): Failure {
   // A failure before the timeout was not for want of room: sent again, it would fail again at once.
-  if (!deadline.aborted) return { outcome: "error", cause };
+  if (!expiry.aborted) return { outcome: "error", cause };
   return {
     outcome: "error",
     cause,

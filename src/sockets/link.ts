@@ -1,4 +1,4 @@
-import type { Expiry } from "../endpoints/deadline.ts";
+import type { Expiry } from "../endpoints/expiry.ts";
 import { stopwatch, systemRuntime } from "../runtime.ts";
 
 // Whether a client is connected. A command is handed over only then: in a client's own queue it would stay when its caller
@@ -86,12 +86,12 @@ export class Link {
       const end = (settle: () => void) => () => {
         this.#waiting.delete(waiter);
         if (this.#waiting.size === 0) this.#client.off("error", this.#noteError);
-        expiry.removeEventListener("abort", waiter.reject);
+        ignoreAbort();
         settle();
       };
       const waiter: Waiter = { resolve: end(resolve), reject: end(() => reject(this.#error())) };
       this.#waiting.add(waiter);
-      expiry.addEventListener("abort", waiter.reject);
+      const ignoreAbort = expiry.onAbort(waiter.reject);
     });
   }
 

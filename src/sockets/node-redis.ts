@@ -1,5 +1,4 @@
 import { checkOptions, wrongType } from "../check.ts";
-import type { Expiry } from "../endpoints/deadline.ts";
 import { dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
 import { type Emitter, Link } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
@@ -82,7 +81,7 @@ export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpoi
   known.set(client, shared);
 
   const send = sendOver(name, shared.link, (command, expiry) => {
-    const commandOptions = { abortSignal: signalOf(expiry), typeMapping: {} };
+    const commandOptions = { abortSignal: expiry.signal, typeMapping: {} };
     return cluster
       ? cluster.sendCommand(keyOf(command), false, command, commandOptions)
       : single.sendCommand(command, commandOptions);
@@ -112,10 +111,6 @@ function checkClient(client: NodeRedisClient): void {
 function addressOf({ options }: Client): string {
   const { path, host = "localhost", port = 6379 } = options?.socket ?? {};
   return path ?? `${host}:${port}`;
-}
-
-function signalOf(expiry: Expiry): AbortSignal {
-  return "signal" in expiry ? (expiry.signal as AbortSignal) : (expiry as AbortSignal);
 }
 
 /** The key by which a Cluster routes a command: the first one of a script, else the first argument. */

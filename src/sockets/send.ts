@@ -1,5 +1,5 @@
-import type { Expiry } from "../endpoints/deadline.ts";
 import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
+import type { Expiry } from "../endpoints/expiry.ts";
 import { sendBy, type Transport } from "../endpoints/transport.ts";
 import { EndpointError } from "../errors.ts";
 import type { Link } from "./link.ts";

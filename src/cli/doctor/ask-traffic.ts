@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { unlessAborted } from "../../abort.ts";
+import { withExpiryOf } from "../../endpoints/expiry.ts";
 import { transportOf } from "../../endpoints/transport.ts";
 import { EndpointError } from "../../index.ts";
 import { lineSplitter, parseEvent } from "../../lock/wake-up/events.ts";
@@ -37,7 +38,9 @@ export async function askPipeline(session: Session): Promise<Seen> {
     wasAlone ||= part === 1;
   };
   const outcomes = await session.limited((signal) =>
-    Promise.allSettled(commands.map((command) => transport.send(command, signal, onSent))),
+    withExpiryOf(signal, (expiry) =>
+      Promise.allSettled(commands.map((command) => transport.send(command, expiry, onSent))),
+    ),
   );
   if (wasAlone) return { works: false, found: "it takes one command per request" };
   const [first, refused, ...others] = outcomes;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Deadline } from "../../../src/endpoints/deadline.ts";
 import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
+import { Expiry } from "../../../src/endpoints/expiry.ts";
 import { type Command, type Endpoint, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Settings } from "../../../src/lock/options.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
@@ -36,7 +36,7 @@ const clientOf = (endpoint: Endpoint) =>
   new Redlock({ endpoints: [endpoint], runtime: steppingRuntime(), wait: 0, timeout: 100 });
 const callOf = (endpoint: Endpoint): EndpointRequest => ({
   endpoint,
-  deadline: new Deadline(),
+  expiry: new Expiry(),
   cost: { requests: 0, commands: 0 },
 });
 

@@ -24,10 +24,10 @@ function rig(options: LockOptions = {}, { heedsSignal = false, cutsShort = false
   }));
   const settings = resolveSettings({ endpoints, runtime }, { timeout: 100, ...options });
   const replies = new Map<string, Gate<Reply>>(names.map((name) => [name, gate<Reply>()]));
-  const perform = async ({ endpoint, deadline }: EndpointRequest): Promise<Answer> => {
+  const perform = async ({ endpoint, expiry }: EndpointRequest): Promise<Answer> => {
     // Without an answer a request ends with its signal.
     const ended = new Promise<Reply>((resolve) => {
-      deadline.addEventListener("abort", () => heedsSignal && resolve(network));
+      expiry.onAbort(() => heedsSignal && resolve(network));
     });
     const reply = await Promise.race([replies.get(endpoint.name)!.passed, ended]);
     if (reply instanceof EndpointError) throw reply;

@@ -22,9 +22,9 @@ function rig(count: number, { cutsShort = false, latency = new Map<string, numbe
     send: () => Promise.reject(new Error("not used")),
   }));
   const onFailure = vi.fn();
-  const perform = async ({ endpoint, deadline }: EndpointRequest): Promise<Answer> => {
+  const perform = async ({ endpoint, expiry }: EndpointRequest): Promise<Answer> => {
     const index = endpoints.indexOf(endpoint);
-    signals[index] = deadline.signal;
+    signals[index] = expiry.signal;
     const reply = await replies[index]!.passed;
     if (reply instanceof Error) throw reply;
     return reply;

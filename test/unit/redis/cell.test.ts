@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { Deadline } from "../../../src/endpoints/deadline.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
+import { Expiry } from "../../../src/endpoints/expiry.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
 import {
@@ -34,7 +34,7 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
         return reply;
       },
     },
-    deadline: new Deadline(),
+    expiry: new Expiry(),
     cost: { requests: 0, commands: 0 },
   };
   return { call, sent };
@@ -275,7 +275,7 @@ describe("runScript", () => {
     await runScript(call, cellScript, [], []);
     const fresh = { ...call, sent: 0 };
     const late = runScript(fresh, cellScript, [], []);
-    fresh.deadline.abort();
+    fresh.expiry.abort();
     await expect(late).rejects.toThrow("not sent in time");
     expect([fresh.sent, call.sent]).toEqual([0, 1]);
   });
