@@ -89,7 +89,7 @@ const nothingToDo: Answer = { outcome: "lost" };
 
 /** Whether a request was executed and refused, or was never sent. */
 function acquiredNothing(answer: Answer | Failure | undefined): boolean {
-  if (answer?.outcome === "error") return answer.isUnsent === true;
+  if (answer?.outcome === "error") return answer.unsent === "all";
   return answer?.outcome === "held" || answer?.outcome === "lost";
 }
 
@@ -118,10 +118,10 @@ function sendRollback(
   const repeat = async (endpoint: Endpoint, index: number) => {
     const answer = await round.eventualAnswers[index]!;
     if (answer.outcome !== "error") return;
-    const isUnsent = answer.isUnsent || answer.hasUnsent;
-    if (!isUnsent && !repeatsFailed(index)) return;
-    if (!isUnsent) await sleep(runtime, timeout - round.elapsed());
-    const repeatsAgain = isUnsent ? () => repeatsFailed(index) : undefined;
+    const { unsent } = answer;
+    if (!unsent && !repeatsFailed(index)) return;
+    if (!unsent) await sleep(runtime, timeout - round.elapsed());
+    const repeatsAgain = unsent ? () => repeatsFailed(index) : undefined;
     await sendRollback({ ...context, endpoints: [endpoint] }, byText(release), repeatsAgain).done;
   };
   void round.done.then(() => {

@@ -13,10 +13,8 @@ import { type Answer, isVeto, type RoundResult, tally } from "./tally.ts";
 export interface Failure {
   readonly outcome: "error";
   readonly cause: EndpointError;
-  /** No command was sent to it, so there is nothing to roll back. */
-  readonly isUnsent?: true;
-  /** Some command was not sent to it; others may have been. */
-  readonly hasUnsent?: true;
+  /** Which of its commands were not sent in time. All: there is nothing to roll back. Default: none. */
+  readonly unsent?: "all" | "some";
 }
 
 /** What every round of a client uses. */
@@ -134,7 +132,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   votes(): Vote[] {
     return this.#context.endpoints.map(({ name }, index) => {
       const answer: Answer | Failure | undefined = this.answers[index];
-      if (answer?.outcome === "error") return { endpoint: name, ...answer };
+      if (answer?.outcome === "error") return { endpoint: name, outcome: "error", cause: answer.cause };
       return { endpoint: name, outcome: answer?.outcome ?? "pending" };
     });
   }
@@ -222,14 +220,11 @@ export function isHopeless(votes: readonly Vote[]): boolean {
 }
 
 function failureOf({ expiry, sent, waiting }: EndpointRequest, cause: EndpointError): Failure {
+  const failure = { outcome: "error", cause } as const;
   // A failure before the timeout was not for want of room: sent again, it would fail again at once.
-  if (!expiry.aborted) return { outcome: "error", cause };
-  return {
-    outcome: "error",
-    cause,
-    ...(sent === 0 && { isUnsent: true }),
-    ...(waiting && { hasUnsent: true }),
-  };
+  if (!expiry.aborted) return failure;
+  if (sent === 0) return { ...failure, unsent: "all" };
+  return waiting ? { ...failure, unsent: "some" } : failure;
 }
 
 function asEndpointError({ name }: Endpoint, error: unknown): EndpointError {
