@@ -74,7 +74,7 @@ export async function complete(
   const retries = retry<CompletionResult>({ backoff, runtime, wait: lease - elapsed() }, {}, async () => {
     const last = known ?? (await store());
     known = undefined;
-    return last.roundResult === "unavailable" ? { mayRetry: true, end: () => last } : { value: last };
+    return last.roundResult === "unavailable" ? { next: "pause", end: () => last } : { value: last };
     // An error of the user's backoff ends the retries, not the call: its effect has happened.
   }).catch(() => first);
   if (runInBackground(settings, retries)) return first;

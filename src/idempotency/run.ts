@@ -4,9 +4,8 @@ import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { holderOf, holderSeen } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
-import { admissionOf } from "../quorum/admission.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
-import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
+import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
@@ -97,9 +96,8 @@ export class RunCall<Value> {
     progress: Progress,
   ): Promise<{ readonly value: Outcome<Value> } | FailedAttempt<Outcome<Value>>> {
     const { settings, signal } = this.#request;
-    const admission = admissionOf(settings.endpoints);
-    if (!admission.enter())
-      await admission.wait({ runtime: settings.runtime, ms: progress.remaining(), signal });
+    const { admission, runtime } = settings;
+    if (!admission.enter()) await admission.wait({ runtime, ms: progress.remaining(), signal });
     let claim: Claim;
     let result: RoundResult | undefined;
     try {
@@ -120,9 +118,8 @@ export class RunCall<Value> {
     const { kind } = pass.state;
     return {
       rolledBack: this.#rollBack(pass),
-      mayRetry: isTemporary(kind) && !isHopeless(votesOf(pass)),
+      next: nextAfter(pass),
       within: kind === "split-vote" || kind === "stale" ? settleTimeout(settings) : settings.wait,
-      isUrgent: pass.state.kind === "stale" && pass.state.isRemoved,
       retryAfter: pass.state.kind === "locked" ? pass.state.retryAfter : undefined,
       took: claim.round.elapsed(),
       holder: holderSeen(claim.round.answers),
@@ -297,6 +294,13 @@ export class RunCall<Value> {
     this.#report("unavailable");
     return new QuorumError("begin", [this.#request.key], votes, late);
   }
+}
+
+/** What follows a pass without a run. */
+function nextAfter(pass: Pass<unknown>): Next {
+  const { state } = pass;
+  if (!isTemporary(state.kind) || isHopeless(votesOf(pass))) return "end";
+  return state.kind === "stale" && state.isRemoved ? "at-once" : "pause";
 }
 
 /** Whether waiting may change the state. */

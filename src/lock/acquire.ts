@@ -2,8 +2,7 @@ import { unlessAborted } from "../abort.ts";
 import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
-import { admissionOf } from "../quorum/admission.ts";
-import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
+import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
@@ -27,15 +26,9 @@ export interface LockStrategy<Reply extends CellAnswer = CellAnswer> extends Hol
   acquire?(call: EndpointRequest, cell: Cell, ttl: number): Promise<Reply>;
   /** Which of the round's keys were granted. */
   grantedKeys?(round: Round<Reply>): readonly string[];
-  /** What to do after a failed round. Default: to back off as a lock does. */
-  afterFailedRound?(round: Round<Reply>, failed: FailedRound): NextStep | undefined;
+  /** What follows a failed round: see {@link Next}, or an error. Default: a pause. */
+  afterFailedRound?(round: Round<Reply>, failed: FailedRound): Next | RedlockError;
 }
-
-/** What follows a failed round: a pause of `ms`, another round at once even after `wait`, or an error. */
-export type NextStep =
-  | { readonly type: "pause"; readonly ms: number }
-  | { readonly type: "retry" }
-  | { readonly type: "fail"; readonly error: RedlockError };
 
 /** What is known after a failed round. */
 export interface FailedRound {
@@ -138,9 +131,8 @@ class Acquisition {
 
   /** Waits for its turn, and sends a round. */
   async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock | RedlockError>> {
-    const { endpoints, runtime } = this.#settings;
+    const { admission, runtime } = this.#settings;
     const { signal } = this.#options;
-    const admission = admissionOf(endpoints);
     if (!admission.enter()) await admission.wait({ runtime, ms: progress.remaining(), signal });
     try {
       const attempt = await this.#sendRound(progress);
@@ -214,12 +206,11 @@ class Acquisition {
     const failed: FailedRound = { held, retryAfter, remainingWait: progress.remaining(), waited };
     const rolledBack = this.#rollBack(attempt, progress);
     const isAborted = result === undefined;
-    const next = isAborted ? undefined : this.#strategy?.afterFailedRound?.(round, failed);
+    const following = (!isAborted && this.#strategy?.afterFailedRound?.(round, failed)) || "pause";
+    const error = following instanceof Error ? following : undefined;
     return {
       rolledBack,
-      mayRetry: next?.type !== "fail" && !isHopeless(last.votes()),
-      isUrgent: next?.type === "retry",
-      pause: next?.type === "pause" ? next.ms : undefined,
+      next: following instanceof Error || isHopeless(last.votes()) ? "end" : following,
       retryAfter,
       took: round.elapsed(),
       holder: holderSeen(round.answers),
@@ -231,7 +222,7 @@ class Acquisition {
         }
       },
       rest: (poll, longest) => this.#rest(round, poll, longest),
-      end: () => (next?.type === "fail" ? next.error : this.#errorOf(attempt, retryAfter)),
+      end: () => error ?? this.#errorOf(attempt, retryAfter),
     };
   }
 

@@ -120,7 +120,7 @@ export async function resume(
     const isGone = result === "refused" && !isSplit;
     return {
       rolledBack: undo(settings, { request, round }, isGone ? undefined : given),
-      mayRetry: isSplit && result !== "granted",
+      next: isSplit && result !== "granted" ? "pause" : "end",
       end() {
         if (isGone) {
           throw new LockLostError(given.resources, "it was resumed before, or released, or has expired");
@@ -171,7 +171,7 @@ async function undo(
   const undone = retry<void>({ runtime, backoff, wait: given?.ttl ?? wait }, {}, async () => {
     const { result } = undoing ?? runRound(settings, undoOne);
     undoing = undefined;
-    return (await result) === "unavailable" ? { mayRetry: true, end: () => undefined } : { value: undefined };
+    return (await result) === "unavailable" ? { next: "pause", end: () => undefined } : { value: undefined };
   }).catch(() => undefined);
   runInBackground(settings, undone);
   await mostlyDone(settings, first);

@@ -2,7 +2,6 @@ import { checkInteger } from "../check.ts";
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit, type HoldEnd, type RedlockEvent } from "../events.ts";
-import { admissionOf } from "../quorum/admission.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Failure, type Round, runRound } from "../quorum/round.ts";
@@ -278,8 +277,7 @@ export class Lock {
   async #releaseEverywhere(): Promise<boolean> {
     const settings = this.#settings;
     this.#validity.release();
-    const { endpoints, runtime, wait, onEvent } = settings;
-    const admission = admissionOf(endpoints);
+    const { admission, runtime, wait, onEvent } = settings;
     // After its ttl there is nothing to release.
     const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
     if (!admission.enter()) await admission.wait(patience);

@@ -13,7 +13,9 @@ import {
   wrongType,
 } from "../check.ts";
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
+import { Admission } from "../quorum/admission.ts";
 import type { Backoff } from "../quorum/backoff.ts";
+import type { Latencies } from "../quorum/latency.ts";
 import type { RoundContext } from "../quorum/round.ts";
 import { maxTimerDelay, type Runtime, systemRuntime, type WaitUntil } from "../runtime.ts";
 import type { WakeUp } from "./wake-up/wake-up.ts";
@@ -127,6 +129,7 @@ export function checkAcquireOptions(options: AcquireOptions): AcquireOptions {
 
 /** {@link LockOptions} with every default filled in, and what rounds need. */
 export interface Settings extends RoundContext {
+  readonly admission: Admission;
   readonly ttl: number;
   readonly wait: number;
   readonly timeout: number;
@@ -153,9 +156,13 @@ export function mergeOptions<Options extends object>(...layers: (Options | undef
 }
 
 /** What all calls of a client share. */
-export interface ClientParts extends Pick<RoundContext, "endpoints" | "latencies"> {
+export interface ClientParts extends Pick<RoundContext, "endpoints"> {
   /** Default: the platform's. */
   readonly runtime?: Runtime | undefined;
+  /** Default: a new one. */
+  readonly latencies?: Latencies;
+  /** Default: a new one. */
+  readonly admission?: Admission;
 }
 
 /**
@@ -164,7 +171,12 @@ export interface ClientParts extends Pick<RoundContext, "endpoints" | "latencies
  * @throws TypeError | RangeError naming the option that is wrong
  */
 export function resolveSettings(
-  { endpoints, runtime = systemRuntime, latencies = new Map() }: ClientParts,
+  {
+    endpoints,
+    runtime = systemRuntime,
+    latencies = new Map(),
+    admission = new Admission(endpoints),
+  }: ClientParts,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
@@ -188,6 +200,7 @@ export function resolveSettings(
     endpoints,
     runtime,
     latencies,
+    admission,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
   };
   checkInteger("fenceRetention (ms)", settings.fenceRetention, ttl, 2 ** 45);

@@ -5,16 +5,6 @@ import { maxTimerDelay, type Runtime } from "../runtime.ts";
 import { sharedTimer } from "../shared-timer.ts";
 import { quorumOf } from "./tally.ts";
 
-/** By the list of a client's endpoints, which all its calls share. */
-const known = new WeakMap<readonly Endpoint[], Admission>();
-
-/** The admission of a client's calls. */
-export function admissionOf(endpoints: readonly Endpoint[]): Admission {
-  const admission = known.get(endpoints) ?? new Admission(endpoints);
-  known.set(endpoints, admission);
-  return admission;
-}
-
 /** How long to wait for admission. */
 interface Patience {
   readonly runtime: Runtime;
@@ -29,7 +19,7 @@ interface Patience {
  * their calls, releases before acquires. Without it, each command would wait in the queue of its endpoint until its timeout,
  * and then be sent again: a slow endpoint would be busy with commands about to expire, and each endpoint with other ones.
  */
-class Admission {
+export class Admission {
   readonly #endpoints: readonly Endpoint[];
   readonly #urgent = new Set<() => void>();
   readonly #waiting = new Set<() => void>();

@@ -35,18 +35,19 @@ export interface Progress {
   isWaiting(): boolean;
 }
 
+/**
+ * What follows a failed attempt: nothing, because none may succeed any more; another one after a pause by the backoff, or of
+ * so many ms; or another one at once, even after `wait`.
+ */
+export type Next = "end" | "pause" | { readonly pause: number } | "at-once";
+
 /** A failed attempt, and what is to follow it. */
 export interface FailedAttempt<Value> {
   /** Ends when what the attempt may have left is taken back. The next attempt does not wait for it. */
   readonly rolledBack?: Promise<unknown>;
-  /** Whether another attempt may succeed. */
-  readonly mayRetry: boolean;
+  readonly next: Next;
   /** Replaces the settings' `wait` for this decision. */
   readonly within?: number;
-  /** Whether the next attempt follows at once, even after `wait`. Default false. */
-  readonly isUrgent?: boolean;
-  /** ms to pause. Default: by the backoff. */
-  readonly pause?: number | undefined;
   /** After so many ms what is in the way will have expired. Default: not known. */
   readonly retryAfter?: number | undefined;
   /** How long the attempt took, in ms. Default 0. See {@link pauses}. */
@@ -90,7 +91,7 @@ export async function retry<Value>(
     if (signal?.aborted) throw signal.reason;
     const failed = await attempt(progress);
     if ("value" in failed) return failed.value;
-    const { rolledBack, took, holder, retryAfter = Infinity, isUrgent = false } = failed;
+    const { rolledBack, next, took, holder, retryAfter = Infinity } = failed;
     if (rolledBack) {
       rollbacks ??= new Set();
       const done: Promise<unknown> = rolledBack.finally(() => rollbacks?.delete(done));
@@ -100,19 +101,23 @@ export async function retry<Value>(
     }
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
-    if (!failed.mayRetry || (remaining <= 0 && !isUrgent)) {
+    if (next === "end" || (remaining <= 0 && next !== "at-once")) {
       failed.report?.(undefined);
       isWaiting = false;
       if (waitsForRollbacks) await unlessAborted(Promise.allSettled(rollbacks ?? []), signal);
       if (signal?.aborted) throw signal.reason;
       return failed.end();
     }
+    if (next === "at-once") {
+      failed.report?.(0);
+      continue;
+    }
     // A clock may be too coarse to show the last part of a ms pass.
     const longest = Math.min(Math.max(remaining, 1), retryAfter);
     nextPause ??= pauses(backoff, runtime);
-    const pause = isUrgent ? 0 : (failed.pause ?? nextPause(took, { holder, waited: elapsed() }));
+    const pause = next === "pause" ? nextPause(took, { holder, waited: elapsed() }) : next.pause;
     const poll = Math.min(pause, longest);
     failed.report?.(poll);
-    if (!isUrgent) await (failed.rest?.(poll, longest) ?? sleep(runtime, poll, signal));
+    await (failed.rest?.(poll, longest) ?? sleep(runtime, poll, signal));
   }
 }

@@ -127,7 +127,7 @@ async function confirm(
         return {
           // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
           // Stryker disable next-line ConditionalExpression: after a loss 0 ms remain, and no other error follows
-          mayRetry: (error as RedlockError).code === "NO_QUORUM" && remaining >= 1,
+          next: (error as RedlockError).code === "NO_QUORUM" && remaining >= 1 ? "pause" : "end",
           retryAfter: remaining,
           end() {
             throw error;

@@ -162,7 +162,7 @@ class Refresh<Value> {
       try {
         return { value: await this.#write(fresh, fence) };
       } catch (cause) {
-        return { mayRetry: true, end: () => isNotWritten(cause) };
+        return { next: "pause", end: () => isNotWritten(cause) };
       }
     });
     if (written === true) return fresh;

@@ -246,9 +246,7 @@ class Call<Value> {
 function unlessHeld(name: string): LockStrategy {
   return {
     afterFailedRound: ({ answers }, { waited }) =>
-      holderSeen(answers) === undefined
-        ? undefined
-        : { type: "fail", error: new LockHeldError([name], waited) },
+      holderSeen(answers) === undefined ? "pause" : new LockHeldError([name], waited),
   };
 }
 

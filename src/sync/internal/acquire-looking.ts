@@ -31,7 +31,7 @@ export async function acquireLooking(
   const strategy: LockStrategy = {
     afterFailedRound(_round, { held }) {
       if (held) looking ??= look();
-      return undefined;
+      return "pause";
     },
   };
   try {

@@ -115,11 +115,11 @@ export class Arrivals {
         if ("value" in decision) return decision;
         const isNew = decision.to !== query.to || decision.id !== query.id;
         query = decision;
+        // What has begun is finished even after the waiting, but not for ever.
+        const goesOn = isNew && progress.remaining() > -5 * settings.timeout;
         const isAnswered = result !== "unavailable";
         return {
-          mayRetry: !isHopeless(round.votes()),
-          // What has begun is finished even after the waiting, but not for ever.
-          isUrgent: isNew && progress.remaining() > -5 * settings.timeout,
+          next: isHopeless(round.votes()) ? "end" : goesOn ? "at-once" : "pause",
           rest: (poll, longest) =>
             poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined,
           end() {

@@ -66,9 +66,7 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
     afterFailedRound({ answers }, { held, retryAfter, waited: ms }) {
       const runs = answers.filter((answer) => answer && "hasRun" in answer && answer.hasRun).length;
       const isOver = held && isVeto(runs, answers.length);
-      return isOver
-        ? { type: "fail", error: new LockHeldError([name], ms, { retryAfter: retryAfter ?? 1 }) }
-        : undefined;
+      return isOver ? new LockHeldError([name], ms, { retryAfter: retryAfter ?? 1 }) : "pause";
     },
   };
 }

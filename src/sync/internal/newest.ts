@@ -119,7 +119,7 @@ export class NewestCall {
       if (result === "granted") return { value: undefined };
       if (result === "refused") return { value: laterCalls(round) };
       return {
-        mayRetry: !isHopeless(round.votes()),
+        next: isHopeless(round.votes()) ? "end" : "pause",
         end() {
           throw new QuorumError(kind, [name], round.votes());
         },

@@ -81,8 +81,8 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
       const counts = answers.flatMap((answer) => (answer && answer.outcome !== "error" ? answer.ahead : []));
       // The most that are ahead at any endpoint of the most favourable quorum, among those that have answered.
       ahead = counts.sort((a, b) => a - b)[Math.min(quorumOf(answers.length), counts.length) - 1];
-      const ms = pacer.pause(ahead);
-      return ms === undefined ? undefined : { type: "pause", ms };
+      const pause = pacer.pause(ahead);
+      return pause === undefined ? "pause" : { pause };
     },
   };
 }

@@ -64,9 +64,7 @@ export function slotStrategy(
       const answers = round.answers.filter((answer) => answer !== undefined && answer.outcome !== "error");
       // Only where no quorum remains: a minority may have been reached first by a client with a wrong limit.
       const others = answers.flatMap(({ inUse = 0 }) => inUse || []);
-      if (isVeto(others.length, count)) {
-        return { type: "fail", error: new LimitMismatchError(name, limit, others[0]!) };
-      }
+      if (isVeto(others.length, count)) return new LimitMismatchError(name, limit, others[0]!);
       tried.add(proposed);
       const freeAt = countFree(slots, answers);
       // The result was clear before all had answered: those that have not may have the slot free.
@@ -75,7 +73,7 @@ export function slotStrategy(
       const triesNext = open.length > 0 && (held || remainingWait > 0);
       if (!triesNext) tried.clear();
       proposed = pick(mostFree(triesNext ? open : slots, freeAt), runtime);
-      return triesNext ? { type: "retry" } : undefined;
+      return triesNext ? "at-once" : "pause";
     },
   };
 }

@@ -70,7 +70,7 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
       return [key];
     },
     // The expiry that the endpoints were sent includes this pause.
-    afterFailedRound: () => ({ type: "pause", ms: pauses.pause() }),
+    afterFailedRound: () => ({ pause: pauses.pause() }),
     acquired() {
       waits = false;
     },

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { VirtualTime } from "../../../local/src/memory/index.ts";
 import { batchingSend } from "../../../src/endpoints/batch.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
-import { admissionOf } from "../../../src/quorum/admission.ts";
+import { Admission } from "../../../src/quorum/admission.ts";
 
 // Endpoints of which nothing is known take 100 commands.
 
@@ -18,11 +18,10 @@ const atOnce = (name: string): Endpoint => ({
 
 /** Does the work of one turn. */
 async function take(
-  endpoints: readonly Endpoint[],
+  admission: Admission,
   work: () => Promise<unknown>,
-  patience: Parameters<ReturnType<typeof admissionOf>["wait"]>[0],
+  patience: Parameters<Admission["wait"]>[0],
 ): Promise<void> {
-  const admission = admissionOf(endpoints);
   if (!admission.enter()) await admission.wait(patience);
   await work();
   admission.leave();
@@ -30,13 +29,14 @@ async function take(
 
 /** `count` turns that wait for 1 000 ms, and what has begun. */
 function rig(endpoints: readonly Endpoint[], count: number, ms = 1_000) {
+  const admission = new Admission(endpoints);
   const runtime = new VirtualTime();
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const controllers = Array.from({ length: count }, () => new AbortController());
   const turns = controllers.map(({ signal }, index) =>
     take(
-      endpoints,
+      admission,
       () => {
         begun.push(index);
         return new Promise<void>((resolve) => ends.push(resolve));
@@ -44,7 +44,7 @@ function rig(endpoints: readonly Endpoint[], count: number, ms = 1_000) {
       { runtime, ms, signal },
     ),
   );
-  return { runtime, begun, ends, controllers, turns };
+  return { admission, runtime, begun, ends, controllers, turns };
 }
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
@@ -68,10 +68,9 @@ describe("admission", () => {
   });
 
   test("of releases begin before those that wait to acquire", async () => {
-    const endpoints = [inBatches("a")];
-    const { runtime, begun, ends } = rig(endpoints, 101);
+    const { admission, runtime, begun, ends } = rig([inBatches("a")], 101);
     const release = async () => void begun.push(-1);
-    void take(endpoints, release, { runtime, ms: 1_000, isUrgent: true });
+    void take(admission, release, { runtime, ms: 1_000, isUrgent: true });
     ends[0]!();
     await runtime.advance(0);
     expect(begun).toEqual([...numbers(100), -1, 100]);

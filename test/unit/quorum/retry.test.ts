@@ -28,7 +28,7 @@ function rig(
       const { takes = 0, ...failed } = attempts[Math.min(begun.length, attempts.length - 1)]!;
       begun.push(runtime.elapsed);
       if (takes > 0) await new Promise<void>((resolve) => void runtime.timer(takes, resolve));
-      return { mayRetry: true, end: () => "over", report: (ms) => reported.push(ms), ...failed };
+      return { next: "pause", end: () => "over", report: (ms) => reported.push(ms), ...failed };
     }),
   );
   return { runtime, begun, reported, call, progress: () => progress };
@@ -44,17 +44,16 @@ test.each<
   ]
 >([
   ["go on for as long as wait", {}, [{}], [0, 10, 20, 25], 25],
-  ["are one where none may succeed any more", {}, [{ mayRetry: false }], [0], 0],
+  ["are one where none may succeed any more", {}, [{ next: "end" }], [0], 0],
   ["are one without waiting", { wait: 0 }, [{}], [0], 0],
   ["end with the one under way then", {}, [{ takes: 20 }], [0, 25], 45],
   ["wait for what remains below a ms", { wait: 10.5 }, [{}], [0, 10, 11], 11],
   ["end at the deadline", { wait: Infinity, limit: 15 }, [{}], [0, 10, 15], 15],
   ["go on for another time where they say so", {}, [{ within: 12 }], [0, 10, 12], 12],
   ["but not beyond the deadline", { limit: 15 }, [{ within: 100 }], [0, 10, 15], 15],
-  ["follow at once where they are urgent", {}, [{ isUrgent: true }, {}], [0, 0, 10, 20, 25], 25],
-  ["follow even after the time where they are urgent", { wait: 0 }, [{ isUrgent: true }, {}], [0, 0], 0],
-  ["but not where none may succeed", {}, [{ isUrgent: true, mayRetry: false }], [0], 0],
-  ["pause as they say", {}, [{ pause: 20 }], [0, 20, 25], 25],
+  ["follow at once where they say so", {}, [{ next: "at-once" }, {}], [0, 0, 10, 20, 25], 25],
+  ["follow at once even after the time", { wait: 0 }, [{ next: "at-once" }, {}], [0, 0], 0],
+  ["pause as they say", {}, [{ next: { pause: 20 } }], [0, 20, 25], 25],
   ["pause no longer than until it is free", {}, [{ retryAfter: 4 }, {}], [0, 4, 14, 24, 25], 25],
   ["may not pause at all", { backoff: () => 0, wait: 1 }, [{ takes: 0.5 }], [0, 0.5], 1],
 ])("attempts %s", async (_, context, attempts, begun, ends) => {
@@ -77,7 +76,7 @@ test.each<[answer: unknown, second: number]>([
   [undefined, 0],
   [Infinity, 25],
 ])("after a backoff of %s the second attempt begins at %d ms", async (answer, second) => {
-  const { runtime, begun, call } = rig({ backoff: () => answer as number }, [{}, { mayRetry: false }]);
+  const { runtime, begun, call } = rig({ backoff: () => answer as number }, [{}, { next: "end" }]);
   await runtime.advance(second);
   expect([call.value, begun]).toEqual(["over", [0, second]]);
 });
@@ -91,7 +90,7 @@ test("a backoff that throws ends the call with its error", async () => {
   await runtime.advance(5);
   expect([call.error, begun]).toEqual([error, [0]]);
   // It is not asked where no attempt follows.
-  const last = rig({ backoff }, [{ mayRetry: false }]);
+  const last = rig({ backoff }, [{ next: "end" }]);
   await last.runtime.advance(0);
   expect(last.call.value).toBe("over");
 });
@@ -114,7 +113,7 @@ test("a rest ends by a message, and knows for how long it may last", async () =>
     rests.push([poll, longest]);
     return rests.length === 1 ? Promise.resolve() : undefined;
   };
-  const { begun, call } = rig({ runtime }, [{ rest, retryAfter: 15 }, { rest }, { mayRetry: false }]);
+  const { begun, call } = rig({ runtime }, [{ rest, retryAfter: 15 }, { rest }, { next: "end" }]);
   await runtime.advance(10);
   expect([call.value, begun]).toEqual(["over", [0, 0, 10]]);
   expect(rests).toEqual([
