@@ -30,7 +30,7 @@ export const roundMutants: readonly Mutant[] = [
     name: "overtaken rollback is not repeated",
     breaks: "an acquire that is answered after its rollback stands until its ttl",
     patches: [
-      patch("quorum/rollback.ts rollback", 'late.outcome === "held" || late.outcome === "lost"', "late"),
+      patch("quorum/rollback.ts Unsettled", 'late.outcome === "held" || late.outcome === "lost"', "late"),
     ],
     noticedBy: ["nothing is abandoned"],
   },

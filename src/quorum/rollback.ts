@@ -12,77 +12,111 @@ export interface RollbackContext extends RoundContext {
 }
 
 /**
- * Rolls back a round. An endpoint that has answered is asked at once. One that has not is asked after its answer, or after a
- * quarter of the timeout, and asked again when its answer shows that the round's request may have been executed after the
- * rollback: HTTP keeps no order.
+ * Rolls back a round that claims. Where the claim was granted, the endpoint is asked at once; else as {@link Unsettled} says.
  *
- * @param round undefined: nothing is known of the requests that may have been executed
- * @param release rolls back at one endpoint: exactly what this round acquired, and nothing newer
- * @param options `everywhere`: also where the round has acquired nothing for certain, and failures are reported. For a
+ * @param claim undefined: nothing is known of the requests that may have been executed
+ * @param release rolls back at one endpoint: exactly what this claim acquired, and nothing newer
+ * @param options `everywhere`: also where the claim has acquired nothing for certain, and failures are reported. For a
  * holder, which releases all it may have. Default false
  */
 export function rollback(
   context: RollbackContext,
-  round: Round<Answer> | undefined,
+  claim: Round<Answer> | undefined,
   release: ReleaseOne,
   { everywhere = false }: { readonly everywhere?: boolean } = {},
 ): Round<Answer> {
   const { endpoints, runtime, timeout, waitUntil } = context;
-  // The failure of the round itself has been reported already. Without `latencies`: a rollback waits for the round's own
-  // request first, so its answers say nothing of the endpoint.
+  // The failure of the claim itself has been reported already. Without `latencies`: a rollback waits for the claim first, so
+  // its answers say nothing of the endpoint.
   const onFailure = everywhere ? context.onFailure : undefined;
   const sending = { endpoints, runtime, timeout, waitUntil, onFailure };
-  const isGranted = (index: number) => round?.answers[index]?.outcome === "granted";
-  // All was executed, or nothing is known: there is no request to wait for.
-  if (!round || endpoints.every((_, index) => isGranted(index))) {
-    return sendRollback(sending, release, isGranted);
-  }
-  const sendAgain = ({ endpoint }: EndpointRequest, again: ReleaseOne) =>
-    sendRollback({ ...sending, endpoints: [endpoint], onFailure: undefined }, byText(again)).done;
-
-  /** Repeats a rollback that may have overtaken its request, once that is answered. */
-  const repeatIfOvertaken = async (call: EndpointRequest, released: Promise<Answer>) => {
+  const isGranted = (index: number) => claim?.answers[index]?.outcome === "granted";
+  const releaseOne: ReleaseOne = (call) => {
     const index = endpoints.indexOf(call.endpoint);
-    const hadTimedOut = round.answers[index] !== undefined;
+    if (!claim || isGranted(index)) return release(call);
+    return new Unsettled({ context, claim, index, release, everywhere }).begin(call);
+  };
+  return sendRollback(sending, releaseOne, isGranted);
+}
+
+type ReleaseOne = (call: EndpointRequest) => Promise<Answer>;
+
+interface UnsettledParts {
+  readonly context: RollbackContext;
+  readonly claim: Round<Answer>;
+  readonly index: number;
+  readonly release: ReleaseOne;
+  readonly everywhere: boolean;
+}
+
+/**
+ * The rollback at an endpoint that has not granted the claim, or not yet. HTTP keeps no order, so the claim may be executed
+ * after its rollback: this waits for the answer to the claim, for a quarter of the timeout, and sends the rollback again when
+ * a later answer shows that the claim may have been executed since.
+ */
+class Unsettled {
+  readonly #parts: UnsettledParts;
+
+  constructor(parts: UnsettledParts) {
+    this.#parts = parts;
+  }
+
+  async begin(call: EndpointRequest): Promise<Answer> {
+    const { context, claim, index } = this.#parts;
+    const { runtime, timeout } = context;
+    const eventual = claim.eventualAnswers[index]!;
+    if (!this.#answer) await settledWithin(runtime, timeout / 4, eventual);
+    if (this.#answer || !context.isCallerWaiting?.()) return this.#release(call);
+    // The caller goes on, so there is time: after the answer one rollback is enough.
+    const later = settledWithin(runtime, timeout, eventual).then(() =>
+      this.#sendAgain((again) => this.#release(again)),
+    );
+    runInBackground(context, later);
+    return nothingToDo;
+  }
+
+  /** The answer to the claim, while that is known. */
+  get #answer(): Answer | Failure | undefined {
+    const { claim, index } = this.#parts;
+    return claim.answers[index];
+  }
+
+  async #release(call: EndpointRequest): Promise<Answer> {
+    const { context, release, everywhere } = this.#parts;
+    const answer = this.#answer;
+    if (!everywhere && acquiredNothing(answer)) return nothingToDo;
+    // What was refused may have been restored since by its holder. What was granted is rolled back again if this fails.
+    call.sendsText ||= answer?.outcome !== "granted";
+    const released = release(call);
+    if (!answer || answer.outcome === "error") runInBackground(context, this.#repeatIfOvertaken(released));
+    return released;
+  }
+
+  /** Repeats a rollback that the claim may have been executed after, once the claim is answered. */
+  async #repeatIfOvertaken(released: Promise<Answer>): Promise<void> {
+    const { context, claim, index, release } = this.#parts;
+    const hadTimedOut = this.#answer !== undefined;
     const isOver = settledWithin(
-      runtime,
-      timeout,
+      context.runtime,
+      context.timeout,
       released.catch(() => undefined),
     );
-    const late = await round.eventualAnswers[index]!;
+    const late = await claim.eventualAnswers[index]!;
     if (late.outcome === "held" || late.outcome === "lost") return;
     // It had timed out, and has failed now: that says no more than was known.
     if (late.outcome === "error" && hadTimedOut) return;
     // After the first rollback has ended: beside it, this one could delete the value, and the first one, which counts, would
     // find nothing.
     await isOver;
-    await sendAgain(call, release);
-  };
+    await this.#sendAgain(release);
+  }
 
-  const releaseNow: ReleaseOne = async (call) => {
-    const answer = round.answers[endpoints.indexOf(call.endpoint)];
-    if (!everywhere && acquiredNothing(answer)) return nothingToDo;
-    // What was refused may have been restored since by its holder. What was granted is rolled back again if this fails.
-    call.sendsText ||= answer?.outcome !== "granted";
-    const released = release(call);
-    if (!answer || answer.outcome === "error") runInBackground(context, repeatIfOvertaken(call, released));
-    return released;
-  };
-
-  const releaseInOrder: ReleaseOne = async (call) => {
-    const index = endpoints.indexOf(call.endpoint);
-    const answered = round.eventualAnswers[index]!;
-    if (!round.answers[index]) await settledWithin(runtime, timeout / 4, answered);
-    if (round.answers[index] || !context.isCallerWaiting?.()) return releaseNow(call);
-    // The caller goes on, so there is time: after the answer one rollback is enough.
-    const later = settledWithin(runtime, timeout, answered).then(() => sendAgain(call, releaseNow));
-    runInBackground(context, later);
-    return nothingToDo;
-  };
-  return sendRollback(sending, releaseInOrder, isGranted);
+  #sendAgain(release: ReleaseOne): Promise<void> {
+    const { endpoints, runtime, timeout, waitUntil } = this.#parts.context;
+    const context = { endpoints: [endpoints[this.#parts.index]!], runtime, timeout, waitUntil };
+    return sendRollback(context, byText(release)).done;
+  }
 }
-
-type ReleaseOne = (call: EndpointRequest) => Promise<Answer>;
 
 // Stryker disable next-line ObjectLiteral,StringLiteral: nobody reads the votes of a rollback that has this
 const nothingToDo: Answer = { outcome: "lost" };
