@@ -104,14 +104,14 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "a rollback names an unknown script",
     breaks: "its NOSCRIPT comes when nobody listens any more, and what was acquired stands until its ttl",
-    patches: [patch("redis/script.ts runScript", "sent.has(script) && !call.sendsText", "true")],
+    patches: [patch("redis/script.ts runScript", "scripts.has(script) && !call.sendsText", "true")],
     noticedBy: ["nothing is abandoned"],
     theme: "servers",
   },
   {
     name: "null is believed of everybody",
     breaks: "a gateway that answers null to everything gives a lock to two",
-    patches: [patch("redis/cell.ts setOrGet", "other !== null || returnsValues.has(server)", "true")],
+    patches: [patch("redis/cell.ts setOrGet", "other !== null || server.returnsValues", "true")],
     noticedBy: [...twoAtOnce, "a quorum decides", "what is held stands"],
     theme: "servers",
   },

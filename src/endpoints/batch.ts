@@ -2,7 +2,7 @@ import { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
 import type { Expiry } from "./expiry.ts";
-import { notSent, type SentHook, sendBy } from "./transport.ts";
+import { notSent, type SentHook, type ServerFacts, sendBy } from "./transport.ts";
 import { afterAnswer, afterTimeout, early, opened, type Window } from "./window.ts";
 
 // Commands of one turn of the event loop are sent as one request. No more requests are open than a platform allows, and no
@@ -56,7 +56,7 @@ export function batchingSend(
   name: string,
   maxRequests: number,
   post: Post,
-  server?: object,
+  server?: ServerFacts,
 ): Endpoint["send"] {
   const batches = new Batches(name, maxRequests, post);
   return sendBy({

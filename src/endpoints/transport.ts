@@ -19,9 +19,21 @@ export interface Transport {
   unsentReason?(): string;
   /** How many commands it takes at once. Default: not known. */
   readonly window?: number;
-  /** Stands for the server: the key of what is known of it. Default: the endpoint. */
-  readonly server?: object;
+  /** What is known of its server. Default: nothing is known but of this endpoint. */
+  readonly server?: ServerFacts;
 }
+
+/** What calls have learnt of a server. */
+export interface ServerFacts {
+  /** The scripts whose text was sent to it. */
+  readonly scripts: Set<object>;
+  /** Whether it has shown that it does not know NX together with GET. */
+  lacksNxGet: boolean;
+  /** Whether it has returned a value in the way, as a gateway that answers null to everything does not. */
+  returnsValues: boolean;
+}
+
+const nothingKnown = (): ServerFacts => ({ scripts: new Set(), lacksNxGet: false, returnsValues: false });
 
 /** By an endpoint's function, which copies of the endpoint have, too. */
 const transports = new WeakMap<Endpoint["send"], Transport>();
@@ -65,21 +77,28 @@ export function windowOf(endpoint: Endpoint): number {
   return (sharesRequests() && transportOf(endpoint)?.window) || Infinity;
 }
 
-/** What stands for an endpoint's server. */
-export function serverOf(endpoint: Endpoint): object {
-  return transportOf(endpoint)?.server ?? endpoint;
+/** Of endpoints whose transport does not say it. */
+const facts = new WeakMap<Endpoint, ServerFacts>();
+
+/** What is known of an endpoint's server. */
+export function serverOf(endpoint: Endpoint): ServerFacts {
+  const shared = transportOf(endpoint)?.server;
+  if (shared) return shared;
+  const own = facts.get(endpoint) ?? nothingKnown();
+  facts.set(endpoint, own);
+  return own;
 }
 
 /** By address and token. */
-const servers = new Map<string, object>();
+const servers = new Map<string, ServerFacts>();
 
 /** More servers than one process has; beyond it, what is known of them is forgotten, and learnt again. */
 const mostServers = 1_000;
 
-/** What stands for the server at an address: on Workers, each request makes clients of its own for the same one. */
-export function serverAt(href: string, token: string): object {
+/** What is known of the server at an address: on Workers, each request makes clients of its own for the same one. */
+export function serverAt(href: string, token: string): ServerFacts {
   const address = `${href} ${token}`;
-  const server = servers.get(address) ?? {};
+  const server = servers.get(address) ?? nothingKnown();
   if (servers.size >= mostServers && !servers.has(address)) servers.clear();
   servers.set(address, server);
   return server;

@@ -85,12 +85,6 @@ export async function claimOrRead(call: EndpointRequest, cell: Cell, ttl: number
   return other === null || other === cell.value ? granted : { outcome: "held", other };
 }
 
-/** Servers that have shown that they do not know NX together with GET. */
-const withoutNxGet = new WeakSet<object>();
-
-/** Servers that have shown that they return the value in the way, as a gateway that answers null to everything does not. */
-const returnsValues = new WeakSet<object>();
-
 /**
  * Sets a plain cell if it is empty, by one `SET … NX GET`.
  *
@@ -102,17 +96,17 @@ async function setOrGet(
   ttl: number,
 ): Promise<string | null | undefined> {
   const server = serverOf(call.endpoint);
-  if (withoutNxGet.has(server)) return undefined;
+  if (server.lacksNxGet) return undefined;
   const ask = async () => {
     const other = await send(call, ["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
     if (other !== null && typeof other !== "string") throw unexpectedReply();
     // A server that ignores GET says this when it has stored the value, and null when another is in the way.
-    if (other !== null && other !== "OK") returnsValues.add(server);
+    if (other !== null && other !== "OK") server.returnsValues = true;
     return other;
   };
   try {
     const other = await ask();
-    if (other !== null || returnsValues.has(server)) return other;
+    if (other !== null || server.returnsValues) return other;
     // A null from it was never seen to be true: asked again, it must return what it says that it has stored.
     const stored = await ask();
     if (stored === null) {
@@ -122,7 +116,7 @@ async function setOrGet(
   } catch (error) {
     // Redis before 7.0 has NX and GET, but not together. It refuses before it does anything.
     if (!(error as Error).message.includes("syntax error")) throw error;
-    withoutNxGet.add(server);
+    server.lacksNxGet = true;
     return undefined;
   }
 }

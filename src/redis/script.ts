@@ -26,9 +26,6 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
   return dialect === "upstash" ? sha.upstash : sha.redis;
 }
 
-/** By server: the scripts whose text was sent to it. */
-const known = new WeakMap<object, Set<Script>>();
-
 /**
  * Runs a script: by its text the first time, by its hash from then on, also while the text is on the way: the hash usually
  * arrives after it. A server that does not know the hash gets the text.
@@ -41,11 +38,9 @@ export async function runScript(
 ): Promise<unknown> {
   const { endpoint } = call;
   const rest = [keys.length, ...keys, ...args];
-  const server = serverOf(endpoint);
-  const sent = known.get(server) ?? new Set();
-  known.set(server, sent);
+  const { scripts } = serverOf(endpoint);
   // The caller may be gone when a NOSCRIPT comes, so a rollback may have to be sent as text.
-  if (sent.has(script) && !call.sendsText) {
+  if (scripts.has(script) && !call.sendsText) {
     try {
       return await send(call, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {
@@ -54,7 +49,7 @@ export async function runScript(
       call.sent! -= 1;
     }
   }
-  sent.add(script);
+  scripts.add(script);
   return runSource(call, script.source, rest);
 }
 
