@@ -119,7 +119,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "resume counts a vote of the old nonce",
     breaks: "it finds the giver's nonce, which anybody with the message may replace, and leaves it there",
-    patches: [patch("lock/handoff.ts swapNonces", "next: holderText(request)", "next: cell.value")],
+    patches: [patch("lock/handoff.ts swapNonces", "next: holderText(claim)", "next: cell.value")],
     noticedBy: [...twoHolders, "a quorum decides", "holds survive"],
   },
   {
@@ -140,7 +140,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       patch(
         "lock/handoff.ts resume",
-        "undo(settings, { request, round }, isGone ? undefined : given)",
+        "undo(settings, { claim, round }, isGone ? undefined : given)",
         "Promise.resolve()",
       ),
     ],

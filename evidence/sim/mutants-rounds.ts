@@ -20,8 +20,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       patch(
         "lock/acquire.ts #sendRound",
-        "request = this.#newRequest()",
-        "request = (this.first ??= this.#newRequest())",
+        "lockClaim = this.#newClaim()",
+        "lockClaim = (this.first ??= this.#newClaim())",
       ),
     ],
     noticedBy: [...twoHolders, "a quorum decides", "requests are bounded", "waiters are served"],

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { Fence, leastFence } from "../lock/fence.ts";
-import { guardedCell, type LockRequest, lockKeys, tombstoneRetention } from "../lock/lock-request.ts";
+import { guardedCell, type LockClaim, lockKeys, tombstoneRetention } from "../lock/lock-claim.ts";
 import type { Settings } from "../lock/options.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
@@ -26,13 +26,13 @@ export interface ClaimOperations {
   /** All that it claims: the same, and the locks. */
   readonly cell: Cell;
   /** Claims everything, or nothing; an answer `held` with `blockedBy`: a lock is held by another. */
-  begin(call: EndpointRequest, lease: number): Promise<CellAnswer>;
+  begin(call: EndpointCall, lease: number): Promise<CellAnswer>;
   /** Gives everything a new lease, or nothing. `fencing`: what {@link Fence.renewal} says of it. */
-  extend(call: EndpointRequest, lease: number, fencing?: Fencing): Promise<Answer>;
+  extend(call: EndpointCall, lease: number, fencing?: Fencing): Promise<Answer>;
   /** Replaces the pending record, and frees the locks. The answer is about the record: another run's stays. */
-  complete(call: EndpointRequest, text: string, retention: number): Promise<CellAnswer>;
+  complete(call: EndpointCall, text: string, retention: number): Promise<CellAnswer>;
   /** Deletes the pending record, and frees the locks. */
-  free(call: EndpointRequest): Promise<Answer>;
+  free(call: EndpointCall): Promise<Answer>;
   /** The fence, where there are locks. */
   readonly fence?: Fence;
 }
@@ -71,14 +71,14 @@ export function keyClaim(own: Cell): ClaimOperations {
 export function lockedClaim(
   settings: Settings,
   own: Cell,
-  lock: Pick<LockRequest, "resources" | "nonce" | "note">,
+  lock: Pick<LockClaim, "resources" | "nonce" | "note">,
 ): ClaimOperations {
   const { prefix, runtime, fenceRetention } = settings;
   const keys = [...own.keys, ...lockKeys(prefix, lock.resources)];
   const cell: Cell = { ...guardedCell({ ...lock, prefix, keys }), record: own.value };
   const fence = new Fence(leastFence(runtime), fenceRetention);
   const answered = new Set<Endpoint>();
-  const endOne = (call: EndpointRequest, next?: EndDetails["next"]) =>
+  const endOne = (call: EndpointCall, next?: EndDetails["next"]) =>
     answered.has(call.endpoint)
       ? end(call, { ...cell, tombstone: undefined }, { next })
       : end(call, cell, { next, tombstoneTtl: tombstoneRetention });

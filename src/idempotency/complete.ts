@@ -1,5 +1,5 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import type { EndpointError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
@@ -38,7 +38,7 @@ interface CompleteText {
  * effect has happened. Another run's record is never changed.
  */
 export async function completeOne(
-  call: EndpointRequest,
+  call: EndpointCall,
   operations: ClaimOperations,
   { text, retention, former }: CompleteText,
 ): Promise<CellAnswer> {
@@ -109,7 +109,7 @@ function storing(
   };
   return async function store(): Promise<CompletionResult> {
     const { text, unstored } = record;
-    const storeOne = async (call: EndpointRequest): Promise<Answer> => {
+    const storeOne = async (call: EndpointCall): Promise<Answer> => {
       const refusal = unstored ? undefined : refusals.get(call.endpoint);
       if (refusal) throw refusal;
       return completeOne(call, operations, { text, retention, former });

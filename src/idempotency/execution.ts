@@ -1,4 +1,4 @@
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
@@ -96,7 +96,7 @@ export class Execution<Value> {
       // A renewal that is cut by the deadline includes the time to complete, like the begin.
       const newLease = limit <= maxHold ? leaseWithin(settings, ttl) : ttl;
       const fencing = fence?.renewal(newLease);
-      const perform = (call: EndpointRequest) => operations.extend(call, newLease, fencing);
+      const perform = (call: EndpointCall) => operations.extend(call, newLease, fencing);
       // Stryker disable next-line ArrayDeclaration: it is only in the text of an error that the renewal ignores
       const extension = { ttl, names: [key], cost: round.cost, perform };
       const renewed = await extendOnQuorum(settings, this.validity, extension);

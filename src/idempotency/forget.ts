@@ -1,4 +1,4 @@
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import type { Settings } from "../lock/options.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
@@ -74,7 +74,7 @@ async function remove(
   { name, counter }: RecordKeys,
   { round }: KeyReading,
 ): Promise<void> {
-  const removeOne = async (call: EndpointRequest): Promise<Answer> => {
+  const removeOne = async (call: EndpointCall): Promise<Answer> => {
     const snapshot = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
     // Reported by the reading; nothing is known there to remove.
     if (snapshot.outcome === "error") return { outcome: "lost" };

@@ -1,5 +1,5 @@
 import { checkOptions, checkScope, oneOf, type Schema, wrongType } from "../check.ts";
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import { clientStateOf } from "../lock/client.ts";
 import { lockSchema, type Settings } from "../lock/options.ts";
@@ -120,7 +120,7 @@ export async function readKey(
   { key, name, counter }: RecordKeys,
   action: string,
 ): Promise<KeyReading> {
-  const readOne = async (call: EndpointRequest): Promise<KeySnapshot> => {
+  const readOne = async (call: EndpointCall): Promise<KeySnapshot> => {
     const reply = await runScript(call, peekScript, [name, counter], ["peek"]);
     // Stryker disable next-line ArrayDeclaration: what it would contain is not a reply of the script either
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];

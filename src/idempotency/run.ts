@@ -1,5 +1,5 @@
 import { unlessAborted } from "../abort.ts";
-import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
 import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { holderOf, holderSeen } from "../lock/contention.ts";
@@ -184,7 +184,7 @@ export class RunCall<Value> {
   async #bringToQuorum({ operations }: Claim, { record, text }: ReplayState): Promise<boolean> {
     const { settings, signal } = this.#request;
     const retention = remainingRetention(this.#request, record);
-    const completeRecord = (call: EndpointRequest) => completeOne(call, operations, { text, retention });
+    const completeRecord = (call: EndpointCall) => completeOne(call, operations, { text, retention });
     const round = runRound(settings, completeRecord, { cost: this.#cost });
     return (await unlessAborted(round.result, signal)) === "granted";
   }
@@ -221,7 +221,7 @@ export class RunCall<Value> {
   #rollBack({ state, claim, attempt }: Pass<Value>): Promise<void> {
     const { settings } = this.#request;
     const decided = state.kind === "replay" || state.kind === "omitted" ? state : undefined;
-    const rollbackOne = (call: EndpointRequest): Promise<Answer> => {
+    const rollbackOne = (call: EndpointCall): Promise<Answer> => {
       if (!decided) return claim.operations.free(call);
       return this.#replaceOne(call, claim, decided);
     };
@@ -233,7 +233,7 @@ export class RunCall<Value> {
 
   /** Replaces this run's claim, or another complete record, by the one that a quorum has. */
   #replaceOne(
-    call: EndpointRequest,
+    call: EndpointCall,
     { operations, round }: Claim,
     { record, text }: DecidedRecord,
   ): Promise<Answer> {

@@ -1,5 +1,5 @@
 import { unlessAborted } from "../abort.ts";
-import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
@@ -12,7 +12,7 @@ import { holderOf, holderSeen, timeUntilFree } from "./contention.ts";
 import { Fence, leastFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
-import { acquiredCell, type LockRequest, lockKeys, tombstoneRetention } from "./lock-request.ts";
+import { acquiredCell, type LockClaim, lockKeys, tombstoneRetention } from "./lock-claim.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { WakeUpListener } from "./wake-up/wake-up.ts";
 
@@ -23,7 +23,7 @@ export interface LockStrategy<Reply extends CellAnswer = CellAnswer> extends Hol
   /** The keys that the next round claims. */
   keys?(): readonly string[];
   /** Claims them on one endpoint. */
-  acquire?(call: EndpointRequest, cell: Cell, ttl: number): Promise<Reply>;
+  acquire?(call: EndpointCall, cell: Cell, ttl: number): Promise<Reply>;
   /** Which of the round's keys were granted. */
   grantedKeys?(round: Round<Reply>): readonly string[];
   /** What follows a failed round: see {@link Next}, or an error. Default: a pause. */
@@ -54,7 +54,7 @@ export function acquireWithRetry(
 
 /** A round that claims, and the second one where that had to raise the fence. */
 interface Attempt {
-  readonly request: LockRequest;
+  readonly lockClaim: LockClaim;
   readonly lock?: Lock | undefined;
   /** `granted`, but no lock: the answers came too late. Undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
@@ -143,7 +143,7 @@ class Acquisition {
   }
 
   /** The nonce is fresh in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
-  #newRequest(): LockRequest {
+  #newClaim(): LockClaim {
     const { runtime, prefix } = this.#settings;
     return {
       resources: this.#resources,
@@ -159,39 +159,39 @@ class Acquisition {
     const { signal } = this.#options;
     if (signal?.aborted) throw signal.reason;
     this.#rounds += 1;
-    const request = this.#newRequest();
+    const lockClaim = this.#newClaim();
     const { timeout, ttl, runtime, fencing, fenceRetention } = this.#settings;
     // The last round waits for every endpoint, so that it can tell contention from an outage.
     const isLast = progress.remaining() <= timeout;
     const left = progress.untilDeadline();
     const cost = this.#cost;
     const fence = fencing ? new Fence(leastFence(runtime), fenceRetention) : undefined;
-    const cell = acquiredCell(request, fencing);
+    const cell = acquiredCell(lockClaim, fencing);
     // Only a waiter needs to know the holder: the first round often finds none, and would ask Redis before 7.0 twice.
     const details = { fencing: fence?.counters(ttl), readsOther: this.#rounds > 1 };
-    const claimOne = (call: EndpointRequest) =>
+    const claimOne = (call: EndpointCall) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
     // Where the timeout is longer than the ttl: an answer that comes after the ttl is useless.
     const options = { cost, timeout: ttl, cutsShort: !isLast, yields: true };
     const round = runRound(this.#settings, claimOne, options);
     const result = await unlessAborted(round.result, signal);
-    if (result !== "granted") return { request, result, round, last: round };
+    if (result !== "granted") return { lockClaim, result, round, last: round };
     const raise = fence?.draw(this.#settings, round, { cell, ttl, cost });
     const last = raise ?? round;
     if (raise) {
       const raised = await unlessAborted(raise.result, signal);
       // Refused here means lost between the two rounds, not held from the start.
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused
-      if (raised !== "granted") return { request, result: raised && "unavailable", round, last };
+      if (raised !== "granted") return { lockClaim, result: raised && "unavailable", round, last };
     }
-    const lock = this.#lockOf(request, round, left, fence);
-    return { request, result, round, last, lock: lock.remaining() > 0 ? lock : undefined };
+    const lock = this.#lockOf(lockClaim, round, left, fence);
+    return { lockClaim, result, round, last, lock: lock.remaining() > 0 ? lock : undefined };
   }
 
-  #lockOf(request: LockRequest, round: Round<CellAnswer>, limit: number, fence: Fence | undefined): Lock {
+  #lockOf(lockClaim: LockClaim, round: Round<CellAnswer>, limit: number, fence: Fence | undefined): Lock {
     const { ttl } = this.#settings;
     const strategy = this.#strategy;
-    const granted = strategy?.grantedKeys ? { ...request, keys: strategy.grantedKeys(round) } : request;
+    const granted = strategy?.grantedKeys ? { ...lockClaim, keys: strategy.grantedKeys(round) } : lockClaim;
     const state = { id: this.#id, ttl, fence, limit, round, operations: strategy };
     return new Lock(this.#settings, granted, state);
   }
@@ -227,8 +227,8 @@ class Acquisition {
   }
 
   /** Rolls back a round at every endpoint where it may have acquired. What raised the fence has left nothing but counters. */
-  #rollBack({ request, result, round }: Attempt, progress: Progress): Promise<void> {
-    const cell = acquiredCell(request, this.#settings.fencing);
+  #rollBack({ lockClaim, result, round }: Attempt, progress: Progress): Promise<void> {
+    const cell = acquiredCell(lockClaim, this.#settings.fencing);
     // Refused means that others have a quorum, so this rollback frees nothing that waiters could get. If it published a
     // message, waiters would wake each other again and again.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;

@@ -1,4 +1,4 @@
-import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
 import { QuorumError } from "../errors.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
@@ -13,7 +13,7 @@ export interface Extension {
   readonly names: readonly string[];
   readonly cost: RequestCost;
   /** Extends on one endpoint. */
-  readonly perform: (call: EndpointRequest) => Promise<Answer>;
+  readonly perform: (call: EndpointCall) => Promise<Answer>;
 }
 
 /**

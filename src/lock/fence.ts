@@ -1,4 +1,4 @@
-import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, type Fencing, keep } from "../redis/cell.ts";
@@ -80,8 +80,7 @@ export class Fence {
     this.written(round);
     if (isAtQuorum) return undefined;
     const fencing = this.counters(ttl);
-    const raise = async (call: EndpointRequest) =>
-      voteForFence(await keep(call, cell, 0, { fencing }), fence);
+    const raise = async (call: EndpointCall) => voteForFence(await keep(call, cell, 0, { fencing }), fence);
     return runRound(settings, raise, { cost, timeout: ttl });
   }
 

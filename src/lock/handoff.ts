@@ -1,5 +1,5 @@
 import { checkInteger, checkOptions, checkText, wrongType } from "../check.ts";
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
@@ -12,7 +12,7 @@ import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength
 import { clientStateOf, type LockClient, settingsOf } from "./client.ts";
 import { Fence } from "./fence.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import { guardedCell, type LockRequest, lockKeys, tombstoneRetention } from "./lock-request.ts";
+import { guardedCell, type LockClaim, lockKeys, tombstoneRetention } from "./lock-claim.ts";
 import { holderText } from "./note.ts";
 import { checkPrefix, checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
 
@@ -60,13 +60,13 @@ export function handoff(lock: FencedLock): Promise<FencedLockJSON>;
 export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
   if (!lock?.parts) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
-  const { settings, request, validity } = lock.parts();
+  const { settings, claim, validity } = lock.parts();
   await lock.requestsDone();
   if (validity.released) throw validity.lose("it was released or handed over");
   if (validity.loss) throw validity.loss;
   lock.abandon();
   const { resources, ttl, fence } = lock;
-  const { prefix, nonce, note } = request;
+  const { prefix, nonce, note } = claim;
   const endpoints = settings.endpoints.map(({ name }) => name);
   const more = { ...(note !== undefined && { note }), ...(fence !== undefined && { fence }) };
   return { resources, prefix, nonce, ttl, ...more, endpoints };
@@ -105,13 +105,13 @@ export async function resume(
   const own = new Set<string>();
   return retry<Lock>(settings, {}, async () => {
     const fence = given.fence === undefined ? undefined : new Fence(given.fence, settings.fenceRetention);
-    const { round, request } = swapNonces(settings, given, fence);
-    own.add(holderText(request));
+    const { round, claim } = swapNonces(settings, given, fence);
+    own.add(holderText(claim));
     const result = await round.result;
     if (result === "granted") {
       fence?.written(round);
       const state = { id: newId(), ttl: given.ttl, fence, limit: Infinity, round };
-      const lock = new Lock(settings, request, state);
+      const lock = new Lock(settings, claim, state);
       if (lock.remaining() > 0) return { value: begun(settings, lock, round) };
     }
     // Only all answers show who has it.
@@ -119,7 +119,7 @@ export async function resume(
     const isSplit = mayBeSplit(round.answers, own);
     const isGone = result === "refused" && !isSplit;
     return {
-      rolledBack: undo(settings, { request, round }, isGone ? undefined : given),
+      rolledBack: undo(settings, { claim, round }, isGone ? undefined : given),
       next: isSplit && result !== "granted" ? "pause" : "end",
       end() {
         if (isGone) {
@@ -133,7 +133,7 @@ export async function resume(
 
 /** One attempt to resume a lock: its round, and what identifies the new holder. */
 interface Swap {
-  readonly request: LockRequest;
+  readonly claim: LockClaim;
   readonly round: Round<CellAnswer>;
 }
 
@@ -144,27 +144,23 @@ interface Swap {
 function swapNonces(settings: Settings, given: LockJSON, fence: Fence | undefined): Swap {
   const { resources, prefix, note, ttl } = given;
   const keys = lockKeys(prefix, resources);
-  const request = { resources, prefix, keys, note, nonce: randomToken(settings.runtime) };
+  const claim = { resources, prefix, keys, note, nonce: randomToken(settings.runtime) };
   const fencing = fence?.counters(ttl);
   // By script, because of its tombstone: that returns what is in the way.
-  const cell = { ...guardedCell(request), value: holderText(given) };
-  const swapOne = (call: EndpointRequest) => keep(call, cell, ttl, { next: holderText(request), fencing });
-  return { request, round: runRound(settings, swapOne, { timeout: ttl }) };
+  const cell = { ...guardedCell(claim), value: holderText(given) };
+  const swapOne = (call: EndpointCall) => keep(call, cell, ttl, { next: holderText(claim), fencing });
+  return { claim, round: runRound(settings, swapOne, { timeout: ttl }) };
 }
 
 /**
  * Undoes a failed attempt. `given`: its nonce is put back, because the message may be tried again. Where the attempt was
  * not answered, it may be executed later, and would keep the lock for nobody: it finds a tombstone.
  */
-async function undo(
-  settings: Settings,
-  { request, round }: Swap,
-  given: LockJSON | undefined,
-): Promise<void> {
+async function undo(settings: Settings, { claim, round }: Swap, given: LockJSON | undefined): Promise<void> {
   const { runtime, backoff, wait } = settings;
   const next = given && { text: holderText(given), ttl: given.ttl };
-  const undoOne = (call: EndpointRequest) =>
-    end(call, guardedCell(request), { next, tombstoneTtl: tombstoneRetention });
+  const undoOne = (call: EndpointCall) =>
+    end(call, guardedCell(claim), { next, tombstoneTtl: tombstoneRetention });
   const first = rollback(settings, round, undoOne);
   let undoing: Round<Answer> | undefined = first;
   // Where the swap has a quorum and its undo has none, everybody would take this attempt for a holder, until the ttl.
@@ -197,9 +193,9 @@ function mayBeSplit(answers: Round<CellAnswer>["answers"], own: ReadonlySet<stri
 
 /** The hold begins; the round that took it over is reported for its costs. */
 function begun({ onEvent }: Settings, lock: Lock, { elapsed, cost }: Swap["round"]): Lock {
-  const { id, request } = lock.parts();
+  const { id, claim } = lock.parts();
   const { resources, fence, ttl } = lock;
-  lock.activate(() => ({ type: "resumed", id, resources, note: request.note, fence }));
+  lock.activate(() => ({ type: "resumed", id, resources, note: claim.note, fence }));
   emit(onEvent, { type: "extended", id, resources, ttl, elapsed: elapsed(), ...cost });
   return lock;
 }

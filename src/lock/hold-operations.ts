@@ -1,4 +1,4 @@
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { type Cell, type CellAnswer, end } from "../redis/cell.ts";
 import type { Settings } from "./options.ts";
 import type { Waiter, WakeUpListener } from "./wake-up/wake-up.ts";
@@ -6,20 +6,20 @@ import type { Waiter, WakeUpListener } from "./wake-up/wake-up.ts";
 /** How a hold is extended and released on one endpoint. What it leaves out is done as for a lock. */
 export interface HoldOperations {
   /** Gives it a new ttl; never creates it. ttl 0 only checks. */
-  extend?(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer>;
+  extend?(call: EndpointCall, cell: Cell, ttl: number): Promise<CellAnswer>;
   /**
    * Releases it.
    *
    * @param tombstoneTtl for how many ms late requests that would acquire it are refused. 0: none can follow
    * @param notify whether those that wait are told
    */
-  release?(call: EndpointRequest, cell: Cell, tombstoneTtl: number, notify: boolean): Promise<CellAnswer>;
+  release?(call: EndpointCall, cell: Cell, tombstoneTtl: number, notify: boolean): Promise<CellAnswer>;
   /** How one that waits for it is told of releases. Default: it polls. */
   readonly waiter?: Waiter;
 }
 
 /** Releases on one endpoint, and publishes it where waiters are woken up. */
-export type Release = (call: EndpointRequest, cell: Cell, tombstoneTtl: number) => Promise<CellAnswer>;
+export type Release = (call: EndpointCall, cell: Cell, tombstoneTtl: number) => Promise<CellAnswer>;
 
 /** The function that releases it on one endpoint. */
 export function releaseFunctionOf(

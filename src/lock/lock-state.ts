@@ -2,11 +2,11 @@ import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import type { Fence } from "./fence.ts";
 import type { HoldOperations } from "./hold-operations.ts";
-import type { LockRequest } from "./lock-request.ts";
+import type { LockClaim } from "./lock-claim.ts";
 import type { Settings } from "./options.ts";
 import type { Validity } from "./validity.ts";
 
-/** What a {@link Lock} begins with, beside its request. */
+/** What a {@link Lock} begins with, beside its claim. */
 export interface LockState {
   /** The number of its events. */
   readonly id: number;
@@ -24,6 +24,6 @@ export interface LockParts {
   /** The number of its events; undefined once the last one was reported. */
   readonly id: number | undefined;
   readonly settings: Settings;
-  readonly request: LockRequest;
+  readonly claim: LockClaim;
   readonly validity: Validity;
 }

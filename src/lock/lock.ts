@@ -1,5 +1,5 @@
 import { checkInteger } from "../check.ts";
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit, type HoldEnd, type RedlockEvent } from "../events.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
@@ -12,7 +12,7 @@ import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
 import type { Fence } from "./fence.ts";
 import { type HoldOperations, type Release, releaseFunctionOf } from "./hold-operations.ts";
-import { guardedCell, heldCell, type LockRequest, tombstoneRetention } from "./lock-request.ts";
+import { guardedCell, heldCell, type LockClaim, tombstoneRetention } from "./lock-claim.ts";
 import type { LockParts, LockState } from "./lock-state.ts";
 import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
@@ -36,7 +36,7 @@ export class Lock {
   readonly resources: readonly string[];
   /** Fencing token: larger than that of every earlier lock of these resources. Only with `fencing`. */
   readonly fence: number | undefined;
-  readonly #request: LockRequest;
+  readonly #claim: LockClaim;
   readonly #settings: Settings;
   readonly #cell: Cell;
   readonly #keepOn: NonNullable<HoldOperations["extend"]>;
@@ -62,17 +62,17 @@ export class Lock {
   #isOver = false;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
-  constructor(settings: Settings, request: LockRequest, state: LockState) {
+  constructor(settings: Settings, claim: LockClaim, state: LockState) {
     const { id, ttl, fence, round, operations } = state;
-    this.resources = request.resources;
+    this.resources = claim.resources;
     this.fence = fence?.value;
     this.#fence = fence;
     this.#id = id;
     this.#settings = settings;
-    this.#request = request;
-    this.#cell = heldCell(request);
+    this.#claim = claim;
+    this.#cell = heldCell(claim);
     this.#keepOn = operations?.extend ?? keep;
-    this.#releaseOn = releaseFunctionOf(settings, request.resources, operations);
+    this.#releaseOn = releaseFunctionOf(settings, claim.resources, operations);
     this.#isPlain = !operations;
     this.#ttl = ttl;
     this.#round = round;
@@ -86,14 +86,14 @@ export class Lock {
       ttl,
       elapsed: round.elapsed,
       limit: state.limit,
-      lostError: (why) => new LockLostError(request.resources, why),
+      lostError: (why) => new LockLostError(claim.resources, why),
       onLost: (reason) => emit(onEvent, { type: "lost", ...this.#endOfHold(), reason }),
     });
   }
 
   /** The random value that identifies the holder in Redis. A secret, which no log shows. */
   get token(): string {
-    return this.#request.nonce;
+    return this.#claim.nonce;
   }
 
   /** The ttl that was last requested from Redis, in ms. */
@@ -197,7 +197,7 @@ export class Lock {
     return {
       id: this.#id,
       settings: this.#settings,
-      request: this.#request,
+      claim: this.#claim,
       validity: this.#validity,
     };
   }
@@ -235,7 +235,7 @@ export class Lock {
     return this.remaining();
   }
 
-  #extendOne(call: EndpointRequest, ttl: number, fencing: Fencing | undefined): Promise<Answer> {
+  #extendOne(call: EndpointCall, ttl: number, fencing: Fencing | undefined): Promise<Answer> {
     const { name } = call.endpoint;
     // A shorter extension that is executed later would undo this one, so this endpoint must not vote for it.
     this.#openExtensions ??= new OpenExtensions();
@@ -243,9 +243,7 @@ export class Lock {
       throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
     }
     return this.#openExtensions.send(name, ttl, () =>
-      fencing
-        ? keep(call, guardedCell(this.#request), ttl, { fencing })
-        : this.#keepOn(call, this.#cell, ttl),
+      fencing ? keep(call, guardedCell(this.#claim), ttl, { fencing }) : this.#keepOn(call, this.#cell, ttl),
     );
   }
 
@@ -256,7 +254,7 @@ export class Lock {
     for (const [index, endpoint] of endpoints.entries()) {
       const restored = eventualAnswers[index]!.then(async ({ outcome }) => {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
-        const cell = guardedCell(this.#request);
+        const cell = guardedCell(this.#claim);
         const round = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
           restore(call, cell, ttl, this.#fence?.counters(ttl)),
         );
@@ -307,12 +305,12 @@ export class Lock {
   }
 
   /** Releases it on one endpoint. */
-  #releaseOne(call: EndpointRequest): Promise<Answer> {
+  #releaseOne(call: EndpointCall): Promise<Answer> {
     // Only a request that may still be executed there needs a tombstone: one that acquires, restores or resumes it.
     if (!this.#pendingAcquires.includes(call.endpoint.name)) {
       return this.#releaseOn(call, this.#cell, 0);
     }
-    const { tombstone } = guardedCell(this.#request);
+    const { tombstone } = guardedCell(this.#claim);
     return this.#releaseOn(call, { ...this.#cell, tombstone }, tombstoneRetention);
   }
 }

@@ -1,4 +1,4 @@
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { QuorumError } from "../errors.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
 import { type Answer, quorumOf } from "./tally.ts";
@@ -20,7 +20,7 @@ export interface Answers<Reply extends Answer> {
 export async function query<Reply extends Answer>(
   context: RoundContext,
   subject: readonly [action: string, names: readonly string[]],
-  ask: (call: EndpointRequest) => Promise<Reply>,
+  ask: (call: EndpointCall) => Promise<Reply>,
   enough: (round: Round<Reply>) => Promise<unknown> = ({ done }) => done,
 ): Promise<Answers<Reply>> {
   const round = runRound(context, ask);

@@ -1,5 +1,5 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { runInBackground, settledWithin, sleep, type WaitUntil } from "../runtime.ts";
 import { type Failure, type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
@@ -39,7 +39,7 @@ export function rollback(
   return sendRollback(sending, releaseOne, isGranted);
 }
 
-type ReleaseOne = (call: EndpointRequest) => Promise<Answer>;
+type ReleaseOne = (call: EndpointCall) => Promise<Answer>;
 
 interface UnsettledParts {
   readonly context: RollbackContext;
@@ -61,7 +61,7 @@ class Unsettled {
     this.#parts = parts;
   }
 
-  async begin(call: EndpointRequest): Promise<Answer> {
+  async begin(call: EndpointCall): Promise<Answer> {
     const { context, claim, index } = this.#parts;
     const { runtime, timeout } = context;
     const eventual = claim.eventualAnswers[index]!;
@@ -81,7 +81,7 @@ class Unsettled {
     return claim.answers[index];
   }
 
-  async #release(call: EndpointRequest): Promise<Answer> {
+  async #release(call: EndpointCall): Promise<Answer> {
     const { context, release, everywhere } = this.#parts;
     const answer = this.#answer;
     if (!everywhere && acquiredNothing(answer)) return nothingToDo;

@@ -1,5 +1,5 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
+import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
 import { Expiry } from "../endpoints/expiry.ts";
 import { unsentReason } from "../endpoints/transport.ts";
 import { EndpointError, type Vote } from "../errors.ts";
@@ -68,7 +68,7 @@ export interface Round<Reply extends Answer> {
 /** Sends `perform`'s request to every endpoint at once. */
 export function runRound<Reply extends Answer>(
   context: RoundContext,
-  perform: (call: EndpointRequest) => Promise<Reply>,
+  perform: (call: EndpointCall) => Promise<Reply>,
   options: RoundOptions = {},
 ): Round<Reply> {
   return new PendingRound(context, perform, options);
@@ -84,7 +84,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly #context: RoundContext;
   readonly #timeout: number;
   readonly #expiry: Expiry;
-  readonly #calls: readonly EndpointRequest[];
+  readonly #calls: readonly EndpointCall[];
   #cancelTimeout: () => void;
   #isOverdue = false;
   #cancelCut: (() => void) | undefined;
@@ -94,7 +94,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
 
   constructor(
     context: RoundContext,
-    perform: (call: EndpointRequest) => Promise<Reply>,
+    perform: (call: EndpointCall) => Promise<Reply>,
     {
       cost = { requests: 0, commands: 0 },
       cutsShort = false,
@@ -219,7 +219,7 @@ export function isHopeless(votes: readonly Vote[]): boolean {
   return isVeto(votes.filter(({ cause }) => cause?.permanent).length, votes.length);
 }
 
-function failureOf({ expiry, sent, waiting }: EndpointRequest, cause: EndpointError): Failure {
+function failureOf({ expiry, sent, waiting }: EndpointCall, cause: EndpointError): Failure {
   const failure = { outcome: "error", cause } as const;
   // A failure before the timeout was not for want of room: sent again, it would fail again at once.
   if (!expiry.aborted) return failure;

@@ -1,5 +1,5 @@
 import type { Command } from "../endpoints/endpoint.ts";
-import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
+import { type EndpointCall, send } from "../endpoints/endpoint-call.ts";
 import { serverOf } from "../endpoints/transport.ts";
 import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
@@ -56,7 +56,7 @@ export interface ClaimDetails {
 
 /** Claims the cell if it is empty; by script, also if it has these values already. */
 export function claim(
-  call: EndpointRequest,
+  call: EndpointCall,
   cell: Cell,
   ttl: number,
   { fencing, readsOther = false }: ClaimDetails = {},
@@ -65,11 +65,11 @@ export function claim(
   return readsOther ? setIfEmptyAndRead(call, cell, ttl) : setIfEmpty(call, cell, ttl);
 }
 
-function setIfEmpty(call: EndpointRequest, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
+function setIfEmpty(call: EndpointCall, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
   return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
 }
 
-async function setIfEmptyAndRead(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
+async function setIfEmptyAndRead(call: EndpointCall, cell: Cell, ttl: number): Promise<CellAnswer> {
   const other = await setOrGet(call, cell, ttl);
   if (other === undefined) return setIfEmpty(call, cell, ttl);
   // Its own value refuses it, too: the endpoint may be another one under a second name, and must not vote twice.
@@ -78,7 +78,7 @@ async function setIfEmptyAndRead(call: EndpointRequest, cell: Cell, ttl: number)
 }
 
 /** Claims the cell, and always returns the value in the way. Its own value grants it, unlike with {@link claim}. */
-export async function claimOrRead(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
+export async function claimOrRead(call: EndpointCall, cell: Cell, ttl: number): Promise<CellAnswer> {
   const other = isClaimedNatively(call, cell) ? await setOrGet(call, cell, ttl) : undefined;
   if (other === undefined) return operate(call, "claim", cell, { ttl });
   // Its own value is from an earlier execution whose reply was lost.
@@ -91,7 +91,7 @@ export async function claimOrRead(call: EndpointRequest, cell: Cell, ttl: number
  * @returns the value in the way; null: it was empty, and is set; undefined: the endpoint does not know the command
  */
 async function setOrGet(
-  call: EndpointRequest,
+  call: EndpointCall,
   { keys, value }: Cell,
   ttl: number,
 ): Promise<string | null | undefined> {
@@ -131,7 +131,7 @@ export interface KeepDetails {
 
 /** Gives the cell a new ttl, and a new value if `next` is given. Never creates it. ttl 0 only checks. */
 export function keep(
-  call: EndpointRequest,
+  call: EndpointCall,
   cell: Cell,
   ttl: number,
   { next, fencing }: KeepDetails = {},
@@ -145,12 +145,7 @@ export function keep(
 }
 
 /** Claims again what this endpoint has lost. By script, which checks the tombstone. */
-export function restore(
-  call: EndpointRequest,
-  cell: Cell,
-  ttl: number,
-  fencing?: Fencing,
-): Promise<CellAnswer> {
+export function restore(call: EndpointCall, cell: Cell, ttl: number, fencing?: Fencing): Promise<CellAnswer> {
   return operate(call, "restore", cell, { ttl, fencing });
 }
 
@@ -163,7 +158,7 @@ export interface EndDetails {
 }
 
 /** Ends a claim: deletes its values, or replaces them. Where a run has locks, the answer is about its record alone. */
-export function end(call: EndpointRequest, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
+export function end(call: EndpointCall, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
   const { keys, value } = cell;
   if (hasCompareAndSet(call) && isPlain(cell) && !details.next) {
     return sendPlain(call, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost");
@@ -177,7 +172,7 @@ export function end(call: EndpointRequest, cell: Cell, details: EndDetails = {})
  * @param run runs another script, which contains the cell's, and resolves with the reply of the cell's. Default: the cell's
  */
 export function endThrough(
-  call: EndpointRequest,
+  call: EndpointCall,
   cell: Cell,
   { next, tombstoneTtl = 0 }: EndDetails,
   run?: RunOperation,
@@ -200,7 +195,7 @@ interface OperationDetails {
 }
 
 async function operate(
-  call: EndpointRequest,
+  call: EndpointCall,
   operation: Operation,
   cell: Cell,
   {
@@ -241,7 +236,7 @@ function ended(hits: unknown, { keys, record }: Cell): CellAnswer {
 
 /** The answer of a refusal. An endpoint whose reply has another form is faulty, and not held by someone. */
 function refusal(
-  call: EndpointRequest,
+  call: EndpointCall,
   operation: Operation,
   reply: readonly unknown[],
   count: number,
@@ -264,7 +259,7 @@ export function readFence(word: unknown): number {
 }
 
 /** Whether these can be a key's value and the ms until it expires, as a script returns them. */
-export function isSnapshot({ endpoint }: EndpointRequest, value: unknown, remaining: unknown): boolean {
+export function isSnapshot({ endpoint }: EndpointCall, value: unknown, remaining: unknown): boolean {
   // A client in between may have parsed the value; nothing else turns text into another type.
   return Number.isSafeInteger(remaining) && (typeof value === "string" || !endpoint.exactReplies);
 }
@@ -277,7 +272,7 @@ export function readCounter(word: unknown): number | undefined {
 
 /** Sends a native command with two possible replies. `refused`: the outcome of a no. */
 function sendPlain(
-  call: EndpointRequest,
+  call: EndpointCall,
   command: Command,
   [yes, no]: readonly [unknown, unknown],
   refused: "held" | "lost",
@@ -291,12 +286,12 @@ function sendPlain(
 }
 
 /** Whether `SET … NX` does it, and its reply can be trusted. */
-function isClaimedNatively({ endpoint }: EndpointRequest, cell: Cell): boolean {
+function isClaimedNatively({ endpoint }: EndpointCall, cell: Cell): boolean {
   return endpoint.exactReplies === true && isPlain(cell);
 }
 
 /** Whether the endpoint has commands that compare and set or delete, and their replies can be trusted. */
-function hasCompareAndSet({ endpoint }: EndpointRequest): boolean {
+function hasCompareAndSet({ endpoint }: EndpointCall): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
 }
 

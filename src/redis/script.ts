@@ -1,5 +1,5 @@
 import type { Command, Dialect } from "../endpoints/endpoint.ts";
-import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
+import { type EndpointCall, send } from "../endpoints/endpoint-call.ts";
 import { serverOf } from "../endpoints/transport.ts";
 
 /** A Lua script. `node tools/lua.mjs` makes one of each `.lua` file. */
@@ -31,7 +31,7 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
  * arrives after it. A server that does not know the hash gets the text.
  */
 export async function runScript(
-  call: EndpointRequest,
+  call: EndpointCall,
   script: Script,
   keys: readonly string[],
   args: Command,
@@ -54,7 +54,7 @@ export async function runScript(
 }
 
 /** Runs a script by its text. `rest`: the number of keys, the keys, the arguments. */
-export function runSource(call: EndpointRequest, source: string, rest: Command): Promise<unknown> {
+export function runSource(call: EndpointCall, source: string, rest: Command): Promise<unknown> {
   return send(call, ["EVAL", textOf(source, call.endpoint.dialect), ...rest]);
 }
 

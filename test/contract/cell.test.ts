@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { EndpointRequest } from "../../src/endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../src/endpoints/endpoint-call.ts";
 import { Expiry } from "../../src/endpoints/expiry.ts";
 import { type Cell, type CellAnswer, claim, end, keep, restore } from "../../src/redis/cell.ts";
 import { eachEngine } from "../support/each-engine.ts";
@@ -21,7 +21,7 @@ const fencing = { least: 5_000, retention: given };
 const next = { text: "done", ttl: given };
 const tombstoneTtl = given;
 
-type Operation = (call: EndpointRequest, cell: Cell) => Promise<CellAnswer>;
+type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
 const operations = {
   claim: (call, cell) => claim(call, cell, given, { fencing }),
   restore: (call, cell) => restore(call, cell, given, fencing),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { EndpointRequest } from "../../src/endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../src/endpoints/endpoint-call.ts";
 import { Expiry } from "../../src/endpoints/expiry.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
 import type { Settings } from "../../src/lock/options.ts";
@@ -17,7 +17,7 @@ import { type OpenStore, storesOf } from "../support/stores.ts";
 // MGET finds nothing at a key of another type. What would write there fails with Redis's own error, and leaves it.
 
 /** An operation on what has this name, at one endpoint. */
-type Operation = (call: EndpointRequest, name: string) => Promise<unknown>;
+type Operation = (call: EndpointCall, name: string) => Promise<unknown>;
 
 const ttl = 60_000;
 const [value, other] = ["1", "2"].map((digit) => `t${digit.repeat(32)}`) as [string, string];
@@ -36,7 +36,7 @@ const claimOf = (name: string): Cell => {
   return { ...rest, keys: [record, ...keys], record: `P1 ${value}` };
 };
 const slotOf = (name: string) => ({ keys: keysFor(["slot:0"], name), value });
-const slots = (call: EndpointRequest, name: string) =>
+const slots = (call: EndpointCall, name: string) =>
   slotStrategy({ ...settings, endpoints: [call.endpoint] }, { name, limit: 1 }, () => undefined);
 const ticket = (text: string, name: string) => new QueueRequests(settings, name, text);
 const confirmed = (name: string) => {
@@ -111,7 +111,7 @@ eachEngine(storesOf([1]))("a key of another type, on $title", ({ open }) => {
   });
   afterAll(() => store.close());
 
-  const call = (): EndpointRequest => ({
+  const call = (): EndpointCall => ({
     endpoint: store.endpoints[0]!,
     expiry: new Expiry(),
     cost: { requests: 0, commands: 0 },

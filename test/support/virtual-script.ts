@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { EndpointRequest } from "../../src/endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../src/endpoints/endpoint-call.ts";
 import { Expiry } from "../../src/endpoints/expiry.ts";
 import type { CellAnswer } from "../../src/redis/cell.ts";
 import { type Script, textOf } from "../../src/redis/script.ts";
@@ -11,9 +11,9 @@ export interface ScriptWorld {
   readonly runtime: SteppingRuntime;
   execute(...command: (string | number)[]): unknown;
   /** A request to the endpoint. */
-  call(): EndpointRequest;
+  call(): EndpointCall;
   /** Performs an operation that reports as its cost what the endpoint bills. */
-  run<Answer extends CellAnswer>(operation: (call: EndpointRequest) => Promise<Answer>): Promise<Answer>;
+  run<Answer extends CellAnswer>(operation: (call: EndpointCall) => Promise<Answer>): Promise<Answer>;
   /** Subscribes to a channel. Returns what takes the messages that have come since. */
   listen(channel: string): () => string[];
 }

@@ -1,4 +1,4 @@
-import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import { endThrough } from "../../redis/cell.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { channelOf } from "./channel.ts";
@@ -39,7 +39,7 @@ function channelsOf(prefix: string, kind: string, resources: readonly string[]):
  * quorum, and perhaps not the endpoint at which all listen.
  */
 async function releaseAndPublish(
-  call: EndpointRequest,
+  call: EndpointCall,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown> {

@@ -1,4 +1,4 @@
-import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import { LockHeldError } from "../../errors.ts";
 import type { LockStrategy } from "../../lock/acquire.ts";
 import { isVeto } from "../../quorum/tally.ts";
@@ -39,7 +39,7 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
   let fence = 0;
   let confirmations = 0;
 
-  function run(call: EndpointRequest, value: string, args: IntervalArguments): Promise<IntervalAnswer> {
+  function run(call: EndpointCall, value: string, args: IntervalArguments): Promise<IntervalAnswer> {
     const [operation, ms] = args;
     // Stryker disable next-line ConditionalExpression: a confirmation does not read the tombstone
     const isGuarded = operation === "acquire" || (operation === "release" && ms > 0);
@@ -78,7 +78,7 @@ type IntervalArguments = readonly [
 ];
 
 async function operate(
-  call: EndpointRequest,
+  call: EndpointCall,
   names: readonly string[],
   value: string,
   args: IntervalArguments,

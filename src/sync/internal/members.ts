@@ -1,4 +1,4 @@
-import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import type { Waiter } from "../../lock/wake-up/wake-up.ts";
@@ -115,7 +115,7 @@ export interface MemberDetails {
  * creates the member, and with ttl 0 only looks; or to release.
  */
 export async function requestMember(
-  call: EndpointRequest,
+  call: EndpointCall,
   operation: "acquire" | "extend" | "release",
   { keys, value, tombstone }: Cell,
   { ttl, announcements = {}, channel }: MemberDetails,

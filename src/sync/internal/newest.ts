@@ -1,5 +1,5 @@
 import { unlessAborted } from "../../abort.ts";
-import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import { LockLostError, QuorumError } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
@@ -133,12 +133,7 @@ export class NewestCall {
   }
 }
 
-async function announceOne(
-  call: EndpointRequest,
-  key: string,
-  text: string,
-  ttl: number,
-): Promise<CellAnswer> {
+async function announceOne(call: EndpointCall, key: string, text: string, ttl: number): Promise<CellAnswer> {
   const reply = await runScript(call, debounceScript, [key], [text, ttl]);
   const [echo, other] = itemsOf(reply);
   if (echo === text) return { outcome: "granted" };

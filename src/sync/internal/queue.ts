@@ -1,5 +1,5 @@
-import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
-import { tombstoneRetention } from "../../lock/lock-request.ts";
+import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
+import { tombstoneRetention } from "../../lock/lock-claim.ts";
 import { holderIn } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
@@ -127,7 +127,7 @@ export class QueueRequests {
 
   /** Acquires with this value, and else queues the ticket for `expiry` ms. */
   acquire(
-    call: EndpointRequest,
+    call: EndpointCall,
     value: string,
     { ttl, expiry }: { readonly ttl: number; readonly expiry: number },
   ): Promise<QueueAnswer> {
@@ -137,7 +137,7 @@ export class QueueRequests {
 
   /** Releases what has this value, and refuses it for `retention` ms; the ticket returns to the queue for `expiry` ms. */
   rollBack(
-    call: EndpointRequest,
+    call: EndpointCall,
     value: string,
     { expiry, retention }: { readonly expiry: number; readonly retention: number },
   ): Promise<QueueAnswer> {
@@ -145,13 +145,13 @@ export class QueueRequests {
   }
 
   /** Removes the ticket on one endpoint, for good, and releases what has this value. */
-  remove(call: EndpointRequest, value: string): Promise<QueueAnswer> {
+  remove(call: EndpointCall, value: string): Promise<QueueAnswer> {
     const args = [this.#ticket, tombstoneRetention, 0, 0, ...this.#wakeUp];
     return this.#send(call, value, [this.#ticket], args);
   }
 
   /** Releases the lock on one endpoint, and tells the first of the queue. The tombstone is kept for `retention` ms. */
-  releaseAndTell(call: EndpointRequest, value: string, retention: number): Promise<QueueAnswer> {
+  releaseAndTell(call: EndpointCall, value: string, retention: number): Promise<QueueAnswer> {
     const tombstones = retention > 0 ? [value] : [];
     return this.#send(call, value, tombstones, ["", retention, 0, 0, ...this.#wakeUp]);
   }
@@ -163,7 +163,7 @@ export class QueueRequests {
 
   /** @param args of the script, behind the value */
   async #send(
-    call: EndpointRequest,
+    call: EndpointCall,
     value: string,
     tombstones: readonly string[],
     args: readonly (string | number)[],

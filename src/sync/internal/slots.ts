@@ -1,4 +1,4 @@
-import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import type { Settings } from "../../lock/options.ts";
 import { isVeto, quorumOf } from "../../quorum/tally.ts";
 import { type Cell, type CellAnswer, keep } from "../../redis/cell.ts";
@@ -107,7 +107,7 @@ interface SlotOperation {
 }
 
 async function operate(
-  call: EndpointRequest,
+  call: EndpointCall,
   { keys, value }: Cell,
   { limitKey, limit, ttl, span, others }: SlotOperation,
 ): Promise<SlotAnswer> {

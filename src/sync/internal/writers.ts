@@ -1,4 +1,4 @@
-import { tombstoneRetention } from "../../lock/lock-request.ts";
+import { tombstoneRetention } from "../../lock/lock-claim.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
 import { maxFallbackPoll } from "../../lock/wake-up/wake-up.ts";
 import { rollback } from "../../quorum/rollback.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../../src/endpoints/endpoint-call.ts";
 import { Expiry } from "../../../src/endpoints/expiry.ts";
 import { type Command, type Endpoint, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Settings } from "../../../src/lock/options.ts";
@@ -34,7 +34,7 @@ interface Ask {
 
 const clientOf = (endpoint: Endpoint) =>
   new Redlock({ endpoints: [endpoint], runtime: steppingRuntime(), wait: 0, timeout: 100 });
-const callOf = (endpoint: Endpoint): EndpointRequest => ({
+const callOf = (endpoint: Endpoint): EndpointCall => ({
   endpoint,
   expiry: new Expiry(),
   cost: { requests: 0, commands: 0 },

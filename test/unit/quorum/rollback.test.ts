@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
-import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../../src/endpoints/endpoint-call.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { type LockOptions, resolveSettings } from "../../../src/lock/options.ts";
 import { rollback } from "../../../src/quorum/rollback.ts";
@@ -24,7 +24,7 @@ function rig(options: LockOptions = {}, { heedsSignal = false, cutsShort = false
   }));
   const settings = resolveSettings({ endpoints, runtime }, { timeout: 100, ...options });
   const replies = new Map<string, Gate<Reply>>(names.map((name) => [name, gate<Reply>()]));
-  const perform = async ({ endpoint, expiry }: EndpointRequest): Promise<Answer> => {
+  const perform = async ({ endpoint, expiry }: EndpointCall): Promise<Answer> => {
     // Without an answer a request ends with its signal.
     const ended = new Promise<Reply>((resolve) => {
       expiry.onAbort(() => heedsSignal && resolve(network));
@@ -119,7 +119,7 @@ describe("rollback", () => {
     const ends = [gate(), gate()];
     let started = 0;
     // On c: executed when the request for it is delivered, and that may be in any order.
-    const release = async ({ endpoint }: EndpointRequest): Promise<Answer> => {
+    const release = async ({ endpoint }: EndpointCall): Promise<Answer> => {
       if (endpoint.name !== "c") return { outcome: "lost" };
       await ends[started++]!.passed;
       const outcome = isHeld ? "granted" : "lost";
@@ -206,7 +206,7 @@ describe("rollback", () => {
     const { runtime, settings, acquiring } = rig();
     await runtime.advance(100);
     let asked = 0;
-    const offline = async (call: EndpointRequest) => {
+    const offline = async (call: EndpointCall) => {
       asked += 1;
       call.sent = 0;
       throw network;
@@ -258,7 +258,7 @@ describe("rollback", () => {
 
 /** A request that waits to be sent, and fails once there is room: its caller waits no longer. */
 function queued(room: Promise<unknown> = new Promise(() => undefined)) {
-  return async (call: EndpointRequest): Promise<never> => {
+  return async (call: EndpointCall): Promise<never> => {
     call.sent = 0;
     call.waiting = 1;
     await room;

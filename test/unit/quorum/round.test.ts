@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
-import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../../src/endpoints/endpoint-call.ts";
 import { EndpointError, type Vote } from "../../../src/errors.ts";
 import { isHopeless, runRound } from "../../../src/quorum/round.ts";
 import { type Answer, tally } from "../../../src/quorum/tally.ts";
@@ -22,7 +22,7 @@ function rig(count: number, { cutsShort = false, latency = new Map<string, numbe
     send: () => Promise.reject(new Error("not used")),
   }));
   const onFailure = vi.fn();
-  const perform = async ({ endpoint, expiry }: EndpointRequest): Promise<Answer> => {
+  const perform = async ({ endpoint, expiry }: EndpointCall): Promise<Answer> => {
     const index = endpoints.indexOf(endpoint);
     signals[index] = expiry.signal;
     const reply = await replies[index]!.passed;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
-import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
+import type { EndpointCall } from "../../../src/endpoints/endpoint-call.ts";
 import { Expiry } from "../../../src/endpoints/expiry.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
@@ -22,7 +22,7 @@ const redisError = (message: string) => new EndpointError("e", "redis", message)
 /** A call to an endpoint that gives `replies` in turn. */
 function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies = true } = {}) {
   const sent: Command[] = [];
-  const call: EndpointRequest = {
+  const call: EndpointCall = {
     endpoint: {
       name: "e",
       dialect,
@@ -59,7 +59,7 @@ const byHash = (dialect: Dialect, keys: readonly string[], ...args: (string | nu
 ];
 
 describe("commands", () => {
-  type Operation = (call: EndpointRequest) => Promise<CellAnswer>;
+  type Operation = (call: EndpointCall) => Promise<CellAnswer>;
   const sets: Operation = (call) => claim(call, plain, 50);
   const claimsAndReads: Operation = (call) => claim(call, plain, 50, { readsOther: true });
   const reads: Operation = (call) => claimOrRead(call, plain, 50);
@@ -112,7 +112,7 @@ describe("commands", () => {
   });
 });
 
-describe.each<[what: string, perform: (call: EndpointRequest, cell: Cell) => Promise<CellAnswer>]>([
+describe.each<[what: string, perform: (call: EndpointCall, cell: Cell) => Promise<CellAnswer>]>([
   ["a claim that reads the value in the way", (call, cell) => claim(call, cell, 50, { readsOther: true })],
   ["claimOrRead", (call, cell) => claimOrRead(call, cell, 50)],
 ])("null in answer to %s", (_what, perform) => {
@@ -160,12 +160,12 @@ describe("the script", () => {
   };
   const fencing = { least: 1_700, retention: 9_000 };
   const next = { text: "C", ttl: 80 };
-  type Operation = (call: EndpointRequest, cell: Cell) => Promise<CellAnswer>;
+  type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
   const claims: Operation = (call, cell) => claim(call, cell, 50, { fencing });
   const keeps: Operation = (call, cell) => keep(call, cell, 50);
   const ends: Operation = (call, cell) => end(call, cell, { next, tombstoneTtl: 60 });
 
-  test.each<[what: string, perform: (call: EndpointRequest) => Promise<CellAnswer>]>([
+  test.each<[what: string, perform: (call: EndpointCall) => Promise<CellAnswer>]>([
     ["for several keys", (call) => claim(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
     ["for a tombstone", (call) => claim(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
     ["to look without a ttl", (call) => keep(call, plain, 0)],

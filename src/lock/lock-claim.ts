@@ -5,7 +5,7 @@ import { type Holder, holderText } from "./note.ts";
 // What one round claims, and its keys and values in Redis.
 
 /** The resources, and their holder. */
-export interface LockRequest extends Holder {
+export interface LockClaim extends Holder {
   readonly resources: readonly string[];
   readonly prefix: string;
   /** Fresh in every round, so that a late rollback of one round can never delete what the next one acquired. */
@@ -26,8 +26,8 @@ export function lockKeys(prefix: string, resources: readonly string[]): readonly
 }
 
 /** The cell without a tombstone: where it is held, and no late request can follow. */
-export function heldCell(request: LockRequest): Cell {
-  return { keys: request.keys, value: holderText(request) };
+export function heldCell(claim: LockClaim): Cell {
+  return { keys: claim.keys, value: holderText(claim) };
 }
 
 /**
@@ -36,19 +36,19 @@ export function heldCell(request: LockRequest): Cell {
  *
  * @param hasFence whether the round draws a fence
  */
-export function acquiredCell(request: LockRequest, hasFence: boolean): Cell {
-  return request.resources.length === 1 && !hasFence ? heldCell(request) : guardedCell(request);
+export function acquiredCell(claim: LockClaim, hasFence: boolean): Cell {
+  return claim.resources.length === 1 && !hasFence ? heldCell(claim) : guardedCell(claim);
 }
 
 /**
  * The cell with its tombstone and its fence counters, also where a native command claimed it. Each nonce has a tombstone of
  * its own: the rollbacks of two contenders would overwrite a common one.
  */
-export function guardedCell(request: LockRequest): Cell {
-  const { prefix, resources, nonce } = request;
+export function guardedCell(claim: LockClaim): Cell {
+  const { prefix, resources, nonce } = claim;
   const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
   return {
-    ...heldCell(request),
+    ...heldCell(claim),
     tombstone: `${keyOf(prefix, "void", resources[0]!)}:${nonce}`,
     counters,
   };

@@ -10,7 +10,7 @@ export interface RequestCost {
 }
 
 /** What one round asks of one endpoint: one command or several, until the round waits no longer. */
-export interface EndpointRequest {
+export interface EndpointCall {
   readonly endpoint: Endpoint;
   readonly expiry: Expiry;
   readonly cost: RequestCost;
@@ -25,7 +25,7 @@ export interface EndpointRequest {
 }
 
 /** Sends one command. */
-export function send(call: EndpointRequest, command: Command): Promise<unknown> {
+export function send(call: EndpointCall, command: Command): Promise<unknown> {
   const { endpoint, expiry, cost } = call;
   let isCounted = false;
   call.sent ??= 0;
