@@ -48,7 +48,7 @@ interface Shared {
 const known = new WeakMap<IoredisClient, Shared>();
 
 /**
- * An endpoint over a client of ioredis 5 of your own, or over its Cluster client.
+ * An endpoint over a client of ioredis 5 or 6 of your own, or over its Cluster client.
  *
  * By default ioredis sends a command again whose connection broke. The endpoint stays correct: everything is sent as a
  * script that recognises its own earlier execution. A client that never sends twice saves that: make it with

@@ -1,12 +1,13 @@
 import { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis-5";
 import { createClient } from "redis";
 import { startProxy } from "../../evidence/claims/proxy.mjs";
 import type { LocalEndpoint } from "../../local/src/index.ts";
 import type { Dialect, Endpoint } from "../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../src/sockets/index.ts";
 
-/** How a test reaches a server by a socket. `ioredis, exact`: with a client that never sends a command twice. */
-export type SocketClient = "ioredis" | "ioredis, exact" | "node-redis";
+/** How a test reaches a server by a socket. `exact`: with a client that never sends a command twice. */
+export type SocketClient = "ioredis" | "ioredis 5, exact" | "node-redis";
 
 /** What a proxy may be told: see `evidence/claims/proxy.mjs`. */
 export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
@@ -57,10 +58,11 @@ export function socketEndpoint(
     client.on("error", ignore).connect().catch(ignore);
     return { endpoint: nodeRedisEndpoint(client, options), close: () => client.destroy() };
   }
-  const client = new Redis(port, "127.0.0.1", {
-    retryStrategy: () => 20,
-    ...(via === "ioredis, exact" && { maxRetriesPerRequest: 0 }),
-  });
+  const retryStrategy = () => 20;
+  const client =
+    via === "ioredis"
+      ? new Redis(port, "127.0.0.1", { retryStrategy })
+      : new Redis5(port, "127.0.0.1", { retryStrategy, maxRetriesPerRequest: 0 });
   client.on("error", ignore);
   return { endpoint: ioredisEndpoint(client, options), close: () => client.disconnect() };
 }

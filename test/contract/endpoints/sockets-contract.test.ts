@@ -2,7 +2,7 @@ import { eachEngine } from "../../support/each-engine.ts";
 import { describeSet, type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
 
-const sets = (["ioredis", "ioredis, exact", "node-redis"] as const).flatMap((via) =>
+const sets = (["ioredis", "ioredis 5, exact", "node-redis"] as const).flatMap((via) =>
   [1, 3].map((count): EndpointSet => ({ engine: "redis", count, dialect: "redis", via })),
 );
 

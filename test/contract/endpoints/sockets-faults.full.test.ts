@@ -19,7 +19,7 @@ import { until } from "../../support/until.ts";
 
 // Three real servers that fail while locks are held over sockets.
 
-const clients: SocketClient[] = ["ioredis", "ioredis, exact", "node-redis"];
+const clients: SocketClient[] = ["ioredis", "ioredis 5, exact", "node-redis"];
 const start = async (port?: number) =>
   startRedis(redisServer!, await mkdtemp(join(tmpdir(), "redlock-edge-sockets-")), port);
 

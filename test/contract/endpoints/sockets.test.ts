@@ -21,7 +21,7 @@ import { until } from "../../support/until.ts";
 // Endpoints over clients with sockets, through a proxy in front of a real server. What holds for all endpoints is in
 // sockets-contract.test.ts.
 
-const clients: SocketClient[] = ["ioredis", "ioredis, exact", "node-redis"];
+const clients: SocketClient[] = ["ioredis", "ioredis 5, exact", "node-redis"];
 const any = (value: unknown): never => value as never;
 const ignore = () => undefined;
 
