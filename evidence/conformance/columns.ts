@@ -3,9 +3,8 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
-import { type Answer, rowsOf } from "../../src/cli/doctor/conformance.ts";
-import { questions } from "../../src/cli/doctor/quick.ts";
-import { requirements } from "../../src/cli/doctor/requirements.ts";
+import { type Answer, rowsOf } from "../../src/cli/doctor/report.ts";
+import { questionsOf, requirements } from "../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../src/cli/doctor/session.ts";
 import { type Dialect, type HttpEndpointOptions, httpEndpoint } from "../../src/index.ts";
 import { systemRuntime } from "../../src/runtime.ts";
@@ -74,8 +73,8 @@ export async function answersOf(options: HttpEndpointOptions): Promise<Answers> 
   const { signal: stop } = new AbortController();
   const settings = { prefix: "p", timeout: 5_000, id: randomUUID(), stop, runtime: systemRuntime };
   const session = new Session(() => httpEndpoint(options), settings);
-  const [examined] = await examine([session], { ...questions, ...requirements });
-  const rows = rowsOf(examined!.seen, options.dialect);
+  const [examined] = await examine([session], questionsOf(true));
+  const rows = rowsOf(examined!);
   return Object.fromEntries(rows.map(({ need, answer }) => [requirements[need]!.label, answer]));
 }
 

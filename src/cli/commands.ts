@@ -29,7 +29,7 @@ export const commands: readonly Command[] = [
     name: "doctor",
     summary: "checks each endpoint, and says what is wrong and what to fix",
     usage: ["[options]"],
-    text: "Checks each endpoint: whether it is reachable, the token right and not read-only, two of them the same database, the dialect right, scripts allowed; how far its clock is from this machine's, and how long a request takes. It writes a few keys below the prefix, which it deletes or which expire soon. About 40 requests per endpoint.",
+    text: "Checks each endpoint: whether it is reachable, the token right and not read-only, two of them the same database, the dialect right, scripts allowed; how far its clock is from this machine's, and how long a request takes. It writes a few keys below the prefix, which it deletes or which expire soon. About 50 requests per endpoint.",
     examples: ["doctor --read-env .dev.vars"],
     options: ["conformance"],
     run: doctor,

@@ -1,20 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { unlessAborted } from "../../abort.ts";
-import { withExpiryOf } from "../../endpoints/expiry.ts";
 import { transportOf } from "../../endpoints/transport.ts";
 import { EndpointError } from "../../index.ts";
 import { lineSplitter, parseEvent } from "../../lock/wake-up/events.ts";
 import { probeTtl, type Seen, type Session } from "./session.ts";
-import { write } from "./steps.ts";
 import { mustBeStored } from "./stored.ts";
 
-// What a conformance check asks of requests, replies, memory and streams.
+// What a conformance check asks of requests, replies and streams.
 
 /** How many are asked at the same time. */
 const questions = 10;
-
-/** Sizes of values, in bytes, the largest first: that of the default `maxResult`, and smaller ones. */
-const valueSizes = [1_000_000, 500_000, 250_000, 100_000, 50_000, 10_000] as const;
 
 export async function askReplies(session: Session): Promise<Seen> {
   const texts = Array.from({ length: questions }, () => randomUUID());
@@ -37,10 +32,8 @@ export async function askPipeline(session: Session): Promise<Seen> {
   const onSent = (part: number) => {
     wasAlone ||= part === 1;
   };
-  const outcomes = await session.limited((signal) =>
-    withExpiryOf(signal, (expiry) =>
-      Promise.allSettled(commands.map((command) => transport.send(command, expiry, onSent))),
-    ),
+  const outcomes = await session.limited((expiry) =>
+    Promise.allSettled(commands.map((command) => transport.send(command, expiry, onSent))),
   );
   if (wasAlone) return { works: false, found: "it takes one command per request" };
   const [first, refused, ...others] = outcomes;
@@ -54,35 +47,6 @@ export async function askPipeline(session: Session): Promise<Seen> {
   }
   await mustBeStored(session, { key, value: "v1" }, "after a SET");
   return { works: true };
-}
-
-/** The largest value that is stored whole, and can be read. */
-export async function askResult(session: Session): Promise<Seen> {
-  const key = session.key("result");
-  let refusal: Error | undefined;
-  for (const size of valueSizes) {
-    try {
-      const written = await write(session, { key, value: "v".repeat(size) });
-      await mustBeStored(session, written);
-      if (!refusal) return { works: true, found: "more was not tried" };
-      return { works: false, found: `${size / 1_000} kB; more: ${refusal.message.replace(/^\S+: /, "")}` };
-    } catch (error) {
-      refusal ??= error as Error;
-    }
-  }
-  throw refusal;
-}
-
-export async function askEviction(session: Session): Promise<Seen> {
-  for (const command of [
-    ["CONFIG", "GET", "maxmemory-policy"],
-    ["INFO", "memory"],
-  ]) {
-    const reply = await session.ask(command).catch(() => undefined);
-    const policy = /maxmemory[-_]policy[:,]\s*([a-z-]+)/.exec(String(reply))?.[1];
-    if (policy) return { works: policy === "noeviction", found: policy };
-  }
-  return { found: "neither CONFIG GET nor INFO says it" };
 }
 
 /** A gateway that takes the path for the command SUBSCRIBE refuses all other commands from then on, of everybody. */
@@ -102,7 +66,7 @@ export async function askStream(session: Session): Promise<Seen> {
 /** As long as three requests may take. */
 async function askForStream(session: Session): Promise<Seen> {
   const heard = await session.limited(
-    (signal) => unlessAborted(hearsMessage(session, signal), signal),
+    ({ signal }) => unlessAborted(hearsMessage(session, signal), signal),
     3 * session.settings.timeout,
   );
   return heard ? { works: true } : { works: false, found: "no message in time" };

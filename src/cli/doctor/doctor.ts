@@ -4,9 +4,8 @@ import { systemRuntime } from "../../runtime.ts";
 import { type Access, accessOf } from "../access.ts";
 import { type Environment, exitCode, type Outcome } from "../environment.ts";
 import type { Values } from "../options.ts";
-import { diagnose, diagnosisLines } from "./advice.ts";
-import { questions } from "./quick.ts";
-import { requirements } from "./requirements.ts";
+import { diagnose, reportLines } from "./report.ts";
+import { questionsOf } from "./requirements.ts";
 import { examine, Session } from "./session.ts";
 
 /** `redlock-edge doctor`: whether each endpoint can be used, and what to fix; or all that a server has. */
@@ -20,12 +19,12 @@ export async function doctor(_: string, values: Values, environment: Environment
     const place = { number: index + 1, url: options.url, variable: names[index] };
     return new Session(() => httpEndpoint(options), settings, place);
   });
-  const examined = await examine(sessions, conformance ? { ...questions, ...requirements } : questions);
+  const examined = await examine(sessions, questionsOf(conformance));
   const report = diagnose(examined, conformance);
   return {
     code: report.ok ? exitCode.done : exitCode.failed,
     fields: report,
-    lines: (width) => diagnosisLines(report, width),
+    lines: (width) => reportLines(report, width),
   };
 }
 

@@ -1,4 +1,5 @@
 import { onAbort } from "../../abort.ts";
+import { Expiry } from "../../endpoints/expiry.ts";
 import type { Command, Dialect, Endpoint } from "../../index.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { StoppedError } from "../environment.ts";
@@ -49,14 +50,11 @@ export interface Clock {
 /** All that was seen, by what was asked for. What is absent was not asked. */
 export type SeenByNeed = Readonly<Record<string, Seen>>;
 
-/** Finds out something about a server. */
-export type Ask = (session: Session) => Promise<Seen>;
-
-/** Something to find out. */
+/** Something to find out about a server. */
 export interface Question {
-  readonly ask: Ask;
-  /** Whether the answer says anything, after what was seen before. Default: yes, where the token may write. */
-  readonly isAsked?: (seen: SeenByNeed) => boolean;
+  readonly ask: (session: Session) => Promise<Seen>;
+  /** What must have worked before; null: nothing. Default: `token`, that the token may write. */
+  readonly after?: string | null;
 }
 
 /** A reply, or something stored, that is none of those that are possible. The message says what is wrong, without the reply. */
@@ -71,8 +69,8 @@ export interface Span {
 /** What must be stored at a key, until its ttl ends. */
 export interface Written {
   readonly key: string;
-  /** null: nothing. undefined: a collection, whose ttl alone is compared. */
-  readonly value?: string | null;
+  /** null: nothing. */
+  readonly value: string | null;
   /** ms, from a moment of this time on. */
   readonly ttl?: number;
   readonly at?: Span;
@@ -140,8 +138,9 @@ export class Session {
     return this.#endpoint!;
   }
 
-  get runtime(): Runtime {
-    return this.settings.runtime;
+  /** This machine's clock. */
+  now(): number {
+    return this.settings.runtime.monotonic();
   }
 
   /**
@@ -158,35 +157,39 @@ export class Session {
 
   /** Sends one command. */
   ask(command: Command, endpoint: Endpoint = this.endpoint): Promise<unknown> {
-    return this.limited((signal) => endpoint.send(command, signal));
-  }
-
-  /** Sends one command, and says when. */
-  async askTimed(command: Command): Promise<{ readonly reply: unknown; readonly at: Span }> {
-    const from = this.runtime.monotonic();
-    const reply = await this.ask(command);
-    return { reply, at: { from, to: this.runtime.monotonic() } };
+    return this.limited((expiry) => endpoint.send(command, expiry.signal));
   }
 
   /** Waits, until the command is to end. */
   pause(ms: number): Promise<void> {
-    return sleep(this.runtime, ms, this.settings.stop);
+    return sleep(this.settings.runtime, ms, this.settings.stop);
   }
 
-  /** Does something whose signal aborts after `ms`, when it is done, and on `stop`. */
+  /** Does something, and says when. */
+  async timed<Result>(work: () => Promise<Result>): Promise<{ readonly result: Result; readonly at: Span }> {
+    const from = this.now();
+    const result = await work();
+    return { result, at: { from, to: this.now() } };
+  }
+
+  /**
+   * Does something whose expiry ends after `ms`, when it is done, and on `stop`.
+   *
+   * @throws StoppedError where it is too late to begin
+   */
   async limited<Result>(
-    work: (signal: AbortSignal) => Promise<Result>,
+    work: (expiry: Expiry) => Promise<Result>,
     ms: number = this.settings.timeout,
     stop: AbortSignal = this.settings.stop,
   ): Promise<Result> {
+    if (stop.aborted) throw new StoppedError();
     // Not AbortSignal.any: Node 20 may collect a timeout that nothing else refers to, and then never aborts.
-    const controller = new AbortController();
-    const end = () => controller.abort();
-    const cancel = this.runtime.timer(ms, end);
+    const expiry = new Expiry();
+    const end = () => expiry.abort();
+    const cancel = this.settings.runtime.timer(ms, end);
     const ignoreStop = onAbort(stop, end);
-    if (stop.aborted) end();
     try {
-      return await work(controller.signal);
+      return await work(expiry);
     } finally {
       cancel();
       ignoreStop();
@@ -201,11 +204,11 @@ export class Session {
    */
   async askAll(questions: Readonly<Record<string, Question>>): Promise<void> {
     const { seen } = this;
-    const mayWrite = () => seen.token?.works === true;
-    for (const [need, { ask, isAsked = mayWrite }] of Object.entries(questions)) {
-      if (seen[need] || !isAsked(seen)) continue;
-      if (!this.settings.stop.aborted) seen[need] = await ask(this).catch(seenOf);
-      if (this.settings.stop.aborted) throw new StoppedError();
+    const { stop } = this.settings;
+    for (const [need, { ask, after = "token" }] of Object.entries(questions)) {
+      if (seen[need] || (after !== null && !seen[after]?.works)) continue;
+      seen[need] = await ask(this).catch(seenOf);
+      if (stop.aborted) throw new StoppedError();
     }
   }
 
@@ -218,7 +221,7 @@ export class Session {
     const ms = stop.aborted ? Math.min(timeout, maxCleanup) : timeout;
     const command = ["DEL", ...this.#keys];
     const deleting = this.limited(
-      (signal) => this.open().send(command, signal),
+      (expiry) => this.open().send(command, expiry.signal),
       ms,
       new AbortController().signal,
     );

@@ -1,11 +1,11 @@
 import { peekScript } from "../../redis/peek.lua.ts";
 import { failureOf, isRefusal } from "../failure.ts";
-import { type Session, type Span, UnexpectedReply, type Written } from "./session.ts";
+import { probeTtl, type Session, type Span, UnexpectedReply, type Written } from "./session.ts";
 
 // What a server has stored, whatever it has answered.
 
 /** ms by which a ttl may differ from what was asked for: clocks run and round differently. */
-export const tolerance = 100;
+const tolerance = 100;
 
 /** What is at a key. */
 interface Found {
@@ -15,15 +15,21 @@ interface Found {
   readonly remaining: unknown;
 }
 
+/** Writes a value. */
+export async function write(session: Session, { key, value }: Written): Promise<Written> {
+  const { at } = await session.timed(() => session.ask(["SET", key, value!, "PX", probeTtl]));
+  return { key, value, ttl: probeTtl, at };
+}
+
 /** @throws UnexpectedReply that says what is there instead, and when */
-export async function mustBeStored(session: Session, written: Written, when = ""): Promise<void> {
+export async function mustBeStored(session: Session, written: Written, when?: string): Promise<void> {
   const wrong = await mistakeIn(session, written);
   if (wrong) throw new UnexpectedReply(when ? `${when}: ${wrong}` : wrong);
 }
 
 /** Those of which something else is there, and which cannot have expired. */
 export async function mistaken(session: Session, written: readonly Written[]): Promise<Written[]> {
-  const all = written.filter((each) => !mayBeOver(each, session.runtime.monotonic()));
+  const all = written.filter((each) => !mayBeOver(each, session.now()));
   if (all.length === 0) return [];
   const reply = await session.ask(["MGET", ...all.map(({ key }) => key)]);
   const values = Array.isArray(reply) ? reply : [];
@@ -41,18 +47,13 @@ const mayBeOver = ({ ttl, at }: Written, now: number) => ttl && at && now - at.f
  * that reads may be what is wrong.
  */
 async function mistakeIn(session: Session, written: Written): Promise<string | undefined> {
-  const wrong = await mistakeBy(peek, session, written);
-  return wrong && (await mistakeBy(read, session, written)) && wrong;
-}
-
-async function mistakeBy(
-  look: (session: Session, key: string) => Promise<Found | undefined>,
-  session: Session,
-  written: Written,
-): Promise<string | undefined> {
-  const from = session.runtime.monotonic();
-  const found = await look(session, written.key);
-  return found ? mistakeOf(written, found, { from, to: session.runtime.monotonic() }) : "it cannot be read";
+  let wrong: string | undefined;
+  for (const look of [peek, read]) {
+    const { result: found, at } = await session.timed(() => look(session, written.key));
+    wrong = found ? mistakeOf(written, found, at) : "it cannot be read";
+    if (!wrong) break;
+  }
+  return wrong;
 }
 
 /** By a script, which only a primary executes; undefined: the server refuses it. */
@@ -81,14 +82,14 @@ async function unlessRefused(asking: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** What is wrong with what was found; undefined: nothing. */
-function mistakeOf(written: Written, found: Found, look: Span): string | undefined {
+/** What is wrong with what was found at some time; undefined: nothing. */
+export function mistakeOf(written: Written, found: Found, time: Span): string | undefined {
   const { value, ttl, at } = written;
   if (value === null) return found.value === null ? undefined : "it is still there";
-  if (mayBeOver(written, look.to)) return undefined;
+  if (mayBeOver(written, time.to)) return undefined;
   if (found.remaining === -2 || found.value === null) return "nothing is stored";
-  if (value !== undefined && value !== found.value) return anotherValue(value, found.value);
-  return ttl && at ? ttlMistake(ttl, at, found.remaining, look) : undefined;
+  if (value !== found.value) return anotherValue(value, found.value);
+  return ttl && at ? ttlMistake(ttl, at, found.remaining, time) : undefined;
 }
 
 function anotherValue(value: string, found: unknown): string {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
-import { diagnose } from "../../../src/cli/doctor/advice.ts";
-import { questions } from "../../../src/cli/doctor/quick.ts";
+import { diagnose } from "../../../src/cli/doctor/report.ts";
+import { questionsOf } from "../../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../../src/cli/doctor/session.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { type Dialect, httpEndpoint, inspect, Redlock, upstashEndpoint } from "../../../src/index.ts";
@@ -72,7 +72,7 @@ eachEngine(kinds)("a local endpoint of dialect $dialect on $engine", ({ engine, 
       stop,
       runtime: systemRuntime,
     };
-    const examined = await examine([new Session(() => endpoint(named), settings)], questions);
+    const examined = await examine([new Session(() => endpoint(named), settings)], questionsOf(false));
     const { endpoints } = diagnose(examined.map((each) => ({ ...each, url: "https://db.example" })));
     // A busy machine may be slow.
     return endpoints[0]!.advice.filter(({ code }) => code !== "SLOW");

@@ -1,7 +1,7 @@
 import type { Dialect } from "../../../local/src/engine/dialect.ts";
 import { memoryEndpoint, type Reply, ReplyError, VirtualTime } from "../../../local/src/memory/index.ts";
-import { type Diagnosis, diagnose } from "../../../src/cli/doctor/advice.ts";
-import { questions } from "../../../src/cli/doctor/quick.ts";
+import { questions } from "../../../src/cli/doctor/questions.ts";
+import { type Diagnosis, diagnose } from "../../../src/cli/doctor/report.ts";
 import { requirements } from "../../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../../src/cli/doctor/session.ts";
 import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/batch.ts";
@@ -125,7 +125,7 @@ function failed(
 }
 
 /** The rows that are not `yes`, with the answer. */
-export function lacksOf({ rows = [] }: Diagnosis): Record<string, string> {
+export function lacksOf({ rows }: Diagnosis): Record<string, string> {
   const lacks = rows.filter(({ answer }) => answer !== "yes");
   return Object.fromEntries(lacks.map(({ need, answer }) => [need, answer]));
 }

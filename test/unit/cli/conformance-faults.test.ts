@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Dialect } from "../../../local/src/engine/dialect.ts";
 import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
-import { type Row, rowsOf } from "../../../src/cli/doctor/conformance.ts";
+import { type Row, rowsOf } from "../../../src/cli/doctor/report.ts";
 import { requirements } from "../../../src/cli/doctor/requirements.ts";
 import { probeTtl, type Seen } from "../../../src/cli/doctor/session.ts";
 import { instead, refusing } from "./conformance-bends.ts";
@@ -23,14 +23,14 @@ test.each([...cases, ...Object.entries(wideFaults)])("a server of which %s", asy
 test("a server that a stream breaks for everybody does not work", async () => {
   const { ok, rows } = await bentServer(subscribed()).judged();
   expect(ok).toBe(false);
-  expect(rows!.find(({ level }) => level === "error")).toMatchObject({ need: "subscribe", answer: "no" });
+  expect(rows.find(({ level }) => level === "error")).toMatchObject({ need: "subscribe", answer: "no" });
 });
 
 describe("an honest server", () => {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
   const random = seededRandom(seed);
-  const native: string[] = ["ifeq", "delex", "lua-flag"];
-  const lacking = { upstash: [], "redis-8.4": native.slice(2), redis: native } as const;
+  const native: string[] = ["native", "flag"];
+  const lacking = { upstash: [], "redis-8.4": native.slice(1), redis: native } as const;
   const networks: readonly (readonly [network: string, latency: () => number])[] = [
     ["near", () => 0],
     ["far", () => 1_200],
@@ -65,7 +65,7 @@ test.each<[what: string, bend: Bend, code: string]>([
   ["a read-only token", refusing(/:token /, "NOPERM no permissions to run 'set'"), "READ_ONLY"],
 ])("%s keeps it from asking", async (_, bend, code) => {
   const { ok, advice, rows } = await bentServer(bend).judged();
-  expect([ok, rows]).toEqual([false, undefined]);
+  expect([ok, rows]).toEqual([false, []]);
   expect(advice).toContainEqual(expect.objectContaining({ level: "error", code }));
 });
 
@@ -88,7 +88,7 @@ describe("what it writes", () => {
     });
     const { rows } = await judged();
     expect(engine.execute(["KEYS", "*"])).toEqual([]);
-    expect(rows!.find(({ need }) => need === "replies")?.answer).toBe("unknown");
+    expect(rows.find(({ need }) => need === "replies")?.answer).toBe("unknown");
   });
 
   test.each([undefined, "silence"] as const)("is deleted after Ctrl-C, request: %s", async (how) => {
@@ -106,17 +106,16 @@ describe("what it writes", () => {
 
 describe("rowsOf", () => {
   const failure = (message: string): Seen => ({ failure: { kind: "redis", status: 400, message } });
-  const all = Object.fromEntries(needs.map((need) => [need, { works: true }]));
+  const all = Object.fromEntries(["token", ...needs].map((need) => [need, { works: true }]));
 
   test.each<[string, Dialect, Row["level"]]>([
-    ["ifeq", "redis", "note"],
-    ["ifeq", "redis-8.4", "error"],
-    ["delex", "redis", "note"],
-    ["delex", "upstash", "error"],
-    ["lua-flag", "redis-8.4", "note"],
-    ["lua-flag", "upstash", "error"],
+    ["native", "redis", "note"],
+    ["native", "redis-8.4", "error"],
+    ["native", "upstash", "error"],
+    ["flag", "redis-8.4", "note"],
+    ["flag", "upstash", "error"],
   ])("without %s, the dialect %s has a consequence of level %s", (need, dialect, level) => {
-    const rows = rowsOf({ ...all, [need]: failure("ERR syntax error") }, dialect);
+    const rows = rowsOf({ seen: { ...all, [need]: failure("ERR syntax error") }, dialect });
     expect(rows.filter(({ answer }) => answer !== "yes")).toMatchObject([{ need, answer: "no", level }]);
   });
 });

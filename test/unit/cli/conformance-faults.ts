@@ -37,7 +37,7 @@ export function subscribed(): Bend {
 }
 export const no = (...lacks: string[]) => Object.fromEntries(lacks.map((need) => [need, "no"]));
 const unasked = (...lacks: string[]) => Object.fromEntries(lacks.map((need) => [need, "unknown"]));
-const followEval: string[] = ["evalsha", "lua-flag"];
+const followEval: string[] = ["evalsha", "flag"];
 /** Without EVAL, what is asked after it is not known. */
 export const noEval = { ...no("eval"), ...unasked(...followEval) };
 
@@ -62,6 +62,13 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     "a ttl is at most a second": ttl(set.nx, (ms) => Math.min(ms, 1_000)),
     "a ttl is at least a minute": ttl(set.nx, (ms) => Math.max(ms, 60_000)),
     "a ttl is a thousand times as long": ttl(set.nx, (ms) => 1_000 * ms),
+    "NX and GET together fail": refusing(/ NX GET /, "ERR odd"),
+    "NX GET overwrites": instead(set.nxGet, (words, execute) => execute(without(words, "NX", 1))),
+    "NX GET returns nothing": answering(set.nxGet, () => null),
+    "NX GET returns OK": answering(set.nxGet, () => "OK"),
+    "NX GET returns its own value": answering(set.nxGet, (_, words) => words[2]!),
+    "NX GET stores nothing": undoing(set.nxGet),
+    "NX GET halves the ttl": ttl(set.nxGet, (ms) => Math.ceil(ms / 2)),
   },
   kept: {
     "a key loses its ttl later": instead(set.nx, (words, execute, later) => {
@@ -77,17 +84,7 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
       return execute(words);
     }),
   },
-  "nx-get": {
-    "NX and GET together are not known": refusing(/ NX GET /),
-    "NX and GET together fail": refusing(/ NX GET /, "ERR odd"),
-    "NX GET overwrites": instead(set.nxGet, (words, execute) => execute(without(words, "NX", 1))),
-    "NX GET returns nothing": answering(set.nxGet, () => null),
-    "NX GET returns OK": answering(set.nxGet, () => "OK"),
-    "NX GET returns its own value": answering(set.nxGet, (_, words) => words[2]!),
-    "NX GET stores nothing": undoing(set.nxGet),
-    "NX GET halves the ttl": ttl(set.nxGet, (ms) => Math.ceil(ms / 2)),
-  },
-  ifeq: {
+  native: {
     "IFEQ is not known": refusing(/^SET .* IFEQ /),
     "IFEQ overwrites another value": instead(set.ifeq, (words, execute) =>
       execute(execute(["GET", words[1]!]) === null ? words : without(words, "IFEQ", 2)),
@@ -101,8 +98,6 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     ),
     "IFEQ stores, and says that it was refused": answering(set.ifeq, () => null),
     "IFEQ says OK of another value": answering(set.ifeq, () => "OK"),
-  },
-  delex: {
     "DELEX is not known": refusing(/^DELEX/, "ERR unknown command 'DELEX'"),
     "DELEX deletes nothing": instead(/^DELEX/, (words, execute) =>
       Number(execute(["GET", words[1]!]) === words[3]),
@@ -184,7 +179,7 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
       },
     },
   },
-  "lua-flag": {
+  flag: {
     "the flag of scripts is refused": refusing(/#!lua flags/, "ERR Unexpected flag in script shebang"),
   },
   replies: {
@@ -232,13 +227,14 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
 export const wideFaults: Readonly<
   Record<string, readonly [bend: Bend, lacks: Readonly<Record<string, string>>]>
 > = {
-  "every ttl is halved": [ttl(set.any, (ms) => Math.ceil(ms / 2)), no("nx", "nx-get", "ifeq")],
+  "every ttl is halved": [ttl(set.any, (ms) => Math.ceil(ms / 2)), no("nx", "native", "result")],
+  "NX and GET together are not known": [refusing(/ NX GET /), {}],
   "a replica lags, which answers GET": [answering(/^M?GET/, (reply) => deep(reply, () => null)), {}],
   "scripts that read find nothing": [
     {
       command: (words, execute) => (words.at(-1) === "peek" ? ["", -2, ""] : execute(words)),
     },
-    no("lua-flag", "unchanged"),
+    no("flag", "unchanged"),
   ],
   "EVAL is not allowed": [
     refusing(/^EVAL/, "NOPERM this user has no permissions to run 'eval'"),
@@ -248,7 +244,7 @@ export const wideFaults: Readonly<
     answering(/^(?:EVAL|EVALSHA|DELEX)\b/, (reply) =>
       deep(reply, (item) => (typeof item === "number" ? String(item) : item)),
     ),
-    { ...no("delex"), ...noEval },
+    { ...no("native"), ...noEval },
   ],
   "a write to an odd key is lost": [
     undoing(set.any, (words) => words[1]!.endsWith(":CASE")),

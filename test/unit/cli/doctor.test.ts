@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { memoryEndpoint, VirtualTime } from "../../../local/src/memory/index.ts";
-import { diagnose, diagnosisLines } from "../../../src/cli/doctor/advice.ts";
-import { askClock, questions } from "../../../src/cli/doctor/quick.ts";
+import { askClock } from "../../../src/cli/doctor/questions.ts";
+import { diagnose, reportLines } from "../../../src/cli/doctor/report.ts";
+import { questionsOf } from "../../../src/cli/doctor/requirements.ts";
 import { type Examined, examine, type SeenByNeed, Session } from "../../../src/cli/doctor/session.ts";
 import type { Failure } from "../../../src/cli/failure.ts";
 import { answerReason } from "../../../src/endpoints/failure-reason.ts";
@@ -23,9 +24,8 @@ const well: Examined = {
     database: works,
     eval: works,
     evalsha: works,
-    ifeq: works,
-    delex: works,
-    "lua-flag": works,
+    native: works,
+    flag: works,
     clock: { works: true, roundTrip: 12.5, clock: { ahead: 3, within: 7 } },
   },
 };
@@ -66,14 +66,14 @@ const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partia
   ["a plan's limit", atFirst("redis", "ERR max daily request limit exceeded", 400)],
   ["404", atFirst("http", "HTTP 404", 404)],
   ["another protocol", atFirst("malformed", "no JSON", 200)],
-  ["another answer", { rest: { works: false, found: "PING: the reply is another one" } }],
+  ["another answer", atFirst("malformed", "PING has another reply than PONG")],
   ["503", atFirst("http", "HTTP 503", 503)],
   ["an error of Redis", atFirst("redis", "MISCONF", 400)],
   ["a read-only token", { token: refused("NOPERM no permissions to run the 'set' command") }],
-  ["one database twice", { database: { works: false, found: "it is the same database as endpoint 2" } }],
+  ["one database twice", { database: failed("config", "it is the same database as endpoint 2") }],
   ["no scripts", { eval: noScripts }],
   ["scripts that are not remembered", { evalsha: refused("NOSCRIPT No matching script") }],
-  ["an outage while it tries commands", { ifeq: failed("timeout", "no answer in time") }],
+  ["an outage while it tries commands", { native: failed("timeout", "no answer in time") }],
   ["an outage while it acquires", { evalsha: failed("http", "HTTP 502", 502) }],
   ["far away", { clock: clock(3, 7, 420) }],
   ["http, allowed", {}, rest("http://db.example")],
@@ -99,7 +99,7 @@ test("advice", async () => {
       { ...well, number: 2 },
       { ...well, number: 3 },
     ];
-    const lines = diagnosisLines(diagnose(places), 500);
+    const lines = reportLines(diagnose(places), 500);
     return [
       `# ${what}`,
       ...lines.slice(
@@ -116,9 +116,9 @@ test("advice", async () => {
 const nothing = undefined;
 test.each([
   ["with both", {}, "upstash", [nothing, "note", "note"]],
-  ["without the flag", { "lua-flag": noFlag }, "redis-8.4", ["error", nothing, "note"]],
-  ["without native commands", { ifeq: noNative }, "redis", ["error", "error", nothing]],
-  ["with neither", { delex: noNative, "lua-flag": noFlag }, "redis", ["error", "error", nothing]],
+  ["without the flag", { flag: noFlag }, "redis-8.4", ["error", nothing, "note"]],
+  ["without native commands", { native: noNative }, "redis", ["error", "error", nothing]],
+  ["with neither", { native: noNative, flag: noFlag }, "redis", ["error", "error", nothing]],
 ] as const)("a server %s has the same dialect in each dialect", (_, seen, best, levels) => {
   for (const [index, dialect] of (["upstash", "redis-8.4", "redis"] as const).entries()) {
     const level = levels[index];
@@ -153,24 +153,27 @@ function sessionOf(dialect: Dialect, answer: (line: string) => unknown = () => u
     stop: new AbortController().signal,
     runtime: systemRuntime,
   };
-  return { session: new Session(() => ({ name: "e", dialect, send }), settings), endpoint };
+  return {
+    session: new Session(() => ({ name: "e", dialect, exactReplies: true, send }), settings),
+    endpoint,
+  };
 }
 
 // What is refused, by a server of which dialect, and what works; null: it was not asked.
 test.each<[what: string, Dialect, RegExp, seen: object]>([
-  ["nothing", "upstash", /^$/, { token: true, clock: true, ifeq: true, "lua-flag": true, evalsha: true }],
-  ["the flag", "upstash", /allow-key/, { delex: true, "lua-flag": undefined, evalsha: true }],
-  ["native commands", "upstash", /IFEQ/, { ifeq: undefined, delex: undefined, evalsha: true }],
-  ["what it does not know", "redis", /^$/, { ifeq: undefined, delex: undefined, "lua-flag": undefined }],
-  ["scripts", "upstash", /^EVAL/, { ifeq: true, eval: undefined, evalsha: null }],
-  ["writes", "redis", /^SET/, { token: undefined, clock: true, ifeq: null, eval: null }],
+  ["nothing", "upstash", /^$/, { token: true, clock: true, native: true, flag: true, evalsha: true }],
+  ["the flag", "upstash", /allow-key/, { native: true, flag: undefined, evalsha: true }],
+  ["native commands", "upstash", /IFEQ/, { native: undefined, evalsha: true }],
+  ["what it does not know", "redis", /^$/, { native: undefined, flag: undefined }],
+  ["scripts", "upstash", /^EVAL/, { native: true, eval: undefined, evalsha: null }],
+  ["writes", "redis", /^SET/, { token: undefined, clock: true, native: null, eval: null }],
   ["the time", "redis", /^TIME$/, { token: true, clock: undefined, eval: true }],
   ["everything", "redis", /./, { rest: undefined, token: null, clock: null }],
 ])("sees that %s is refused, dialect %s", async (_, dialect, pattern, expected) => {
   const { session, endpoint } = sessionOf(dialect, (line) => {
     if (pattern.test(line)) throw new EndpointError("e", "redis", "NO");
   });
-  const [{ seen } = {}] = await examine([session], questions);
+  const [{ seen } = {}] = await examine([session], questionsOf(false));
   const found = Object.keys(expected).map((need) => [need, seen![need] ? seen![need].works : null]);
   expect(Object.fromEntries(found)).toEqual(expected);
   expect(endpoint.engine.execute(["KEYS", "*"])).toEqual([]);
@@ -178,7 +181,7 @@ test.each<[what: string, Dialect, RegExp, seen: object]>([
 
 test("an odd reply to SET … NX is no database that two endpoints share", async () => {
   const { session } = sessionOf("redis", (line) => (/^SET .*:all:/.test(line) ? "odd" : undefined));
-  const [examined] = await examine([session], questions);
+  const [examined] = await examine([session], questionsOf(false));
   expect(examined!.seen.database).toEqual({ works: true });
 });
 
@@ -189,7 +192,7 @@ test("waits no longer than its timeout", async () => {
     });
   const { settings } = sessionOf("redis", undefined, 20).session;
   const session = new Session(() => ({ name: "e", dialect: "redis", send: silent }), settings);
-  const [examined] = await examine([session], questions);
+  const [examined] = await examine([session], questionsOf(false));
   expect(examined!.seen.rest).toEqual({
     failure: { kind: "timeout", message: "no answer", status: undefined },
   });
