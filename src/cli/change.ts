@@ -1,9 +1,16 @@
 import { forgetKey, Idempotency, InProgressError } from "../idempotency/index.ts";
-import { forceRelease } from "../index.ts";
+import { forceRelease, QuorumError } from "../index.ts";
 import { forceRelease as freeSynchronizer } from "../sync/index.ts";
 import { type Client, openClient } from "./access.ts";
-import { type Environment, exitCode, type Outcome, UsageError, untilStopped } from "./environment.ts";
-import { type Finding, findingLines, otherNames, withAdvice } from "./finding.ts";
+import {
+  type Environment,
+  type ExitCode,
+  exitCode,
+  type Outcome,
+  UsageError,
+  untilStopped,
+} from "./environment.ts";
+import { type Finding, findingLines, otherNames } from "./finding.ts";
 import { look } from "./inspect.ts";
 import type { Values } from "./options.ts";
 import { keyTarget, type Target } from "./target.ts";
@@ -14,9 +21,12 @@ import { duration, layout, printable } from "./text.ts";
 /** A change, and what to say of it. */
 interface Change {
   readonly client: Client;
+  /** What is changed, for `--json`. */
+  readonly subject: object;
   /** What is looked at before the question; undefined: it cannot be. */
   readonly target: Target | undefined;
-  readonly question: string;
+  readonly verb: "Free" | "Forget";
+  readonly name: string;
   /** What there is to know before one decides. */
   readonly warning: string;
   act(): Promise<boolean>;
@@ -24,39 +34,42 @@ interface Change {
   readonly done: string;
   readonly nothing: string;
   readonly failed: string;
-  /** For `--json`. */
-  fields(isDone: boolean): object;
 }
 
 /** Asks whether to make a change, unless `--yes` answers that, and makes it. */
 async function change(
-  { client, target, question, warning, act, done, nothing, failed, fields }: Change,
+  { client, subject, target, verb, name, warning, act, done, nothing, failed }: Change,
   { yes }: Values,
   environment: Environment,
 ): Promise<Outcome> {
   const { ask, warn, width } = environment;
-  const outcome = (isDone: boolean): Outcome => ({
-    code: isDone ? exitCode.done : exitCode.nothing,
-    fields: fields(isDone),
-    lines: (columns) => layout([[isDone ? done : nothing]], columns),
+  const outcome = (code: ExitCode, text: string, fields?: object): Outcome => ({
+    code,
+    fields: { ...subject, done: code === exitCode.done, ...fields },
+    lines: (columns) => layout([[text]], columns),
   });
   if (!yes) {
     if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
     const finding = target && (await look(client, target, environment));
     // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
-    if (finding && isNowhere(finding)) return outcome(false);
+    if (finding && isNowhere(finding)) return outcome(exitCode.nothing, nothing);
     const known = finding ? findingLines(finding, width) : [];
     for (const line of [...known, ...layout([[warning]], width)]) warn(line);
-    const answer = await ask(printable(`${question} [y/N] `));
-    if (!/^y(?:es)?$/i.test(answer.trim())) {
-      warn("nothing was done");
-      return { code: exitCode.refused, fields: fields(false), lines: () => [] };
-    }
+    const answer = await ask(printable(`${verb} ${name}? [y/N] `));
+    if (!/^y(?:es)?$/i.test(answer.trim())) return outcome(exitCode.refused, "nothing was done");
   }
   try {
-    return outcome(await untilStopped(environment, act()));
+    const isDone = await untilStopped(environment, act());
+    return isDone ? outcome(exitCode.done, done) : outcome(exitCode.nothing, nothing);
   } catch (error) {
-    throw withAdvice(error, failed);
+    if (error instanceof InProgressError) {
+      const { retryAfter } = error;
+      const text = `${name}: a run is under way, or its process has died; try again in ${duration(retryAfter)}`;
+      return outcome(exitCode.refused, text, { retryAfter });
+    }
+    if (!(error instanceof QuorumError)) throw error;
+    const causes = error.votes.flatMap(({ cause }) => cause?.message ?? []);
+    throw new Error(`${failed}: ${causes.join("; ")}`, { cause: error });
   }
 }
 
@@ -71,8 +84,10 @@ export async function free(name: string, values: Values, environment: Environmen
   const { redlock } = client;
   const planned: Change = {
     client,
+    subject: { resource: name, kind },
     target: kind === undefined ? { resource: name } : undefined,
-    question: `Free ${name}?`,
+    verb: "Free",
+    name,
     warning: kind
       ? `This ends all holds of ${kind} ${name}, and stops nobody: holders rely on what they hold until they extend or check it.`
       : "This stops nobody: a holder relies on the lock until it extends or checks it.",
@@ -81,8 +96,7 @@ export async function free(name: string, values: Values, environment: Environmen
     nothing: kind
       ? `${name}: there was no ${kind} to free`
       : `${name}: there was no lock to free. To free a synchronizer of this name: --kind`,
-    failed: `${name} is freed where an endpoint answered, but too few did. Free it again when the others are back`,
-    fields: (freed) => ({ resource: name, kind, freed }),
+    failed: `${name} is freed where an endpoint answered, but too few did; free it again when the others are back`,
   };
   return change(planned, values, environment);
 }
@@ -93,25 +107,15 @@ export async function forget(key: string, values: Values, environment: Environme
   const target = await keyTarget(key, values, client.variables);
   const planned: Change = {
     client,
+    subject: { key },
     target,
-    question: `Forget ${key}?`,
+    verb: "Forget",
+    name: key,
     warning: "The next call with this key runs its function, and what that does happens again.",
     act: () => forgetKey(new Idempotency(client.redlock), key, target.options),
     done: `${key} is forgotten: it can run again`,
     nothing: `${key}: there was nothing to forget. ${otherNames}`,
-    failed: `${key} is not forgotten everywhere: every endpoint must answer, because the next run would find a copy that one of them keeps. Forget it again when all are back`,
-    fields: (forgotten) => ({ key, forgotten }),
+    failed: `${key} is not forgotten everywhere: the next run would find a copy that an endpoint keeps; forget it again when all are back`,
   };
-  try {
-    return await change(planned, values, environment);
-  } catch (error) {
-    if (!(error instanceof InProgressError)) throw error;
-    const { retryAfter } = error;
-    const text = `${key}: a run is under way, or its process has died; try again in ${duration(retryAfter)}`;
-    return {
-      code: exitCode.refused,
-      fields: { key, forgotten: false, retryAfter },
-      lines: (width) => layout([[text]], width),
-    };
-  }
+  return change(planned, values, environment);
 }

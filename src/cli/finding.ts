@@ -7,12 +7,11 @@ import { counted, duration, layout } from "./text.ts";
 // What a look at a lock or a key has found, for people and as JSON. No I/O.
 
 /** One endpoint's answer. */
-export interface FoundVote extends Pick<InspectionVote, "endpoint" | "holder" | "remaining" | "fence"> {
+export interface FoundVote
+  extends Pick<InspectionVote, "endpoint" | "holder" | "remaining" | "fence">,
+    Pick<KeyVote, "age" | "attempts"> {
   /** `answered`: nothing but that is known. */
   readonly state: InspectionVote["outcome"] | KeyVote["state"] | "answered";
-  /** ms since the run began or completed. */
-  readonly age?: number | undefined;
-  readonly attempts?: number | undefined;
   readonly error?: { readonly kind: string; readonly message: string };
 }
 
@@ -37,20 +36,22 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes">>
 
 type Answers = Pick<Finding, "votes" | "quorum">;
 
+/** What is known where a quorum has not answered. */
+function undecided(answers: Answers) {
+  const why = `too few endpoints answered to know, a quorum is ${answers.quorum}`;
+  return { state: "undecided", why, remaining: 0, ...answers } as const;
+}
+
 /** @param now ms since 1970 */
 export function lockFinding(resource: string, found: Inspection | QuorumError, now: number): Finding {
   const answers = answersOf(found, "free");
-  const { votes, quorum } = answers;
-  if (found instanceof QuorumError) {
-    const shares = `${countOf(votes, "held")} held, ${countOf(votes, "free")} free`;
-    const why = `too few endpoints answered to know, a quorum is ${quorum}: ${shares}`;
-    return { resource, state: "undecided", why, remaining: 0, ...answers };
-  }
-  const { held, holder, note, remaining, fence } = found;
-  const why = holdersIn(answers, holder);
+  if (found instanceof QuorumError) return { resource, ...undecided(answers) };
+  const { held, fence } = found;
+  const state = held ? "held" : "free";
+  const why = holdersIn(answers, found.holder);
   // A counter that is ahead of the clock has counted, and is not a time.
   const fenceAge = fence !== undefined && fence <= now ? now - fence : undefined;
-  const state = held ? "held" : "free";
+  const { holder, note, remaining } = found;
   return { resource, state, why, holder, note, remaining, fence, fenceAge, ...answers };
 }
 
@@ -85,13 +86,8 @@ export function withSynchronizers(
 
 export function keyFinding(key: string, found: KeyInspection | QuorumError): Finding {
   const answers = answersOf(found, "answered");
-  const { quorum } = answers;
-  if (found instanceof QuorumError) {
-    const why = `too few endpoints answered, a quorum is ${quorum}`;
-    return { key, state: "undecided", why, remaining: 0, attempts: 0, ...answers };
-  }
-  const why = recordsIn(answers, found);
-  return { key, ...found, why, ...answers };
+  if (found instanceof QuorumError) return { key, ...undecided(answers) };
+  return { key, ...found, why: recordsIn(answers, found), ...answers };
 }
 
 /** What is said where nothing is found. */
@@ -153,49 +149,31 @@ export function silenceOf(votes: readonly FoundVote[]): string {
   return `; ${failed.length} of ${votes.length} gave no usable answer: ${failed.join(", ")}`;
 }
 
-/** A failed quorum with what that means for the command; other errors as they are. */
-export function withAdvice(error: unknown, advice: string): unknown {
-  if (!(error instanceof QuorumError)) return error;
-  return new Error(advice + silenceOf(answersOf(error, "answered").votes), { cause: error });
-}
-
 /** `invoice:42 is held`. */
 export function headlineOf({ resource, key, state, kinds = [] }: Finding): string {
   const by = kinds.length > 0 ? ` (${kinds.join(", ")})` : "";
   return `${resource ?? key} ${state === "none" ? "has no record" : `is ${state}${by}`}`;
 }
 
-/** What is shown of a finding, line by line; undefined: nothing. */
-const details: readonly (readonly [label: string, text: (finding: Finding) => string | undefined])[] = [
-  ["why", ({ why }) => why],
-  ["holder", ({ holder }) => holder && `${holder} (SHA-256 of its lock.token, first 12 digits)`],
-  ["note", noteText],
-  [
-    "age",
-    ({ age, state }) =>
-      age === undefined ? undefined : `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`,
-  ],
-  [
-    "remaining",
-    ({ remaining, state }) => (remaining > 0 ? `${duration(remaining)}, ${endings[state]}` : undefined),
-  ],
-  [
-    "fence",
-    ({ fence, fenceAge: age, state }) => {
-      const last = state === "held" ? "" : "the last was ";
-      return fence === undefined
-        ? undefined
-        : `${last}${fence}${age === undefined ? "" : `, drawn ${duration(age)} ago`}`;
-    },
-  ],
-  ["attempts", attemptsText],
-  ["fingerprint", ({ fingerprint }) => fingerprint],
-];
-
-/** In quotes, because it may be any text. */
-export function noteText({ note }: Finding): string | undefined {
-  return note && JSON.stringify(note);
+/** What is shown of a finding, line by line. */
+function detailsOf(finding: Finding): string[][] {
+  const { why, holder, note, state, age, remaining, fence, fenceAge, fingerprint } = finding;
+  const drawn = fenceAge === undefined ? "" : `, drawn ${duration(fenceAge)} ago`;
+  const details = {
+    why,
+    holder: holder && `${holder} (SHA-256 of its lock.token, first 12 digits)`,
+    note: note && quoted(note),
+    age: age !== undefined && `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`,
+    remaining: remaining > 0 && `${duration(remaining)}, ${endings[state]}`,
+    fence: fence !== undefined && `${state === "held" ? "" : "the last was "}${fence}${drawn}`,
+    attempts: attemptsText(finding),
+    fingerprint,
+  };
+  return Object.entries(details).flatMap(([label, text]) => (text ? [[`  ${label}`, text]] : []));
 }
+
+/** A note in quotes, because it may be any text. */
+export const quoted = (note: string): string => JSON.stringify(note);
 
 /** What happens when the remaining time has ended. */
 const endings: Readonly<Record<string, string>> = {
@@ -216,7 +194,7 @@ function attemptsText({ state, attempts = 0 }: Finding): string | undefined {
 /** A finding as lines for people. */
 export function findingLines(finding: Finding, width: number): string[] {
   const rows = [
-    ...details.map(([label, textOf]) => [`  ${label}`, textOf(finding) ?? ""]).filter(([, text]) => text),
+    ...detailsOf(finding),
     ...finding.votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),
   ];
   return [...layout([[headlineOf(finding)]], width), ...layout(rows, width)];

@@ -1,7 +1,7 @@
 import { sleep, systemRuntime } from "../runtime.ts";
 import { openClient } from "./access.ts";
 import { type Environment, StoppedError } from "./environment.ts";
-import { type Finding, headlineOf, noteText, silenceOf } from "./finding.ts";
+import { type Finding, headlineOf, quoted, silenceOf } from "./finding.ts";
 import { look } from "./inspect.ts";
 import type { Values } from "./options.ts";
 import { targetOf } from "./target.ts";
@@ -58,13 +58,13 @@ function signature(finding: Finding): string {
 
 /** A look as a line for people. */
 export function lineOf({ finding, at }: Look, change: Change): string {
-  const { remaining, holder, fence, attempts, why, votes } = finding;
+  const { remaining, holder, note, fence, attempts, why, votes } = finding;
   const parts = [
     `${new Date(at).toISOString()}  ${headlineOf(finding)}`,
     change === "extended" && "extended",
     remaining > 0 && `${duration(remaining)} left`,
     holder && `holder ${holder}`,
-    finding.note && `note ${noteText(finding)}`,
+    note && `note ${quoted(note)}`,
     fence && `fence ${fence}`,
     attempts && `attempts ${attempts}`,
     change !== "extended" && why + silenceOf(votes),
