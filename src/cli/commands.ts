@@ -10,10 +10,8 @@ export interface Command {
   readonly name: string;
   /** For the list of commands. */
   readonly summary: string;
-  /** What may follow its name. */
+  /** What must follow its name: one of these; `""`: nothing. */
   readonly usage: readonly string[];
-  /** What its argument is, for the error where it is missing; undefined: it has none. */
-  readonly argument?: string;
   /** What it does. */
   readonly text: string;
   readonly examples: readonly string[];
@@ -28,7 +26,7 @@ export const commands: readonly Command[] = [
   {
     name: "doctor",
     summary: "checks each endpoint, and says what is wrong and what to fix",
-    usage: ["[options]"],
+    usage: [""],
     text: "Checks each endpoint: whether it is reachable, the token right and not read-only, two of them the same database, the dialect right, scripts allowed; how far its clock is from this machine's, and how long a request takes. It writes a few keys below the prefix, which it deletes or which expire soon. About 50 requests per endpoint.",
     examples: ["doctor --read-env .dev.vars"],
     options: ["conformance"],
@@ -37,8 +35,7 @@ export const commands: readonly Command[] = [
   {
     name: "inspect",
     summary: "shows who holds a lock, or what is stored for an idempotency key, and why",
-    usage: ["<resource> [options]", "--key <key> [--scope <name>]… [options]"],
-    argument: "a resource, or --key,",
+    usage: ["<resource>", "--key <key> [--scope <name>]…"],
     text: "Reads the state at every endpoint and changes nothing: votes, holder, remaining time, fence, and why it is held, free or undecided, or which synchronizer has keys of this name. With --key: the record of idempotent runs, its age, and the number of attempts.",
     examples: ["inspect invoice:42", "inspect --key evt_1 --scope stripe --json"],
     options: ["key", ...keyOptions],
@@ -47,8 +44,7 @@ export const commands: readonly Command[] = [
   {
     name: "watch",
     summary: "looks again and again, and prints a line for each change",
-    usage: ["<resource> [options]", "--key <key> [--scope <name>]… [options]"],
-    argument: "a resource, or --key,",
+    usage: ["<resource>", "--key <key> [--scope <name>]…"],
     text: "Inspects again and again until Ctrl-C, and prints a line whenever the state, the holder, the fence or the answer of an endpoint has changed, or the lock or lease was extended. It sees a change at most one interval late, and none that was undone in between. Each look costs one request per endpoint, and one more where the lock is free.",
     examples: ["watch invoice:42 --interval 500"],
     options: ["interval", "key", ...keyOptions],
@@ -57,8 +53,7 @@ export const commands: readonly Command[] = [
   {
     name: "free",
     summary: "frees a lock, no matter who holds it; asks first",
-    usage: ["<resource> [options]", "<name> --kind <kind> [options]"],
-    argument: "a resource",
+    usage: ["<resource>", "<name> --kind <kind>"],
     text: "Frees a lock, or with --kind a synchronizer, no matter who holds it. Its holder is not stopped: it learns of it at its next extension or check only, and relies on its lock until then. So stop the holder first; only a fence protects what it still writes.",
     examples: ["free invoice:42", "free partner-api --kind semaphore --yes"],
     options: ["kind", "yes"],
@@ -67,8 +62,7 @@ export const commands: readonly Command[] = [
   {
     name: "forget",
     summary: "removes what is stored for an idempotency key, so that it runs again; asks first",
-    usage: ["<key> [--scope <name>]… [options]"],
-    argument: "a key",
+    usage: ["<key> [--scope <name>]…"],
     text: "Removes the result, the count of attempts, and any value that is not a record: the next call with this key runs the handler, and its effect happens again. A run under way is not removed: wait until its lease has ended. All endpoints must answer.",
     examples: ["forget evt_1 --webhook stripe --secret-env STRIPE_SECRET"],
     options: [...keyOptions, "yes"],

@@ -142,13 +142,6 @@ function endpointsHave(count: number, total: number): string {
   return `${count} of ${counted(total, "endpoint")} ${count === 1 ? "has" : "have"}`;
 }
 
-/** Which endpoints did not answer usably, and why, at the end of a sentence; `""` where all did. */
-export function silenceOf(votes: readonly FoundVote[]): string {
-  const failed = votes.flatMap(({ endpoint, error }) => (error ? [`${endpoint} (${error.message})`] : []));
-  if (failed.length === 0) return "";
-  return `; ${failed.length} of ${votes.length} gave no usable answer: ${failed.join(", ")}`;
-}
-
 /** `invoice:42 is held`. */
 export function headlineOf({ resource, key, state, kinds = [] }: Finding): string {
   const by = kinds.length > 0 ? ` (${kinds.join(", ")})` : "";

@@ -31,10 +31,8 @@ const integer = (min: number, max: number) => (name: string, given: string) => {
   return checkInteger(name, Number(given), min, max);
 };
 
-/** The kinds of synchronizers, as words of a command line: `semaphore`, `read-write-lock`. */
-const kinds = Object.keys(kindsOf).map((kind) =>
-  kind.replaceAll(/\B[A-Z]/g, (letter) => `-${letter}`).toLowerCase(),
-);
+/** The kinds of synchronizers, as they are imported. */
+const kinds = Object.keys(kindsOf);
 
 /** The values of all options, also of those that were not given. */
 export interface Values {
@@ -122,10 +120,10 @@ function checkPrefix(name: string, given: string): string {
   return given;
 }
 
-/** The kind that a word names: `semaphore`, `read-write-lock`, or as it is imported. */
+/** The kind that a word names, in any case, and also with dashes: `semaphore`, `read-write-lock`. */
 function checkKind(name: string, given: string): SynchronizerKind {
-  const plain = (word: string) => word.toLowerCase().replaceAll("-", "");
-  const found = Object.keys(kindsOf).find((kind) => plain(kind) === plain(given));
+  const plain = given.toLowerCase().replaceAll("-", "");
+  const found = kinds.find((kind) => kind.toLowerCase() === plain);
   if (found) return found as SynchronizerKind;
   throw new UsageError(`${name} is one of ${kinds.join(", ")}, not '${given}'${didYouMean(given, kinds)}`);
 }

@@ -8,29 +8,23 @@ import { jsonLine, layout } from "./text.ts";
 /** The `redlock-edge` command. Resolves with the exit code. */
 export async function runCommand(args: readonly string[], environment: Environment): Promise<ExitCode> {
   const { out, warn, width } = environment;
-  const helpWidth = Number.isFinite(width) ? width : 80;
-  const print = (lines: readonly string[]) => {
+  const helpWidth = Math.min(width, 80);
+  const print = (lines: readonly string[]): ExitCode => {
     for (const line of lines) out(line);
+    return exitCode.done;
   };
-  const [first, ...others] = args;
-  // `help inspect` is `inspect --help`.
-  const [name, ...rest] = first === "help" && others.length > 0 ? [...others, "--help"] : args;
+  const [name, ...rest] = args;
   const command = commands.find((each) => each.name === name);
   try {
-    if (name === "--help" || name === "-h" || name === "help") print(helpOfAll(helpWidth));
-    else if (name === "--version" || name === "-v") out(await environment.version());
-    else if (!command) throw new UsageError(unknownCommand(name));
-    else {
-      const { argument, values } = parseLine(command, rest);
-      if (values.help) print(helpOf(command, helpWidth));
-      else {
-        const outcome = await command.run(argument, values, environment);
-        if (outcome && values.json) out(jsonLine({ command: name, ...outcome.fields }));
-        else if (outcome) print(outcome.lines(width));
-        return outcome?.code ?? exitCode.done;
-      }
-    }
-    return exitCode.done;
+    if (name === "--help" || name === "-h" || name === "help") return print(helpOfAll(helpWidth));
+    if (name === "--version" || name === "-v") return print([await environment.version()]);
+    if (!command) throw new UsageError(unknownCommand(name));
+    const { argument, values } = parseLine(command, rest);
+    if (values.help) return print(helpOf(command, helpWidth));
+    const outcome = await command.run(argument, values, environment);
+    if (!outcome) return exitCode.done;
+    print(values.json ? [jsonLine({ command: name, ...outcome.fields })] : outcome.lines(width));
+    return outcome.code;
   } catch (error) {
     const { message, cause } = error as Error;
     const misused = error instanceof UsageError || error instanceof TypeError || error instanceof RangeError;
@@ -87,14 +81,15 @@ function parsed(
   }
 }
 
-function argumentOf({ argument }: Command, { key }: Values, positionals: readonly string[]): string {
+function argumentOf({ name, usage }: Command, { key }: Values, positionals: readonly string[]): string {
+  const takesNone = usage[0] === "";
   const [only = "", extra] = positionals;
-  const unexpected = argument === undefined ? positionals[0] : extra;
+  const unexpected = takesNone ? positionals[0] : extra;
   if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
   if (key === "") throw new UsageError("the key is missing");
   if (key !== undefined && only !== "") throw new UsageError("either a resource or --key, not both");
-  if (argument !== undefined && key === undefined && only === "")
-    throw new UsageError(`${argument} is missing`);
+  if (!takesNone && key === undefined && only === "")
+    throw new UsageError(`${name} needs ${usage.join(", or ")}`);
   return only;
 }
 
@@ -105,39 +100,32 @@ const endpoints =
   "The endpoints are those that endpointsFromEnv finds in the environment, UPSTASH_REDIS_REST_URL_1 and UPSTASH_REDIS_REST_TOKEN_1, _2, …, or in a file: --read-env .dev.vars. They must be the same as your program's.";
 
 function helpOfAll(width: number): string[] {
+  const table = (rows: readonly (readonly string[])[]) =>
+    layout(
+      rows.map(([first, ...others]) => [`  ${first}`, ...others]),
+      width,
+    );
   return [
     "Usage: redlock-edge <command> [options]",
     "",
-    ...layout(
-      commands.map(({ name, summary }) => [`  ${name}`, summary]),
-      width,
-    ),
-    "",
-    ...layout(
-      [
-        ["  redlock-edge <command> --help", "its options, with an example"],
-        ["  redlock-edge --version", "the version"],
-      ],
-      width,
-    ),
+    ...table([
+      ...commands.map(({ name, summary }) => [name, summary]),
+      ["<command> --help", "its options, with an example"],
+      ["--version", "the version"],
+    ]),
     "",
     ...layout([[endpoints]], width),
     "",
     "Exit codes:",
-    ...layout(
-      exitCodes.map(([code, meaning]) => [`  ${code}`, meaning]),
-      width,
-    ),
+    ...table(exitCodes),
   ];
 }
 
 function helpOf(command: Command, width: number): string[] {
   const { name, usage, text, examples } = command;
+  const lines = usage.map((words) => ["redlock-edge", name, words, "[options]"].filter(Boolean).join(" "));
   return [
-    ...layout(
-      usage.map((words, index) => [index === 0 ? "Usage:" : "", `redlock-edge ${name} ${words}`]),
-      width,
-    ),
+    ...lines.map((line, index) => (index === 0 ? `Usage: ${line}` : `       ${line}`)),
     "",
     ...layout([[text]], width),
     "",

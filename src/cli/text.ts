@@ -34,7 +34,7 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** The least room that the last cell of a row has beside the others; where it needs more, it stands below them. */
+/** The least room that the last cell of a row has, however narrow the terminal. */
 const leastRoom = 24;
 
 /** Rows whose cells stand below each other, in lines of at most `width` characters: the last cell goes on below itself. */
@@ -52,16 +52,15 @@ export function blocks(rows: readonly (readonly string[])[], width: number): str
     }
   }
   return cells.map((row) => {
-    const head = row.slice(0, -1).map((cell, index) => `${cell.padEnd(widths[index]!)}  `);
-    const before = head.join("");
-    const last = row.at(-1) ?? "";
-    const room = width - before.length;
-    const isBelow = room < Math.min(leastRoom, last.length);
-    const indent = " ".repeat(isBelow ? (row.length > 2 ? widths[0]! : 0) + 4 : before.length);
-    const lines = wrapped(last, width - indent.length).map((line) => indent + line);
-    if (isBelow) lines.unshift(before);
-    else lines[0] = before + lines[0]!.slice(before.length);
-    return lines.map((line) => line.trimEnd());
+    const before = row
+      .slice(0, -1)
+      .map((cell, index) => `${cell.padEnd(widths[index]!)}  `)
+      .join("");
+    const room = Math.max(width - before.length, leastRoom);
+    const [first = "", ...more] = wrapped(row.at(-1) ?? "", room);
+    return [before + first, ...more.map((line) => " ".repeat(before.length) + line)].map((line) =>
+      line.trimEnd(),
+    );
   });
 }
 

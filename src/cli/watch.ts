@@ -1,7 +1,7 @@
 import { sleep, systemRuntime } from "../runtime.ts";
 import { openClient } from "./access.ts";
 import { type Environment, StoppedError } from "./environment.ts";
-import { type Finding, headlineOf, quoted, silenceOf } from "./finding.ts";
+import { type Finding, headlineOf, quoted } from "./finding.ts";
 import { look } from "./inspect.ts";
 import type { Values } from "./options.ts";
 import { targetOf } from "./target.ts";
@@ -59,6 +59,7 @@ function signature(finding: Finding): string {
 /** A look as a line for people. */
 export function lineOf({ finding, at }: Look, change: Change): string {
   const { remaining, holder, note, fence, attempts, why, votes } = finding;
+  const failed = votes.flatMap(({ endpoint, error }) => (error ? `${endpoint}: ${error.message}` : []));
   const parts = [
     `${new Date(at).toISOString()}  ${headlineOf(finding)}`,
     change === "extended" && "extended",
@@ -67,7 +68,7 @@ export function lineOf({ finding, at }: Look, change: Change): string {
     note && `note ${quoted(note)}`,
     fence && `fence ${fence}`,
     attempts && `attempts ${attempts}`,
-    change !== "extended" && why + silenceOf(votes),
+    ...(change === "extended" ? [] : [why, ...failed]),
   ];
   return printable(parts.filter(Boolean).join("; "));
 }
