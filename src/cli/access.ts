@@ -1,12 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import {
-  type Endpoint,
-  endpointsFromEnv,
-  type HttpEndpointOptions,
-  httpEndpoint,
-  Redlock,
-} from "../index.ts";
+import { endpointsFromEnv, type HttpEndpointOptions, Redlock } from "../index.ts";
 import { type Environment, UsageError } from "./environment.ts";
 import type { Values } from "./options.ts";
 
@@ -17,9 +11,8 @@ export interface Access {
 }
 
 /** A client for these endpoints. */
-export interface Client extends Pick<Values, "prefix" | "timeout"> {
+export interface Client {
   readonly redlock: Redlock;
-  readonly endpoints: readonly Endpoint[];
   readonly variables: Access["variables"];
 }
 
@@ -52,11 +45,10 @@ export async function accessOf(values: Values, { env }: Environment): Promise<Ac
 
 /** @throws UsageError when an endpoint cannot be used */
 export async function openClient(values: Values, environment: Environment): Promise<Client> {
-  const { variables, endpoints: options } = await accessOf(values, environment);
+  const { variables, endpoints } = await accessOf(values, environment);
   const { prefix, timeout } = values;
   try {
-    const endpoints = options.map((each) => httpEndpoint(each));
-    return { redlock: new Redlock({ endpoints, timeout, prefix }), endpoints, prefix, timeout, variables };
+    return { redlock: new Redlock({ endpoints, timeout, prefix }), variables };
   } catch (error) {
     throw new UsageError(`${(error as Error).message}. To see what to fix: npx redlock-edge doctor`);
   }

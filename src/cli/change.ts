@@ -102,9 +102,10 @@ export async function free(name: string, values: Values, environment: Environmen
 }
 
 /** `redlock-edge forget`: lets a key run again. */
-export async function forget(key: string, values: Values, environment: Environment): Promise<Outcome> {
+export async function forget(_: string, values: Values, environment: Environment): Promise<Outcome> {
   const client = await openClient(values, environment);
-  const target = await keyTarget(key, values, client.variables);
+  const target = await keyTarget(values.key!, values, client.variables);
+  const { key, options } = target;
   const planned: Change = {
     client,
     subject: { key },
@@ -112,7 +113,7 @@ export async function forget(key: string, values: Values, environment: Environme
     verb: "Forget",
     name: key,
     warning: "The next call with this key runs its function, and what that does happens again.",
-    act: () => forgetKey(new Idempotency(client.redlock), key, target.options),
+    act: () => forgetKey(new Idempotency(client.redlock), key, options),
     done: `${key} is forgotten: it can run again`,
     nothing: `${key}: there was nothing to forget. ${otherNames}`,
     failed: `${key} is not forgotten everywhere: the next run would find a copy that an endpoint keeps; forget it again when all are back`,

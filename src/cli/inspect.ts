@@ -1,5 +1,8 @@
+import { send } from "../endpoints/endpoint-call.ts";
 import { Idempotency, inspectKey } from "../idempotency/index.ts";
-import { type Endpoint, inspect, QuorumError } from "../index.ts";
+import { inspect, QuorumError } from "../index.ts";
+import { settingsOf } from "../lock/client.ts";
+import { runRound } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import { kindsOf } from "../sync/force-release.ts";
 import { type Client, openClient } from "./access.ts";
@@ -27,18 +30,16 @@ async function findingOf(client: Client, target: Target): Promise<Finding> {
 }
 
 /** By endpoint: the kinds of synchronizers that have keys of a name there; undefined: it did not answer. */
-function usersOf(
-  { endpoints, prefix, timeout }: Client,
-  name: string,
-): Promise<(readonly string[] | undefined)[]> {
-  const kindsAt = async ({ send }: Endpoint) => {
+async function usersOf({ redlock }: Client, name: string): Promise<(readonly string[] | undefined)[]> {
+  const settings = settingsOf(redlock);
+  const round = runRound(settings, async (call) => {
     const asked = Object.entries(kindsOf).map(async ([kind, [part]]) => {
-      const isThere = await send(["EXISTS", keyOf(prefix, part, name)], AbortSignal.timeout(timeout));
-      return isThere === 1 ? kind : [];
+      return (await send(call, ["EXISTS", keyOf(settings.prefix, part, name)])) === 1 ? kind : [];
     });
-    return (await Promise.all(asked)).flat();
-  };
-  return Promise.all(endpoints.map((each) => kindsAt(each).catch(() => undefined)));
+    return { outcome: "granted", kinds: (await Promise.all(asked)).flat() } as const;
+  });
+  await round.done;
+  return round.answers.map((answer) => (answer?.outcome === "granted" ? answer.kinds : undefined));
 }
 
 function quorumError(error: unknown): QuorumError {

@@ -61,7 +61,7 @@ export type OptionName = keyof Values;
 
 /** All options, in the order of the help. */
 export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = {
-  key: text("<key>", "a key of idempotent runs instead of a resource"),
+  key: text("<key>", "a key of idempotent runs"),
   scope: {
     takes: "<name>",
     isList: true,

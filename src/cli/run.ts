@@ -18,7 +18,10 @@ export async function runCommand(args: readonly string[], environment: Environme
   try {
     if (name === "--help" || name === "-h" || name === "help") return print(helpOfAll(helpWidth));
     if (name === "--version" || name === "-v") return print([await environment.version()]);
-    if (!command) throw new UsageError(unknownCommand(name));
+    if (!command) {
+      const what = name === undefined ? "a command is missing" : `unknown command '${name}'`;
+      throw new UsageError(`${what}; there are ${commands.map((each) => each.name).join(", ")}`);
+    }
     const { argument, values } = parseLine(command, rest);
     if (values.help) return print(helpOf(command, helpWidth));
     const outcome = await command.run(argument, values, environment);
@@ -36,13 +39,6 @@ export async function runCommand(args: readonly string[], environment: Environme
     }
     return misused ? exitCode.usage : exitCode.failed;
   }
-}
-
-function unknownCommand(name: string | undefined): string {
-  const names = commands.map((each) => each.name);
-  if (name === undefined) return `a command is missing: ${names.join(", ")}`;
-  const hint = didYouMean(name, [...names, "--help", "--version"]);
-  return `unknown command '${name}'${hint || `, there are: ${names.join(", ")}`}`;
 }
 
 /** The argument of a command line, and the values of all options. */
@@ -75,20 +71,18 @@ function parsed(
     // Node adds a long explanation; its first sentence is enough.
     const message = (error as Error).message.split(/\.\s|\n/)[0]!.replace(/\.$/, "");
     const unknown = /^Unknown option '--(.*)'$/.exec(message)?.[1];
-    // inspect and watch have it; those that follow on them do not.
-    if (unknown === "key") throw new UsageError(`${message}: the key is the argument, without --key`);
     throw new UsageError(message + (unknown === undefined ? "" : didYouMean(unknown, names, "--")));
   }
 }
 
 function argumentOf({ name, usage }: Command, { key }: Values, positionals: readonly string[]): string {
-  const takesNone = usage[0] === "";
   const [only = "", extra] = positionals;
-  const unexpected = takesNone ? positionals[0] : extra;
+  const takesOne = usage[0]!.startsWith("<");
+  const unexpected = takesOne ? extra : positionals[0];
   if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
   if (key === "") throw new UsageError("the key is missing");
   if (key !== undefined && only !== "") throw new UsageError("either a resource or --key, not both");
-  if (!takesNone && key === undefined && only === "")
+  if (usage[0] !== "" && key === undefined && only === "")
     throw new UsageError(`${name} needs ${usage.join(", or ")}`);
   return only;
 }

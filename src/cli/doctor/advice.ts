@@ -1,9 +1,9 @@
 import type { Dialect } from "../../index.ts";
 import { type Failure, isRefusal } from "../failure.ts";
 import { duration } from "../text.ts";
-import { isNear, questions } from "./questions.ts";
+import { questions } from "./questions.ts";
 import type { Level } from "./requirements.ts";
-import type { Examined, SeenByNeed } from "./session.ts";
+import type { Examined, Seen, SeenByNeed } from "./session.ts";
 
 // What the answers to doctor's questions mean, and what to do. No I/O.
 
@@ -17,6 +17,9 @@ export interface Advice {
 
 /** A longer round trip is worth a warning: requests have a timeout of 1 s by default, of a third of the ttl for short locks. */
 const maxRoundTrip = 300;
+
+/** A clock that is further away, in ms, is worth a warning. */
+const maxClockDistance = 1_000;
 
 const asPage = "set {url} and {token} as the database's page has them";
 const restUrl =
@@ -117,26 +120,24 @@ function dialectAdvice({ dialect, seen, url }: Examined): Advice[] {
 }
 
 /** What else there is to say. */
-function remarks({ url, seen }: Examined): Advice[] {
-  const { roundTrip = 0, clock } = seen.clock ?? {};
+function remarks({ roundTrip = 0, clock = 0 }: Seen = {}): Advice[] {
   const found: Advice[] = [];
-  const warn = (code: string, message: string, fix: string) =>
-    found.push({ level: "warning", code, message, fix });
-  if (!/^https:/.test(url) && !isLoopback(url) && seen.rest?.failure?.kind !== "config") {
-    const message = "the token is sent over http://, so that everybody on the way can read it";
-    warn("NOT_ENCRYPTED", message, "use https:// in {url}");
-  }
   if (roundTrip > maxRoundTrip) {
-    const message = `a request takes ${duration(roundTrip)}; the default timeout is 1 s, or a third of the ttl if that is less`;
-    warn("SLOW", message, "run your program near the database, or set timeout to three times as long");
+    found.push({
+      level: "warning",
+      code: "SLOW",
+      message: `a request takes ${duration(roundTrip)}; the default timeout is 1 s, or a third of the ttl if that is less`,
+      fix: "run your program near the database, or set timeout to three times as long",
+    });
   }
-  if (clock && !isNear(clock)) {
-    const distance = `${duration(Math.abs(clock.ahead))} ${clock.ahead > 0 ? "ahead of" : "behind"}`;
-    warn(
-      "CLOCK",
-      `its clock is ${distance} this machine's; locks do not need it, ages, deadlines and signed times of webhooks do`,
-      "set the clock of that server by NTP; if all endpoints say this, the clock of this machine",
-    );
+  if (Math.abs(clock) > maxClockDistance) {
+    const distance = `${duration(Math.abs(clock))} ${clock > 0 ? "ahead of" : "behind"}`;
+    found.push({
+      level: "warning",
+      code: "CLOCK",
+      message: `its clock is ${distance} this machine's; locks do not need it, ages, deadlines and signed times of webhooks do`,
+      fix: "set the clock of that server by NTP; if all endpoints say this, the clock of this machine",
+    });
   }
   return found;
 }
@@ -149,7 +150,7 @@ export function adviceOn(place: Examined): Advice[] {
     token: variable?.replace("URL", "TOKEN") ?? "its token",
   };
   const failure = failureAt(seen);
-  const all = [...(failure ? [failureAdvice(failure)] : dialectAdvice(place)), ...remarks(place)];
+  const all = [...(failure ? [failureAdvice(failure)] : dialectAdvice(place)), ...remarks(seen.clock)];
   return all.map(({ fix, ...advice }) => {
     return { ...advice, fix: fix.replaceAll(/\{(\w+)\}/g, (_, word: string) => words[word]!) };
   });

@@ -1,12 +1,9 @@
-import { type Clock, probeTtl, type Question, type Seen, type Session } from "./session.ts";
+import { probeTtl, type Question, type Seen, type Session } from "./session.ts";
 
 // What doctor asks in any case: whether there is a database at all, and how far away it is.
 
 /** How many times the clock is read. */
 const samples = 5;
-
-/** A clock that is further away, in ms, is worth a warning. */
-const maxClockDistance = 1_000;
 
 /** These questions, in their order. */
 export const questions: Readonly<Record<string, Question>> = {
@@ -50,14 +47,9 @@ export async function askClock(session: Session): Promise<Seen> {
     readings.push({ took, ahead: time - (sentAt + took / 2) });
   }
   readings.sort((a, b) => a.took - b.took);
-  const fastest = readings[0]!;
+  const { took, ahead } = readings[0]!;
   const roundTrip = Math.round(readings[samples >> 1]!.took * 10) / 10;
-  // The wall clock counts whole milliseconds.
-  const clock = { ahead: Math.round(fastest.ahead), within: Math.ceil(fastest.took / 2) + 1 };
-  return { works: true, roundTrip, clock };
-}
-
-/** Whether a clock is, as far as can be told, no further away than it may be. */
-export function isNear({ ahead, within }: Clock): boolean {
-  return Math.abs(ahead) - within <= maxClockDistance;
+  // The way there and back account for the rest. The wall clock counts whole milliseconds.
+  const distance = Math.max(0, Math.abs(ahead) - took / 2 - 1);
+  return { works: true, roundTrip, clock: Math.round(Math.sign(ahead) * distance) };
 }

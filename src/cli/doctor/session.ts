@@ -38,13 +38,8 @@ export interface Seen {
   readonly failure?: Failure;
   /** Of a request, the median of a few in ms. */
   readonly roundTrip?: number | undefined;
-  readonly clock?: Clock | undefined;
-}
-
-/** How far a clock is ahead of this machine's, in ms, known to ± `within`. */
-export interface Clock {
-  readonly ahead: number;
-  readonly within: number;
+  /** For how many ms its clock is ahead of this machine's, at least. */
+  readonly clock?: number | undefined;
 }
 
 /** All that was seen, by what was asked for. What is absent was not asked. */

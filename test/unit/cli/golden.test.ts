@@ -36,7 +36,7 @@ beforeAll(async () => {
   await writeFile(join(folder, ".dev.vars"), lines.join("\n"));
   // The endpoints know the scripts from here on: a script that they do not know costs a request more.
   await new Idempotency(clientOf("warm")).run("warm", { lock: "warm" }, () => 1);
-  for (const line of ["inspect a", "inspect --key a", "free a --yes", "forget a --yes", "doctor"]) {
+  for (const line of ["inspect a", "inspect --key a", "free a --yes", "forget --key a --yes", "doctor"]) {
     await run(local, `${line} --prefix warm`);
   }
 });
@@ -199,7 +199,7 @@ test("free and forget act", async () => {
   await complete();
   await run(local, "free held --yes");
   await run(local, "free partner --kind semaphore --yes");
-  await run(local, "forget paid --yes");
+  await run(local, "forget --key paid --yes");
   expect(await lock.verify()).toBe(false);
   expect(await semaphore("partner").tryAcquire()).not.toBeNull();
   expect(await inspectKey(idempotency, "paid")).toMatchObject({ state: "none", attempts: 0 });
@@ -244,10 +244,10 @@ test("each command costs what docs/operations.md says", async () => {
   expect(await costOf("inspect cost")).toEqual([2, 10]);
   await complete();
   expect(await costOf("inspect --key paid")).toEqual([1, 3]);
-  expect(await costOf("forget paid --yes")).toEqual([3, 9]);
+  expect(await costOf("forget --key paid --yes")).toEqual([3, 9]);
   await complete();
   for (const line of ["doctor", "inspect cost"]) await run(local, `${line} --dialect upstash`);
-  expect(await costOf("forget paid --yes --dialect upstash")).toEqual([3, 7]);
+  expect(await costOf("forget --key paid --yes --dialect upstash")).toEqual([3, 7]);
   expect(await costOf("doctor")).toEqual([46, 107]);
   expect(await costOf("doctor --conformance")).toEqual([101, 185]);
 });
