@@ -76,14 +76,12 @@ function parsed(
 }
 
 function argumentOf({ name, usage }: Command, { key }: Values, positionals: readonly string[]): string {
-  const [only = "", extra] = positionals;
-  const takesOne = usage[0]!.startsWith("<");
-  const unexpected = takesOne ? extra : positionals[0];
-  if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
+  const [only = "", extra] = usage[0]!.startsWith("<") ? positionals : ["", ...positionals];
   if (key === "") throw new UsageError("the key is missing");
-  if (key !== undefined && only !== "") throw new UsageError("either a resource or --key, not both");
   if (usage[0] !== "" && key === undefined && only === "")
     throw new UsageError(`${name} needs ${usage.join(", or ")}`);
+  if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
+  if (key !== undefined && only !== "") throw new UsageError("either a resource or --key, not both");
   return only;
 }
 
