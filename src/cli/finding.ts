@@ -38,7 +38,7 @@ type Answers = Pick<Finding, "votes" | "quorum">;
 
 /** What is known where a quorum has not answered. */
 function undecided(answers: Answers) {
-  const why = `too few endpoints answered to know, a quorum is ${answers.quorum}`;
+  const why = "too few endpoints answered to know";
   return { state: "undecided", why, remaining: 0, ...answers } as const;
 }
 
@@ -46,24 +46,13 @@ function undecided(answers: Answers) {
 export function lockFinding(resource: string, found: Inspection | QuorumError, now: number): Finding {
   const answers = answersOf(found, "free");
   if (found instanceof QuorumError) return { resource, ...undecided(answers) };
-  const { held, fence } = found;
+  const { held, holder, note, remaining, fence } = found;
+  const isPart = !held && answers.votes.some((vote) => vote.state === "held");
   const state = held ? "held" : "free";
-  const why = holdersIn(answers, found.holder);
+  const why = isPart ? "no holder has a quorum; what endpoints have expires by itself" : reasons[state];
   // A counter that is ahead of the clock has counted, and is not a time.
   const fenceAge = fence !== undefined && fence <= now ? now - fence : undefined;
-  const { holder, note, remaining } = found;
   return { resource, state, why, holder, note, remaining, fence, fenceAge, ...answers };
-}
-
-function holdersIn({ votes, quorum }: Answers, holder: string | undefined): string {
-  const total = votes.length;
-  if (holder !== undefined) {
-    const own = votes.filter((vote) => vote.holder === holder).length;
-    return `${endpointsHave(own, total)} the same holder, a quorum is ${quorum}`;
-  }
-  const held = countOf(votes, "held");
-  if (held === 0) return `no endpoint that answered has a holder, a quorum is ${quorum}`;
-  return `${endpointsHave(held, total)} a holder, but none is the holder at a quorum of ${quorum}. What they have expires by itself`;
 }
 
 /**
@@ -79,42 +68,34 @@ export function withSynchronizers(
   const silent = found.filter((kinds) => !kinds).length;
   if (used === 0 || used + silent < finding.quorum) return finding;
   const kinds = [...new Set(found.flatMap((each) => each ?? []))];
-  const share = `${endpointsHave(used, found.length)} keys of a synchronizer`;
-  const why = `no lock of this name is held, but ${share}: free --kind removes them`;
-  return { ...finding, state: "in use", kinds, why };
+  return { ...finding, state: "in use", why: reasons["in use"], kinds };
 }
 
 export function keyFinding(key: string, found: KeyInspection | QuorumError): Finding {
   const answers = answersOf(found, "answered");
   if (found instanceof QuorumError) return { key, ...undecided(answers) };
-  return { key, ...found, why: recordsIn(answers, found), ...answers };
+  const { state, unstored, attempts } = found;
+  const more = attempts > 0 ? ", unless the key is dead" : `. ${otherNames}`;
+  const why = unstored
+    ? `a run is complete, but its result is not stored (${unstored}): duplicates get ResultUnavailableError, and flights compute`
+    : reasons[state] + (state === "none" ? more : "");
+  return { key, ...found, why, ...answers };
 }
 
 /** What is said where nothing is found. */
 export const otherNames = "With a scope, or of a request, a key has another name: --scope, --http, --webhook";
 
-function recordsIn(answers: Answers, { state, unstored, attempts }: KeyInspection): string {
-  const needed = `a quorum is ${answers.quorum}`;
-  const having = endpointsHave(countOf(answers.votes, state), answers.votes.length);
-  switch (state) {
-    case "pending":
-      return `${having} the record of a run that began and did not end, ${needed}: it is under way, or its process has died`;
-    case "complete":
-      return `${having} the record of a complete run, ${needed}: ${
-        unstored
-          ? `its result is not stored (${unstored}), so duplicates get ResultUnavailableError, and flights compute`
-          : "duplicates get its result"
-      }`;
-    case "corrupt":
-      return `${having} a value that is not a record: calls get RecordCorruptError until it is forgotten`;
-    case "none":
-      return `no endpoint that answered has a record: the next call runs its function${attempts > 0 ? ", unless the key is dead" : `. ${otherNames}`}`;
-    case "undecided": {
-      const [pending, complete] = [countOf(answers.votes, "pending"), countOf(answers.votes, "complete")];
-      return `of ${counted(answers.votes.length, "endpoint")}, ${pending} have a pending and ${complete} a complete record, ${needed}: the next call decides`;
-    }
-  }
-}
+/** Why something is in a state, and what follows. */
+const reasons: Readonly<Record<Finding["state"], string>> = {
+  held: "a quorum has the same holder",
+  free: "no endpoint that answered has a holder",
+  "in use": "no lock of this name is held, but a synchronizer has keys of it: free --kind removes them",
+  pending: "a run began and did not end: it is under way, or its process has died",
+  complete: "a run is complete: duplicates get its result",
+  corrupt: "a value is not a record: calls get RecordCorruptError until it is forgotten",
+  none: "no endpoint that answered has a record: the next call runs its function",
+  undecided: "no record has a quorum: the next call decides",
+};
 
 /** @param granted what an answer says that is only known to have been given */
 function answersOf(
@@ -134,14 +115,6 @@ function answersOf(
   return { votes, quorum: quorumOf(votes.length) };
 }
 
-const countOf = (votes: readonly FoundVote[], state: Finding["state"] | FoundVote["state"]): number =>
-  votes.filter((vote) => vote.state === state).length;
-
-/** `1 of 3 endpoints has`, `2 of 3 endpoints have`. */
-function endpointsHave(count: number, total: number): string {
-  return `${count} of ${counted(total, "endpoint")} ${count === 1 ? "has" : "have"}`;
-}
-
 /** `invoice:42 is held`. */
 export function headlineOf({ resource, key, state, kinds = [] }: Finding): string {
   const by = kinds.length > 0 ? ` (${kinds.join(", ")})` : "";
@@ -150,10 +123,12 @@ export function headlineOf({ resource, key, state, kinds = [] }: Finding): strin
 
 /** What is shown of a finding, line by line. */
 function detailsOf(finding: Finding): string[][] {
-  const { why, holder, note, state, age, remaining, fence, fenceAge, fingerprint } = finding;
+  const { why, quorum, votes, holder, note, state, age, remaining } = finding;
+  const { fence, fenceAge, fingerprint } = finding;
   const drawn = fenceAge === undefined ? "" : `, drawn ${duration(fenceAge)} ago`;
   const details = {
     why,
+    quorum: `${quorum} of ${counted(votes.length, "endpoint")}`,
     holder: holder && `${holder} (SHA-256 of its lock.token, first 12 digits)`,
     note: note && quoted(note),
     age: age !== undefined && `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`,

@@ -58,8 +58,8 @@ function signature(finding: Finding): string {
 
 /** A look as a line for people. */
 export function lineOf({ finding, at }: Look, change: Change): string {
-  const { remaining, holder, note, fence, attempts, why, votes } = finding;
-  const failed = votes.flatMap(({ endpoint, error }) => (error ? `${endpoint}: ${error.message}` : []));
+  const { remaining, holder, note, fence, attempts, votes } = finding;
+  const states = votes.map(({ endpoint, state, error }) => (error ? `${endpoint} ${error.message}` : state));
   const parts = [
     `${new Date(at).toISOString()}  ${headlineOf(finding)}`,
     change === "extended" && "extended",
@@ -68,7 +68,7 @@ export function lineOf({ finding, at }: Look, change: Change): string {
     note && `note ${quoted(note)}`,
     fence && `fence ${fence}`,
     attempts && `attempts ${attempts}`,
-    ...(change === "extended" ? [] : [why, ...failed]),
+    change !== "extended" && `votes ${states.join(", ")}`,
   ];
   return printable(parts.filter(Boolean).join("; "));
 }

@@ -80,9 +80,14 @@ test.each<[before: Finding, now: Partial<Finding>, change: string | undefined]>(
 });
 
 test("a look is one line, which leaves the terminal alone", () => {
-  const look = { finding: { ...held, why: "\u001b[2J", note: 'a";\n\u001b[2J\u202e' }, at: 0 };
+  const [vote] = held.votes;
+  const votes = [
+    vote!,
+    { endpoint: "e2", state: "error", error: { kind: "http", message: "\u001b[2J" } } as const,
+  ];
+  const look = { finding: { ...held, votes, note: 'a";\n\u001b[2J\u202e' }, at: 0 };
   const start = "1970-01-01T00:00:00.000Z  r is held";
   const holder = String.raw`holder a; note "a\";\n\u001b[2J\u{202e}"`;
-  expect(lineOf(look, "first")).toBe(`${start}; 8.2 s left; ${holder}; fence 7; \\u{1b}[2J`);
+  expect(lineOf(look, "first")).toBe(`${start}; 8.2 s left; ${holder}; fence 7; votes held, e2 \\u{1b}[2J`);
   expect(lineOf(look, "extended")).toBe(`${start}; extended; 8.2 s left; ${holder}; fence 7`);
 });
