@@ -1,5 +1,5 @@
 import { type Reply, ReplyError } from "../../../local/src/memory/index.ts";
-import type { Bend, Words } from "./conformance-bent.ts";
+import type { Bend, Execute, Words } from "./conformance-bent.ts";
 
 // Ways in which a server can be bent.
 
@@ -79,12 +79,22 @@ export function deep(reply: Reply, change: (item: string | number | null) => Rep
     : change(reply as string | number | null);
 }
 
-/** Runs scripts that are written in another way. EVALSHA runs the right ones. */
-export const scripts = (change: (source: string) => string): Bend =>
+/** Does something more to the lock's key when a script, sent as text, does one of these operations: before or after it. */
+export const scripts = (operations: RegExp, before: Alter | undefined, after?: Alter): Bend =>
   instead(/^EVAL\b/, (words, execute) => {
-    const [name, source, ...rest] = words;
-    execute(["SCRIPT", "LOAD", source!]);
-    return execute([name!, change(source!), ...rest]);
+    const isMeant = words.some((word) => operations.test(word));
+    if (isMeant) before?.(words[3]!, execute);
+    const reply = execute(words);
+    if (isMeant) after?.(words[3]!, execute);
+    return reply;
   });
-export const script = (text: string, other: string): Bend =>
-  scripts((source) => source.replaceAll(text, other));
+
+type Alter = (key: string, execute: Execute) => void;
+
+/** Answers for a script with something else in one place of its reply. */
+export const inReply = (place: number, change: (item: number) => Reply): Bend =>
+  answering(/^EVAL\b/, (reply) =>
+    Array.isArray(reply)
+      ? reply.map((item, index) => (index === place && Number(item) > 0 ? change(Number(item)) : item))
+      : reply,
+  );

@@ -3,11 +3,11 @@ import { EndpointError } from "../../../src/index.ts";
 import {
   answering,
   deep,
+  inReply,
   instead,
   keys,
   refuse,
   refusing,
-  script,
   scripts,
   set,
   ttl,
@@ -152,18 +152,24 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
   eval: {
     "EVAL is not known": refusing(/^EVAL /, "ERR unknown command 'EVAL'"),
     "EVAL stores nothing": undoing(/^EVAL\b/, (words) => words.includes("claim")),
-    "a script's SET forgets its ttl": script(', "PX", ttl, "GET"', ', "GET"'),
-    "a script's ttls are halved": script('"PX", ttl, "GET"', '"PX", string.format("%.0f", ttl / 2), "GET"'),
-    "a script does not see what is there": script("(found[i] or keeps)", "keeps"),
-    "a script deletes nothing": script('run("DEL", unpack(gone))', ""),
-    "a script deletes another value": script("found[i] == expected(i)", "true"),
-    "a script's PTTL is in seconds": scripts((source) =>
-      source.replace(/(run\("PTTL", KEYS\[\w+\]\))/g, "math.floor($1 / 1000)"),
+    "a script's SET forgets its ttl": scripts(/^(claim|keep)$/, undefined, (key, execute) =>
+      execute(["PERSIST", key]),
     ),
-    "a script's PTTL is a thousand times as long": scripts((source) =>
-      source.replace(/(run\("PTTL", KEYS\[\w+\]\))/g, "$1 * 1000"),
+    "a script's ttls are halved": scripts(/^(claim|keep)$/, undefined, (key, execute) =>
+      execute(["PEXPIRE", key, String(Number(execute(["PTTL", key])) >> 1)]),
     ),
-    "a script prints numbers with an exponent": script('"%.0f", fence', '"%.7e", fence'),
+    "a script does not see what is there": scripts(/^claim$/, (key, execute) => execute(["DEL", key])),
+    "a script deletes nothing": undoing(
+      /^EVAL\b/,
+      (words) => words.includes("end") && words.includes(`c${words[3]}`),
+    ),
+    "a script deletes another value": scripts(/^end$/, undefined, (key, execute) => execute(["DEL", key])),
+    "a script extends what is not there": scripts(/^keep$/, undefined, (key, execute) =>
+      execute(["SET", key, "v", "NX", "PX", "60000"]),
+    ),
+    "a script's PTTL is in seconds": inReply(3, (ms) => Math.floor(ms / 1_000)),
+    "a script's PTTL is a thousand times as long": inReply(3, (ms) => ms * 1_000),
+    "a script prints numbers with an exponent": inReply(2, (fence) => fence.toExponential(7)),
   },
   evalsha: {
     "no script is remembered": refusing(/^EVALSHA /, "NOSCRIPT No matching script"),
