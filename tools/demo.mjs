@@ -12,8 +12,8 @@ import { githubDelivery, githubExamples, standardDelivery, stripeDelivery } from
 import { checkAll } from "./demo/checks.mjs";
 import { crashAfterEffects } from "./demo/crash.mjs";
 import { planFaults } from "./demo/faults.mjs";
-import { phaseHead, phaseLine, printChecks, table } from "./demo/report.mjs";
-import { deliver, deliverAll, forge, PhaseCounts } from "./demo/senders.mjs";
+import { phaseHead, phaseLine, printChecks } from "./demo/report.mjs";
+import { deliverAll, forge, PhaseCounts } from "./demo/senders.mjs";
 import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 
@@ -94,14 +94,7 @@ async function demonstrate(local, worker, secrets) {
   const demo = { local, worker, answers: new Map(), counts: [] };
 
   console.log(phaseHead());
-  const [measured, others, [last]] = [
-    deliveries.slice(0, 12),
-    deliveries.slice(12, -1),
-    deliveries.slice(-1),
-  ];
-  const cost = await runPhase(demo, "one by one, then again", measured, (counts) =>
-    measureCost(demo, measured, counts),
-  );
+  const [others, [last]] = [deliveries.slice(0, -1), deliveries.slice(-1)];
   const faultHits = await deliverWithFaults(demo, others);
   const bindings = { ...secrets, ...local.env() };
   faultHits["Worker killed after an effect"] = await runPhase(
@@ -122,20 +115,9 @@ async function demonstrate(local, worker, secrets) {
   );
 
   console.log(legend);
-  // Nobody bills the commands of a lock server.
-  if (!isDurable) {
-    console.log(`${costTable(cost)}`);
-    console.log(
-      "  (as Upstash bills them, in the dialect for plain Redis, with scripts where Upstash has commands)\n",
-    );
-  }
-  console.log(`${await rowTable(worker.database)}\n`);
-
   const { answers, counts } = demo;
   const evidence = { deliveries, answers, counts, forgedRequests, faultHits };
-  const { checks, providers } = await checkAll(worker.database, evidence);
-  console.log(`${providerTable(providers)}\n`);
-  return printChecks(checks);
+  return printChecks(await checkAll(worker.database, evidence));
 }
 
 function printDeliveries(deliveries) {
@@ -225,31 +207,6 @@ async function chooseDeliveries({ GITHUB_WEBHOOK_SECRET, STANDARD_WEBHOOKS_SECRE
   return all.map((_, index) => all[(index * stride) % all.length]);
 }
 
-/** Requests and billed commands of first deliveries and of duplicates, one at a time on healthy endpoints. */
-async function measureCost(demo, [warmUp, ...deliveries], counts) {
-  const { url } = demo.worker;
-  const { endpoints } = demo.local;
-  // The first delivery also loads the scripts into Redis.
-  recordAnswer(demo, warmUp, await deliver(url, warmUp, counts, signal));
-  const cost = [];
-  for (const kind of ["first delivery", "duplicate"]) {
-    await quiet(endpoints, 40);
-    for (const { log } of endpoints) log.reset();
-    for (const delivery of deliveries) {
-      const body = await deliver(url, delivery, counts, signal);
-      if (body !== undefined) recordAnswer(demo, delivery, body);
-      await quiet(endpoints, 40);
-    }
-    const billed = endpoints.reduce((sum, { log }) => sum + log.billed, 0);
-    cost.push({
-      kind,
-      requests: requestsOf(endpoints) / deliveries.length,
-      billed: billed / deliveries.length,
-    });
-  }
-  return cost;
-}
-
 function requestsOf(endpoints) {
   return endpoints.reduce((sum, { log }) => sum + log.requests, 0);
 }
@@ -262,37 +219,6 @@ async function quiet(endpoints, ms) {
     if (now !== last) since = performance.now();
     last = now;
   }
-}
-
-function costTable(cost) {
-  return table(
-    ["on healthy endpoints", "requests", "billed commands", "per endpoint"],
-    cost.map(({ kind, requests, billed }) => [
-      kind,
-      requests.toFixed(1),
-      billed.toFixed(1),
-      `${(requests / 3).toFixed(1)} and ${(billed / 3).toFixed(1)}`,
-    ]),
-  );
-}
-
-function providerTable(providers) {
-  const columns = ["events", "sent", "effects", "duplicates", "refused"];
-  return table(
-    ["provider", ...columns],
-    providers.map((tally) => [tally.provider, ...columns.map((column) => tally[column])]),
-  );
-}
-
-async function rowTable(database) {
-  const tables = ["effects", "entities", "deliveries"];
-  const results = await database.batch(
-    tables.map((name) => database.prepare(`SELECT count(*) AS count FROM ${name}`)),
-  );
-  return table(
-    ["rows in D1", "count"],
-    tables.map((name, index) => [name, results[index].results[0].count]),
-  );
 }
 
 async function keep(url, { JOURNAL_SECRET }) {

@@ -14,26 +14,21 @@
  *
  * @param {any} database the Worker's `D1Database`
  * @param {Evidence} evidence
- * @returns {Promise<{ checks: Check[], providers: ProviderTally[] }>}
+ * @returns {Promise<Check[]>}
  *
  * @example
- * const { checks } = await checkAll(worker.database, evidence);
- * const ok = printChecks(checks);
+ * const ok = printChecks(await checkAll(worker.database, evidence));
  */
 export async function checkAll(database, evidence) {
-  const { deliveries, counts } = evidence;
   const effects = await rows(database, "SELECT delivery_key, entity, fence FROM effects ORDER BY rowid");
   const entities = await rows(database, "SELECT entity, events, fence FROM entities");
-  const providers = tallyByProvider(deliveries, effects, counts);
-  const checks = [
-    checkExactlyOnce(deliveries, effects),
+  return [
+    checkExactlyOnce(evidence.deliveries, effects),
     ...checkAnswers(evidence),
     ...checkFences(effects, entities),
     ...checkRefusals(evidence),
-    checkProviders(providers),
     checkFaults(evidence.faultHits),
   ];
-  return { checks, providers };
 }
 
 /**
@@ -116,15 +111,6 @@ function checkRefusals({ counts, forgedRequests }) {
   ];
 }
 
-function checkProviders(providers) {
-  const untried = providers.filter(({ effects, duplicates, refused }) => !(effects && duplicates && refused));
-  return check(
-    "each provider had effects, duplicates and bad signatures",
-    untried.length === 0 && providers.length > 0,
-    `${providers.length - untried.length} of ${providers.length}`,
-  );
-}
-
 function checkFaults(faultHits) {
   const faults = Object.entries(faultHits);
   return check(
@@ -132,34 +118,6 @@ function checkFaults(faultHits) {
     faults.every(([, hits]) => hits > 0),
     faults.map(([kind, hits]) => `${kind} ${hits}`).join(", "),
   );
-}
-
-/**
- * The results of one provider's deliveries.
- *
- * @typedef {object} ProviderTally
- * @property {string} provider
- * @property {number} events
- * @property {number} sent HTTP requests to the Worker
- * @property {number} effects as the database has them
- * @property {number} duplicates answered with the first answer
- * @property {number} refused bad signatures
- */
-
-function tallyByProvider(deliveries, effects, counts) {
-  const providerOf = new Map(deliveries.map(({ key, provider }) => [key, provider]));
-  return [...countBy(deliveries, ({ provider }) => provider)].map(([provider, events]) => {
-    const counted = (what) =>
-      counts.reduce((total, { byProvider }) => total + (byProvider.get(provider)?.[what] ?? 0), 0);
-    return {
-      provider,
-      events,
-      sent: counted("sent"),
-      effects: effects.filter(({ delivery_key }) => providerOf.get(delivery_key) === provider).length,
-      duplicates: counted("replayed"),
-      refused: counted("refused"),
-    };
-  });
 }
 
 function check(title, holds, found) {

@@ -13,26 +13,6 @@ export function percentile(values, share) {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }
 
-/**
- * A table as plain text, with the first column aligned to the left and the others to the right.
- *
- * @param {readonly string[]} head
- * @param {readonly (readonly (string | number)[])[]} rows
- * @returns {string}
- *
- * @example
- * console.log(table(["phase", "sent"], [["healthy", 120]]));
- */
-export function table(head, rows) {
-  const lines = [head, ...rows].map((row) => row.map(String));
-  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column].length)));
-  const aligned = lines.map((line) =>
-    line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]))),
-  );
-  const rule = widths.map((width) => "-".repeat(width));
-  return [aligned[0], rule, ...aligned.slice(1)].map((line) => `  ${line.join("  ")}`).join("\n");
-}
-
 const phaseColumns = ["events", "sent", "executed", "replayed", "refused", "retried", " p50", " p99", " sec"];
 const phaseName = 26;
 

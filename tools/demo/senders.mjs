@@ -29,23 +29,8 @@ export class PhaseCounts {
   /** Duration of each request, in ms. */
   durations = [];
 
-  /** The same counts by provider. */
-  byProvider = new Map();
-
   constructor(name) {
     this.name = name;
-  }
-
-  /**
-   * Adds one to a count.
-   *
-   * @param {"sent" | "executed" | "replayed" | "forged" | "refused" | "unavailable" | "failed" | "unexpected" | "givenUp"} what
-   * @param {import("../deliveries.mjs").Delivery} delivery
-   */
-  count(what, { provider }) {
-    this[what]++;
-    const own = this.byProvider.get(provider) ?? {};
-    this.byProvider.set(provider, { ...own, [what]: (own[what] ?? 0) + 1 });
   }
 }
 
@@ -68,12 +53,12 @@ export async function deliver(url, delivery, counts, signal) {
     const pause = Math.min(longestPause, firstPause * 2 ** (attempt - 1));
     await Promise.allSettled([sleep(pause * (0.5 + Math.random() / 2), undefined, { signal })]);
   }
-  counts.count("givenUp", delivery);
+  counts.givenUp += 1;
   return undefined;
 }
 
 async function attemptOnce(url, delivery, counts, signal) {
-  counts.count("sent", delivery);
+  counts.sent += 1;
   const began = performance.now();
   try {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeout)]);
@@ -81,14 +66,14 @@ async function attemptOnce(url, delivery, counts, signal) {
     const body = await response.text();
     counts.durations.push(performance.now() - began);
     if (response.status === 200) {
-      counts.count(response.headers.has("idempotent-replayed") ? "replayed" : "executed", delivery);
+      counts[response.headers.has("idempotent-replayed") ? "replayed" : "executed"] += 1;
       return body;
     }
     const { status } = response;
-    counts.count(status === 503 ? "unavailable" : status === 500 ? "failed" : "unexpected", delivery);
+    counts[{ 503: "unavailable", 500: "failed" }[status] ?? "unexpected"] += 1;
   } catch {
     // No answer, or not in time. Whether the event took effect is unknown, so it is sent again.
-    counts.count("unexpected", delivery);
+    counts.unexpected += 1;
   }
   return undefined;
 }
@@ -105,10 +90,10 @@ async function attemptOnce(url, delivery, counts, signal) {
  * await forge(worker.url, delivery, counts);
  */
 export async function forge(url, delivery, counts) {
-  counts.count("sent", delivery);
-  counts.count("forged", delivery);
+  counts.sent += 1;
+  counts.forged += 1;
   const { status } = await send(url, forged(delivery), AbortSignal.timeout(timeout));
-  counts.count(status === 401 ? "refused" : "unexpected", delivery);
+  counts[status === 401 ? "refused" : "unexpected"] += 1;
 }
 
 /**
