@@ -95,7 +95,7 @@ export const roundMutants: readonly Mutant[] = [
     name: "no window",
     breaks: "more is sent than the servers do in time, and most of what they do is rolled back",
     patches: [
-      patch("endpoints/window.ts opened", "size: 100", "size: Infinity"),
+      patch("endpoints/window.ts initialWindow", "size: 100", "size: Infinity"),
       patch("endpoints/batch.ts Batches", "Math.ceil(size / Math.min(4, this.#maxRequests))", "1_000"),
     ],
     noticedBy: ["waiters are served", "nothing is abandoned"],

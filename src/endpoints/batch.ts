@@ -1,9 +1,9 @@
 import { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
+import type { CallSignal } from "./call-signal.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
-import type { Expiry } from "./expiry.ts";
-import { notSent, type SentHook, type ServerFacts, sendBy } from "./transport.ts";
-import { afterAnswer, afterTimeout, early, opened, type Window } from "./window.ts";
+import { asSend, notSent, type SentHook, type ServerFacts } from "./transport.ts";
+import { afterAnswer, afterTimeout, early, initialWindow, type Window } from "./window.ts";
 
 // Commands of one turn of the event loop are sent as one request. No more requests are open than a platform allows, and no
 // more commands are on their way than the endpoint answers in time. HTTP keeps no order, so nothing may rely on the order of
@@ -39,7 +39,7 @@ export type Post = (
 /** A command, from the call to its reply. */
 interface Pending extends Encoded {
   /** Aborts when its caller waits no longer. */
-  readonly expiry: Expiry;
+  readonly signal: CallSignal;
   readonly onSent: SentHook | undefined;
   readonly settle: (outcome: Outcome) => void;
 }
@@ -59,18 +59,18 @@ export function batchingSend(
   server?: ServerFacts,
 ): Endpoint["send"] {
   const batches = new Batches(name, maxRequests, post);
-  return sendBy({
+  return asSend({
     ...(server && { server }),
     get window() {
       return batches.size;
     },
-    send: (command, expiry, onSent) =>
+    send: (command, signal, onSent) =>
       new Promise((resolve, reject) => {
         const settle = (outcome: Outcome) => {
           if ("error" in outcome) reject(outcome.error);
           else resolve(outcome.reply);
         };
-        batches.add({ command, text: JSON.stringify(command), expiry, onSent, settle });
+        batches.add({ command, text: JSON.stringify(command), signal, onSent, settle });
       }),
   });
 }
@@ -80,17 +80,17 @@ class Batches {
   readonly #name: string;
   readonly #maxRequests: number;
   readonly #post: Post;
-  /** What waits to be sent, in the order of the calls. All of the first are sent before those that yield to them. */
-  readonly #first = new Set<Pending>();
+  /** What waits to be sent, in the order of the calls. All that are urgent are sent before those that yield to them. */
+  readonly #urgent = new Set<Pending>();
   readonly #yielding = new Set<Pending>();
   #open = 0;
   #inFlight = 0;
-  #window = opened;
+  #window = initialWindow;
   /** How often the window was replaced by a smaller one. */
   #narrowings = 0;
   /** By the callers' clock. */
   #answeredAt = -Infinity;
-  #most = maxCommands;
+  #mostTogether = maxCommands;
   #sentAlone = 0;
 
   constructor(name: string, maxRequests: number, post: Post) {
@@ -105,17 +105,17 @@ class Batches {
   }
 
   add(pending: Pending): void {
-    const { now, timeout, yields } = pending.expiry;
+    const { now, timeout, yields } = pending.signal;
     // After a pause the endpoint may be faster or slower than before.
-    if (this.#inFlight === 0 && now() - this.#answeredAt > timeout) this.#window = opened;
+    if (this.#inFlight === 0 && now() - this.#answeredAt > timeout) this.#window = initialWindow;
     if (yields) this.#yielding.add(pending);
-    else this.#first.add(pending);
+    else this.#urgent.add(pending);
     // On Workers each command asks for it: the platform may drop what another request began.
     if (this.#waiting === 1 || !sharesRequests()) queueMicrotask(() => this.#flush(false));
   }
 
   get #waiting(): number {
-    return this.#first.size + this.#yielding.size;
+    return this.#urgent.size + this.#yielding.size;
   }
 
   /** `haveWaited`: whether what is sent now had to wait for room. */
@@ -129,7 +129,7 @@ class Batches {
     // Less than half a window would make many small requests (RFC 813, the "silly window syndrome").
     if (Math.floor(size) - this.#inFlight < Math.min(this.#waiting, size / 2)) return;
     // While little is known, several requests for a window: a slow server answers some of them in time.
-    const share = size > 2 * opened.size ? size : Math.ceil(size / Math.min(4, this.#maxRequests));
+    const share = size > 2 * initialWindow.size ? size : Math.ceil(size / Math.min(4, this.#maxRequests));
     while (this.#waiting > 0 && this.#open < this.#maxRequests) {
       const room = Math.floor(this.#window.size) - this.#inFlight;
       if (room < 1) return;
@@ -138,23 +138,23 @@ class Batches {
   }
 
   #sendNext(most: number, haveWaited: boolean): void {
-    const batch = this.#take(Math.min(most, this.#most), haveWaited);
+    const batch = this.#take(Math.min(most, this.#mostTogether), haveWaited);
     if (batch.length > 0) void this.#send(batch);
   }
 
   /** The next commands that share a request, without those whose answers would come too late. */
   #take(most: number, haveWaited: boolean): Pending[] {
     const batch: Pending[] = [];
-    let size = 0;
-    for (const queue of [this.#first, this.#yielding]) {
+    let bytes = 0;
+    for (const queue of [this.#urgent, this.#yielding]) {
       for (const next of queue) {
         // UTF-8 takes up to three bytes for a character of a string.
-        size += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
-        if (batch.length > 0 && (batch.length >= most || size > maxBytes)) return batch;
+        bytes += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
+        if (batch.length > 0 && (batch.length >= most || bytes > maxBytes)) return batch;
         // Deleted first: if another Worker request has left it behind, the next lines throw.
         queue.delete(next);
-        if (next.expiry.aborted) this.#giveUp(next);
-        else if (haveWaited && isLate(next.expiry)) next.expiry.onAbort(() => this.#giveUp(next));
+        if (next.signal.aborted) this.#giveUp(next);
+        else if (haveWaited && isLate(next.signal)) next.signal.onAbort(() => this.#giveUp(next));
         else batch.push(next);
       }
     }
@@ -168,7 +168,7 @@ class Batches {
   async #send(batch: readonly Pending[]): Promise<void> {
     const controller = new AbortController();
     const { length } = batch;
-    const { now, timeout } = batch[0]!.expiry;
+    const { now, timeout } = batch[0]!.signal;
     const sentAt = now();
     const narrowings = this.#narrowings;
     let isOpen = true;
@@ -186,12 +186,12 @@ class Batches {
       this.#inFlight -= length;
       this.#flush(true);
     };
-    let first = 0;
+    let watched = 0;
     let ignoreAbort: (() => void) | undefined;
     /** Watches the first one that still waits. */
     const watch = () => {
-      while (batch[first]?.expiry.aborted) first += 1;
-      ignoreAbort = batch[first]?.expiry.onAbort(watch);
+      while (batch[watched]?.signal.aborted) watched += 1;
+      ignoreAbort = batch[watched]?.signal.onAbort(watch);
       if (ignoreAbort) return;
       controller.abort();
       // Now, because `fetch` may not notice.
@@ -206,7 +206,7 @@ class Batches {
     this.#learn(outcomes, length);
     batch.forEach((pending, index) => {
       if (outcomes) pending.settle(outcomes[index]!);
-      else this.#first.add(pending);
+      else this.#urgent.add(pending);
     });
     const took = (now() - sentAt) / timeout;
     // The refusals of a gateway do not show how fast the server is.
@@ -217,18 +217,18 @@ class Batches {
   /** Whether the endpoint takes several commands together: one that does not is asked again after a while. */
   #learn(outcomes: readonly Outcome[] | undefined, sent: number): void {
     if (!outcomes) {
-      this.#most = 1;
+      this.#mostTogether = 1;
       this.#sentAlone = 0;
-    } else if (sent > 1) this.#most = maxCommands;
-    else if (this.#most === 1) {
+    } else if (sent > 1) this.#mostTogether = maxCommands;
+    else if (this.#mostTogether === 1) {
       this.#sentAlone += 1;
       // Two are enough for the question.
-      if (this.#sentAlone >= aloneFor) this.#most = 2;
+      if (this.#sentAlone >= aloneFor) this.#mostTogether = 2;
     }
   }
 }
 
 /** Whether the rest of its timeout is too short for an answer. Given up by its caller, it would still load the endpoint. */
-function isLate({ now, start, timeout }: Expiry): boolean {
+function isLate({ now, start, timeout }: CallSignal): boolean {
   return now() - start > (1 - early) * timeout;
 }

@@ -1,5 +1,5 @@
+import type { CallSignal } from "./call-signal.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
-import type { Expiry } from "./expiry.ts";
 import { sendThrough } from "./transport.ts";
 
 /** Requests sent, and commands as Upstash bills them. */
@@ -12,10 +12,13 @@ export interface RequestCost {
 /** What one round asks of one endpoint: one command or several, until the round waits no longer. */
 export interface EndpointCall {
   readonly endpoint: Endpoint;
-  readonly expiry: Expiry;
+  readonly signal: CallSignal;
   readonly cost: RequestCost;
-  /** How many commands were sent, and may be executed. 0: none, for certain. Undefined: none was given to the endpoint. */
-  sent?: number;
+  /**
+   * How many of its commands may be executed: those that were sent, without those that were refused with NOSCRIPT. 0: none,
+   * for certain. Undefined: none was given to the endpoint.
+   */
+  mayBeExecuted?: number;
   /** How many commands wait to be sent. Default 0. */
   waiting?: number;
   /** Whether a command was sent again because an endpoint had refused to take several. Default false. */
@@ -26,11 +29,11 @@ export interface EndpointCall {
 
 /** Sends one command. */
 export function send(call: EndpointCall, command: Command): Promise<unknown> {
-  const { endpoint, expiry, cost } = call;
+  const { endpoint, signal, cost } = call;
   let isCounted = false;
-  call.sent ??= 0;
+  call.mayBeExecuted ??= 0;
   call.waiting = (call.waiting ?? 0) + 1;
-  return sendThrough(endpoint, command, expiry, (part) => {
+  return sendThrough(endpoint, command, signal, (part) => {
     cost.requests += part;
     if (isCounted) {
       call.isResent = true;
@@ -38,7 +41,7 @@ export function send(call: EndpointCall, command: Command): Promise<unknown> {
     }
     isCounted = true;
     cost.commands += 1;
-    call.sent! += 1;
+    call.mayBeExecuted! += 1;
     call.waiting! -= 1;
   });
 }

@@ -1,7 +1,7 @@
 import { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
+import { type CallSignal, withCallSignal } from "./call-signal.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
-import { type Expiry, withExpiryOf } from "./expiry.ts";
 
 // What this package's own endpoints know beside what `Endpoint` shows. A user's wrapper around one of them has none of it.
 
@@ -14,7 +14,7 @@ export type SentHook = (part: number) => void;
 /** How commands reach a server. */
 export interface Transport {
   /** Sends one command, and calls `onSent` then. */
-  send(command: Command, expiry: Expiry, onSent?: SentHook): Promise<unknown>;
+  send(command: Command, signal: CallSignal, onSent?: SentHook): Promise<unknown>;
   /** Why a command still waits to be sent. Default: {@link notSent}. */
   unsentReason?(): string;
   /** How many commands it takes at once. Default: not known. */
@@ -39,9 +39,9 @@ const nothingKnown = (): ServerFacts => ({ scripts: new Set(), lacksNxGet: false
 const transports = new WeakMap<Endpoint["send"], Transport>();
 
 /** The `send` of an endpoint that commands reach by this transport. */
-export function sendBy(transport: Transport): Endpoint["send"] {
+export function asSend(transport: Transport): Endpoint["send"] {
   const send: Endpoint["send"] = (command, signal = new AbortController().signal) =>
-    withExpiryOf(signal, (expiry) => transport.send(command, expiry));
+    withCallSignal(signal, (own) => transport.send(command, own));
   transports.set(send, transport);
   return send;
 }
@@ -55,15 +55,15 @@ export function transportOf({ send }: Endpoint): Transport | undefined {
 export function sendThrough(
   endpoint: Endpoint,
   command: Command,
-  expiry: Expiry,
+  signal: CallSignal,
   onSent: SentHook,
 ): Promise<unknown> {
   const transport = transportOf(endpoint);
-  if (transport) return transport.send(command, expiry, onSent);
+  if (transport) return transport.send(command, signal, onSent);
   // Such an endpoint may ignore its signal, and what nobody waits for any more must not be executed after its rollback.
-  if (expiry.aborted) return Promise.reject(new EndpointError(endpoint.name, "timeout", notSent));
+  if (signal.aborted) return Promise.reject(new EndpointError(endpoint.name, "timeout", notSent));
   onSent(1);
-  return endpoint.send(command, expiry.signal);
+  return endpoint.send(command, signal.abortSignal);
 }
 
 /** Why a command still waits to be sent to an endpoint. */

@@ -12,7 +12,7 @@ export interface Window {
 }
 
 /** The window of an endpoint of which nothing is known. */
-export const opened: Window = { size: 100, threshold: Infinity };
+export const initialWindow: Window = { size: 100, threshold: Infinity };
 
 /** The share of its timeout within which an answer is early: of twice as many commands, the answer would come in time. */
 export const early = 0.4;
@@ -30,7 +30,7 @@ export interface Sent {
 export function afterAnswer(window: Window, { replies, inFlight, took }: Sent): Window {
   const { size, threshold } = window;
   // Never less than the first: far endpoints are always late.
-  if (took > early) return size > opened.size ? halved(window, opened.size) : window;
+  if (took > early) return size > initialWindow.size ? halved(window, initialWindow.size) : window;
   // A window of which half is unused shows nothing.
   if (2 * inFlight < size) return window;
   // As much more as would be early, too.

@@ -195,7 +195,9 @@ export class RunCall<Value> {
     const { operations, round, lease } = pass.claim;
     const isDrawn = pass.state.kind === "run" && pass.result === "granted";
     const { fence, cell } = operations;
-    const raise = isDrawn ? fence?.draw(settings, round, { cell, ttl: lease, cost: this.#cost }) : undefined;
+    const raise = isDrawn
+      ? fence?.bringToQuorum(settings, round, { cell, ttl: lease, cost: this.#cost })
+      : undefined;
     if (!raise) return pass;
     const result = await unlessAborted(raise.result, signal);
     if (!result) return { ...pass, raise, state: { kind: "aborted" } };

@@ -53,7 +53,7 @@ export function acquireWithRetry(
 }
 
 /** A round that claims, and the second one where that had to raise the fence. */
-interface Attempt {
+interface RoundAttempt {
   readonly lockClaim: LockClaim;
   readonly lock?: Lock | undefined;
   /** `granted`, but no lock: the answers came too late. Undefined: the caller's signal aborted it. */
@@ -155,7 +155,7 @@ class Acquisition {
   }
 
   /** Claims on every endpoint, and where that is granted without a common fence, raises the counters to the highest. */
-  async #sendRound(progress: Progress): Promise<Attempt> {
+  async #sendRound(progress: Progress): Promise<RoundAttempt> {
     const { signal } = this.#options;
     if (signal?.aborted) throw signal.reason;
     this.#rounds += 1;
@@ -176,7 +176,7 @@ class Acquisition {
     const round = runRound(this.#settings, claimOne, options);
     const result = await unlessAborted(round.result, signal);
     if (result !== "granted") return { lockClaim, result, round, last: round };
-    const raise = fence?.draw(this.#settings, round, { cell, ttl, cost });
+    const raise = fence?.bringToQuorum(this.#settings, round, { cell, ttl, cost });
     const last = raise ?? round;
     if (raise) {
       const raised = await unlessAborted(raise.result, signal);
@@ -196,7 +196,7 @@ class Acquisition {
     return new Lock(this.#settings, granted, state);
   }
 
-  #failed(attempt: Attempt, progress: Progress): FailedAttempt<Lock | RedlockError> {
+  #failed(attempt: RoundAttempt, progress: Progress): FailedAttempt<Lock | RedlockError> {
     const { result, round, last } = attempt;
     const { onEvent } = this.#settings;
     const held = result === "refused";
@@ -227,7 +227,7 @@ class Acquisition {
   }
 
   /** Rolls back a round at every endpoint where it may have acquired. What raised the fence has left nothing but counters. */
-  #rollBack({ lockClaim, result, round }: Attempt, progress: Progress): Promise<void> {
+  #rollBack({ lockClaim, result, round }: RoundAttempt, progress: Progress): Promise<void> {
     const cell = acquiredCell(lockClaim, this.#settings.fencing);
     // Refused means that others have a quorum, so this rollback frees nothing that waiters could get. If it published a
     // message, waiters would wake each other again and again.
@@ -248,7 +248,7 @@ class Acquisition {
     return this.#listener?.wait({ round, poll, longest: most, signal });
   }
 
-  #errorOf({ result, round, last }: Attempt, retryAfter: number | undefined): RedlockError {
+  #errorOf({ result, round, last }: RoundAttempt, retryAfter: number | undefined): RedlockError {
     // A round that was cut short may turn out to be the last. Its rollback has ended since, and more answers are known.
     if (result !== "refused" && !isRefused(round)) {
       return new QuorumError("acquire", this.#resources, last.votes(), result === "granted");

@@ -31,7 +31,7 @@ interface Claimed {
 
 /** The fence of a hold, and its counters at the endpoints, which must outlive the hold, however long that is. */
 export class Fence {
-  /** The lowest one that may be drawn, until {@link draw} has drawn it. */
+  /** The lowest one that may be drawn, until {@link bringToQuorum} has taken the drawn one. */
   #value: number;
   readonly #retention: number;
   /** ms since the counters were written. */
@@ -70,7 +70,7 @@ export class Fence {
    *
    * @returns the second round, where there is one; without its grant there is no fence
    */
-  draw(
+  bringToQuorum(
     settings: Settings,
     round: Round<CellAnswer>,
     { cell, ttl, cost }: Claimed,

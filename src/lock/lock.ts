@@ -42,7 +42,7 @@ export class Lock {
   readonly #keepOn: NonNullable<HoldOperations["extend"]>;
   readonly #releaseOn: Release;
   /** Whether it is no synchronizer's: only then it can be restored where an endpoint has lost it. */
-  readonly #isPlain: boolean;
+  readonly #isRestorable: boolean;
   readonly #fence: Fence | undefined;
   readonly #validity: Validity;
   /** The round that acquired it, or took it over; its late requests are rolled back at the release. */
@@ -57,7 +57,7 @@ export class Lock {
   #ttl: number;
   /** The last extension under way, and those before it. It never rejects. */
   #extension: Promise<unknown> | undefined;
-  #release: Promise<boolean> | undefined;
+  #releasing: Promise<boolean> | undefined;
   /** Whether a quorum has released it, or nobody will: `release` has nothing to do any more. */
   #isOver = false;
 
@@ -73,7 +73,7 @@ export class Lock {
     this.#cell = heldCell(claim);
     this.#keepOn = operations?.extend ?? keep;
     this.#releaseOn = releaseFunctionOf(settings, claim.resources, operations);
-    this.#isPlain = !operations;
+    this.#isRestorable = !operations;
     this.#ttl = ttl;
     this.#round = round;
     const { onEvent, endpoints } = settings;
@@ -145,11 +145,11 @@ export class Lock {
    */
   async release(): Promise<boolean> {
     if (this.#isOver) return false;
-    this.#release ??= this.#releaseEverywhere();
+    this.#releasing ??= this.#releaseEverywhere();
     try {
-      return await this.#release;
+      return await this.#releasing;
     } finally {
-      this.#release = undefined;
+      this.#releasing = undefined;
     }
   }
 
@@ -225,7 +225,7 @@ export class Lock {
       perform: (call) => this.#extendOne(call, ttl, renewal),
     });
     if (renewal) this.#fence!.written(round);
-    if (this.#isPlain) this.#restoreWhereLost(round, ttl);
+    if (this.#isRestorable) this.#restoreWhereLost(round, ttl);
     if (settings.onEvent) {
       const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
       emit(settings.onEvent, { type: "extended", ...event });
@@ -276,7 +276,7 @@ export class Lock {
     const settings = this.#settings;
     this.#validity.release();
     const { admission, runtime, wait, onEvent } = settings;
-    // After its ttl there is nothing to release.
+    // After its ttl room is of no use any more: it is sent at once.
     const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
     if (!admission.enter()) await admission.wait(patience);
     const options = { everywhere: true };
@@ -306,7 +306,8 @@ export class Lock {
 
   /** Releases it on one endpoint. */
   #releaseOne(call: EndpointCall): Promise<Answer> {
-    // Only a request that may still be executed there needs a tombstone: one that acquires, restores or resumes it.
+    // Only a request that may still be executed there needs a tombstone: one that restores or resumes it, or acquires it by
+    // script. SET NX looks at no tombstone.
     if (!this.#pendingAcquires.includes(call.endpoint.name)) {
       return this.#releaseOn(call, this.#cell, 0);
     }
@@ -315,7 +316,7 @@ export class Lock {
   }
 }
 
-/** Whether the request that acquires it cannot be executed any more, because it was. */
+/** Whether a request cannot be executed any more, because it was. */
 function isExecuted(answer: Answer | Failure | undefined): boolean {
-  return answer?.outcome === "granted" || answer?.outcome === "held";
+  return answer !== undefined && answer.outcome !== "error";
 }

@@ -105,7 +105,7 @@ export class Validity {
     this.onChange?.();
   }
 
-  /** Marks it as lost: someone else may hold it. Returns the error. */
+  /** Marks it as lost: someone else may hold it. Returns the error, also where it was released: then nothing changes. */
   lose(why: string): RedlockError {
     const { lostError, onLost } = this.#options;
     if (this.#released) return lostError(why);

@@ -56,10 +56,7 @@ export interface FailedAttempt<Value> {
   readonly holder?: number | undefined;
   /** Called with the pause before the next attempt; undefined: there is none. */
   report?(retryIn: number | undefined): void;
-  /**
-   * Pauses: until a message comes, but no longer than `longest` ms, or for `poll` ms. Undefined, as without it: the loop
-   * pauses for `poll` ms.
-   */
+  /** Waits for a message, at most `longest` ms. Undefined where nobody publishes one: the loop pauses for `poll` ms. */
   rest?(poll: number, longest: number): Promise<void> | undefined;
   /** Ends the call: its value, or it throws. Called after the rollbacks where those are waited for: then more is known. */
   end(): Value;
@@ -79,7 +76,6 @@ export async function retry<Value>(
   // Most calls succeed with their first attempt, so these are made where one fails.
   let nextPause: ReturnType<typeof pauses> | undefined;
   let rollbacks: Set<Promise<unknown>> | undefined;
-  let waitsForRollbacks = false;
   let isWaiting = true;
   const progress: Progress = {
     elapsed,
@@ -92,19 +88,18 @@ export async function retry<Value>(
     const failed = await attempt(progress);
     if ("value" in failed) return failed.value;
     const { rolledBack, next, took, holder, retryAfter = Infinity } = failed;
-    if (rolledBack) {
+    // Without waitUntil nothing else keeps it alive once the caller has its answer.
+    if (rolledBack && !runInBackground(settings, rolledBack)) {
       rollbacks ??= new Set();
       const done: Promise<unknown> = rolledBack.finally(() => rollbacks?.delete(done));
       rollbacks.add(done);
-      // Without waitUntil nothing else keeps them alive once the caller has its answer.
-      waitsForRollbacks = !runInBackground(settings, done);
     }
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
     if (next === "end" || (remaining <= 0 && next !== "at-once")) {
       failed.report?.(undefined);
       isWaiting = false;
-      if (waitsForRollbacks) await unlessAborted(Promise.allSettled(rollbacks ?? []), signal);
+      if (rollbacks) await unlessAborted(Promise.allSettled(rollbacks), signal);
       if (signal?.aborted) throw signal.reason;
       return failed.end();
     }

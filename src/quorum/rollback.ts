@@ -14,14 +14,14 @@ export interface RollbackContext extends RoundContext {
 /**
  * Rolls back a round that claims. Where the claim was granted, the endpoint is asked at once; else as {@link Unsettled} says.
  *
- * @param claim undefined: nothing is known of the requests that may have been executed
+ * @param claimRound undefined: nothing is known of the requests that may have been executed
  * @param release rolls back at one endpoint: exactly what this claim acquired, and nothing newer
  * @param options `everywhere`: also where the claim has acquired nothing for certain, and failures are reported. For a
  * holder, which releases all it may have. Default false
  */
 export function rollback(
   context: RollbackContext,
-  claim: Round<Answer> | undefined,
+  claimRound: Round<Answer> | undefined,
   release: ReleaseOne,
   { everywhere = false }: { readonly everywhere?: boolean } = {},
 ): Round<Answer> {
@@ -29,21 +29,21 @@ export function rollback(
   // The failure of the claim itself has been reported already. Without `latencies`: a rollback waits for the claim first, so
   // its answers say nothing of the endpoint.
   const onFailure = everywhere ? context.onFailure : undefined;
-  const sending = { endpoints, runtime, timeout, waitUntil, onFailure };
-  const isGranted = (index: number) => claim?.answers[index]?.outcome === "granted";
+  const quiet = { endpoints, runtime, timeout, waitUntil, onFailure };
+  const isGranted = (index: number) => claimRound?.answers[index]?.outcome === "granted";
   const releaseOne: ReleaseOne = (call) => {
     const index = endpoints.indexOf(call.endpoint);
-    if (!claim || isGranted(index)) return release(call);
-    return new Unsettled({ context, claim, index, release, everywhere }).begin(call);
+    if (!claimRound || isGranted(index)) return release(call);
+    return new Unsettled({ context, claimRound, index, release, everywhere }).begin(call);
   };
-  return sendRollback(sending, releaseOne, isGranted);
+  return sendRollback(quiet, releaseOne, isGranted);
 }
 
 type ReleaseOne = (call: EndpointCall) => Promise<Answer>;
 
 interface UnsettledParts {
   readonly context: RollbackContext;
-  readonly claim: Round<Answer>;
+  readonly claimRound: Round<Answer>;
   readonly index: number;
   readonly release: ReleaseOne;
   readonly everywhere: boolean;
@@ -62,9 +62,9 @@ class Unsettled {
   }
 
   async begin(call: EndpointCall): Promise<Answer> {
-    const { context, claim, index } = this.#parts;
+    const { context, claimRound, index } = this.#parts;
     const { runtime, timeout } = context;
-    const eventual = claim.eventualAnswers[index]!;
+    const eventual = claimRound.eventualAnswers[index]!;
     if (!this.#answer) await settledWithin(runtime, timeout / 4, eventual);
     if (this.#answer || !context.isCallerWaiting?.()) return this.#release(call);
     // The caller goes on, so there is time: after the answer one rollback is enough.
@@ -77,15 +77,15 @@ class Unsettled {
 
   /** The answer to the claim, while that is known. */
   get #answer(): Answer | Failure | undefined {
-    const { claim, index } = this.#parts;
-    return claim.answers[index];
+    const { claimRound, index } = this.#parts;
+    return claimRound.answers[index];
   }
 
   async #release(call: EndpointCall): Promise<Answer> {
     const { context, release, everywhere } = this.#parts;
     const answer = this.#answer;
     if (!everywhere && acquiredNothing(answer)) return nothingToDo;
-    // What was refused may have been restored since by its holder. What was granted is rolled back again if this fails.
+    // Also after a refusal: its holder may have restored it since. As text, because nobody may hear a NOSCRIPT any more.
     call.sendsText ||= answer?.outcome !== "granted";
     const released = release(call);
     if (!answer || answer.outcome === "error") runInBackground(context, this.#repeatIfOvertaken(released));
@@ -94,17 +94,17 @@ class Unsettled {
 
   /** Repeats a rollback that the claim may have been executed after, once the claim is answered. */
   async #repeatIfOvertaken(released: Promise<Answer>): Promise<void> {
-    const { context, claim, index, release } = this.#parts;
-    const hadTimedOut = this.#answer !== undefined;
+    const { context, claimRound, index, release } = this.#parts;
+    const hadFailed = this.#answer !== undefined;
     const isOver = settledWithin(
       context.runtime,
       context.timeout,
       released.catch(() => undefined),
     );
-    const late = await claim.eventualAnswers[index]!;
+    const late = await claimRound.eventualAnswers[index]!;
     if (late.outcome === "held" || late.outcome === "lost") return;
-    // It had timed out, and has failed now: that says no more than was known.
-    if (late.outcome === "error" && hadTimedOut) return;
+    // It had failed before: another failure says nothing new.
+    if (late.outcome === "error" && hadFailed) return;
     // After the first rollback has ended: beside it, this one could delete the value, and the first one, which counts, would
     // find nothing.
     await isOver;

@@ -1,6 +1,6 @@
+import { CallSignal } from "../endpoints/call-signal.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
-import { Expiry } from "../endpoints/expiry.ts";
 import { unsentReason } from "../endpoints/transport.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
@@ -83,7 +83,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   readonly elapsed: () => number;
   readonly #context: RoundContext;
   readonly #timeout: number;
-  readonly #expiry: Expiry;
+  readonly #signal: CallSignal;
   readonly #calls: readonly EndpointCall[];
   #cancelTimeout: () => void;
   #isOverdue = false;
@@ -106,7 +106,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     this.elapsed = stopwatch(runtime);
     this.#context = context;
     this.#timeout = Math.min(timeout, context.timeout);
-    this.#expiry = new Expiry({ timeout: this.#timeout, now: () => runtime.monotonic(), yields });
+    this.#signal = new CallSignal({ timeout: this.#timeout, now: () => runtime.monotonic(), yields });
     this.#cutsShort = cutsShort;
     this.cost = cost;
     this.answers = new Array(endpoints.length).fill(undefined);
@@ -118,7 +118,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     });
     if (endpoints.length === 0) this.#finish();
     this.#cancelTimeout = runtime.timer(this.#timeout, () => this.#expire());
-    this.#calls = endpoints.map((endpoint) => ({ endpoint, expiry: this.#expiry, cost }));
+    this.#calls = endpoints.map((endpoint) => ({ endpoint, signal: this.#signal, cost }));
     this.eventualAnswers = this.#calls.map(async (call, index) => {
       try {
         return this.#note(index, await perform(call));
@@ -195,13 +195,13 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
       this.#cancelTimeout = this.#context.runtime.timer(Math.min(late, timeout / 4), () => this.#expire());
       return;
     }
-    this.#expiry.abort();
+    this.#signal.abort();
     // A usual mistake: seconds instead of ms.
     const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
     this.#calls.forEach((call, index) => {
-      const { endpoint, sent } = call;
+      const { endpoint, mayBeExecuted } = call;
       if (this.answers[index]) return;
-      const isUnsent = sent === 0;
+      const isUnsent = mayBeExecuted === 0;
       if (!isUnsent) this.#context.latencies?.set(endpoint, 0);
       const why = isUnsent ? unsentReason(endpoint) : `no answer within ${Math.round(timeout)} ms${hint}`;
       const cause = new EndpointError(endpoint.name, "timeout", why);
@@ -219,11 +219,11 @@ export function isHopeless(votes: readonly Vote[]): boolean {
   return isVeto(votes.filter(({ cause }) => cause?.permanent).length, votes.length);
 }
 
-function failureOf({ expiry, sent, waiting }: EndpointCall, cause: EndpointError): Failure {
+function failureOf({ signal, mayBeExecuted, waiting }: EndpointCall, cause: EndpointError): Failure {
   const failure = { outcome: "error", cause } as const;
   // A failure before the timeout was not for want of room: sent again, it would fail again at once.
-  if (!expiry.aborted) return failure;
-  if (sent === 0) return { ...failure, unsent: "all" };
+  if (!signal.aborted) return failure;
+  if (mayBeExecuted === 0) return { ...failure, unsent: "all" };
   return waiting ? { ...failure, unsent: "some" } : failure;
 }
 

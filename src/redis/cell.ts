@@ -129,7 +129,7 @@ export interface KeepDetails {
   readonly fencing?: Fencing | undefined;
 }
 
-/** Gives the cell a new ttl, and a new value if `next` is given. Never creates it. ttl 0 only checks. */
+/** Gives the cell a new ttl, and a new value if `next` is given. Never creates it. ttl 0 writes no value. */
 export function keep(
   call: EndpointCall,
   cell: Cell,
@@ -137,7 +137,7 @@ export function keep(
   { next, fencing }: KeepDetails = {},
 ): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (hasCompareAndSet(call) && isPlain(cell) && ttl > 0 && !fencing) {
+  if (hasCompareAndSet(call) && needsNoScript(cell) && ttl > 0 && !fencing) {
     const command = ["SET", keys[0]!, next ?? value, "IFEQ", value, "PX", ttl];
     return sendPlain(call, command, ["OK", null], "lost");
   }
@@ -160,7 +160,7 @@ export interface EndDetails {
 /** Ends a claim: deletes its values, or replaces them. Where a run has locks, the answer is about its record alone. */
 export function end(call: EndpointCall, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (hasCompareAndSet(call) && isPlain(cell) && !details.next) {
+  if (hasCompareAndSet(call) && needsNoScript(cell) && !details.next) {
     return sendPlain(call, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost");
   }
   return endThrough(call, cell, details);
@@ -287,7 +287,7 @@ function sendPlain(
 
 /** Whether `SET … NX` does it, and its reply can be trusted. */
 function isClaimedNatively({ endpoint }: EndpointCall, cell: Cell): boolean {
-  return endpoint.exactReplies === true && isPlain(cell);
+  return endpoint.exactReplies === true && needsNoScript(cell);
 }
 
 /** Whether the endpoint has commands that compare and set or delete, and their replies can be trusted. */
@@ -296,6 +296,6 @@ function hasCompareAndSet({ endpoint }: EndpointCall): boolean {
 }
 
 /** Whether a native command is enough. */
-function isPlain({ keys, tombstone }: Cell): boolean {
+function needsNoScript({ keys, tombstone }: Cell): boolean {
   return keys.length === 1 && !tombstone;
 }

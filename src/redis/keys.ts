@@ -24,7 +24,7 @@ export interface StoredKey {
    * - `fair`: who holds a `FairLock`; `queue`: who waits; `reentrant`: who holds a `ReentrantLock`;
    * - `latch`, `barrier`: the arrivals; `debounce`: the last call; `once`: who claims or has the interval, `once-end`: when it
    *   ends, `once-fence`: its counter;
-   * - `singleton`: the newest call; `kept`: the answer of a `refreshOnce` that could not be written;
+   * - `singleton`: the newest call;
    * - `void`: that something was rolled back or released.
    */
   readonly kind: string;

@@ -1,4 +1,4 @@
-import type { Expiry } from "../endpoints/expiry.ts";
+import type { CallSignal } from "../endpoints/call-signal.ts";
 import { stopwatch, systemRuntime } from "../runtime.ts";
 
 // Whether a client is connected. A command is handed over only then: in a client's own queue it would stay when its caller
@@ -74,10 +74,10 @@ export class Link {
    * Waits until the client is connected; undefined: it is. Rejects when it is closed, and while attempts to connect fail, as a
    * request to a server that is down does; but not in the first second after a connection broke.
    */
-  whenReady(expiry: Expiry): Promise<void> | undefined {
+  whenReady(signal: CallSignal): Promise<void> | undefined {
     if (this.isReady) return undefined;
     this.#state.connect?.();
-    if (this.#isOffline || expiry.aborted) return Promise.reject(this.#error());
+    if (this.#isOffline || signal.aborted) return Promise.reject(this.#error());
     return new Promise((resolve, reject) => {
       // Where nobody else listens, the client prints its errors, or throws them: that must stay so.
       if (this.#waiting.size === 0 && this.#client.listenerCount("error") > 0) {
@@ -91,7 +91,7 @@ export class Link {
       };
       const waiter: Waiter = { resolve: end(resolve), reject: end(() => reject(this.#error())) };
       this.#waiting.add(waiter);
-      const ignoreAbort = expiry.onAbort(waiter.reject);
+      const ignoreAbort = signal.onAbort(waiter.reject);
     });
   }
 

@@ -80,8 +80,8 @@ export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpoi
   const shared = known.get(client) ?? share(single, cluster !== undefined);
   known.set(client, shared);
 
-  const send = sendOver(name, shared.link, (command, expiry) => {
-    const commandOptions = { abortSignal: expiry.signal, typeMapping: {} };
+  const send = sendOver(name, shared.link, (command, signal) => {
+    const commandOptions = { abortSignal: signal.abortSignal, typeMapping: {} };
     return cluster
       ? cluster.sendCommand(keyOf(command), false, command, commandOptions)
       : single.sendCommand(command, commandOptions);

@@ -1,6 +1,6 @@
+import type { CallSignal } from "../endpoints/call-signal.ts";
 import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
-import type { Expiry } from "../endpoints/expiry.ts";
-import { sendBy, type Transport } from "../endpoints/transport.ts";
+import { asSend, type Transport } from "../endpoints/transport.ts";
 import { EndpointError } from "../errors.ts";
 import type { Link } from "./link.ts";
 
@@ -13,17 +13,17 @@ export interface SocketEndpointOptions {
 }
 
 /** Hands a command over to the client, which is connected. */
-type HandOver = (command: readonly string[], expiry: Expiry) => Promise<unknown>;
+type HandOver = (command: readonly string[], signal: CallSignal) => Promise<unknown>;
 
 /** A function that sends commands through a client as soon as its link stands. */
 export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint["send"] {
-  const send: Transport["send"] = async (command, expiry, onSent) => {
+  const send: Transport["send"] = async (command, signal, onSent) => {
     try {
-      for (let wait = link.whenReady(expiry); wait; wait = link.whenReady(expiry)) await wait;
-      if (expiry.aborted) throw new Error("given up before it was sent");
+      for (let wait = link.whenReady(signal); wait; wait = link.whenReady(signal)) await wait;
+      if (signal.aborted) throw new Error("given up before it was sent");
       onSent?.(1);
       // Not given up at the timeout: what is executed late must be known, to be rolled back.
-      const reply = await handOver(command.map(String), expiry);
+      const reply = await handOver(command.map(String), signal);
       if (reply !== "QUEUED") return reply;
     } catch (error) {
       // Not set as the cause: a client's error may have the command with its tokens.
@@ -36,7 +36,7 @@ export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint
       "the client is inside of MULTI: give the endpoint its own client",
     );
   };
-  return sendBy({ send, unsentReason: () => `not sent in time${link.isReady ? "" : `: ${link.reason}`}` });
+  return asSend({ send, unsentReason: () => `not sent in time${link.isReady ? "" : `: ${link.reason}`}` });
 }
 
 function endpointErrorOf(name: string, error: unknown, command: Command): EndpointError {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { CallSignal } from "../../src/endpoints/call-signal.ts";
 import type { EndpointCall } from "../../src/endpoints/endpoint-call.ts";
-import { Expiry } from "../../src/endpoints/expiry.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
 import type { Settings } from "../../src/lock/options.ts";
 import { type Cell, claim, keep, restore } from "../../src/redis/cell.ts";
@@ -113,7 +113,7 @@ eachEngine(storesOf([1]))("a key of another type, on $title", ({ open }) => {
 
   const call = (): EndpointCall => ({
     endpoint: store.endpoints[0]!,
-    expiry: new Expiry(),
+    signal: new CallSignal(),
     cost: { requests: 0, commands: 0 },
   });
   const putHash = async (key: string) => {

@@ -1,4 +1,4 @@
-import { Expiry } from "../../src/endpoints/expiry.ts";
+import { CallSignal } from "../../src/endpoints/call-signal.ts";
 import type { Endpoint } from "../../src/index.ts";
 import { claimOrRead } from "../../src/redis/cell.ts";
 
@@ -9,6 +9,6 @@ export function trusted<Some extends Endpoint>(endpoint: Some): Some {
   if (!exactReplies) return endpoint;
   const cost = { requests: 0, commands: 0 };
   Object.assign(endpoint, { send: async () => "a value in the way" });
-  void claimOrRead({ endpoint, expiry: new Expiry(), cost }, { keys: ["k"], value: "tv" }, 1);
+  void claimOrRead({ endpoint, signal: new CallSignal(), cost }, { keys: ["k"], value: "tv" }, 1);
   return Object.assign(endpoint, { send });
 }

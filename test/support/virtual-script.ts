@@ -1,6 +1,6 @@
 import { expect } from "vitest";
+import { CallSignal } from "../../src/endpoints/call-signal.ts";
 import type { EndpointCall } from "../../src/endpoints/endpoint-call.ts";
-import { Expiry } from "../../src/endpoints/expiry.ts";
 import type { CellAnswer } from "../../src/redis/cell.ts";
 import { type Script, textOf } from "../../src/redis/script.ts";
 import type { SteppingRuntime } from "./stepping-runtime.ts";
@@ -26,7 +26,7 @@ export async function scriptWorld(script: Script): Promise<ScriptWorld> {
   await runtime.advance(999);
   const call = () => ({
     endpoint: endpoints[0]!,
-    expiry: new Expiry(),
+    signal: new CallSignal(),
     cost: { requests: 0, commands: 0 },
   });
   return {

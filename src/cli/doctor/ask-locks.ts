@@ -61,7 +61,7 @@ async function follow(session: Session, dialect: Dialect, steps: readonly Step[]
     const request = { endpoint, cost: { requests: 0, commands: 0 }, sendsText: true };
     // An operation sends a command twice where the first reply proves nothing.
     const ms = 2 * session.settings.timeout;
-    const operate = () => session.limited((expiry) => operation({ ...request, expiry }), ms);
+    const operate = () => session.limited((signal) => operation({ ...request, signal }), ms);
     const { result, at } = await session.timed(operate).catch((error) => {
       throw error instanceof EndpointError ? error : new UnexpectedReply(`${what}: ${error.message}`);
     });

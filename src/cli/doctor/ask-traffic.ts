@@ -32,8 +32,8 @@ export async function askPipeline(session: Session): Promise<Seen> {
   const onSent = (part: number) => {
     wasAlone ||= part === 1;
   };
-  const outcomes = await session.limited((expiry) =>
-    Promise.allSettled(commands.map((command) => transport.send(command, expiry, onSent))),
+  const outcomes = await session.limited((signal) =>
+    Promise.allSettled(commands.map((command) => transport.send(command, signal, onSent))),
   );
   if (wasAlone) return { works: false, found: "it takes one command per request" };
   const [first, refused, ...others] = outcomes;
@@ -66,7 +66,7 @@ export async function askStream(session: Session): Promise<Seen> {
 /** As long as three requests may take. */
 async function askForStream(session: Session): Promise<Seen> {
   const heard = await session.limited(
-    ({ signal }) => unlessAborted(hearsMessage(session, signal), signal),
+    ({ abortSignal: signal }) => unlessAborted(hearsMessage(session, signal), signal),
     3 * session.settings.timeout,
   );
   return heard ? { works: true } : { works: false, found: "no message in time" };

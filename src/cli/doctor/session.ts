@@ -1,5 +1,5 @@
 import { onAbort } from "../../abort.ts";
-import { Expiry } from "../../endpoints/expiry.ts";
+import { CallSignal } from "../../endpoints/call-signal.ts";
 import type { Command, Dialect, Endpoint } from "../../index.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { StoppedError } from "../environment.ts";
@@ -152,7 +152,7 @@ export class Session {
 
   /** Sends one command. */
   ask(command: Command, endpoint: Endpoint = this.endpoint): Promise<unknown> {
-    return this.limited((expiry) => endpoint.send(command, expiry.signal));
+    return this.limited((signal) => endpoint.send(command, signal.abortSignal));
   }
 
   /** Waits, until the command is to end. */
@@ -168,23 +168,23 @@ export class Session {
   }
 
   /**
-   * Does something whose expiry ends after `ms`, when it is done, and on `stop`.
+   * Does something whose signal aborts after `ms`, when it is done, and on `stop`.
    *
    * @throws StoppedError where it is too late to begin
    */
   async limited<Result>(
-    work: (expiry: Expiry) => Promise<Result>,
+    work: (signal: CallSignal) => Promise<Result>,
     ms: number = this.settings.timeout,
     stop: AbortSignal = this.settings.stop,
   ): Promise<Result> {
     if (stop.aborted) throw new StoppedError();
     // Not AbortSignal.any: Node 20 may collect a timeout that nothing else refers to, and then never aborts.
-    const expiry = new Expiry();
-    const end = () => expiry.abort();
+    const signal = new CallSignal();
+    const end = () => signal.abort();
     const cancel = this.settings.runtime.timer(ms, end);
     const ignoreStop = onAbort(stop, end);
     try {
-      return await work(expiry);
+      return await work(signal);
     } finally {
       cancel();
       ignoreStop();
@@ -216,7 +216,7 @@ export class Session {
     const ms = stop.aborted ? Math.min(timeout, maxCleanup) : timeout;
     const command = ["DEL", ...this.#keys];
     const deleting = this.limited(
-      (expiry) => this.open().send(command, expiry.signal),
+      (signal) => this.open().send(command, signal.abortSignal),
       ms,
       new AbortController().signal,
     );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { CallSignal } from "../../../src/endpoints/call-signal.ts";
 import type { EndpointCall } from "../../../src/endpoints/endpoint-call.ts";
-import { Expiry } from "../../../src/endpoints/expiry.ts";
 import { type Command, type Endpoint, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Settings } from "../../../src/lock/options.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
@@ -36,7 +36,7 @@ const clientOf = (endpoint: Endpoint) =>
   new Redlock({ endpoints: [endpoint], runtime: steppingRuntime(), wait: 0, timeout: 100 });
 const callOf = (endpoint: Endpoint): EndpointCall => ({
   endpoint,
-  expiry: new Expiry(),
+  signal: new CallSignal(),
   cost: { requests: 0, commands: 0 },
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/batch.ts";
+import { CallSignal } from "../../../src/endpoints/call-signal.ts";
 import type { Command, Endpoint } from "../../../src/endpoints/endpoint.ts";
-import { Expiry } from "../../../src/endpoints/expiry.ts";
 import { type SentHook, sendThrough } from "../../../src/endpoints/transport.ts";
 import { rejection } from "../../support/outcomes.ts";
 
@@ -35,11 +35,11 @@ function rig(maxRequests = 6) {
   return {
     sent,
     parts,
-    send: (command: Command, expiry = forever) => sendThrough(endpoint, command, expiry, onSent),
+    send: (command: Command, signal = forever) => sendThrough(endpoint, command, signal, onSent),
   };
 }
 
-const forever = new Expiry();
+const forever = new CallSignal();
 const endpointWith = (send: Endpoint["send"]): Endpoint => ({ name: "e", dialect: "redis", send });
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const ping = (number: number): Command => ["PING", number];
@@ -104,16 +104,16 @@ describe("where as many requests are open as may be", () => {
 
   test("nothing is sent where nobody waits any more", async () => {
     const { sent, send } = rig();
-    const { expiry, abort } = abortable();
+    const { signal, abort } = abortable();
     abort();
-    expect(await rejection(send(ping(0), expiry))).toMatchObject({ kind: "timeout" });
+    expect(await rejection(send(ping(0), signal))).toMatchObject({ kind: "timeout" });
     expect(sent).toEqual([]);
   });
 
   test("what a request of a Worker has left behind holds up no other", async () => {
     vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
     const { sent, send } = rig();
-    const foreign = Object.defineProperty(new Expiry(), "aborted", {
+    const foreign = Object.defineProperty(new CallSignal(), "aborted", {
       get(): boolean {
         throw new Error("Cannot perform I/O on behalf of a different request.");
       },
@@ -163,13 +163,13 @@ describe("the commands in flight", () => {
   test("are half as many after each timeout, however many of them were sent together", async () => {
     const { sent, send } = rig();
     for (const [times, most] of [100, 50, 25].entries()) {
-      const { expiry } = clocked({ start: 1_000 * times });
+      const { signal } = clocked({ start: 1_000 * times });
       const before = sent.length;
-      for (const command of pings(200)) void send(command, expiry).catch(() => undefined);
+      for (const command of pings(200)) void send(command, signal).catch(() => undefined);
       await turn();
       expect(sum(sizes(sent).slice(before))).toBe(most);
       expect(sent.length - before).toBeGreaterThan(1);
-      expiry.abort();
+      signal.abort();
       await turn();
     }
   });
@@ -180,10 +180,10 @@ describe("the commands in flight", () => {
   ])("%s", async (_, now, most) => {
     const { sent, send } = rig();
     const first = clocked();
-    for (const command of pings(100)) void send(command, first.expiry).catch(() => undefined);
+    for (const command of pings(100)) void send(command, first.signal).catch(() => undefined);
     await turn();
-    first.expiry.abort();
-    for (const command of pings(200)) void send(command, clocked({ start: now }).expiry);
+    first.signal.abort();
+    for (const command of pings(200)) void send(command, clocked({ start: now }).signal);
     await turn();
     expect(sum(sizes(sent))).toBe(100 + most);
   });
@@ -192,8 +192,8 @@ describe("the commands in flight", () => {
     const { sent, send } = rig(1);
     void send(ping(0));
     await turn();
-    for (const number of [1, 2]) void send(ping(number), clocked({ yields: true }).expiry);
-    void send(ping(3), clocked().expiry);
+    for (const number of [1, 2]) void send(ping(number), clocked({ yields: true }).signal);
+    void send(ping(3), clocked().signal);
     await sent[0]!.answer(echo(sent[0]!));
     expect(sent[1]!.commands).toEqual([ping(3), ping(1), ping(2)]);
   });
@@ -205,18 +205,18 @@ describe("the commands in flight", () => {
     const [late, early] = [clocked(), clocked()];
     late.at(601);
     early.at(600);
-    const unsent = rejection(send(ping(1), late.expiry));
-    void send(ping(2), early.expiry);
+    const unsent = rejection(send(ping(1), late.signal));
+    void send(ping(2), early.signal);
     await sent[0]!.answer(echo(sent[0]!));
     expect(sent[1]!.commands).toEqual([ping(2)]);
-    late.expiry.abort();
+    late.signal.abort();
     expect(await unsent).toMatchObject({ message: expect.stringContaining("not sent in time") });
   });
 
   test("may be late where the process stood still, and not the endpoint", async () => {
     const { sent, send } = rig();
-    const { expiry, at } = clocked();
-    void send(ping(1), expiry);
+    const { signal, at } = clocked();
+    void send(ping(1), signal);
     at(900);
     await turn();
     expect(sent).toHaveLength(1);
@@ -227,7 +227,7 @@ describe("a request that several share", () => {
   test("goes on while one of them waits, and its answer counts for all", async () => {
     const { sent, send } = rig();
     const [first, second] = [abortable(), abortable()];
-    const replies = [send(ping(1), first.expiry), send(ping(2), second.expiry)];
+    const replies = [send(ping(1), first.signal), send(ping(2), second.signal)];
     await turn();
     first.abort();
     expect(sent[0]!.signal.aborted).toBe(false);
@@ -243,7 +243,7 @@ describe("a request that several share", () => {
     async (_, order) => {
       const { sent, send } = rig(1);
       const callers = pings(3).map((command) => ({ command, ...abortable() }));
-      for (const { command, expiry } of callers) void send(command, expiry).catch(() => undefined);
+      for (const { command, signal } of callers) void send(command, signal).catch(() => undefined);
       await turn();
       const next = send(ping(9));
       await turn();
@@ -269,9 +269,9 @@ describe("a request that several share", () => {
 describe("an endpoint that takes one command at a time", () => {
   test("gets them one by one from then on", async () => {
     const { sent, send } = rig(2);
-    const { expiry, abort } = abortable();
+    const { signal, abort } = abortable();
     const replies = Promise.all(pings(3).map((command) => send(command)));
-    const late = rejection(send(ping(3), expiry));
+    const late = rejection(send(ping(3), signal));
     await turn();
     abort();
     await sent[0]!.answer(undefined);
@@ -329,20 +329,20 @@ test.each<[string, (send: Endpoint["send"]) => Endpoint["send"]]>([
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 const sizes = (sent: readonly Sent[]) => sent.map(({ commands }) => commands.length);
 
-/** An expiry after 1 000 ms, and the function that sets its clock. */
+/** An signal after 1 000 ms, and the function that sets its clock. */
 function clocked({ start = 0, yields = false } = {}) {
   let time = start;
-  const expiry = new Expiry({ timeout: 1_000, now: () => time, yields });
+  const signal = new CallSignal({ timeout: 1_000, now: () => time, yields });
   return {
-    expiry,
+    signal,
     at: (ms: number) => {
       time = ms;
     },
   };
 }
 
-/** An expiry, and the function that ends it. */
+/** An signal, and the function that ends it. */
 function abortable() {
-  const expiry = new Expiry();
-  return { expiry, abort: () => expiry.abort() };
+  const signal = new CallSignal();
+  return { signal, abort: () => signal.abort() };
 }

@@ -24,10 +24,10 @@ function rig(options: LockOptions = {}, { heedsSignal = false, cutsShort = false
   }));
   const settings = resolveSettings({ endpoints, runtime }, { timeout: 100, ...options });
   const replies = new Map<string, Gate<Reply>>(names.map((name) => [name, gate<Reply>()]));
-  const perform = async ({ endpoint, expiry }: EndpointCall): Promise<Answer> => {
+  const perform = async ({ endpoint, signal }: EndpointCall): Promise<Answer> => {
     // Without an answer a request ends with its signal.
     const ended = new Promise<Reply>((resolve) => {
-      expiry.onAbort(() => heedsSignal && resolve(network));
+      signal.onAbort(() => heedsSignal && resolve(network));
     });
     const reply = await Promise.race([replies.get(endpoint.name)!.passed, ended]);
     if (reply instanceof EndpointError) throw reply;
@@ -186,9 +186,9 @@ describe("rollback", () => {
     const done = rollback(settings, acquiring, async (call) => {
       const { name } = call.endpoint;
       asked.push(name);
-      call.sent = 1;
+      call.mayBeExecuted = 1;
       if (asked.length <= 3) await late.passed;
-      if (name === "a") call.sent = 0;
+      if (name === "a") call.mayBeExecuted = 0;
       if (name !== "a" || asked.length <= 3) throw network;
       return { outcome: "granted" };
     }).done;
@@ -208,7 +208,7 @@ describe("rollback", () => {
     let asked = 0;
     const offline = async (call: EndpointCall) => {
       asked += 1;
-      call.sent = 0;
+      call.mayBeExecuted = 0;
       throw network;
     };
     await rollback(settings, acquiring, offline).done;
@@ -244,7 +244,7 @@ describe("rollback", () => {
       asked.push(call.endpoint.name);
       if (asked.length > 1) return { outcome: "granted" };
       // Of two commands, one was sent.
-      call.sent = 1;
+      call.mayBeExecuted = 1;
       call.waiting = 1;
       await room.passed;
       throw new EndpointError("a", "timeout", "not sent in time");
@@ -259,7 +259,7 @@ describe("rollback", () => {
 /** A request that waits to be sent, and fails once there is room: its caller waits no longer. */
 function queued(room: Promise<unknown> = new Promise(() => undefined)) {
   return async (call: EndpointCall): Promise<never> => {
-    call.sent = 0;
+    call.mayBeExecuted = 0;
     call.waiting = 1;
     await room;
     throw new EndpointError(call.endpoint.name, "timeout", "not sent in time");

@@ -22,9 +22,9 @@ function rig(count: number, { cutsShort = false, latency = new Map<string, numbe
     send: () => Promise.reject(new Error("not used")),
   }));
   const onFailure = vi.fn();
-  const perform = async ({ endpoint, expiry }: EndpointCall): Promise<Answer> => {
+  const perform = async ({ endpoint, signal }: EndpointCall): Promise<Answer> => {
     const index = endpoints.indexOf(endpoint);
-    signals[index] = expiry.signal;
+    signals[index] = signal.abortSignal;
     const reply = await replies[index]!.passed;
     if (reply instanceof Error) throw reply;
     return reply;

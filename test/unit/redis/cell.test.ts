@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { CallSignal } from "../../../src/endpoints/call-signal.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import type { EndpointCall } from "../../../src/endpoints/endpoint-call.ts";
-import { Expiry } from "../../../src/endpoints/expiry.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
 import {
@@ -34,7 +34,7 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
         return reply;
       },
     },
-    expiry: new Expiry(),
+    signal: new CallSignal(),
     cost: { requests: 0, commands: 0 },
   };
   return { call, sent };
@@ -273,10 +273,10 @@ describe("runScript", () => {
   test("NOSCRIPT counts as not sent, but not what was sent before it", async () => {
     const { call } = rig(["a", noscript(), new Promise(() => undefined)]);
     await runScript(call, cellScript, [], []);
-    const fresh = { ...call, sent: 0 };
+    const fresh = { ...call, mayBeExecuted: 0 };
     const late = runScript(fresh, cellScript, [], []);
-    fresh.expiry.abort();
+    fresh.signal.abort();
     await expect(late).rejects.toThrow("not sent in time");
-    expect([fresh.sent, call.sent]).toEqual([0, 1]);
+    expect([fresh.mayBeExecuted, call.mayBeExecuted]).toEqual([0, 1]);
   });
 });

@@ -11,10 +11,10 @@ interface Wait {
 }
 
 /**
- * The end of the wait for an answer. In Node an AbortSignal takes as much memory as the rest of a round together, so one is
- * made only for an endpoint that needs it.
+ * What an AbortSignal would be for the calls of a round: it aborts when they wait no longer. In Node an AbortSignal takes as
+ * much memory as the rest of a round together, so one is made only for an endpoint that needs it.
  */
-export class Expiry {
+export class CallSignal {
   aborted = false;
   readonly timeout: number;
   readonly now: () => number;
@@ -31,7 +31,7 @@ export class Expiry {
   }
 
   /** A signal that aborts together with this, which has not aborted yet. */
-  get signal(): AbortSignal {
+  get abortSignal(): AbortSignal {
     const controller = new AbortController();
     this.onAbort(() => controller.abort());
     return controller.signal;
@@ -51,13 +51,13 @@ export class Expiry {
   }
 }
 
-/** Works with an expiry that ends together with a signal. */
-export function withExpiryOf<Value>(
+/** Works with a call signal that aborts together with `signal`. */
+export function withCallSignal<Value>(
   signal: AbortSignal,
-  work: (expiry: Expiry) => Promise<Value>,
+  work: (signal: CallSignal) => Promise<Value>,
 ): Promise<Value> {
-  const expiry = new Expiry();
-  if (!signal.aborted) return work(expiry).finally(onAbort(signal, () => expiry.abort()));
-  expiry.abort();
-  return work(expiry);
+  const own = new CallSignal();
+  if (!signal.aborted) return work(own).finally(onAbort(signal, () => own.abort()));
+  own.abort();
+  return work(own);
 }
