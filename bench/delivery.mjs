@@ -6,6 +6,7 @@ import { Miniflare } from "miniflare";
 import { bundle } from "../tools/bundle.mjs";
 import { percentile } from "../tools/demo/report.mjs";
 import { load } from "../tools/load.mjs";
+import { printHead, printRow } from "./table.mjs";
 
 const samples = 60;
 const distance = 20;
@@ -13,14 +14,11 @@ const secret = "a secret of this run";
 
 export async function print() {
   for (const dialect of ["redis", "upstash"]) {
-    console.log(
-      `\nA delivery in workerd, three endpoints ${distance} ms away, dialect ${dialect}, ${samples} samples\n`,
-    );
-    console.log("| | requests | commands | p50 |");
-    console.log("| --- | --- | --- | --- |");
+    const title = `A delivery in workerd, three endpoints ${distance} ms away, dialect ${dialect}, ${samples} samples`;
+    printHead(title, "", "requests", "commands", "p50");
     const rows = await measureGain(dialect);
     for (const { way, kind, requests, commands, p50 } of rows) {
-      console.log(`| ${kind}, ${way} | ${requests} | ${commands} | ${p50.toFixed(0)} ms |`);
+      printRow(`${kind}, ${way}`, requests, commands, `${p50.toFixed(0)} ms`);
     }
     const [separate, together] = ["separate", "together"].map(
       (way) => rows.find((row) => row.way === way && row.kind === "first").p50,

@@ -3,7 +3,8 @@
 
 import { Miniflare } from "miniflare";
 import { bundle } from "../tools/bundle.mjs";
-import { startEndpointProcess } from "./endpoint-process.mjs";
+import { startEndpointProcesses } from "./endpoint-process.mjs";
+import { printHead, printRow } from "./table.mjs";
 
 const cycles = 200;
 const turns = 5;
@@ -11,7 +12,7 @@ const connections = 50;
 const seconds = 5;
 
 export async function print() {
-  const server = await startEndpointProcess(1);
+  const [server] = await startEndpointProcesses([0]);
   const worker = await startWorker(server);
   try {
     const url = (await worker.ready).href;
@@ -26,11 +27,11 @@ export async function print() {
         if (turn > 0) times[index].push((performance.now() - start) / cycles);
       }
     }
-    console.log(`\nA lock server in workerd, beside an endpoint (${server.engine}) through HTTP\n`);
-    console.log("| | acquire + release, one after another |\n| --- | --- |");
+    const title = `A lock server in workerd, beside an endpoint (${server.engine}) through HTTP`;
+    printHead(title, "", "acquire + release, one after another");
     for (const [index, way] of ways.entries()) {
       times[index].sort((a, b) => a - b);
-      console.log(`| ${way} | ${times[index][Math.floor(turns / 2)].toFixed(2)} ms |`);
+      printRow(way, `${times[index][Math.floor(turns / 2)].toFixed(2)} ms`);
     }
     const rowsOf = async (path) => {
       const before = Number(await ask("/rows"));

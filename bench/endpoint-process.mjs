@@ -7,13 +7,22 @@ import { start } from "../local/dist/index.js";
 const housekeeping = /^cmdstat_(info|hello|auth|select|command|client\b)/;
 
 /**
+ * Starts one for each of these delays, the ms before it executes a request.
+ *
+ * @param {readonly number[]} [delays]
+ */
+export function startEndpointProcesses(delays = [0, 0, 0]) {
+  return Promise.all(delays.map((delay) => startEndpointProcess(delay)));
+}
+
+/**
  * Starts it, with a `redis-server` if there is one.
  *
  * @returns an endpoint with `billed()`, the commands that Upstash would bill so far, and `executed()`, the commands that
  * its Redis has executed so far, those of scripts included
  */
-export async function startEndpointProcess() {
-  const child = fork(fileURLToPath(import.meta.url), ["endpoint"]);
+async function startEndpointProcess(delay) {
+  const child = fork(fileURLToPath(import.meta.url), ["endpoint", String(delay)]);
   const answer = () =>
     new Promise((resolve, reject) => {
       child.once("exit", reject);
@@ -54,6 +63,8 @@ async function executedBy(endpoint) {
 if (process.argv[2] === "endpoint" && process.send) {
   const local = await start({ count: 1 });
   const [endpoint] = local.endpoints;
+  const delay = Number(process.argv[3]);
+  if (delay > 0) endpoint.faults.add({ fault: "delay", ms: delay });
   process.on("message", async (request) => {
     if (request === "billed") return process.send(endpoint.log.billed);
     if (request === "executed") return process.send(await executedBy(endpoint));

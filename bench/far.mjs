@@ -2,18 +2,10 @@
 // in virtual time: the figures depend on the seeds below and on the library, not on the machine.
 import { Redlock } from "../dist/index.js";
 import { FairLock } from "../dist/sync/index.js";
+import { printHead, printRow } from "./table.mjs";
 import { VirtualWorld } from "./virtual-time.mjs";
 
 const hold = 50;
-const farAndSilent = [160, 300, Infinity];
-const sets = [
-  ["160 and 300 ms, one silent", farAndSilent],
-  ["1 ms, one silent", [1, 1, Infinity]],
-  ["1 ms, all up", [1, 1, 1]],
-  ["160, 300 and 350 ms, all up", [160, 300, 350]],
-  ["1, 1 and 300 ms, all up", [1, 1, 300]],
-  ["1, 300 and 300 ms, all up", [1, 300, 300]],
-];
 const kinds = {
   "plain lock": (redlock, name, options) => redlock.acquire(name, options),
   FairLock: (redlock, name, options) => new FairLock(redlock, name).acquire(options),
@@ -26,74 +18,69 @@ export async function print() {
 }
 
 async function printLoops() {
-  console.log(`\nEight contenders in a closed loop that hold it for ${hold} ms; 5 runs of 60 s\n`);
-  console.log(
-    "|  |  | first grant p90 | longest time without a grant | grants per minute | requests per grant |",
+  printHead(
+    `Eight contenders in a closed loop that hold it for ${hold} ms, 160 and 300 ms away, one endpoint silent; 5 runs of 60 s`,
+    "",
+    "first grant p90",
+    "longest time without a grant",
+    "grants per minute",
+    "requests per grant",
   );
-  console.log("| --- | --- | --- | --- | --- | --- |");
-  for (const [what, roundTrips] of sets) {
-    const variants = [
-      ["plain lock", {}],
-      ["plain lock", { timeout: 400 }],
-      ["FairLock", {}],
-    ];
-    for (const [kind, options] of variants) {
-      if (options.timeout && roundTrips !== farAndSilent) continue;
-      const loops = [];
-      for (let seed = 1; seed <= 5; seed += 1) {
-        const wants = Array.from({ length: 8 }, () => "resource");
-        loops.push(await loop({ seed, roundTrips, wants, options, acquire: kinds[kind] }));
-      }
-      const firsts = loops.map(({ grants }) => grants[0]?.at ?? Infinity).sort((a, b) => a - b);
-      const total = loops.reduce((sum, { grants }) => sum + grants.length, 0);
-      const requests = loops.reduce((sum, each) => sum + each.requests, 0);
-      const gap = Math.max(...loops.map(({ grants }) => longestGap(grants)));
-      row(
-        what,
-        options.timeout ? `${kind}, timeout ${options.timeout}` : kind,
-        seconds(at(firsts, 0.9)),
-        seconds(gap),
-        (total / loops.length).toFixed(),
-        (requests / total).toFixed(1),
-      );
-    }
+  for (const [kind, options] of [
+    ["plain lock", {}],
+    ["plain lock", { timeout: 400 }],
+    ["FairLock", {}],
+  ]) {
+    const wants = Array(8).fill("resource");
+    const runs = await loops(5, { roundTrips: [160, 300, Infinity], wants, options, acquire: kinds[kind] });
+    const firsts = runs.map(({ grants }) => grants[0]?.at ?? Infinity).sort((a, b) => a - b);
+    const title = options.timeout ? `${kind}, timeout ${options.timeout}` : kind;
+    printRow(title, seconds(at(firsts, 0.9)), ...figuresOf(runs, 1));
   }
 }
 
+/** Runs with the seeds 1, 2 … */
+async function loops(count, options) {
+  const runs = [];
+  for (let seed = 1; seed <= count; seed += 1) runs.push(await loop({ seed, ...options }));
+  return runs;
+}
+
+/** The longest time without a grant, grants per minute, and requests per grant. */
+function figuresOf(runs, digits) {
+  const total = runs.reduce((sum, { grants }) => sum + grants.length, 0);
+  const requests = runs.reduce((sum, each) => sum + each.requests, 0);
+  const gap = Math.max(...runs.map(({ grants }) => longestGap(grants)));
+  return [seconds(gap), (total / runs.length).toFixed(), (requests / total).toFixed(digits)];
+}
+
 async function printLosses() {
-  console.log("\n51 contenders in a closed loop, 160, 200 and 300 ms away; 3 runs of 60 s\n");
-  console.log(
-    "|  | requests and replies lost | longest time without a grant | grants per minute | requests per grant |",
+  printHead(
+    "51 contenders in a closed loop, 160, 200 and 300 ms away; 3 runs of 60 s",
+    "",
+    "requests and replies lost",
+    "longest time without a grant",
+    "grants per minute",
+    "requests per grant",
   );
-  console.log("| --- | --- | --- | --- | --- |");
   const wants = Array.from({ length: 51 }, () => "resource");
   for (const [kind, acquire] of Object.entries(kinds)) {
     for (const loss of [0, 0.05]) {
-      const loops = [];
-      for (let seed = 1; seed <= 3; seed += 1) {
-        const options = { wait: 600_000 };
-        loops.push(await loop({ seed, roundTrips: [160, 200, 300], wants, options, acquire, loss }));
-      }
-      const total = loops.reduce((sum, { grants }) => sum + grants.length, 0);
-      const requests = loops.reduce((sum, each) => sum + each.requests, 0);
-      const gap = Math.max(...loops.map(({ grants }) => longestGap(grants)));
-      row(
-        kind,
-        `${100 * loss} %`,
-        seconds(gap),
-        (total / loops.length).toFixed(),
-        (requests / total).toFixed(),
-      );
+      const options = { wait: 600_000 };
+      const runs = await loops(3, { roundTrips: [160, 200, 300], wants, options, acquire, loss });
+      printRow(kind, `${100 * loss} %`, ...figuresOf(runs, 0));
     }
   }
 }
 
 async function printFairness() {
-  console.log(
-    "\nHow evenly they are served in a closed loop without a pause; grants of each, in 3 runs of 60 s\n",
+  printHead(
+    "How evenly they are served in a closed loop without a pause; grants of each, in 3 runs of 60 s",
+    "",
+    "",
+    "grants of each",
+    "longest wait",
   );
-  console.log("|  |  | grants of each | longest wait |");
-  console.log("| --- | --- | --- | --- |");
   const four = ["a", "b", "c", "d"];
   const cases = [
     ["four contenders, 1 ms", ["a", "a", "a", "a"], ["plain lock", "FairLock"]],
@@ -101,11 +88,10 @@ async function printFairness() {
   ];
   for (const [what, wants, kindsHere] of cases) {
     for (const kind of kindsHere) {
-      for (let seed = 1; seed <= 3; seed += 1) {
-        const { grants } = await loop({ seed, roundTrips: [1, 1, 1], wants, acquire: kinds[kind] });
+      for (const { grants } of await loops(3, { roundTrips: [1, 1, 1], wants, acquire: kinds[kind] })) {
         const each = wants.map((_, who) => grants.filter((grant) => grant.who === who));
         const longest = each.map((own) => seconds(longestGap(own))).join(", ");
-        row(what, kind, each.map(({ length }) => length).join(", "), longest);
+        printRow(what, kind, each.map(({ length }) => length).join(", "), longest);
       }
     }
   }
@@ -146,8 +132,4 @@ function at(sorted, share) {
 
 function seconds(ms) {
   return ms < Infinity ? `${(ms / 1_000).toFixed(1)} s` : "none";
-}
-
-function row(...cells) {
-  console.log(`| ${cells.join(" | ")} |`);
 }

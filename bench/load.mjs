@@ -5,22 +5,28 @@ import { Agent, request } from "node:http";
 import { Miniflare } from "miniflare";
 import { bundle } from "../tools/bundle.mjs";
 import { stripeDelivery } from "../tools/deliveries.mjs";
-import { startEndpointProcess } from "./endpoint-process.mjs";
+import { startEndpointProcesses } from "./endpoint-process.mjs";
+import { printHead, printRow } from "./table.mjs";
 
 const connections = 100;
 const seconds = 10;
 const turns = 3;
 
 export async function print() {
-  const servers = await Promise.all([1, 2, 3].map(startEndpointProcess));
+  const servers = await startEndpointProcesses();
   const secret = `whsec_${randomBytes(32).toString("hex")}`;
   const worker = await startWorker(servers, secret);
   try {
-    console.log(
-      `\nThe README's webhook in workerd, ${connections} connections for ${turns} × ${seconds} s, a fifth duplicates, three endpoints (${servers[0].engine}) on the same cores\n`,
+    printHead(
+      `The README's webhook in workerd, ${connections} connections for ${turns} × ${seconds} s, a fifth duplicates, three endpoints (${servers[0].engine}) on the same cores`,
+      "",
+      "answers a second",
+      "p50",
+      "p99",
+      "not 200",
+      "handled twice",
+      "replayed",
     );
-    console.log("| | answers a second | p50 | p99 | not 200 | handled twice | replayed |");
-    console.log("| --- | --- | --- | --- | --- | --- | --- |");
     const url = await worker.ready;
     const paths = ["/bare", "/redlock-edge"];
     // In turns, so that both meet the same machine, and neither pays for the start.
@@ -36,7 +42,7 @@ export async function print() {
       );
       const failed = statuses.filter((status) => status !== 200).length;
       const rate = (times.length / seconds / turns).toFixed(0);
-      console.log(`| ${path.slice(1)} | ${[rate, p50, p99, failed, twice, replayed].join(" | ")} |`);
+      printRow(path.slice(1), rate, p50, p99, failed, twice, replayed);
     }
   } finally {
     await worker.dispose();

@@ -3,6 +3,7 @@
 import { createHook } from "node:async_hooks";
 import process from "node:process";
 import { Redlock } from "../dist/index.js";
+import { printHead, printRow } from "./table.mjs";
 
 const counts = { promises: 0, clocks: 0, timers: 0 };
 
@@ -31,16 +32,14 @@ const runtime = {
 };
 
 export async function print() {
-  console.log("\nThe path of one lock, with endpoints in the process that answer at once\n");
-  console.log("| endpoints | | promises | clock reads | timers | CPU of the pair |");
-  console.log("| --- | --- | --- | --- | --- | --- |");
+  const title = "The path of one lock, with endpoints in the process that answer at once";
+  printHead(title, "endpoints", "", "promises", "clock reads", "timers", "CPU of the pair");
   for (const count of [1, 3]) {
     const endpoints = Array.from({ length: count }, (_, index) => endpoint(`e${index + 1}`));
     const [acquired, released] = await countsOf(new Redlock({ endpoints, runtime }));
     const cpu = await cpuOf(new Redlock({ endpoints }));
-    const row = ({ promises, clocks, timers }) => `${promises} | ${clocks} | ${timers}`;
-    console.log(`| ${count} | acquire | ${row(acquired)} | |`);
-    console.log(`| ${count} | release | ${row(released)} | ${cpu.toFixed(1)} µs |`);
+    printRow(count, "acquire", ...Object.values(acquired), "");
+    printRow(count, "release", ...Object.values(released), `${cpu.toFixed(1)} µs`);
   }
 }
 

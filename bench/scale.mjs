@@ -2,8 +2,9 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { startEndpointProcess } from "./endpoint-process.mjs";
+import { startEndpointProcesses } from "./endpoint-process.mjs";
 import { versioned } from "./peers/installed.mjs";
+import { printHead, printRow } from "./table.mjs";
 
 const run = promisify(execFile);
 const program = fileURLToPath(new URL("scale/run.mjs", import.meta.url));
@@ -11,7 +12,7 @@ const mine = "redlock-edge";
 const peers = [mine, "@upstash/lock", "a loop over the SDK", "a loop over the SDK, no batches"];
 
 export async function print() {
-  const servers = await Promise.all([1, 2, 3].map(startEndpointProcess));
+  const servers = await startEndpointProcesses();
   const one = servers.slice(0, 1);
   try {
     console.log(
@@ -50,19 +51,17 @@ async function printHeld(servers) {
     servers,
     options,
   });
-  console.log("\n10 000 locks held, acquired in the course of 20 s, with `autoExtend`, 1 server\n");
-  console.log("| heap | timers | requests per renewal | lost |\n| --- | --- | --- | --- |");
-  console.log(`| ${heap.toFixed(0)} MB | ${timers} | ${requestsPerRenewal.toFixed(3)} | ${failed} |`);
+  const title = "10 000 locks held, acquired in the course of 20 s, with `autoExtend`, 1 server";
+  printHead(title, "heap", "timers", "requests per renewal", "lost");
+  printRow(`${heap.toFixed(0)} MB`, timers, requestsPerRenewal.toFixed(3), failed);
 }
 
 async function table(title, rowsOf) {
   const rows = await rowsOf();
-  console.log(`\n${title}\n`);
-  console.log("| | time | CPU of the client | most memory | requests | failures |");
-  console.log("| --- | --- | --- | --- | --- | --- |");
+  printHead(title, "", "time", "CPU of the client", "most memory", "requests", "failures");
   for (const [name, { ms, cpu, memory, requests, failed }] of rows) {
     const times = [`${(ms / 1e3).toFixed(2)} s`, `${(cpu / 1e3).toFixed(2)} s`, `${memory.toFixed(0)} MB`];
-    console.log(`| ${[name, ...times, requests, failed].join(" | ")} |`);
+    printRow(name, ...times, requests, failed);
   }
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { project } from "../tools/load.mjs";
+import { printHead, printRow } from "./table.mjs";
 
 const core = { index: ["Redlock"] };
 const idempotency = { ...core, idempotency: ["Idempotency"] };
@@ -96,7 +97,6 @@ export async function sizes() {
 export const kilobytes = (bytes) => `${(bytes / 1_000).toPrecision(3)} kB`;
 
 export async function print() {
-  console.log("\nWhat a bundle gains by an import, minified and gzipped\n");
-  console.log("| import | minified and gzipped |\n| --- | --- |");
-  for (const { label, bytes } of await sizes()) console.log(`| ${label} | ${kilobytes(bytes)} |`);
+  printHead("What a bundle gains by an import, minified and gzipped", "import", "minified and gzipped");
+  for (const { label, bytes } of await sizes()) printRow(label, kilobytes(bytes));
 }

@@ -1,15 +1,13 @@
 // Measures what acquire and release cost beyond the bare requests, on loopback. The endpoints run in processes of their
 // own. Samples of both variants alternate, and ratios are of medians, so that results are stable on a noisy machine.
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { Redlock } from "../dist/index.js";
-
-const token = "bench";
+import { startEndpointProcesses } from "./endpoint-process.mjs";
 
 export async function print() {
   // One process each, as independent databases have: none waits for another's event loop.
-  const servers = await Promise.all([[], [], [], ["--delay", "1=1000"]].map(endpoint));
-  const [first, second, third, slow] = servers.map(({ url }) => url);
+  const servers = await startEndpointProcesses([0, 0, 0, 1_000]);
+  const [first, second, third, slow] = servers;
   try {
     const { engine } = servers[0];
     console.log(
@@ -24,21 +22,21 @@ export async function print() {
 }
 
 /** Compares acquire and release with the same two requests by bare fetch. */
-async function overhead(urls) {
-  const redlock = new Redlock({ endpoints: urls.map((url) => ({ url, token, dialect: "upstash" })) });
-  const name = `bench-${urls.length}`;
+async function overhead(servers) {
+  const redlock = clientOf(servers);
+  const name = `bench-${servers.length}`;
   const bare = async () => {
     const value = `t${randomBytes(16).toString("hex")}`;
     const key = `redlock:lock:{${name}}`;
-    await all(urls, ["SET", key, value, "NX", "PX", 10_000]);
-    await all(urls, ["DELEX", key, "IFEQ", value]);
+    await all(servers, ["SET", key, value, "NX", "PX", 10_000]);
+    await all(servers, ["DELEX", key, "IFEQ", value]);
   };
   const ours = async () => {
     const lock = await redlock.acquire(name);
     await lock.release();
   };
   const [bareMedian, ourMedian] = await compare([bare, ours], { warmUp: 500, samples: 2_000 });
-  report(`acquire + release, ${urls.length} endpoint${urls.length > 1 ? "s" : ""}`, [
+  report(`acquire + release, ${servers.length} endpoint${servers.length > 1 ? "s" : ""}`, [
     ["bare fetch", bareMedian],
     ["redlock-edge", ourMedian],
   ]);
@@ -46,8 +44,8 @@ async function overhead(urls) {
 
 /** Compares acquires with three healthy endpoints and with one of them delayed by 1 s. */
 async function oneSlow(healthy, slow) {
-  const tasks = [healthy, slow].map((urls) => {
-    const redlock = new Redlock({ endpoints: urls.map((url) => ({ url, token, dialect: "upstash" })) });
+  const tasks = [healthy, slow].map((servers) => {
+    const redlock = clientOf(servers);
     // Longer than the delay, so that the slow endpoint does answer and its connections are reused.
     return () => redlock.acquire(`bench-${randomBytes(8).toString("hex")}`, { timeout: 2_000 });
   });
@@ -59,11 +57,17 @@ async function oneSlow(healthy, slow) {
   ]);
 }
 
-function all(urls, command) {
+function clientOf(servers) {
+  return new Redlock({ endpoints: servers.map(({ url, token }) => ({ url, token, dialect: "upstash" })) });
+}
+
+function all(servers, command) {
   const body = JSON.stringify(command);
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   return Promise.allSettled(
-    urls.map(async (url) => (await (await fetch(url, { method: "POST", headers, body })).json()).result),
+    servers.map(async ({ url, token }) => {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      return (await (await fetch(url, { method: "POST", headers, body })).json()).result;
+    }),
   );
 }
 
@@ -86,26 +90,4 @@ function report(title, variants) {
   const [[, base], [, other]] = variants;
   const medians = variants.map(([name, ms]) => `${name} ${ms.toFixed(3)} ms`).join(", ");
   console.log(`${title.padEnd(40)}${medians}: × ${(other / base).toFixed(3)} (goal 1.05)`);
-}
-
-/** A local endpoint in a process of its own. */
-async function endpoint(flags) {
-  const args = ["local/dist/cli/main.js", "--count", "1", "--token", token, ...flags];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  let text = "";
-  await new Promise((resolve, reject) => {
-    child.once("exit", () => reject(new Error("a local endpoint did not start")));
-    child.stdout.on("data", (chunk) => {
-      text += chunk;
-      if (/TOKEN_1=.*\n/.test(text)) resolve();
-    });
-  });
-  const [, url] = /URL_1="(.*)"/.exec(text);
-  const engine = /in front of Redis/.test(text) ? "real redis-servers" : "embedded engine";
-  const stop = () =>
-    new Promise((resolve) => {
-      child.once("exit", resolve);
-      child.kill("SIGTERM");
-    });
-  return { url, engine, stop };
 }

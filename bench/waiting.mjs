@@ -2,6 +2,7 @@
 // seeds below and on the library, not on the machine.
 import { pubSub, Redlock } from "../dist/index.js";
 import { FairLock, Semaphore } from "../dist/sync/index.js";
+import { printHead, printRow } from "./table.mjs";
 import { VirtualWorld } from "./virtual-time.mjs";
 
 const roundTrip = 2;
@@ -23,11 +24,8 @@ const kinds = [
 
 export async function print() {
   await printPolls();
-  console.log(
-    `\nWaiting in virtual time, round trip ${roundTrip} ms: total / ideal time at commands per grant and endpoint\n`,
-  );
-  console.log("|  |  | endpoints | hold | 1 waiter | 10 | 50 | 200 |");
-  console.log("| --- | --- | --- | --- | --- | --- | --- | --- |");
+  const title = `Waiting in virtual time, round trip ${roundTrip} ms: total / ideal time at commands per grant and endpoint`;
+  printHead(title, "", "", "endpoints", "hold", "1 waiter", "10", "50", "200");
   for (const kind of kinds) {
     for (const wakeUp of [undefined, pubSub]) {
       for (const count of [1, 3]) {
@@ -38,7 +36,7 @@ export async function print() {
             const { total, commands } = await measure(kind, { wakeUp, count, hold, waiters });
             cells.push(`${total.toFixed(2)} × at ${commands.toFixed(1)}`);
           }
-          console.log(`| ${[kind.what, way, count, `${hold} ms`, ...cells].join(" | ")} |`);
+          printRow(kind.what, way, count, `${hold} ms`, ...cells);
         }
       }
     }
@@ -52,18 +50,9 @@ const arrivals = 400;
 /** How well a plain lock's waiters guess when to ask. */
 async function printPolls() {
   const [{ acquire }] = kinds;
-  console.log(
-    `\nPolls for a plain lock in virtual time, one endpoint, round trip ${roundTrip} ms. All at once: total / ideal time at commands per grant. Poisson: ${arrivals} waiters arrive at random, ${100 * load} % of what fits; Jain's index of their waits is 1 where all are equal\n`,
-  );
-  const columns = [
-    ...crowds.map((count) => `${count} at once`),
-    "Poisson: mean wait",
-    "p99",
-    "Jain",
-    "commands",
-  ];
-  console.log(`| hold | ${columns.join(" | ")} |`);
-  console.log(`| --- |${" --- |".repeat(columns.length)}`);
+  const title = `Polls for a plain lock in virtual time, one endpoint, round trip ${roundTrip} ms. All at once: total / ideal time at commands per grant. Poisson: ${arrivals} waiters arrive at random, ${100 * load} % of what fits; Jain's index of their waits is 1 where all are equal`;
+  const columns = crowds.map((count) => `${count} at once`);
+  printHead(title, "hold", ...columns, "Poisson: mean wait", "p99", "Jain", "commands");
   for (const hold of [50, 500]) {
     const cells = [];
     for (const waiters of crowds) {
@@ -91,7 +80,7 @@ async function printPolls() {
     const p99 = waits[Math.floor(0.99 * waits.length)];
     const jain = (mean(waits) ** 2 / mean(waits.map((wait) => wait ** 2))).toFixed(2);
     cells.push(`${mean(waits).toFixed()} ms`, `${p99.toFixed()} ms`, jain, mean(billed).toFixed(1));
-    console.log(`| ${[`${hold} ms`, ...cells].join(" | ")} |`);
+    printRow(`${hold} ms`, ...cells);
   }
 }
 
