@@ -90,8 +90,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       patch(
         "twins/cell-twin.ts refusal",
-        'return [0, cell.spent, index + 1, remaining, value ?? ""];',
-        'for (const counter of cell.counters) call("SET", counter, cell.least, "PX", cell.kept);\n    return [0, cell.spent, index + 1, remaining, value ?? ""];',
+        'return [0, index + 1, remaining, value ?? ""];',
+        'for (const counter of cell.counters) call("SET", counter, cell.least, "PX", cell.kept);\n    return [0, index + 1, remaining, value ?? ""];',
       ),
     ],
     noticedBy: ["all or none"],

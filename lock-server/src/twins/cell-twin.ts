@@ -1,4 +1,4 @@
-import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { counting, type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
@@ -6,10 +6,10 @@ export const cellTwin: Twin = {
     redis: "d94586c53f8b1c930c5dc00078848ccfde02ae7a",
     upstash: "d9694a47b3b09af7fd0a63e695b768c967c6d483",
   },
-  run,
+  run: counting(run),
 };
 
-/** The arguments by name; `call` counts the commands. */
+/** The arguments by name. */
 interface CellCall {
   readonly call: TwinCall["call"];
   readonly op: string;
@@ -22,10 +22,9 @@ interface CellCall {
   readonly cells: readonly { readonly key: string; readonly expected: string; readonly next: string }[];
   readonly tombstone: string | undefined;
   readonly counters: readonly string[];
-  spent: number;
 }
 
-function run({ call, keys, args }: TwinCall): Reply {
+function run({ call, keys, args }: TwinCall): readonly Reply[] {
   const n = whole(args[2]!);
   const cell: CellCall = {
     op: args[0]!,
@@ -39,18 +38,14 @@ function run({ call, keys, args }: TwinCall): Reply {
       .map((key, index) => ({ key, expected: args[7 + 2 * index]!, next: args[8 + 2 * index]! })),
     tombstone: keys[n],
     counters: keys.slice(n + 1),
-    spent: 0,
-    call(...words) {
-      cell.spent += 1;
-      return call(...words);
-    },
+    call,
   };
-  const found = cell.call("MGET", ...keys) as Found;
+  const found = call("MGET", ...keys) as Found;
   if (cell.op === "end") return end(cell, found);
   return refusal(cell, found) ?? write(cell, found);
 }
 
-function end(cell: CellCall, found: Found): Reply {
+function end(cell: CellCall, found: Found): readonly Reply[] {
   const { call, cells, token, ttl, tombstone, retention } = cell;
   const old = found[cells.length] ?? null;
   const isRepeated = old === token;
@@ -63,11 +58,11 @@ function end(cell: CellCall, found: Found): Reply {
   if (tombstone !== undefined && !isRepeated) {
     call("SET", tombstone, foundAll ? token : (old ?? 1), "PX", retention);
   }
-  return [token, cell.spent, hits.map((hit) => (hit || isRepeated ? "t" : "f")).join("")];
+  return [token, hits.map((hit) => (hit || isRepeated ? "t" : "f")).join("")];
 }
 
 /** The reply where something is in the way. */
-function refusal(cell: CellCall, found: Found): Reply | undefined {
+function refusal(cell: CellCall, found: Found): readonly Reply[] | undefined {
   const { call, cells, op, token } = cell;
   const keeps = op === "keep";
   for (const [index, { key, expected, next }] of cells.entries()) {
@@ -75,19 +70,19 @@ function refusal(cell: CellCall, found: Found): Reply | undefined {
     if (value === next || (keeps ? value === expected : value === null)) continue;
     const asks = value !== null && !keeps && next === token;
     const remaining = asks ? call("PTTL", key) : -2;
-    return [0, cell.spent, index + 1, remaining, value ?? ""];
+    return [0, index + 1, remaining, value ?? ""];
   }
-  return (found[cells.length] ?? null) === null ? undefined : [0, cell.spent, 0, -2, ""];
+  return (found[cells.length] ?? null) === null ? undefined : [0, 0, -2, ""];
 }
 
-function write(cell: CellCall, found: Found): Reply {
+function write(cell: CellCall, found: Found): readonly Reply[] {
   const { call, cells, op, ttl, counters } = cell;
   const isNew = cells.some((_, index) => (found[index] ?? null) === null);
   const drawn = op === "claim" && isNew ? 1 : 0;
   const first = cells.length + 1;
   const counts = counters.map((_, index) => found[first + index] ?? "0");
   const odd = counts.find((count) => count === "" || Number.isNaN(Number(count)));
-  if (odd !== undefined) return [cell.token, cell.spent, odd];
+  if (odd !== undefined) return [cell.token, odd];
   const fence = Math.max(cell.least, ...counts.map((count) => whole(count) + drawn));
   const kept = counters.length > 0 ? cell.kept + Math.max(0, fence - timeOf(call)) : 0;
   for (const counter of counters) call("SET", counter, fence, "PX", kept, "GET");
@@ -96,5 +91,5 @@ function write(cell: CellCall, found: Found): Reply {
     const isWritten = value === null || (op === "keep" && value === expected);
     if (ttl > 0 && isWritten) call("SET", key, next, "PX", ttl, "GET");
   }
-  return [cell.token, cell.spent, String(whole(fence))];
+  return [cell.token, String(whole(fence))];
 }

@@ -1,12 +1,12 @@
-import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { counting, type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `intervalScript`, which says what it does. */
 export const intervalTwin: Twin = {
   sha: {
-    redis: "9e3da88494bace4fc7f3cf5dc6511022d07f86ed",
-    upstash: "635de87f1c72fb9cd49a47f9b2df74aad0ba0c7e",
+    redis: "dbcc68fdb394daaf688fbb84ca9913cf45507e79",
+    upstash: "562680e67868f3f03b9999202410886e1a5c874a",
   },
-  run,
+  run: counting(run),
 };
 
 /** The stored interval. */
@@ -18,7 +18,7 @@ interface Stored {
   readonly before: string;
 }
 
-function run(twin: TwinCall): Reply {
+function run(twin: TwinCall): readonly Reply[] {
   const { call, keys, args } = twin;
   const [value, op, ttl, number] = args as [string, string, string, string];
   const found = call("MGET", ...keys) as Found;
@@ -44,7 +44,11 @@ function run(twin: TwinCall): Reply {
   return result;
 }
 
-function release({ call, keys, args }: TwinCall, found: Found, { own, run, before }: Stored): Reply {
+function release(
+  { call, keys, args }: TwinCall,
+  found: Found,
+  { own, run, before }: Stored,
+): readonly Reply[] {
   if (own) call("DEL", keys[0]!);
   if (own && run !== undefined && found[1] !== null) call("SET", keys[1]!, `${before}:${before}`, "KEEPTTL");
   if (keys.length > 3) call("SET", keys[3]!, 1, "PX", whole(args[2]!));

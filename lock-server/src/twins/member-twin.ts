@@ -1,18 +1,18 @@
-import { type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { counting, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `memberScript`, which says what it does. */
 export const memberTwin: Twin = {
   sha: {
-    redis: "c2c4858982aba13ca0d4f8402fa983fcd131ce93",
-    upstash: "01a56950a1816941dc25bdad324268d99353adc8",
+    redis: "09837c62c9fd2cc67a9df84579191f7a65d1f3fd",
+    upstash: "c87cd7a2d25ae4df60653f92bb2966dd9412f9c3",
   },
-  run(twin) {
+  run: counting((twin) => {
     const now = timeOf(twin.call);
     return twin.args[0] === "acquire" ? acquire(twin, now) : extendOrRelease(twin, now);
-  },
+  }),
 };
 
-function extendOrRelease({ call, keys, args }: TwinCall, now: number): Reply {
+function extendOrRelease({ call, keys, args }: TwinCall, now: number): readonly Reply[] {
   const [op, member, , ms, count, id] = args as [string, string, string, string, string, string];
   const [key, ttl, tombstones] = [keys[0]!, whole(ms), whole(count)];
   const waiting = keys[1 + tombstones];
@@ -25,9 +25,7 @@ function extendOrRelease({ call, keys, args }: TwinCall, now: number): Reply {
       call("SET", tombstone, found ? "freed" : 1, "PX", ttl);
     }
     const channel = args[8];
-    if (channel !== undefined) {
-      return [found ? member : 0, tell({ call, channel, key, waiting, now }, removed)];
-    }
+    if (channel !== undefined) tell({ call, channel, key, waiting, now }, removed);
   } else if (found && ttl > 0) {
     const { remaining } = last(call, key, now);
     put(call, key, { how: "XX", name: member, ms: ttl, remaining, now });
@@ -35,19 +33,17 @@ function extendOrRelease({ call, keys, args }: TwinCall, now: number): Reply {
   return [found ? member : 0];
 }
 
-/** Tells those that can be served now, and returns how many commands that took. */
-function tell({ call, channel, key, waiting, now }: Tell, removed: boolean): number {
+/** Tells those that can be served now. */
+function tell({ call, channel, key, waiting, now }: Tell, removed: boolean): void {
   const free = last(call, key, now).remaining <= 0;
   if (waiting === undefined) {
     const subscribers = free ? (call("PUBSUB", "NUMSUB", channel) as [string, number])[1] : 0;
     if (subscribers > 0) call("PUBLISH", channel, subscribers);
-    return 1 + Number(free) + Number(subscribers > 0);
+    return;
   }
   const writers = Number(call("ZCOUNT", waiting, `(${now}`, "+inf"));
   if (writers > 0 && free) call("PUBLISH", channel, `${writers}:w`);
   else if (writers === 0 && (free || removed)) call("PUBLISH", channel, "0:r");
-  else return 2;
-  return 3;
 }
 
 interface Tell {
@@ -58,7 +54,7 @@ interface Tell {
   readonly now: number;
 }
 
-function acquire({ call, keys, args }: TwinCall, now: number): Reply {
+function acquire({ call, keys, args }: TwinCall, now: number): readonly Reply[] {
   const [, member, from, ttl, count, id, always, expiry] = args as [
     string,
     string,

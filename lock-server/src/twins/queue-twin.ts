@@ -1,15 +1,15 @@
-import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { counting, type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "066374dfe31591d8161086e18e27df4e7f45bd6e",
-    upstash: "b08cc36eee4b3d75da67c3fb0c5d53b4eee60453",
+    redis: "15a757582eb4c7e56c89a63324b164f7fb6f3d9c",
+    upstash: "315939038d2992d1e11fce88305986553f6f5491",
   },
-  run,
+  run: counting(run),
 };
 
-function run(twin: TwinCall): Reply {
+function run(twin: TwinCall): readonly Reply[] {
   const { call, keys, args } = twin;
   const [value, ticket] = args as [string, string];
   const [expiry, ttl] = [whole(args[2]!), whole(args[3]!)];
@@ -17,11 +17,11 @@ function run(twin: TwinCall): Reply {
   const queue = queued ?? "";
   const [grace, channel] = args.slice(5);
   if (ttl > 0) {
-    if (holder === value) return [value, 0, 1];
-    if (tombstones.some((found) => found !== null)) return [0, 0, 1];
+    if (holder === value) return [value, 0];
+    if (tombstones.some((found) => found !== null)) return [0, 0];
     if (holder === null && queue === "") {
       call("SET", keys[0]!, value, "PX", ttl, "GET");
-      return [value, 0, 2];
+      return [value, 0];
     }
   }
   if (ticket === "") return release(twin, holder ?? null, tombstones[0] ?? null, queue);
@@ -29,8 +29,8 @@ function run(twin: TwinCall): Reply {
   if (ttl === 0 && holder === value) call("DEL", keys[0]!);
   if (rollsBack) {
     call("SET", keys[3]!, 1, "PX", args[4]!);
-    if (holder !== value) return [0, 0, 2];
-    if (tombstones[0] !== null) return [value, 0, 3];
+    if (holder !== value) return [0, 0];
+    if (tombstones[0] !== null) return [value, 0];
   }
   const now = timeOf(call);
   const { live, ahead, own } = readQueue(queue, ticket, now);
@@ -49,21 +49,20 @@ function run(twin: TwinCall): Reply {
   }
   if (rollsBack || (ttl > 0 && expiry > 0 && !acquires))
     live.push({ ticket, until: Math.max(own, now + expiry) });
-  const calls = writeQueue({ call, key: keys[1]!, now }, queue, live, acquires ? "" : mark);
+  writeQueue({ call, key: keys[1]!, now }, queue, live, acquires ? "" : mark);
   if (acquires) {
     call("SET", keys[0]!, value, "PX", ttl, "GET");
-    return [value, 0, calls + 1];
+    return [value, 0];
   }
-  if (rollsBack) return [value, 0, calls + 2];
+  if (rollsBack) return [value, 0];
   if (ttl > 0) {
     if (called === "all") call("PUBLISH", channel!, "0:all");
-    const spent = called === "first" ? tell(call, channel, live) : Number(called === "all");
-    return [0, ahead, calls + spent, ...(again === undefined ? [] : [again])];
+    if (called === "first") tell(call, channel, live);
+    return [0, ahead, ...(again === undefined ? [] : [again])];
   }
   call("SET", keys[2]!, 1, "PX", expiry);
-  const told = holder === null || holder === value ? tell(call, channel, live) : 0;
-  if (holder !== value) return [0, ahead, calls + 1 + told];
-  return [value, 0, calls + 2 + told];
+  if (holder === null || holder === value) tell(call, channel, live);
+  return holder === value ? [value, 0] : [0, ahead];
 }
 
 /** The release of a holder with wake-ups. */
@@ -72,15 +71,14 @@ function release(
   holder: string | null,
   tombstone: string | null,
   queue: string,
-): Reply {
+): readonly Reply[] {
   const [value, , expiry] = args as [string, string, string];
-  if (tombstone === "freed") return [value, 0, 1];
+  if (tombstone === "freed") return [value, 0];
   const isHeld = holder === value;
-  const calls = keys.length > 2 ? 2 : 1;
   if (isHeld) call("DEL", keys[0]!);
   if (keys.length > 2) call("SET", keys[2]!, isHeld ? "freed" : 1, "PX", expiry);
-  const told = isHeld || holder === null ? tell(call, args[6], ticketsOf(queue)) : 0;
-  return [isHeld ? value : 0, 0, calls + Number(isHeld) + told];
+  if (isHeld || holder === null) tell(call, args[6], ticketsOf(queue));
+  return [isHeld ? value : 0, 0];
 }
 
 /** What a request does that finds the lock free and others before it. */
@@ -100,14 +98,12 @@ function callOf(
   return { mark, again: caller === ticket ? left : 0 };
 }
 
-/** Calls the first ticket, and returns how many commands that took. */
-function tell(call: TwinCall["call"], channel: string | undefined, queue: readonly Waiting[]): number {
+/** Calls the first ticket. */
+function tell(call: TwinCall["call"], channel: string | undefined, queue: readonly Waiting[]): void {
   const [first] = queue.map(({ ticket }) => ticket).sort();
-  if (channel === undefined || first === undefined) return 0;
-  const hasOthers = queue.length > 1;
-  const others = hasOthers ? `:${(call("PUBSUB", "NUMSUB", channel) as [string, number])[1]}` : "";
+  if (channel === undefined || first === undefined) return;
+  const others = queue.length > 1 ? `:${(call("PUBSUB", "NUMSUB", channel) as [string, number])[1]}` : "";
   call("PUBLISH", channel, `0:${first}${others}`);
-  return hasOthers ? 2 : 1;
 }
 
 interface Waiting {
@@ -133,17 +129,16 @@ function readQueue(
   return { live, ahead: live.filter((waiting) => waiting.ticket < ticket).length, own: Math.max(0, ...own) };
 }
 
-/** Writes the queue where it has changed, and returns how many commands the script has called by then. */
+/** Writes the queue where it has changed. */
 function writeQueue(
   { call, key, now }: { readonly call: TwinCall["call"]; readonly key: string; readonly now: number },
   before: string,
   live: readonly Waiting[],
   mark: string,
-): number {
+): void {
   const tickets = live.map(({ ticket, until }) => `${ticket}:${until}`).join(",");
   const queue = tickets && tickets + mark;
-  if (queue === before) return 2;
+  if (queue === before) return;
   if (queue === "") call("DEL", key);
   else call("SET", key, queue, "PX", Math.max(...live.map(({ until }) => until)) - now, "GET");
-  return 3;
 }

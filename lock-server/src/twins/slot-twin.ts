@@ -1,15 +1,15 @@
-import { type Found, type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
+import { counting, type Found, type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 
 /** The twin of `slotScript`, which says what it does. */
 export const slotTwin: Twin = {
   sha: {
-    redis: "d5c81fbbfdbc5a38d5d9ec304ef691b55f48a40d",
-    upstash: "648616441922d2dacd0c565aab269b8fcc014dc5",
+    redis: "27cb7041328886fbbc378ad8b47720381d422282",
+    upstash: "ddffb25bc9b24a9b06749a6314abe9bc09496712",
   },
-  run,
+  run: counting(run),
 };
 
-function run({ call, keys, args }: TwinCall): Reply {
+function run({ call, keys, args }: TwinCall): readonly Reply[] {
   const [value, limit, ms, acquirable] = args as [string, string, string, string];
   const [ttl, span] = [whole(ms), whole(acquirable)];
   const found = call("MGET", ...keys) as Found;

@@ -162,7 +162,7 @@ async function queryEndpoint(
   const field = id === undefined ? "" : `i${id}`;
   const args = [nonce, to, count, ttl, field, ...(wakeUp ? [channelOf(prefix, kind, name)] : [])];
   const reply = await runScript(call, arrivalScript, [key], args);
-  const [echo, generation, ids] = itemsOf(reply, 3);
+  const [echo, generation, ids] = itemsOf(reply);
   if (echo === nonce && generation === "n" && isInteger(ids) && ids !== count) {
     return { outcome: "held", generation: "", ids: [], inUse: ids };
   }

@@ -4,11 +4,11 @@ import { channelOf } from "../../lock/wake-up/channel.ts";
 import type { Waiter } from "../../lock/wake-up/wake-up.ts";
 import type { Cell, CellAnswer } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { runScript, unexpectedReply } from "../../redis/script.ts";
+import { unexpectedReply } from "../../redis/script.ts";
 import { tokenLength } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { memberScript } from "./member.lua.ts";
-import { isInteger, itemsOf } from "./reply.ts";
+import { isInteger, runCounting } from "./reply.ts";
 
 // A lock that several hold together: the members of one group. Each member has its own deadline, so that one whose
 // process died expires while the others go on. Members are a set of nonces, not a count: a request that is executed
@@ -127,30 +127,12 @@ export async function requestMember(
   // Where the group begins, behind the nonce.
   const from = tokenLength + 1;
   const args = [operation, value, from, ttl, tombstones.length, ...announced, ...(channel ? [channel] : [])];
-  const reply = await runScript(call, memberScript, names, args);
-  // The time until the obstacle expires, or the commands that were called to tell others.
-  const [echo, number] = itemsOf(reply, 2);
-  const granted = echo === value;
-  const hasNumber = channel !== undefined || (operation === "acquire" && !granted);
-  const isSane = hasNumber ? isInteger(number) && number >= 0 : number === undefined;
-  if ((!granted && echo !== 0) || !isSane) throw unexpectedReply();
-  // What Upstash bills beside the script itself.
-  const { cost } = call;
-  if (operation !== "acquire") {
-    // A release looks for a missing member among the tombstones.
-    if (operation === "release") {
-      const removals = 1 + tombstones.length + (own ? 1 : 0);
-      cost.commands += removals + (granted || !tombstones[0] ? 2 : 3) + Number(number ?? 0);
-    } else cost.commands += granted && ttl > 0 ? 6 : 2;
-    return { outcome: granted ? "granted" : "lost" };
+  // The time until the obstacle expires.
+  const [echo, remaining] = await runCounting(call, memberScript, names, args);
+  if (echo === value && remaining === undefined) return { outcome: "granted" };
+  if (echo === 0 && operation !== "acquire" && remaining === undefined) return { outcome: "lost" };
+  if (echo === 0 && operation === "acquire" && isInteger(remaining) && remaining >= 0) {
+    return { outcome: "held", retryAfter: remaining };
   }
-  cost.commands += (granted ? 6 : 3) + announcementCost(announcements, granted);
-  return granted ? { outcome: "granted" } : { outcome: "held", retryAfter: Number(number) };
-}
-
-/** What Upstash bills for reading or making announcements. */
-function announcementCost({ key, own }: Partial<Announcements>, granted: boolean): number {
-  if (own) return granted && !own.always ? 0 : 4;
-  if (key) return granted ? 1 : 2;
-  return 0;
+  throw unexpectedReply();
 }

@@ -8,12 +8,12 @@ import { type Round, runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { runScript, unexpectedReply } from "../../redis/script.ts";
+import { unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, randomToken } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { queueScript } from "./queue.lua.ts";
 import { queuePacer } from "./queue-pacer.ts";
-import { isInteger, itemsOf } from "./reply.ts";
+import { isInteger, runCounting } from "./reply.ts";
 
 // A plain lock with a queue of tickets at every endpoint. The lock alone decides who holds it; the queue only decides who
 // may try. A ticket has the same position at every endpoint, so all of them grant the free lock to the same one.
@@ -169,12 +169,9 @@ export class QueueRequests {
     args: readonly (string | number)[],
   ): Promise<QueueAnswer> {
     const keys = [this.lock, this.#queue, ...tombstones.map((text) => this.tombstoneOf(text))];
-    const reply = await runScript(call, queueScript, keys, [value, ...args]);
-    const [echo, ahead, calls, again = 0] = itemsOf(reply, 4);
-    if (!isInteger(ahead) || !isInteger(calls) || !isInteger(again) || ahead < 0) throw unexpectedReply();
+    const [echo, ahead, again = 0] = await runCounting(call, queueScript, keys, [value, ...args]);
+    if (!isInteger(ahead) || !isInteger(again) || ahead < 0) throw unexpectedReply();
     if (echo !== 0 && (echo !== value || ahead > 0)) throw unexpectedReply();
-    // What Upstash bills beside the script itself.
-    call.cost.commands += calls;
     if (echo === value) return { outcome: "granted", ahead };
     const acquires = Number(args[2]) > 0;
     return { outcome: acquires ? "held" : "lost", ahead, ...(again > 0 && { retryAfter: again }) };

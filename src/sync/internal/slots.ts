@@ -3,11 +3,11 @@ import type { Settings } from "../../lock/options.ts";
 import { isVeto, quorumOf } from "../../quorum/tally.ts";
 import { type Cell, type CellAnswer, keep } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { runScript, unexpectedReply } from "../../redis/script.ts";
+import { unexpectedReply } from "../../redis/script.ts";
 import type { Runtime } from "../../runtime.ts";
 import { LimitMismatchError } from "../errors.ts";
 import type { HoldStrategy } from "./hold.ts";
-import { isInteger, itemsOf } from "./reply.ts";
+import { isInteger, runCounting } from "./reply.ts";
 import { slotScript } from "./slot.lua.ts";
 
 // A semaphore has one slot per permit, and a slot is a lock. So the limit is as exact as a lock is exclusive. Counting
@@ -113,11 +113,8 @@ async function operate(
 ): Promise<SlotAnswer> {
   const refusal = span === 0 ? "lost" : "held";
   const names = [...keys, ...others];
-  const reply = await runScript(call, slotScript, [limitKey, ...names], [value, limit, ttl, span]);
-  const { cost } = call;
-  const [echo, index, states] = itemsOf(reply, 3);
-  // What Upstash bills beside the script itself: here the read of all keys.
-  cost.commands += 1;
+  const args = [value, limit, ttl, span];
+  const [echo, index, states] = await runCounting(call, slotScript, [limitKey, ...names], args);
   if (echo === 0 && states === "" && isInteger(index) && index !== limit) {
     // Stryker disable next-line ArrayDeclaration: an unknown slot is never proposed
     return { outcome: refusal, free: [], inUse: index };
@@ -126,9 +123,7 @@ async function operate(
   if (!isSane || (echo === 0) !== (index === 0)) throw unexpectedReply();
   const free = names.filter((_, slot) => states[slot] === "f");
   if (echo === 0) return { outcome: refusal, free };
-  const slot = Number(index) - 1;
-  const slotKey = names[slot];
+  const slotKey = names[Number(index) - 1];
   if (echo !== value || !slotKey) throw unexpectedReply();
-  cost.commands += span > 0 && states[slot] === "t" ? 4 : 3;
   return { outcome: "granted", slotKey, free };
 }
