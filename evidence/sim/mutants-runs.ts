@@ -29,7 +29,7 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "result returned before it is decided",
     breaks: "a result that a minority has is replayed, while another run may still store a different one",
-    patches: [patch("idempotency/run.ts #replay", "!state.decided &&", "!state &&")],
+    patches: [patch("idempotency/run.ts #replay", "decided ||", "state ||")],
     noticedBy: ["replays agree", "a stored result stands"],
   },
   {

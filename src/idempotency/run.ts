@@ -1,13 +1,13 @@
 import { unlessAborted } from "../abort.ts";
 import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
-import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
+import { LockHeldError, QuorumError, type RedlockError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { holderOf, holderSeen } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { isHopeless, type Round, runRound } from "../quorum/round.ts";
+import { isHopeless, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { type Cell, end, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
@@ -22,18 +22,13 @@ import {
   RecordCorruptError,
   ResultUnavailableError,
 } from "./errors.ts";
-import type { Report } from "./events.ts";
+import type { IdempotencyEvent, Report } from "./events.ts";
 import { Execution, type Handler, type Outcome } from "./execution.ts";
-import { type CompleteRecord, isComplete, pendingText, type UnstoredReason } from "./record.ts";
+import { isComplete, pendingText } from "./record.ts";
 import { leaseWithin, type RunRequest, remainingRetention, retryAfter } from "./run-request.ts";
 
-type ReplayState = Extract<BeginState, { kind: "replay" }>;
-
-/** A complete record that a quorum has. */
-interface DecidedRecord {
-  readonly record: CompleteRecord;
-  readonly text: string;
-}
+/** Another run is complete. `value`: its decoded result, where it has one. */
+type ReplayState<Value> = Extract<BeginState, { kind: "replay" }> & { readonly value?: Value };
 
 /** What one pass of a call has found. */
 type CallState<Value> =
@@ -43,19 +38,19 @@ type CallState<Value> =
   | { readonly kind: "stale"; readonly isRemoved: boolean }
   /** `options`: the codec's error as the cause, where the codec failed. */
   | { readonly kind: "corrupt"; readonly options?: { readonly cause: unknown } }
-  | ({ readonly kind: "replay"; readonly value: Value } & DecidedRecord)
-  /** Complete, but without a result. */
-  | ({ readonly kind: "omitted"; readonly reason: UnstoredReason } & DecidedRecord);
+  | ReplayState<Value>;
 
-/** One pass of a call: a round of begins, and where that is granted, the count of the attempt. */
+/** One pass of a call: a round of begins, and where that is granted, what is done before the handler. */
 interface Pass<Value> {
   readonly state: CallState<Value>;
   readonly claim: Claim;
-  /** The result of the round; undefined: the caller's signal aborted it. */
+  /** The result of the round of begins; undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
-  /** The round that was to raise the fence's counters. */
-  readonly raise?: Round<Answer> | undefined;
+  /** The last of its rounds, which decided. */
+  readonly last: { votes(): Vote[] };
   readonly attempt?: Attempt | undefined;
+  /** Where the handler may run. */
+  readonly execution?: Execution<Value>;
 }
 
 /** One call of `run()`: what its rounds of begins have in common. */
@@ -107,14 +102,8 @@ export class RunCall<Value> {
     } finally {
       admission.leave();
     }
-    let pass: Pass<Value> = { claim, result, state: await this.#stateAfterBegin(claim, result) };
-    pass = await this.#drawFence(pass);
-    if (pass.state.kind === "run") {
-      const execution = new Execution(this.#request, claim, this.#report);
-      pass = await this.#count(pass, execution.validity.remaining());
-      const mayRun = pass.state.kind === "run" && execution.validity.remaining() > 0;
-      if (mayRun) return { value: await execution.run(handler, pass.attempt) };
-    }
+    const pass = await this.#pass(claim, result);
+    if (pass.execution) return { value: await pass.execution.run(handler, pass.attempt) };
     const { kind } = pass.state;
     return {
       rolledBack: this.#rollBack(pass),
@@ -146,6 +135,32 @@ export class RunCall<Value> {
     return { token, operations, startedAt, lease, limit, round };
   }
 
+  /**
+   * Finds out whether the handler may run. Before it runs, a quorum has its fence, and its attempt is counted: after the
+   * claim, so that contenders do not count, and before the handler, so that each of its crashes does.
+   */
+  async #pass(claim: Claim, result: RoundResult | undefined): Promise<Pass<Value>> {
+    const { settings, signal, maxAttempts } = this.#request;
+    const { operations, round, lease } = claim;
+    const state = await this.#stateAfterBegin(claim, result);
+    const begun: Pass<Value> = { state, claim, result, last: round };
+    if (state.kind !== "run") return begun;
+    const claimed = { cell: operations.cell, ttl: lease, cost: this.#cost };
+    const raise = operations.fence?.bringToQuorum(settings, round, claimed);
+    const raised = raise ? await unlessAborted(raise.result, signal) : "granted";
+    const drawn = { ...begun, last: raise ?? round };
+    // Refused here means lost between the two rounds.
+    if (raised !== "granted") return { ...drawn, state: { kind: raised ? "unclear" : "aborted" } };
+    const execution = new Execution(this.#request, claim, this.#report);
+    const within = execution.validity.remaining();
+    if (within <= 0) return drawn;
+    if (maxAttempts === Infinity) return { ...drawn, execution };
+    const attempt = await countAttempt(this.#request, claim, within);
+    const counted = { ...drawn, last: attempt, attempt, state: stateAfterCount(attempt, maxAttempts) };
+    const mayRun = counted.state.kind === "run" && execution.validity.remaining() > 0;
+    return mayRun ? { ...counted, execution } : counted;
+  }
+
   async #stateAfterBegin(claim: Claim, result: RoundResult | undefined): Promise<CallState<Value>> {
     if (!result) return { kind: "aborted" };
     const state = await stateOfBegin(claim.round, result, this.#request.fingerprint);
@@ -153,14 +168,19 @@ export class RunCall<Value> {
   }
 
   /** Decodes another run's result, and makes sure that a quorum has it. */
-  async #replay(claim: Claim, state: ReplayState): Promise<CallState<Value>> {
-    if (this.#request.isStale?.(state.record)) return this.#remove(claim, state.text);
-    // Decoded before it is written to further endpoints: an unreadable result must not spread.
-    const decoded = this.#decode(state);
-    if (decoded.kind === "corrupt") return decoded;
+  async #replay(claim: Claim, state: ReplayState<Value>): Promise<CallState<Value>> {
+    const { codec, isStale } = this.#request;
+    const { record, text, decided } = state;
+    if (isStale?.(record)) return this.#remove(claim, text);
+    let found = state;
+    try {
+      // Decoded before it is written to further endpoints: an unreadable result must not spread.
+      if (record.result !== undefined) found = { ...state, value: codec.decode(record.result) };
+    } catch (cause) {
+      return { kind: "corrupt", options: { cause } };
+    }
     // No caller gets it before a quorum has it: until then another run could store a different one.
-    if (!state.decided && !(await this.#bringToQuorum(claim, state))) return { kind: "split-vote" };
-    return decoded;
+    return decided || (await this.#bringToQuorum(claim, state)) ? found : { kind: "split-vote" };
   }
 
   /** Removes a complete record by comparison: what another call has begun or stored since stays. */
@@ -172,48 +192,12 @@ export class RunCall<Value> {
     return { kind: "stale", isRemoved: (await unlessAborted(round.result, signal)) === "granted" };
   }
 
-  #decode({ record, text }: ReplayState): CallState<Value> {
-    if (record.unstored) return { kind: "omitted", reason: record.unstored, record, text };
-    try {
-      return { kind: "replay", value: this.#request.codec.decode(record.result!), record, text };
-    } catch (cause) {
-      return { kind: "corrupt", options: { cause } };
-    }
-  }
-
-  async #bringToQuorum({ operations }: Claim, { record, text }: ReplayState): Promise<boolean> {
+  async #bringToQuorum({ operations }: Claim, { record, text }: ReplayState<Value>): Promise<boolean> {
     const { settings, signal } = this.#request;
     const retention = remainingRetention(this.#request, record);
     const completeRecord = (call: EndpointCall) => completeOne(call, operations, { text, retention });
     const round = runRound(settings, completeRecord, { cost: this.#cost });
     return (await unlessAborted(round.result, signal)) === "granted";
-  }
-
-  /** Takes the fence of a granted claim with locks, and brings it to a quorum. */
-  async #drawFence(pass: Pass<Value>): Promise<Pass<Value>> {
-    const { settings, signal } = this.#request;
-    const { operations, round, lease } = pass.claim;
-    const isDrawn = pass.state.kind === "run" && pass.result === "granted";
-    const { fence, cell } = operations;
-    const raise = isDrawn
-      ? fence?.bringToQuorum(settings, round, { cell, ttl: lease, cost: this.#cost })
-      : undefined;
-    if (!raise) return pass;
-    const result = await unlessAborted(raise.result, signal);
-    if (!result) return { ...pass, raise, state: { kind: "aborted" } };
-    // Refused here means lost between the two rounds.
-    return result === "granted" ? { ...pass, raise } : { ...pass, raise, state: { kind: "unclear" } };
-  }
-
-  /**
-   * Counts the attempt, where runs are counted: after the claim, so that contenders do not count, and before the
-   * handler, so that each of its crashes does.
-   */
-  async #count(pass: Pass<Value>, within: number): Promise<Pass<Value>> {
-    const { maxAttempts } = this.#request;
-    if (maxAttempts === Infinity || within <= 0) return pass;
-    const attempt = await countAttempt(this.#request, pass.claim, within);
-    return { ...pass, attempt, state: stateAfterCount(attempt, maxAttempts) };
   }
 
   /**
@@ -222,7 +206,7 @@ export class RunCall<Value> {
    */
   #rollBack({ state, claim, attempt }: Pass<Value>): Promise<void> {
     const { settings } = this.#request;
-    const decided = state.kind === "replay" || state.kind === "omitted" ? state : undefined;
+    const decided = state.kind === "replay" ? state : undefined;
     const rollbackOne = (call: EndpointCall): Promise<Answer> => {
       if (!decided) return claim.operations.free(call);
       return this.#replaceOne(call, claim, decided);
@@ -237,7 +221,7 @@ export class RunCall<Value> {
   #replaceOne(
     call: EndpointCall,
     { operations, round }: Claim,
-    { record, text }: DecidedRecord,
+    { record, text }: ReplayState<Value>,
   ): Promise<Answer> {
     const { own } = operations;
     const answer = round.answers[this.#request.settings.endpoints.indexOf(call.endpoint)];
@@ -251,66 +235,55 @@ export class RunCall<Value> {
   }
 
   /** Ends the call: returns another run's result, or throws. */
-  #end(pass: Pass<Value>): Outcome<Value> {
-    const { state, claim, result } = pass;
+  #end({ state, claim, result, last }: Pass<Value>): Outcome<Value> {
     const { key, settings, lock } = this.#request;
     switch (state.kind) {
-      case "replay":
+      case "replay": {
+        const { unstored: reason } = state.record;
+        if (reason) throw this.#failed("omitted", new ResultUnavailableError(key, reason), { reason });
         this.#report("replayed");
-        return { status: "replayed", value: state.value };
-      case "omitted":
-        this.#report("omitted", { reason: state.reason });
-        throw new ResultUnavailableError(key, state.reason);
+        return { status: "replayed", value: state.value as Value };
+      }
       case "mismatch":
-        this.#report("mismatch");
-        throw new FingerprintMismatchError(key);
+        throw this.#failed("mismatch", new FingerprintMismatchError(key));
       case "dead":
-        this.#report("dead");
-        throw new DeadKeyError(key, state.attempts);
+        throw this.#failed("dead", new DeadKeyError(key, state.attempts));
       case "corrupt":
-        this.#report("corrupt");
-        throw new RecordCorruptError(key, state.options);
+        throw this.#failed("corrupt", new RecordCorruptError(key, state.options));
       case "busy":
-        this.#report("busy");
-        throw new InProgressError(key, retryAfter(this.#request, state.record));
-      case "locked":
-        this.#report("locked");
-        throw new LockHeldError(lock ?? [], this.#elapsed(), {
-          retryAfter: state.retryAfter,
-          holder: holderOf(claim.round.answers),
-        });
+        throw this.#failed("busy", new InProgressError(key, retryAfter(this.#request, state.record)));
+      case "locked": {
+        const known = { retryAfter: state.retryAfter, holder: holderOf(claim.round.answers) };
+        throw this.#failed("locked", new LockHeldError(lock ?? [], this.#elapsed(), known));
+      }
       case "split-vote":
         // Where endpoints failed, they may be the reason rather than other runs.
-        // Stryker disable next-line BooleanLiteral: it is only in the text of the error
-        if (result === "unavailable") throw this.#unavailable(claim.round.votes(), false);
-        this.#report("busy");
-        throw new InProgressError(key, settings.timeout);
-      default:
-        // Stryker disable next-line ConditionalExpression,EqualityOperator,StringLiteral: it is only in the error's text
-        throw this.#unavailable(votesOf(pass), state.kind === "run");
+        if (result !== "unavailable") throw this.#failed("busy", new InProgressError(key, settings.timeout));
     }
+    // Stryker disable next-line ConditionalExpression,EqualityOperator,StringLiteral: it is only in the error's text
+    const late = state.kind === "run";
+    throw this.#failed("unavailable", new QuorumError("begin", [key], last.votes(), late));
   }
 
-  /** `late`: a quorum granted the claim, but too late. */
-  #unavailable(votes: Vote[], late: boolean): QuorumError {
-    this.#report("unavailable");
-    return new QuorumError("begin", [this.#request.key], votes, late);
+  /** Reports how the call ends, and returns its error. */
+  #failed(
+    type: IdempotencyEvent["type"],
+    error: RedlockError,
+    details?: Pick<IdempotencyEvent, "reason">,
+  ): RedlockError {
+    this.#report(type, details);
+    return error;
   }
 }
 
 /** What follows a pass without a run. */
 function nextAfter(pass: Pass<unknown>): Next {
   const { state } = pass;
-  if (!isTemporary(state.kind) || isHopeless(votesOf(pass))) return "end";
+  if (!isTemporary(state.kind) || isHopeless(pass.last.votes())) return "end";
   return state.kind === "stale" && state.isRemoved ? "at-once" : "pause";
 }
 
 /** Whether waiting may change the state. */
 function isTemporary(kind: CallState<unknown>["kind"]): boolean {
   return ["busy", "locked", "split-vote", "stale", "unclear", "run"].includes(kind);
-}
-
-/** The votes of the last round of a pass. */
-function votesOf({ claim, raise, attempt }: Pass<unknown>): Vote[] {
-  return (attempt ?? raise ?? claim.round).votes();
 }
