@@ -6,7 +6,7 @@ import { end } from "../redis/cell.ts";
 import { InProgressError, RecordCorruptError } from "./errors.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { type KeyOptions, type KeyReading, type KeySnapshot, openKey, readKey } from "./inspect.ts";
-import { classifyRecords, noFingerprint, parseRecord } from "./record.ts";
+import { classifyRecords, isPending, noFingerprint } from "./record.ts";
 import type { RecordKeys } from "./run-request.ts";
 
 /** How often a key is removed again where something was written to it meanwhile. */
@@ -84,8 +84,4 @@ async function remove(
     return { outcome: "granted" };
   };
   await runRound(settings, removeOne).done;
-}
-
-function isPending(text: string): boolean {
-  return parseRecord(text)?.state === "pending";
 }

@@ -5,7 +5,7 @@ import { clientStateOf } from "../lock/client.ts";
 import { lockSchema, type Settings } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";
-import { type Answer, quorumOf } from "../quorum/tally.ts";
+import { type Answer, isVeto, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot } from "../redis/cell.ts";
 import { peekScript } from "../redis/peek.lua.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
@@ -14,6 +14,7 @@ import { type Idempotency, recordKeysOf, resolveIdempotency } from "./idempotenc
 import {
   classifyRecords,
   countOf,
+  isPending,
   noFingerprint,
   parseRecord,
   pendingText,
@@ -157,7 +158,7 @@ export async function inspectKey(
   return {
     ...fieldsOf(text, now),
     state,
-    remaining: remainingOf(snapshots, text, neededFor(state, endpoints.length)),
+    remaining: remainingOf(snapshots, text, endpoints.length),
     attempts: Math.max(...snapshots.map(({ counted }) => countOf(counted) ?? 0)),
     votes: round.answers.map((answer, index): KeyVote => {
       const endpoint = endpoints[index]!.name;
@@ -180,22 +181,16 @@ function stateOf(
   if (found.kind === "busy") return { state: "pending", text: pendingText(found.record) };
   // Stryker disable next-line ConditionalExpression: no other state has `decided`
   if (found.kind === "replay" && found.decided) return { state: "complete", text: found.text };
-  // Stryker disable next-line StringLiteral: every state but `pending` needs as many
-  const isCorrupt = texts.filter((text) => !parseRecord(text)).length >= neededFor("corrupt", count);
-  if (isCorrupt) return { state: "corrupt" };
+  if (isVeto(texts.filter((text) => !parseRecord(text)).length, count)) return { state: "corrupt" };
   return { state: texts.length > 0 ? "undecided" : "none" };
 }
 
-/** How many endpoints keep up a state: a quorum for a pending record; for others, as many as prevent a quorum. */
-function neededFor(state: KeyInspection["state"], count: number): number {
-  const quorum = quorumOf(count);
-  return state === "pending" ? quorum : count - quorum + 1;
-}
-
-/** ms for which at least `needed` endpoints have this text. */
-function remainingOf(snapshots: readonly KeySnapshot[], text: string | undefined, needed: number): number {
-  const ends = snapshots.flatMap((snapshot) => (text && snapshot.text === text ? [snapshot.remaining] : []));
-  return ends.sort((a, b) => b - a)[needed - 1] ?? 0;
+/** ms for which enough endpoints have this text: for a pending record a quorum, else as many as prevent a quorum. */
+function remainingOf(snapshots: readonly KeySnapshot[], text: string | undefined, count: number): number {
+  if (text === undefined) return 0;
+  const ends = snapshots.flatMap((snapshot) => (snapshot.text === text ? [snapshot.remaining] : []));
+  const enough = isPending(text) ? quorumOf(count) : count - quorumOf(count) + 1;
+  return ends.sort((a, b) => b - a)[enough - 1] ?? 0;
 }
 
 /** The fields of an inspection that a text contains, which may be no record. */

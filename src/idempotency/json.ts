@@ -16,16 +16,11 @@ export function jsonOf(value: unknown): string {
 export function lossIn(value: unknown): string | undefined {
   const own = lossInItself(value);
   if (own || typeof value !== "object" || !value || hasJson(value)) return own;
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index += 1) {
-      const loss = lossIn(value[index]);
-      if (loss) return `[${index}]${loss}`;
-    }
-    return undefined;
-  }
-  for (const [name, property] of Object.entries(value)) {
-    const loss = typeof property === "function" ? undefined : lossIn(property);
-    if (loss) return `.${name}${loss}`;
+  const isList = Array.isArray(value);
+  for (const [name, inner] of Object.entries(value)) {
+    // Methods are left out; in an array a function would become null.
+    const loss = typeof inner === "function" && !isList ? undefined : lossIn(inner);
+    if (loss) return isList ? `[${name}]${loss}` : `.${name}${loss}`;
   }
   return undefined;
 }

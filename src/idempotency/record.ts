@@ -82,6 +82,11 @@ export function countOf(text: string): number | undefined {
   return Number.isSafeInteger(count) ? count : undefined;
 }
 
+/** Whether a text is the record of a run under way. */
+export function isPending(text: string): boolean {
+  return parseRecord(text)?.state === "pending";
+}
+
 /** Whether a text is a complete record. */
 export function isComplete(text: string): boolean {
   return parseRecord(text)?.state === "complete";
