@@ -32,34 +32,22 @@ export interface Announcement {
   readonly always?: boolean;
 }
 
-/** Where the members of one lock are stored. */
-export interface Membership {
-  readonly key: string;
-  /** What the names of its tombstones begin with. */
-  readonly tombstones: string;
-  /** How long a release remembers that it removed a member, in ms: longer than its reply is waited for. */
-  readonly memory: number;
-  /** The channel of those that wait. Default: they poll. */
-  readonly channel: string | undefined;
+/** Who a member is, and who waits. */
+interface MemberRules {
+  /** Those that hold it together. */
+  readonly group: string;
+  /** Those that wait. Their kind is also that of the key. */
+  readonly waiter: Waiter;
+  /**
+   * The announcements that a request heeds, makes or removes. Its tombstone is kept for `retention` ms. Default: there are
+   * none; only a read-write lock has some.
+   */
+  readonly announced?: (
+    operation: "acquire" | "release",
+    retention: number,
+    notify: boolean,
+  ) => Announcements | undefined;
 }
-
-/** The membership of a lock of this kind and name. */
-export function membershipOf(settings: Settings, kind: string, name: string): Membership {
-  const { prefix, timeout, wakeUp } = settings;
-  return {
-    key: keyOf(prefix, kind, name),
-    tombstones: keyOf(prefix, "void", name),
-    memory: Math.ceil(2 * timeout),
-    channel: wakeUp && channelOf(prefix, kind, name),
-  };
-}
-
-/** The announcements that a request of an operation heeds, makes or removes. Its tombstone is kept for `retention` ms. */
-type Announced = (
-  operation: "acquire" | "release",
-  retention: number,
-  notify: boolean,
-) => Announcements | undefined;
 
 /**
  * A strategy for one member of a group.
@@ -67,15 +55,14 @@ type Announced = (
  * A member's value is the cell's nonce and the group. It has a tombstone of its own. A release that no late request can
  * follow keeps it briefly: it lets a second execution reply what the first one did, and refuses a second execution of the
  * acquire. It costs one command of five; permits and fair locks, whose release is a single command, have none.
- *
- * @param announced of a read-write lock. Default: there are no announcements
  */
 export function memberStrategy(
-  { key, tombstones, memory, channel }: Membership,
-  group: string,
-  waiter: Waiter,
-  announced: Announced = () => undefined,
+  { prefix, timeout }: Settings,
+  name: string,
+  { group, waiter, announced = () => undefined }: MemberRules,
 ): HoldStrategy & Required<Pick<HoldStrategy, "release">> {
+  const key = keyOf(prefix, waiter.kind, name);
+  const tombstones = keyOf(prefix, "void", name);
   const memberOf = ({ keys, value }: Cell): Cell => ({
     keys,
     value: value + group,
@@ -93,10 +80,11 @@ export function memberStrategy(
       requestMember(call, "extend", { keys, value: value + group }, { ttl }),
     release: (call, cell, retention, notify) =>
       requestMember(call, "release", memberOf(cell), {
-        ttl: retention || memory,
+        // It is remembered for longer than its reply is waited for.
+        ttl: retention || Math.ceil(2 * timeout),
         // Who waits for it depends on whether writers do.
         announcements: announced("release", retention, notify),
-        channel: notify ? channel : undefined,
+        channel: notify ? channelOf(prefix, waiter.kind, name) : undefined,
       }),
   };
 }
@@ -105,7 +93,7 @@ export function memberStrategy(
 export interface MemberDetails {
   /** ms until its deadline, or for a release, for which its tombstones are kept. */
   readonly ttl: number;
-  readonly announcements?: Partial<Announcements> | undefined;
+  readonly announcements?: Announcements | undefined;
   /** The channel on which those that wait are told of a release. Default: nobody is. */
   readonly channel?: string | undefined;
 }
@@ -118,9 +106,9 @@ export async function requestMember(
   call: EndpointCall,
   operation: "acquire" | "extend" | "release",
   { keys, value, tombstone }: Cell,
-  { ttl, announcements = {}, channel }: MemberDetails,
+  { ttl, announcements, channel }: MemberDetails,
 ): Promise<CellAnswer> {
-  const { key, own } = announcements;
+  const { key, own }: Partial<Announcements> = announcements ?? {};
   const tombstones = [...new Set([tombstone, own?.tombstone].flatMap((name) => name ?? []))];
   const names = [...keys, ...tombstones, ...(key ? [key] : [])];
   const announced = [own?.id ?? "", own?.always ? 1 : 0, own?.expiry ?? 0];

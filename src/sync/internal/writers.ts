@@ -5,7 +5,7 @@ import { rollback } from "../../quorum/rollback.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { maxTimerDelay, randomToken } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
-import { type Announcement, memberStrategy, membershipOf } from "./members.ts";
+import { type Announcement, memberStrategy } from "./members.ts";
 import { knownPauses } from "./queue-pacer.ts";
 
 const readWrite = "read-write";
@@ -18,13 +18,11 @@ const readers = "r";
 /** A strategy for a reader. All that wait may be served by the same release. */
 export function readerStrategy(settings: Settings, name: string): HoldStrategy {
   const key = keyOf(settings.prefix, "writers", name);
-  const waiter = { kind: readWrite, name: readers, firstTurn: () => 0 };
-  return memberStrategy(
-    membershipOf(settings, readWrite, name),
-    readers,
-    waiter,
-    (operation, _retention, notify) => (operation === "acquire" || notify ? { key } : undefined),
-  );
+  return memberStrategy(settings, name, {
+    group: readers,
+    waiter: { kind: readWrite, name: readers, firstTurn: () => 0 },
+    announced: (operation, _retention, notify) => (operation === "acquire" || notify ? { key } : undefined),
+  });
 }
 
 /**
@@ -34,18 +32,17 @@ export function readerStrategy(settings: Settings, name: string): HoldStrategy {
  * @throws RangeError when the deadline has passed
  */
 export function writerStrategy(settings: Settings, name: string, deadline: number = Infinity): HoldStrategy {
-  const { runtime, wait, timeout, backoff, wakeUp } = settings;
+  const { runtime, prefix, wait, timeout, backoff, wakeUp } = settings;
   // The writer's group, and the id of its announcement.
   const id = randomToken(runtime);
-  const writers = keyOf(settings.prefix, "writers", name);
-  const membership = membershipOf(settings, readWrite, name);
-  const { key, tombstones } = membership;
+  const writers = keyOf(prefix, "writers", name);
+  const key = keyOf(prefix, readWrite, name);
   const pauses = knownPauses(runtime, backoff);
   let rounds = 0;
   let waits = true;
   const announcement = (retention: number): Announcement => {
     // Without a retention, no late request can follow that a tombstone would have to refuse.
-    const tombstone = retention > 0 ? `${tombstones}:${id}` : undefined;
+    const tombstone = retention > 0 ? `${keyOf(prefix, "void", name)}:${id}` : undefined;
     // A living writer has sent its next request by then: after the rest of the round, the pause, and the request's way.
     // Timers fire late on a busy machine.
     const longest = wakeUp ? Math.max(pauses.longest(), maxFallbackPoll) : pauses.longest();
@@ -55,13 +52,16 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
   };
   // Before the first request, so that a deadline that has passed leaves nothing to remove.
   timeUntil(deadline, runtime);
-  const waiter = { kind: readWrite, name: "w", longestPause: maxFallbackPoll };
-  const strategy = memberStrategy(membership, id, waiter, (operation, retention, notify) => {
-    // Without waiting, there is no later round that readers would have to make room for. The rollback of a failed round
-    // leaves the announcement to the next round.
-    const isAnnounced = wait > 0 && (operation === "acquire" || !waits);
-    const own = isAnnounced ? announcement(retention) : undefined;
-    return own || notify ? { key: writers, own } : undefined;
+  const strategy = memberStrategy(settings, name, {
+    group: id,
+    waiter: { kind: readWrite, name: "w", longestPause: maxFallbackPoll },
+    announced(operation, retention, notify) {
+      // Without waiting, there is no later round that readers would have to make room for. The rollback of a failed round
+      // leaves the announcement to the next round.
+      const isAnnounced = wait > 0 && (operation === "acquire" || !waits);
+      const own = isAnnounced ? announcement(retention) : undefined;
+      return own || notify ? { key: writers, own } : undefined;
+    },
   });
   return {
     ...strategy,
