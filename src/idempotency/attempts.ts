@@ -12,10 +12,8 @@ import type { RunRequest } from "./run-request.ts";
 
 /** A run among those of its key that began and neither completed nor failed. */
 export interface Attempt {
-  /** `granted`: a quorum has the count; the handler may not begin before. Undefined: the caller's signal aborted it. */
-  readonly result: RoundResult | undefined;
-  /** The number of such runs, this one included. */
-  readonly count: number;
+  /** Whether the handler may begin. */
+  readonly state: CountState;
   /** Takes the count back: the handler has not begun. */
   undo(): Promise<void>;
   /** Deletes the count: the handler has failed, so this run has ended, and nothing counts any more. */
@@ -64,8 +62,7 @@ export async function countAttempt(
   const rollBack = (perform: (call: EndpointCall) => Promise<Answer>) =>
     mostlyDone(settings, rollback(settings, last, perform));
   return {
-    result,
-    count,
+    state: stateAfterCount(result, count, maxAttempts),
     clear: () => rollBack((call) => end(call, cellOf(count))),
     async undo() {
       if (count > maxAttempts) return;
@@ -96,9 +93,10 @@ export type CountState =
   /** So many runs as are allowed began before this one and did not end. */
   | { readonly kind: "dead"; readonly attempts: number };
 
-/** Decides whether a counted run may begin. */
+/** Decides whether a counted run may begin. `count`: the number of such runs, this one included. */
 export function stateAfterCount(
-  { result, count }: Pick<Attempt, "result" | "count">,
+  result: RoundResult | undefined,
+  count: number,
   maxAttempts: number,
 ): CountState {
   if (!result) return { kind: "aborted" };

@@ -11,7 +11,7 @@ import { isHopeless, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { type Cell, end, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
-import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
+import { type Attempt, type CountState, countAttempt } from "./attempts.ts";
 import { type BeginState, stateOfBegin } from "./begin.ts";
 import { type Claim, keyClaim, lockedClaim } from "./claim.ts";
 import { completeOne, settleTimeout } from "./complete.ts";
@@ -156,7 +156,7 @@ export class RunCall<Value> {
     if (within <= 0) return drawn;
     if (maxAttempts === Infinity) return { ...drawn, execution };
     const attempt = await countAttempt(this.#request, claim, within);
-    const counted = { ...drawn, last: attempt, attempt, state: stateAfterCount(attempt, maxAttempts) };
+    const counted = { ...drawn, last: attempt, attempt, state: attempt.state };
     const mayRun = counted.state.kind === "run" && execution.validity.remaining() > 0;
     return mayRun ? { ...counted, execution } : counted;
   }

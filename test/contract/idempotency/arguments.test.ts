@@ -67,6 +67,8 @@ const refused: [options: unknown, type: Errors, said: string, by: readonly Call[
   [{ signal: {}, ttl: 0 }, TypeError, "signal must be an AbortSignal", [fly]],
   [{ fingerprint: {} }, TypeError, "fingerprint must be", [run]],
   [{ codec: { encode: handler } }, TypeError, "codec.decode is missing: it must be a function", [run]],
+  [{ codec: { decode: handler } }, TypeError, "codec.encode is missing: it must be a function", [run]],
+  [{ codec: null }, TypeError, "codec.encode is missing: it must be a function", [run]],
   [{ lock: "" }, RangeError, "lock must have 1 … 1024 characters, has 0", [run]],
   [{ lock: redlock }, TypeError, "lock must be a string, got Redlock", [run]],
   [{ note: "", lock: "a" }, RangeError, "note must have 1 … 255 characters, has 0", [run]],
@@ -84,6 +86,7 @@ const refused: [options: unknown, type: Errors, said: string, by: readonly Call[
   [{ lease: 1_000 }, TypeError, 'inspectKey has no option "lease"; there are scope, ', [inspect]],
   [{ lease: 1_000 }, TypeError, 'forgetKey has no option "lease"; there are scope, ', [forget]],
   [5_000, TypeError, "needs an object of options", [construct, run, fly, ...keyed]],
+  ["scope", TypeError, "needs an object of options", [construct, run, fly, ...keyed]],
   [null, TypeError, "needs an object of options", [construct, run, fly, ...keyed]],
 ];
 

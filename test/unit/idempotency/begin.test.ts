@@ -92,6 +92,6 @@ describe("stateAfterCount", () => {
     ["refused", 1, 5, unclear],
     [undefined, 6, 5, { kind: "aborted" }],
   ])("%s, count %i of %i", (result, count, most, expected) => {
-    expect(stateAfterCount({ result, count }, most)).toEqual(expected);
+    expect(stateAfterCount(result, count, most)).toEqual(expected);
   });
 });

@@ -63,32 +63,6 @@ describe("the options of runs", () => {
 });
 
 describe("an Idempotency", () => {
-  test.each<[what: string, message: RegExp, ...given: unknown[]]>([
-    ["options that are none", /^TypeError: run needs an object of options/, "k", "scope", never],
-    [
-      "a codec that only encodes",
-      /^TypeError: codec\.decode is missing/,
-      "k",
-      { codec: { encode: never } },
-      never,
-    ],
-    [
-      "a codec that only decodes",
-      /^TypeError: codec\.encode is missing/,
-      "k",
-      { codec: { decode: never } },
-      never,
-    ],
-    ["a codec of null", /^TypeError: codec\.encode is missing/, "k", { codec: null }, never],
-    ["another kind", /^RangeError: kind must be "run", "http" or "flight"/, "k", { kind: "idem" }, never],
-  ])("refuses to run with %s, and sends nothing", async (_, message, ...given) => {
-    const { redlock, links } = virtualWorld().client();
-    const run = new Idempotency(redlock).run as (...args: unknown[]) => Promise<unknown>;
-    const error = await rejection(run.apply(new Idempotency(redlock), given));
-    expect(String(error)).toMatch(message);
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
-
   test("has the record and the count of a key under names that contain the key's hash", async () => {
     const world = virtualWorld({ count: 1 });
     const idempotency = new Idempotency(world.client({ prefix: "shop" }).redlock, { maxAttempts: 3 });
