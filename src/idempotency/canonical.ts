@@ -59,13 +59,9 @@ export async function canonicalKey(
  */
 export function canonicalJson(root: string, value: unknown, exclude: readonly string[] = []): string {
   const above = new Set<object>();
-  const steps: (string | number)[] = [];
 
-  // Not written before there is an error: a body that is nested deeply would take minutes.
-  const place = () =>
-    steps.reduce<string>((text, step) => text + (typeof step === "number" ? `[${step}]` : `.${step}`), root);
-
-  function textOf(given: unknown, excluded: readonly string[]): string | undefined {
+  // `place` is called only where there is an error: in a body that is nested deeply, the texts of all would take minutes.
+  function textOf(given: unknown, excluded: readonly string[], place: () => string): string | undefined {
     const isReplaced = hasJson(given) && !ArrayBuffer.isView(given);
     const plain: unknown = isReplaced ? given.toJSON() : given;
     const loss = lossInItself(plain);
@@ -74,23 +70,18 @@ export function canonicalJson(root: string, value: unknown, exclude: readonly st
     if (typeof plain !== "object" || plain === null) return JSON.stringify(plain);
     if (above.has(plain)) throw new TypeError(`${place()} contains itself, which JSON cannot say`);
     above.add(plain);
-    const text = Array.isArray(plain) ? `[${itemsOf(plain, excluded)}]` : `{${membersOf(plain, excluded)}}`;
+    const text = Array.isArray(plain)
+      ? `[${itemsOf(plain, excluded, place)}]`
+      : `{${membersOf(plain, excluded, place)}}`;
     above.delete(plain);
     return text;
   }
 
-  function textAt(step: string | number, inner: unknown, excluded: readonly string[]): string | undefined {
-    steps.push(step);
-    const text = textOf(inner, excluded);
-    steps.pop();
-    return text;
-  }
-
   // Not by map, which leaves holes out.
-  const itemsOf = (items: readonly unknown[], excluded: readonly string[]) =>
-    Array.from(items, (item, at) => textAt(at, item, excluded) ?? "null");
+  const itemsOf = (items: readonly unknown[], excluded: readonly string[], place: () => string) =>
+    Array.from(items, (item, at) => textOf(item, excluded, () => `${place()}[${at}]`) ?? "null");
 
-  const membersOf = (members: object, excluded: readonly string[]) =>
+  const membersOf = (members: object, excluded: readonly string[], place: () => string) =>
     Object.keys(members)
       .filter((name) => !excluded.includes(name))
       .sort()
@@ -99,11 +90,12 @@ export function canonicalJson(root: string, value: unknown, exclude: readonly st
         const within = excluded.flatMap((path) =>
           path.startsWith(`${name}.`) ? [path.slice(name.length + 1)] : [],
         );
-        const text = textAt(name, (members as Readonly<Record<string, unknown>>)[name], within);
+        const member = (members as Readonly<Record<string, unknown>>)[name];
+        const text = textOf(member, within, () => `${place()}.${name}`);
         return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
       });
 
-  const text = textOf(value, exclude);
+  const text = textOf(value, exclude, () => root);
   if (text === undefined) throw new TypeError(`${root} is undefined, which JSON cannot say`);
   return text;
 }

@@ -13,7 +13,7 @@ export function jsonOf(value: unknown): string {
 }
 
 /** Where and what JSON would lose, as the end of a sentence; undefined: nothing. */
-export function lossIn(value: unknown): string | undefined {
+function lossIn(value: unknown): string | undefined {
   const own = lossInItself(value);
   if (own || typeof value !== "object" || !value || hasJson(value)) return own;
   const isList = Array.isArray(value);

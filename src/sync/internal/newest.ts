@@ -115,7 +115,6 @@ export class NewestCall {
       const round = runRound(settings, (call) => announceOne(call, this.#key, text, ttl));
       this.#round = round;
       const result = await unlessAborted(round.result, signal);
-      if (!result) throw signal?.reason;
       if (result === "granted") return { value: undefined };
       if (result === "refused") return { value: laterCalls(round) };
       return {
