@@ -4,7 +4,7 @@ import type { EndpointError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
-import { type Round, runRound } from "../quorum/round.ts";
+import { runRound } from "../quorum/round.ts";
 import { type Answer, isVeto, type RoundResult } from "../quorum/tally.ts";
 import { type CellAnswer, claimOrRead, keep } from "../redis/cell.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
@@ -99,32 +99,27 @@ function storing(
   const head = { token, fingerprint, completedAt };
   let record = recordOfResult(head, result, maxResult);
   let former: string | undefined;
-  /** Endpoints that refused the result for its size: they would do so again. */
-  const refusals = new Map<Endpoint, EndpointError>();
-  const noteRefusals = ({ answers }: Round<Answer>) => {
-    for (const [index, endpoint] of settings.endpoints.entries()) {
-      const answer = answers[index];
-      if (answer?.outcome === "error" && isSizeError(answer.cause)) refusals.set(endpoint, answer.cause);
-    }
-  };
+  /** The errors of endpoints that refused the result for its size: they would do so again. */
+  const refusals = new Map<Endpoint, unknown>();
   return async function store(): Promise<CompletionResult> {
     const { text, unstored } = record;
     const storeOne = async (call: EndpointCall): Promise<Answer> => {
-      const refusal = unstored ? undefined : refusals.get(call.endpoint);
-      if (refusal) throw refusal;
-      return completeOne(call, operations, { text, retention, former });
+      if (!unstored && refusals.has(call.endpoint)) throw refusals.get(call.endpoint);
+      try {
+        return await completeOne(call, operations, { text, retention, former });
+      } catch (error) {
+        if (isSizeError(error)) refusals.set(call.endpoint, error);
+        throw error;
+      }
     };
     const round = runRound(settings, storeOne, { cost });
-    // Also of those that answer after the decision: the next round must not send them the result again.
-    const noted = round.done.then(() => noteRefusals(round));
     const roundResult = await round.result;
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
     const isKeptAlive = runInBackground(settings, round.done);
-    noteRefusals(round);
     if (!isKeptAlive) await mostlyDone(settings, round);
     if (roundResult !== "unavailable" || unstored) return { roundResult, unstored };
     // Where some refuse the result for its size, those that answer after the decision may do so as well.
-    if (refusals.size > 0) await noted;
+    if (refusals.size > 0) await round.done;
     if (!isVeto(refusals.size, settings.endpoints.length)) return { roundResult, unstored };
     former = text;
     record = recordOfResult(head, { unstored: "too-large" }, maxResult);
@@ -141,6 +136,7 @@ export function settleTimeout({ timeout, wait }: Settings): number {
 }
 
 /** Upstash answers "max request size exceeded", Redis "exceeds maximum allowed size", a gateway 413. */
-function isSizeError({ status, message }: EndpointError): boolean {
-  return status === 413 || /\bmax(imum)?\b.*\bsize\b/i.test(message);
+function isSizeError(error: unknown): boolean {
+  const { status, message } = error as Partial<EndpointError>;
+  return status === 413 || /\bmax(imum)?\b.*\bsize\b/i.test(String(message));
 }
