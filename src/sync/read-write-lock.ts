@@ -65,7 +65,7 @@ export class ReadWriteLock {
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
   acquireWrite(options: WaitOptions = {}): Promise<Hold> {
-    return this.#holds.acquire(options, (settings) => writerStrategy(settings, this.name, options.deadline));
+    return this.#holds.acquire(options, (settings) => writerStrategy(settings, this.name));
   }
 
   /**

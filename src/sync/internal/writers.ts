@@ -1,5 +1,5 @@
 import { tombstoneRetention } from "../../lock/lock-claim.ts";
-import { type Settings, timeUntil } from "../../lock/options.ts";
+import type { Settings } from "../../lock/options.ts";
 import { maxFallbackPoll } from "../../lock/wake-up/wake-up.ts";
 import { rollback } from "../../quorum/rollback.ts";
 import { keyOf } from "../../redis/keys.ts";
@@ -28,10 +28,8 @@ export function readerStrategy(settings: Settings, name: string): HoldStrategy {
 /**
  * A strategy for a writer, which is announced from its first refusal until it holds the lock or gives up. Every round
  * renews the announcement; where the writer's process dies, it expires.
- *
- * @throws RangeError when the deadline has passed
  */
-export function writerStrategy(settings: Settings, name: string, deadline: number = Infinity): HoldStrategy {
+export function writerStrategy(settings: Settings, name: string): HoldStrategy {
   const { runtime, prefix, wait, timeout, backoff, wakeUp } = settings;
   // The writer's group, and the id of its announcement.
   const id = randomToken(runtime);
@@ -50,8 +48,6 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
     // After a refusal there may be another: an endpoint that grants this round must keep readers out, too.
     return { id, tombstone, expiry, always: rounds > 1 };
   };
-  // Before the first request, so that a deadline that has passed leaves nothing to remove.
-  timeUntil(deadline, runtime);
   const strategy = memberStrategy(settings, name, {
     group: id,
     waiter: { kind: readWrite, name: "w", longestPause: maxFallbackPoll },
@@ -76,7 +72,7 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
     },
     cleanUp() {
       waits = false;
-      // Nothing was announced: it does not wait, or was aborted before its first round.
+      // Nothing was announced: it does not wait, or has ended before its first round.
       if (wait === 0 || rounds === 0) return undefined;
       const own = { keys: [key], value: id };
       return rollback(settings, undefined, (call) =>
