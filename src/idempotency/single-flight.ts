@@ -110,7 +110,6 @@ export async function singleFlight<Value>(
   options: SingleFlightOptions<Value>,
   compute: Compute<Value> & JsonResult<Value>,
 ): Promise<Value> {
-  checkType("key", key, "string");
   checkOptions<SingleFlightOptions<never>>("singleFlight", options as never, schema, { required: ["ttl"] });
   checkType("compute", compute, "function");
   const { runtime } = clientStateOf(redlock).settings;

@@ -3,7 +3,7 @@ import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import { type Announcements, requestMember } from "../../../../src/sync/internal/members.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
 
-// What depends on a single ms or is told to those that wait, and what is billed. The rest is in the tests of the locks.
+// What depends on a single ms or is told to those that wait. The rest is in the tests of the locks.
 
 const nonces = ["1", "2", "3"].map((digit) => `t${digit.repeat(32)}`) as [string, string, string];
 const [n1, n2, n3] = nonces;
@@ -26,7 +26,7 @@ describe("a member", () => {
       release: async (value: string, announcements?: Announcements) => {
         const cell = { keys: ["members"], value };
         const details = { ttl: 0, channel: "c", announcements };
-        return (await world.run((at) => requestMember(at, "release", cell, details))).outcome;
+        return (await requestMember(world.call(), "release", cell, details)).outcome;
       },
     };
   }

@@ -7,12 +7,12 @@ import { queueScript } from "../../../../src/sync/internal/queue.lua.ts";
 import { QueueRequests } from "../../../../src/sync/internal/queue.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
 
-// What depends on a single ms or is told to those that wait, and what is billed. The rest is in the tests of fair locks.
+// What depends on a single ms or is told to those that wait. The rest is in the tests of fair locks.
 
 describe("a queue", () => {
   const start = 1_700_000_000_999;
 
-  /** A queue whose clients hear of their turns, and one whose clients poll. Every request costs what is billed. */
+  /** A queue whose clients hear of their turns, and one whose clients poll. */
   async function newQueue() {
     const world = await scriptWorld(queueScript);
     const settings = { prefix: "redlock", timeout: 1_200, wakeUp: pubSub };
@@ -20,10 +20,10 @@ describe("a queue", () => {
     return {
       ...world,
       acquire: (ticket: string, ttl = 1_000, expiry = 30_000) =>
-        world.run((call) => at(ticket).acquire(call, `v${ticket}`, { ttl, expiry })),
-      remove: (ticket: string) => world.run((call) => at(ticket).remove(call, `v${ticket}`)),
+        at(ticket).acquire(world.call(), `v${ticket}`, { ttl, expiry }),
+      remove: (ticket: string) => at(ticket).remove(world.call(), `v${ticket}`),
       release: (ticket: string, retention = 0) =>
-        world.run((call) => at(ticket).releaseAndTell(call, `v${ticket}`, retention)),
+        at(ticket).releaseAndTell(world.call(), `v${ticket}`, retention),
       holder: () => world.execute("GET", keyOf("redlock", "fair", "q")),
       queue: () => world.execute("GET", keyOf("redlock", "queue", "q")),
       free: () => world.execute("DEL", keyOf("redlock", "fair", "q")),
