@@ -7,7 +7,7 @@ import { rejection } from "../../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
-// How a claim of `once` becomes a run in virtual time, what stays of one that does not, and what it costs.
+// How a claim of `once` becomes a run in virtual time, and what stays of one that does not.
 
 const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([intervalScript], options);
 const unreachable = () => expect.unreachable("it must not run");
@@ -133,39 +133,4 @@ describe("an outage", () => {
     await world.runtime.advance(500);
     expect(world.each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
   });
-});
-
-test("requests cost what the endpoint bills at most, and what is documented", async () => {
-  const { runtime, client, endpoints, each } = newWorld({ count: 1, dialect: "upstash" });
-  const own = client();
-  call(own);
-  await runtime.advance(0);
-  call(own, {}, unreachable);
-  await runtime.advance(0);
-  each("SET", "once", "n", "t-of-another", "PX", 60_000);
-  call(own, { wait: 0 }, unreachable);
-  await runtime.advance(0);
-  each("DEL", "once", "n");
-  each("DEL", "once-end", "n");
-  // The claim is gone before it is confirmed, so that it is released for nothing.
-  own.links[0]!.fate = (command) => {
-    if (isConfirmation(command)) each("DEL", "once", "n");
-    return "delivered";
-  };
-  const lost = call(own, {}, unreachable);
-  await runtime.advance(0);
-  expect(lost.error).toBeInstanceOf(LockLostError);
-  const costs = own.events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
-  const billed = endpoints[0]!.log.map((entry) => entry.billed);
-  expect(billed).toEqual([4, 6, 3, 4, 4, 3, 2]);
-  expect(costs).toEqual([
-    ["acquired", 4],
-    ["extended", 6],
-    ["contended", 3],
-    ["notAcquired", 3],
-    ["contended", 4],
-    ["notAcquired", 4],
-    ["acquired", 4],
-    ["released", 2],
-  ]);
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { LockHeldError } from "../../../../src/index.ts";
 import { delays, watch } from "../../../support/virtual-client.ts";
 import { announcedIn, holdsIn, lockOf, newWorld, nowhere, voidsIn, withWaitingWriter } from "./world.ts";
 
@@ -76,55 +75,4 @@ describe("a request that is executed twice", () => {
     // Of the reader, of the announcement, and of the hold, whose answer has arrived by the second of two releases.
     expect(voidsIn(world, 2).sort((a, b) => a - b)).toEqual([130, 200, 59_965]);
   });
-});
-
-test("requests cost what the endpoint bills, and what is documented", async () => {
-  const { runtime, client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
-  const own = client();
-  const lock = lockOf(own);
-  const reading = await lock.acquireRead();
-  await lock.tryAcquireWrite();
-  const writing = watch(lock.acquireWrite({ wait: 15 }));
-  await runtime.advance(1);
-  await lock.tryAcquireRead();
-  await runtime.advance(14);
-  expect(writing.error).toBeInstanceOf(LockHeldError);
-  await reading.extend();
-  await reading.release();
-  const second = watch(lock.acquireRead());
-  await runtime.advance(0);
-  const third = watch(lock.acquireWrite({ backoff: () => 20 }));
-  await runtime.advance(5);
-  await second.value!.release();
-  await runtime.advance(15);
-  await third.value!.extend();
-  await third.value!.release();
-  // It waits for nobody, and announces nothing.
-  const fourth = await lock.acquireWrite();
-  await fourth.release();
-  const reported = own.events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
-  expect(reported).toEqual([
-    ["acquired", 8],
-    ["contended", 4],
-    ["notAcquired", 4],
-    ["contended", 8],
-    ["contended", 6],
-    ["notAcquired", 6],
-    ["contended", 16],
-    ["contended", 24],
-    ["notAcquired", 24],
-    ["extended", 7],
-    ["released", 5],
-    ["acquired", 8],
-    ["contended", 8],
-    ["released", 5],
-    // The first round of this writer, and its second one, which announces it again.
-    ["acquired", 8 + 11],
-    ["extended", 7],
-    ["released", 6],
-    ["acquired", 7],
-    ["released", 6],
-  ]);
-  const billed = endpoints[0]!.log.map((entry) => entry.billed);
-  expect(billed).toEqual([8, 4, 8, 6, 8, 8, 7, 7, 5, 8, 8, 5, 11, 7, 6, 7, 6]);
 });

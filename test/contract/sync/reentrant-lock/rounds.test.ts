@@ -138,13 +138,3 @@ describe("the options", () => {
     expect(Object.keys(hold).sort()).toEqual(["extend", "release", "remaining", "signal", "ttl", "verify"]);
   });
 });
-
-test("a release that finds nothing costs what the endpoint bills", async () => {
-  const { client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
-  const own = client();
-  const lost = await lockOf(own).acquire();
-  endpoints[0]!.engine.execute(["DEL", "redlock:reentrant:{r}"]);
-  expect(await lost.release()).toBe(false);
-  expect(own.events.at(-1)).toMatchObject({ type: "released", commands: 6 });
-  expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([7, 6]);
-});
