@@ -1,4 +1,5 @@
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import { QuorumError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
@@ -34,24 +35,18 @@ export async function forgetKey(
   const { settings, keys } = await openKey("forgetKey", idempotency, key, options);
   for (let removals = 0; ; removals += 1) {
     const reading = await readKey(settings, keys, "forget");
-    switch (nextStep(reading, settings.endpoints.length)) {
-      case "busy": {
-        // It has begun since the removal.
-        if (removals > 0) return true;
-        const remaining = reading.snapshots.map((snapshot) => snapshot.remaining);
-        throw new InProgressError(keys.key, Math.max(1_000, ...remaining));
-      }
-      case "done":
-        return removals > 0;
-      case "unclear":
-        throw reading.unclear;
-      case "remove":
-        if (removals >= maxRemovals) {
-          // A list or a hash: the scripts read them as empty, and compare nothing with them.
-          throw reading.texts.includes("") ? new RecordCorruptError(keys.key) : reading.unclear;
-        }
-        await remove(settings, keys, reading);
+    const { snapshots, texts, round } = reading;
+    const step = nextStep(reading, settings.endpoints.length);
+    // A run that is busy then has begun since the removal.
+    if (step === "done" || (step === "busy" && removals > 0)) return removals > 0;
+    if (step === "busy") {
+      throw new InProgressError(keys.key, Math.max(1_000, ...snapshots.map(({ remaining }) => remaining)));
     }
+    const isStuck = step === "remove" && removals >= maxRemovals;
+    // A list or a hash: the scripts read them as empty, and compare nothing with them.
+    if (isStuck && texts.includes("")) throw new RecordCorruptError(keys.key);
+    if (isStuck || step === "unclear") throw new QuorumError("forget", [keys.key], round.votes());
+    await remove(settings, keys, reading);
   }
 }
 

@@ -1,6 +1,6 @@
 import { checkOptions, checkScope, oneOf, type Schema, wrongType } from "../check.ts";
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
-import { type EndpointError, QuorumError } from "../errors.ts";
+import type { EndpointError } from "../errors.ts";
 import { clientStateOf } from "../lock/client.ts";
 import { lockSchema, type Settings } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
@@ -106,8 +106,6 @@ export interface KeyReading {
   readonly snapshots: readonly KeySnapshot[];
   /** The records. */
   readonly texts: readonly string[];
-  /** The error where the answers do not decide. */
-  readonly unclear: QuorumError;
 }
 
 /**
@@ -132,8 +130,7 @@ export async function readKey(
     return { outcome: "granted", text: remaining === -2 ? undefined : String(value), remaining, counted };
   };
   const { round, answers: snapshots } = await query(settings, [action, [key]], readOne);
-  const unclear = new QuorumError(action, [key], round.votes());
-  return { round, snapshots, unclear, texts: snapshots.flatMap(({ text }) => text ?? []) };
+  return { round, snapshots, texts: snapshots.flatMap(({ text }) => text ?? []) };
 }
 
 /**
