@@ -24,7 +24,6 @@ const marks = {
   zoomChallenge: "endpoint.url_validation",
 };
 const blocks = {
-  hmacProvider: '"hmacProvider"',
   signatureProvider: '"signatureProvider"',
   requireJwt: "is not a JWT",
 };

@@ -17,5 +17,4 @@ export {
 } from "../signature-check.ts";
 export { parseSeconds, type ToleranceCheck, toleranceCheck } from "../tolerance.ts";
 export type { ReadSigned, SignedContent, SignedRequest } from "../verifier.ts";
-export { type HmacProviderOptions, hmacProvider } from "./hmac-provider.ts";
 export { type SignatureProviderOptions, signatureProvider } from "./signature-provider.ts";

@@ -25,13 +25,7 @@ const {
 } = JSON.parse(readFileSync(new URL("mistakes.json", import.meta.url), "utf8"));
 
 const own: Readonly<Record<string, Options>> = {
-  hmacProvider: { name: "acme", secret: "hush", header: "acme-signature" },
-  signatureProvider: {
-    name: "acme",
-    algorithm: "HMAC-SHA256",
-    key: "hush",
-    read: () => ({ signatures: [], signed: "" }),
-  },
+  signatureProvider: { name: "acme", algorithm: "HMAC-SHA256", key: "hush", header: "acme-signature" },
 };
 
 /** Calls a function that makes a provider, as from JavaScript. */
@@ -48,6 +42,16 @@ test.each(rows)("%s refuses %j at once", (call, changed, message) => {
   const set = () => provider(call, Object.fromEntries(given));
   expect(set).toThrow(TypeError);
   expect(set).toThrow(new RegExp(message));
+});
+
+test("signatureProvider takes either header and what belongs to it, or read", () => {
+  const { header, ...rest } = own.signatureProvider!;
+  const read = () => ({ signatures: [], signed: "" });
+  const set = (options: Options) => () => provider("signatureProvider", options);
+  expect(set({ ...rest, read, encoding: undefined, tolerance: 5_000 })).not.toThrow();
+  expect(set({ ...rest, header, read })).toThrow(/^header says what read says itself/);
+  expect(set({ ...rest, read, prefix: "v1=" })).toThrow(/^prefix says what read/);
+  expect(set(rest)).toThrow(/^header is missing/);
 });
 
 test.each(Object.keys(own))("%s needs options", (call) => {

@@ -35,7 +35,7 @@ const send = (options: SignatureProviderOptions, signed: string, text = body) =>
     body: text,
   });
 
-describe("signatureProvider", () => {
+describe("signatureProvider with read", () => {
   it("has the body's hash as id, and no time, unless it is told", async () => {
     expect(await send(signing("a"), `a${body}`)).toEqual({ id: hash(body), idSigned: true });
     expect(await send(signing("a"), body)).toBe("bad-signature");
@@ -107,14 +107,20 @@ describe("signatureProvider", () => {
         signed: content,
       }),
     });
-    const by = ({ privateKey }: { privateKey: KeyObject }, text = body) => {
+    const by = ({ privateKey }: { privateKey: KeyObject }, text = body, to = provider) => {
       const made = signBytes(algorithm === "Ed25519" ? null : "sha256", Buffer.from(text), privateKey);
-      return outcome(provider, { headers: { "acme-signature": made.toString("base64") }, body });
+      return outcome(to, { headers: { "acme-signature": made.toString("base64") }, body });
     };
     for (const pair of [first, second])
       expect(await by(pair)).toMatchObject({ id: hash(body), idSigned: true });
     expect(await by(third)).toBe("bad-signature");
     expect(await by(first, "other")).toBe("bad-signature");
+    if (!algorithm.startsWith("ECDSA")) {
+      const named = { name: "acme", algorithm, key: spki(first), header: "acme-signature" } as const;
+      const described = signatureProvider({ ...named, encoding: "base64" });
+      expect(await by(first, body, described)).toMatchObject({ id: hash(body), idSigned: true });
+      expect(await by(second, body, described)).toBe("bad-signature");
+    }
     for (const garbage of ["AAAA", "x"]) {
       const refused = await outcome(provider, { headers: { "acme-signature": garbage }, body });
       expect(refused).toMatch(/^(malformed-header|bad-signature)$/);

@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import {
   bodyHash,
   bodyId,
-  type HmacProviderOptions,
-  hmacProvider,
   requireId,
+  type SignatureProviderOptions,
+  signatureProvider,
 } from "../../../src/webhooks/custom/index.ts";
 import { secretTag } from "../../../src/webhooks/index.ts";
 import { seeded } from "../../support/seeded.ts";
@@ -15,17 +15,22 @@ const seconds = 1_763_714_567;
 const at = seconds * 1_000;
 const body = '{"event_id":"evt-1"}';
 
-const least: HmacProviderOptions = { name: "acme", secret: "hush", header: "acme-signature" };
+const least: SignatureProviderOptions = {
+  name: "acme",
+  algorithm: "HMAC-SHA256",
+  key: "hush",
+  header: "acme-signature",
+};
 const timed = { now: () => at, time: { header: "acme-time" } } as const;
 const sign = (text: string, secret: string | Uint8Array = "hush") => hmac(secret, text);
 
 /** Sends a delivery without asking for tags. */
-function send(options: Partial<HmacProviderOptions>, headers: Record<string, string>, text = body) {
-  return outcome(hmacProvider({ ...least, tagSecrets: false, ...options }), { headers, body: text });
+function send(options: Partial<SignatureProviderOptions>, headers: Record<string, string>, text = body) {
+  return outcome(signatureProvider({ ...least, tagSecrets: false, ...options }), { headers, body: text });
 }
 
-describe("hmacProvider", () => {
-  it("needs no more than a name, a secret and a header", async () => {
+describe("signatureProvider with a header", () => {
+  it("needs no more than a name, an algorithm, a key and a header", async () => {
     const headers = { "acme-signature": sign(body) };
     const verified = { id: hash(body), idSigned: true };
     expect(await send({}, headers)).toEqual(verified);
@@ -37,8 +42,10 @@ describe("hmacProvider", () => {
 
   it("accepts secrets as text and as bytes", async () => {
     const key = Uint8Array.of(0, 255, 7);
-    for (const secret of [key, ["another", key]]) {
-      expect(await send({ secret }, { "acme-signature": sign(body, key) })).toMatchObject({ id: hash(body) });
+    for (const given of [key, ["another", key]]) {
+      expect(await send({ key: given }, { "acme-signature": sign(body, key) })).toMatchObject({
+        id: hash(body),
+      });
     }
   });
 
@@ -177,7 +184,7 @@ describe("hmacProvider", () => {
 });
 
 it("treats a place that is undefined as absent: no time that is not signed is believed", () => {
-  const set = (options: object) => () => hmacProvider({ ...least, ...options });
+  const set = (options: object) => () => signatureProvider({ ...least, ...options });
   const time = { header: "acme-time", field: undefined };
   expect(set({ time })).toThrow(/^signedText must contain \{time\}/);
   for (const place of [time, { header: "acme-time", entry: undefined }]) {
