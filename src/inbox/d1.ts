@@ -1,12 +1,11 @@
 import { wrongType } from "../check.ts";
-import { raiseOrFail, sqlite, tables } from "./dialects.ts";
+import { raiseOrFail, sqlite } from "./dialects.ts";
+import { adviceOn } from "./enter.ts";
 import {
-  checkPrune,
   type InboxEntry,
   type InboxOutcome,
   type InboxRow,
   type Mark,
-  type PruneOptions,
   rowOf,
   StaleFenceError,
 } from "./entry.ts";
@@ -80,7 +79,8 @@ async function enter<Statement extends D1Statement, Result>(
   } catch (error) {
     // The tables say what failed, not the error's text, which the statements of the effect may share.
     const found = await find(db, row).catch((cause: unknown) => {
-      throwIfMissing(cause);
+      const advice = adviceOn(cause, sqlite);
+      if (advice) throw advice;
     });
     if (found?.repeated) return { first: false };
     const stale = marks.find(({ kind }) => found?.[kind]);
@@ -106,12 +106,6 @@ function checkStatements(effect: readonly D1Statement[]): void {
   }
 }
 
-/** @throws Error where a statement failed that is only about the tables of this module, because they are not there */
-function throwIfMissing(cause: unknown): void {
-  if (!/no such table: redlock_/.test(String(cause))) return;
-  throw new Error("the tables of the inbox are not in this database: apply d1Schema", { cause });
-}
-
 /** Which statement of its own has failed. */
 async function find<Statement extends D1Statement, Result>(
   db: D1<Statement, Result>,
@@ -120,30 +114,4 @@ async function find<Statement extends D1Statement, Result>(
   const isRepeated = "EXISTS (SELECT 1 FROM redlock_inbox WHERE key = ?) AS repeated";
   const statement = db.prepare(`SELECT ${[isRepeated, ...marks.map(isHigher)].join(", ")}`);
   return (await statement.bind(key, ...marks.flatMap(valuesOf)).first()) as Record<string, number>;
-}
-
-/**
- * Deletes rows that are older than `olderThan`: of each table at most `limit`, and no more are read.
- *
- * @throws TypeError | RangeError when an argument is wrong
- *
- * @example
- * await pruneD1(env.DB, { olderThan: 30 * 86_400_000 }); // once a day
- */
-export async function pruneD1<Statement extends D1Statement, Result>(
-  db: D1<Statement, Result>,
-  options: PruneOptions,
-): Promise<void> {
-  const { olderThan, limit } = checkPrune("pruneD1", options);
-  checkDatabase(db);
-  const statements = tables.map((table) => {
-    const [sql, params] = sqlite.prune(table, olderThan, limit);
-    return db.prepare(sql).bind(...params);
-  });
-  try {
-    await db.batch(statements);
-  } catch (error) {
-    throwIfMissing(error);
-    throw error;
-  }
 }

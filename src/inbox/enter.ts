@@ -1,6 +1,6 @@
 import { wrongType } from "../check.ts";
-import { type Dialect, type Step, tables } from "./dialects.ts";
-import { type CheckedPrune, type InboxRow, StaleFenceError } from "./entry.ts";
+import type { Dialect, Step } from "./dialects.ts";
+import { type InboxRow, StaleFenceError } from "./entry.ts";
 
 /**
  * Runs one statement in the open transaction. Resolves with its rows: an array, `{ rows }`, or `[rows, fields]` as mysql2
@@ -52,36 +52,35 @@ export async function enter(execute: Execute, { key, marks }: InboxRow, dialect:
   return { as: "first", row };
 }
 
-/** Deletes old rows, of each table at most `limit`. */
-export async function prune(execute: Execute, options: CheckedPrune, dialect: Dialect): Promise<void> {
-  for (const table of tables) {
-    await runStep(execute, dialect.prune(table, options.olderThan, options.limit), dialect);
-  }
-}
-
 /**
  * Runs a statement on the tables of this module.
  *
  * @throws Error that says what to do, where the database refuses the statement as such; else what `execute` throws
  */
-export async function runStep(execute: Execute, [sql, params]: Step, { schema }: Dialect): Promise<unknown> {
+export async function runStep(execute: Execute, [sql, params]: Step, dialect: Dialect): Promise<unknown> {
   try {
     return await execute(sql, [...params]);
   } catch (cause) {
-    const { code, message } = databaseError(cause);
-    if (code === "42P01" || code === "1146" || /no such table: redlock_\w+$/.test(message)) {
-      throw new Error(`the tables of the inbox are not in this database: apply ${schema}`, { cause });
-    }
-    if (code === "25P01" || code === "1305") {
-      const what = "execute must run its statements in an open transaction: use the transaction's own method";
-      throw new Error(`${what}, not that of the client or pool`, { cause });
-    }
-    if (code === "42601" || code === "1064" || /: syntax error$/.test(message)) {
-      const what = "the database does not know the statement: is the option dialect the right one?";
-      throw new Error(`${what} It is for ${schema}`, { cause });
-    }
-    throw cause;
+    throw adviceOn(cause, dialect) ?? cause;
   }
+}
+
+/** The error that says what to do, where a database has refused a statement of this module as such. */
+export function adviceOn(cause: unknown, { schema }: Dialect): Error | undefined {
+  const { code, message } = databaseError(cause);
+  // D1 adds its code. Only at the end: libraries put statements and values into their messages.
+  if (code === "42P01" || code === "1146" || /no such table: redlock_\w+(: SQLITE_ERROR)?$/.test(message)) {
+    return new Error(`the tables of the inbox are not in this database: apply ${schema}`, { cause });
+  }
+  if (code === "25P01" || code === "1305") {
+    const what = "execute must run its statements in an open transaction: use the transaction's own method";
+    return new Error(`${what}, not that of the client or pool`, { cause });
+  }
+  if (code === "42601" || code === "1064" || /: syntax error$/.test(message)) {
+    const what = "the database does not know the statement: is the option dialect the right one?";
+    return new Error(`${what} It is for ${schema}`, { cause });
+  }
+  return undefined;
 }
 
 /** What the database has said: some libraries wrap the error of the driver. */

@@ -1,13 +1,4 @@
-import {
-  checkOptions,
-  checkText,
-  checkType,
-  integer,
-  later,
-  number,
-  type Schema,
-  wrongType,
-} from "../check.ts";
+import { checkOptions, checkText, checkType, later, type Schema, wrongType } from "../check.ts";
 import { RedlockError } from "../errors.ts";
 
 /** One delivery whose effect is to be committed once. */
@@ -82,32 +73,6 @@ export class TransactionEndedError extends RedlockError {
     this.name = "TransactionEndedError";
     this.committed = committed;
   }
-}
-
-/** Which rows `pruneD1`, `prunePostgres` and `pruneInbox` delete. */
-export interface PruneOptions {
-  /**
-   * In ms: longer than the sender retries, because a later delivery of a deleted key has its effect again; and longer than
-   * any process can be frozen, because its late write is refused only as long as there is a newer fence.
-   */
-  readonly olderThan: number;
-  /** Most rows of each table: an integer of at least 1. Default 1 000. */
-  readonly limit?: number | undefined;
-}
-
-/** {@link PruneOptions} with every default filled in. */
-export type CheckedPrune = { readonly [Name in keyof PruneOptions]-?: number };
-
-const pruneSchema: Schema<PruneOptions> = {
-  olderThan: number(0, Number.MAX_SAFE_INTEGER, "ms"),
-  limit: integer(1, 2 ** 31 - 1),
-};
-
-/** @throws TypeError | RangeError naming the option that is wrong */
-export function checkPrune(caller: string, options: PruneOptions): CheckedPrune {
-  const hints = { usual: "olderThan", required: ["olderThan"] };
-  const { olderThan, limit = 1_000 } = checkOptions(caller, options, pruneSchema, hints);
-  return { olderThan, limit };
 }
 
 /**

@@ -1,15 +1,7 @@
 import { checkType, wrongType } from "../check.ts";
 import { postgres } from "./dialects.ts";
-import { enter, prune } from "./enter.ts";
-import {
-  checkPrune,
-  type InboxEntry,
-  type InboxOutcome,
-  type InboxRow,
-  type PruneOptions,
-  rowOf,
-  TransactionEndedError,
-} from "./entry.ts";
+import { enter } from "./enter.ts";
+import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, TransactionEndedError } from "./entry.ts";
 
 /** One connection, as `pg` and clients with the same interface have it. */
 export interface SqlClient {
@@ -182,20 +174,4 @@ async function rollBack(client: SqlClient): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/**
- * Deletes rows that are older than `olderThan`: of each table at most `limit`.
- *
- * @param client a connection or a pool
- * @throws TypeError | RangeError when an argument is wrong
- * @throws what the client throws
- *
- * @example
- * await prunePostgres(pool, { olderThan: 30 * 86_400_000 }); // once a day
- */
-export async function prunePostgres(client: Pick<SqlClient, "query">, options: PruneOptions): Promise<void> {
-  const checked = checkPrune("prunePostgres", options);
-  if (typeof client?.query !== "function") throw wrongType("client", client, "a connection or a pool");
-  await prune((sql, params) => client.query(sql, params), checked, postgres);
 }

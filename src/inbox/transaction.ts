@@ -1,13 +1,15 @@
-import { checkOptions, checkType, oneOf, type Schema } from "../check.ts";
-import { type Dialect, mysql, postgres, sqlite } from "./dialects.ts";
-import { type Execute, enter, prune, requireTransaction } from "./enter.ts";
-import { checkPrune, type InboxEntry, type NotFirst, type PruneOptions, rowOf } from "./entry.ts";
+import { checkOptions, checkType, integer, number, oneOf, type Schema } from "../check.ts";
+import { type Dialect, mysql, postgres, sqlite, tables } from "./dialects.ts";
+import { type Execute, enter, requireTransaction, runStep } from "./enter.ts";
+import { type InboxEntry, type NotFirst, rowOf } from "./entry.ts";
 
 /** Which database it is. */
 export interface DialectOptions {
   /** `mysql` is also MariaDB, `sqlite` also libSQL. Default `postgres`. */
   readonly dialect?: "postgres" | "mysql" | "sqlite" | undefined;
 }
+
+const dialectSchema: Schema<DialectOptions> = { dialect: oneOf("postgres", "mysql", "sqlite") };
 
 const dialects: Readonly<Record<NonNullable<DialectOptions["dialect"]>, Dialect>> = {
   postgres,
@@ -43,33 +45,54 @@ export async function onceInTransaction(
 ): Promise<{ readonly first: true } | NotFirst> {
   const row = rowOf(entry);
   checkType("execute", execute, "function");
-  const dialect = dialectFor("onceInTransaction", options);
+  const { dialect: name = "postgres" } = checkOptions("onceInTransaction", options, dialectSchema);
+  const dialect = dialects[name];
   await requireTransaction(execute, dialect);
   const { as } = await enter(execute, row, dialect);
   if (as === "first") return { first: true };
   return as === "stale" ? { first: false, stale: true } : { first: false };
 }
 
+/** Which rows `pruneInbox` deletes. */
+export interface PruneOptions extends DialectOptions {
+  /**
+   * In ms: longer than the sender retries, because a later delivery of a deleted key has its effect again; and longer than
+   * any process can be frozen, because its late write is refused only as long as there is a newer fence.
+   */
+  readonly olderThan: number;
+  /** Most rows of each table: an integer of at least 1. Default 1 000. */
+  readonly limit?: number | undefined;
+}
+
+const pruneSchema: Schema<PruneOptions> = {
+  ...dialectSchema,
+  olderThan: number(0, Number.MAX_SAFE_INTEGER, "ms"),
+  limit: integer(1, 2 ** 31 - 1),
+};
+
 /**
- * Deletes rows that are older than `olderThan`: of each table at most `limit`. It needs no transaction.
+ * Deletes rows that are older than `olderThan`: of each table at most `limit`, and in SQLite no more are read. It needs no
+ * transaction.
  *
- * @param execute runs a statement, as for {@link onceInTransaction}
+ * @param execute runs a statement, as for {@link onceInTransaction}; what it resolves with is not used
  * @throws TypeError | RangeError when an argument is wrong
  * @throws what `execute` throws
  *
  * @example
  * // once a day
- * await pruneInbox((sql, params) => prisma.$queryRawUnsafe(sql, ...params), { olderThan: 30 * 86_400_000 });
+ * await pruneInbox((sql, params) => pool.query(sql, params), { olderThan: 30 * 86_400_000 });
+ *
+ * @example
+ * // in D1
+ * const execute: Execute = (sql, params) => env.DB.prepare(sql).bind(...params).run();
+ * await pruneInbox(execute, { olderThan: 30 * 86_400_000, dialect: "sqlite" });
  */
-export async function pruneInbox(execute: Execute, options: PruneOptions & DialectOptions): Promise<void> {
-  const { dialect, ...rest } = Object(options) as PruneOptions & DialectOptions;
-  const checked = checkPrune("pruneInbox", rest);
+export async function pruneInbox(execute: Execute, options: PruneOptions): Promise<void> {
+  const hints = { usual: "olderThan", required: ["olderThan"] };
+  const checked = checkOptions("pruneInbox", options, pruneSchema, hints);
+  const { olderThan, limit = 1_000, dialect = "postgres" } = checked;
   checkType("execute", execute, "function");
-  await prune(execute, checked, dialectFor("pruneInbox", { dialect }));
-}
-
-function dialectFor(caller: string, options: DialectOptions): Dialect {
-  const schema: Schema<DialectOptions> = { dialect: oneOf("postgres", "mysql", "sqlite") };
-  const { dialect = "postgres" } = checkOptions(caller, options, schema);
-  return dialects[dialect];
+  for (const table of tables) {
+    await runStep(execute, dialects[dialect].prune(table, olderThan, limit), dialects[dialect]);
+  }
 }

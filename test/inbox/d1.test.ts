@@ -1,7 +1,14 @@
 import type { D1Database, D1PreparedStatement, D1Result } from "@cloudflare/workers-types";
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
-import { d1Schema, type InboxEntry, onceInD1, pruneD1 } from "../../src/inbox/index.ts";
+import {
+  d1Schema,
+  type Execute,
+  type InboxEntry,
+  onceInD1,
+  type PruneOptions,
+  pruneInbox,
+} from "../../src/inbox/index.ts";
 import { databaseWorker } from "../../tools/local-database.mjs";
 import { outcomeOf } from "../support/outcomes.ts";
 import { marksContract } from "./marks-contract.ts";
@@ -35,6 +42,14 @@ describe("the inbox in D1", () => {
       .bind([key].flat().join(), what);
   const once = (key: InboxEntry["key"], entry?: Omit<InboxEntry, "key">, what = "paid") =>
     onceInD1(db, { key, ...entry }, [pay(key, what)]);
+  const prune = (options: Omit<PruneOptions, "dialect">) => {
+    const execute: Execute = (sql, params) =>
+      db
+        .prepare(sql)
+        .bind(...params)
+        .run();
+    return pruneInbox(execute, { ...options, dialect: "sqlite" });
+  };
   const rows = async (sql: string) => (await db.prepare(sql).all()).results;
   const effects = async () => (await rows("SELECT key FROM effects ORDER BY key")).map(({ key }) => key);
   const keys = async () => (await rows("SELECT key FROM redlock_inbox ORDER BY key")).map(({ key }) => key);
@@ -99,7 +114,7 @@ describe("the inbox in D1", () => {
 
   test("missing tables: the error says what to apply", async () => {
     await db.prepare("ALTER TABLE redlock_fences RENAME TO elsewhere").run();
-    const calls = [once("a"), once("a", { entity: "e", fence: 1 }), pruneD1(db, { olderThan: 1 })];
+    const calls = [once("a"), once("a", { entity: "e", fence: 1 }), prune({ olderThan: 1 })];
     const errors = (await Promise.all(calls.map((call) => outcomeOf<unknown>(call)))).map(
       ({ error }) => error,
     );
@@ -172,17 +187,17 @@ describe("the inbox in D1", () => {
         await rows(`SELECT (SELECT count(*) FROM redlock_inbox) AS keys,
           (SELECT count(*) FROM redlock_fences) AS fences`)
       )[0];
-    await pruneD1(db, { olderThan: 3 * 86_400_000 });
+    await prune({ olderThan: 3 * 86_400_000 });
     expect(await left()).toEqual({ keys: 1501, fences: 2 });
-    await pruneD1(db, { olderThan: 86_400_000 });
+    await prune({ olderThan: 86_400_000 });
     expect(await left()).toEqual({ keys: 501, fences: 1 });
-    await pruneD1(db, { olderThan: 86_400_000, limit: 100 });
+    await prune({ olderThan: 86_400_000, limit: 100 });
     expect(await left()).toEqual({ keys: 401, fences: 1 });
-    await pruneD1(db, { olderThan: 86_400_000 });
+    await prune({ olderThan: 86_400_000 });
     expect(await left()).toEqual({ keys: 1, fences: 1 });
     expect(await once("new")).toEqual({ first: false });
-    await expect(pruneD1(db, { olderThan: Number.NaN })).rejects.toThrow(RangeError);
-    await expect(pruneD1(db, { olderThan: 1, limit: 0 })).rejects.toThrow(RangeError);
+    await expect(prune({ olderThan: Number.NaN })).rejects.toThrow(RangeError);
+    await expect(prune({ olderThan: 1, limit: 0 })).rejects.toThrow(RangeError);
   });
 
   test("a wrong entry is refused before anything is sent", async () => {

@@ -6,7 +6,6 @@ import {
   onceInPostgres,
   onceInTransaction,
   postgresSchema,
-  prunePostgres,
   type SqlClient,
   TransactionEndedError,
 } from "../../src/inbox/index.ts";
@@ -311,13 +310,6 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     });
   });
 
-  test("prune deletes what is older", async () => {
-    await pool.query("INSERT INTO redlock_inbox VALUES ('old', now() - interval '2 days')");
-    await once("new");
-    await prunePostgres(pool, { olderThan: 86_400_000 });
-    expect(await keys()).toEqual(['["new"]']);
-  });
-
   // RUNS=15 kills it as often, and prints how many calls failed, and how many of those had committed.
   const kills = Number(process.env.RUNS ?? 1);
   test("a server that is killed while transactions commit: after its restart every effect is there once", {
@@ -401,13 +393,6 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
       expect(String(error)).toMatch(message);
     }
     await expect(onceInPostgres(none, { key: "a" }, undefined as never)).rejects.toThrow(/^effect/);
-    for (const [client, options] of [
-      [undefined, { olderThan: 1 }],
-      [pool, undefined],
-      [pool, { olderthan: 1 }],
-    ] as never[][]) {
-      await expect(prunePostgres(client!, options!)).rejects.toThrow(/^(client|options|prune)/);
-    }
     // An URL of a database, and a client of pg that is connected already and is no pool.
     const wrong = [server.url, { query: () => undefined }, { connect: async () => undefined }];
     for (const it of wrong as unknown as (typeof none)[]) {

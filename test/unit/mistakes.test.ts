@@ -16,9 +16,7 @@ import {
   onceInD1,
   onceInPostgres,
   onceInTransaction,
-  pruneD1,
   pruneInbox,
-  prunePostgres,
 } from "../../src/inbox/index.ts";
 import {
   endpointsFromEnv,
@@ -352,8 +350,8 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     "the key of an owner that is missing": () => deliveryKey({ provider: "stripe", id: "a" }, any(undefined)),
     "a misspelt field of an entry": () => onceInPostgres(any(none), any({ key: "a", entty: "b" }), none),
     "a key instead of an entry": () => onceInD1(any(none), any("a"), []),
-    "pruning with a number": () => pruneD1(any(none), any(5)),
-    "pruning with a misspelt limit": () => prunePostgres(any(none), any({ olderThan: 5, limt: 5 })),
+    "pruning with a number": () => pruneInbox(none, any(5)),
+    "pruning with a misspelt limit": () => pruneInbox(none, any({ olderThan: 5, limt: 5 })),
   },
   "local endpoints": {
     "an unknown dialect": () => memoryEndpoint(any({ dialect: "x" })),

@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { pruneD1 } from "../../src/inbox/index.ts";
+import { pruneInbox } from "../../src/inbox/index.ts";
 import { effectKey } from "../effect.ts";
 import type { Sender } from "../senders.ts";
 import type { WorkerEnv } from "../webhook.ts";
@@ -112,7 +112,18 @@ export async function writeJournal(db: D1Database, entry: JournalEntry): Promise
         SELECT number FROM (SELECT rowid AS number, at FROM effects ORDER BY rowid LIMIT 10) WHERE at < ?1)`)
       .bind(at - effectRetention),
   ]);
-  await pruneD1(db, { olderThan: effectRetention, limit: 10 });
+  await pruneInbox(
+    (sql, params) =>
+      db
+        .prepare(sql)
+        .bind(...params)
+        .run(),
+    {
+      dialect: "sqlite",
+      olderThan: effectRetention,
+      limit: 10,
+    },
+  );
 }
 
 function isSampled(at: number): boolean {
