@@ -1,7 +1,7 @@
 import { jsonFields } from "./body.ts";
 import { decodeBase64Url } from "./encoding.ts";
 import { malformed, requireHeader } from "./header.ts";
-import { badSignature } from "./signature.ts";
+import { badSignature } from "./provider.ts";
 import type { SignedContent } from "./verifier.ts";
 
 /** A JWT of which nothing is known to be genuine yet. */

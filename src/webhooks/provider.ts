@@ -87,3 +87,12 @@ export class WebhookVerificationError extends RedlockError {
     this.reason = reason;
   }
 }
+
+/** The error for a signature that none of the keys made. The default names the usual causes. */
+export function badSignature(
+  provider: string,
+  why = "none of the keys made this signature: either the secret or key is not that of this endpoint and mode (test or \
+live), or what was signed was changed before it was verified, for example a body that was parsed and serialised again",
+): WebhookVerificationError {
+  return new WebhookVerificationError(provider, "bad-signature", why);
+}

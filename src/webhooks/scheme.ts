@@ -1,9 +1,17 @@
 import { bodyHash, bodyId, jsonFields } from "./body.ts";
 import { decodeHex } from "./encoding.ts";
-import { isId, malformed, requireHeader, requireId } from "./header.ts";
+import {
+  isId,
+  malformed,
+  maxSignatures,
+  requireHeader,
+  requireId,
+  requireSignature,
+  type SignatureForm,
+  signaturesOf,
+} from "./header.ts";
 import { requireForms } from "./option-checks.ts";
 import { WebhookVerificationError } from "./provider.ts";
-import { maxSignatures, requireSignature, type SignatureForm, signaturesOf } from "./signature.ts";
 import { algorithms, type SignatureAlgorithm } from "./signature-check.ts";
 import { parseSeconds } from "./tolerance.ts";
 import type { ReadSigned, SignedContent, SignedRequest } from "./verifier.ts";

@@ -2,8 +2,7 @@ import { bodyHash } from "./body.ts";
 import { isId } from "./header.ts";
 import { requireForm } from "./option-checks.ts";
 import type { ToleranceOptions } from "./options.ts";
-import { type WebhookProvider, WebhookVerificationError } from "./provider.ts";
-import { badSignature } from "./signature.ts";
+import { badSignature, type WebhookProvider, WebhookVerificationError } from "./provider.ts";
 import { type Key, type SignatureCheck, type SignedParts, secretTag } from "./signature-check.ts";
 import { toleranceCheck } from "./tolerance.ts";
 

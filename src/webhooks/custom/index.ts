@@ -2,11 +2,10 @@
 export { sha256 } from "../../bytes.ts";
 export { bodyHash, bodyId } from "../body.ts";
 export * from "../encoding.ts";
-export { requireHeader, requireId } from "../header.ts";
+export { requireHeader, requireId, requireSignature, type SignatureForm } from "../header.ts";
 export { requireJwt, type SignedJwt } from "../jwt.ts";
 export type { ToleranceOptions } from "../options.ts";
 export type { HmacId, HmacTime } from "../scheme.ts";
-export { requireSignature, type SignatureForm } from "../signature.ts";
 export {
   constantTimeEqual,
   type Key,

@@ -1,11 +1,10 @@
 import { bodyHash } from "../body.ts";
 import { decodeBase64 } from "../encoding.ts";
-import { malformed, requireHeader } from "../header.ts";
+import { malformed, requireHeader, requireSignature } from "../header.ts";
 import { urlOf } from "../option-checks.ts";
 import type { SecretOptions, ToleranceOptions, UrlOptions } from "../options.ts";
-import type { WebhookProvider } from "../provider.ts";
+import { badSignature, type WebhookProvider } from "../provider.ts";
 import { type Given, sender } from "../sender.ts";
-import { badSignature, requireSignature } from "../signature.ts";
 import type { SignedRequest } from "../verifier.ts";
 
 const timeHeader = "x-hubspot-request-timestamp";

@@ -1,10 +1,9 @@
 import { checkOptions, later, type Schema } from "../../check.ts";
 import { decodeBase64 } from "../encoding.ts";
-import { malformed, requireHeader, requireId } from "../header.ts";
+import { malformed, maxSignatures, requireHeader, requireId, signaturesOf } from "../header.ts";
 import { requireForms } from "../option-checks.ts";
 import type { StandardWebhooksOptions } from "../options.ts";
 import type { WebhookProvider } from "../provider.ts";
-import { maxSignatures, signaturesOf } from "../signature.ts";
 import { signatureCheck } from "../signature-check.ts";
 import { parseSeconds } from "../tolerance.ts";
 import { type SignedRequest, verifier } from "../verifier.ts";

@@ -1,10 +1,10 @@
 import { bodyHash } from "../body.ts";
 import { decodeBase64 } from "../encoding.ts";
+import { requireSignature } from "../header.ts";
 import { urlOf } from "../option-checks.ts";
 import type { IdOptions, SecretOptions, UrlOptions } from "../options.ts";
-import type { WebhookProvider } from "../provider.ts";
+import { badSignature, type WebhookProvider } from "../provider.ts";
 import { type Given, sender } from "../sender.ts";
-import { badSignature, requireSignature } from "../signature.ts";
 import type { SignedRequest } from "../verifier.ts";
 
 /**
