@@ -1,18 +1,12 @@
 import { wrongType } from "../check.ts";
 import type { Dialect, Step } from "./dialects.ts";
-import { type InboxRow, StaleFenceError } from "./entry.ts";
+import { type InboxOutcome, type InboxRow, StaleFenceError } from "./entry.ts";
 
 /**
  * Runs one statement in the open transaction. Resolves with its rows: an array, `{ rows }`, or `[rows, fields]` as mysql2
  * returns them. The values stand in the statement once each, in their order.
  */
 export type Execute = (sql: string, params: string[]) => unknown;
-
-/** What has become of an entry in its transaction, and the row that the insertion of its key returned. */
-export interface Entered {
-  readonly as: "first" | "repeated" | "stale";
-  readonly row?: unknown;
-}
 
 /**
  * Refuses to run outside of a transaction, where the database can tell.
@@ -32,24 +26,29 @@ export async function requireTransaction(execute: Execute, dialect: Dialect): Pr
  * Enters a delivery in the open transaction: its key, then its fence, then its version. A duplicate has written nothing,
  * and a stale one only its key and fence.
  *
+ * @returns with the row that the insertion of the key has returned as the result
  * @throws {StaleFenceError} nothing is written, even if the transaction is committed
  */
-export async function enter(execute: Execute, { key, marks }: InboxRow, dialect: Dialect): Promise<Entered> {
+export async function enter(
+  execute: Execute,
+  { key, marks }: InboxRow,
+  dialect: Dialect,
+): Promise<InboxOutcome<unknown>> {
   const lastRow = async (steps: readonly Step[]) => {
     let result: unknown;
     for (const step of steps) result = await runStep(execute, step, dialect);
     return firstRow(result);
   };
   const row = await lastRow(dialect.insertKey(key));
-  if (row === undefined) return { as: "repeated" };
+  if (row === undefined) return { first: false };
   for (const mark of marks) {
     if ((await lastRow(dialect.raise(mark))) !== undefined) continue;
-    if (mark.kind === "version") return { as: "stale" };
+    if (mark.kind === "version") return { first: false, stale: true };
     // The caller may catch the error and commit.
     await runStep(execute, dialect.deleteKey(key), dialect);
     throw new StaleFenceError(mark.entity, mark.number);
   }
-  return { as: "first", row };
+  return { first: true, result: row };
 }
 
 /**

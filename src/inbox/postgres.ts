@@ -109,19 +109,15 @@ async function transact<Client extends SqlClient, Result>(
 ): Promise<InboxOutcome<Result>> {
   await client.query("BEGIN");
   const entered = await enter((sql, params) => client.query(sql, params), row, postgres);
-  if (entered.as === "repeated") {
-    await client.query("ROLLBACK");
-    return { first: false };
+  if (!entered.first) {
+    await (entered.stale ? commit(client) : client.query("ROLLBACK"));
+    return entered;
   }
-  if (entered.as === "stale") {
-    await commit(client);
-    return { first: false, stale: true };
-  }
-  const transaction = onlyValue(entered.row);
+  const transaction = onlyValue(entered.result);
   running.transaction = transaction;
   const result = await effect(client);
   const found = await client.query(findOwn, [row.key, transaction]).catch((cause: unknown) => {
-    throw codeOf(cause) === "25P02" ? statementFailed(cause) : cause;
+    throw Object(cause).code === "25P02" ? statementFailed(cause) : cause;
   });
   if (found.rows.length === 0) throw notOurs;
   running.transaction = undefined;
@@ -140,11 +136,6 @@ async function commit(client: SqlClient): Promise<void> {
 
 function statementFailed(cause?: unknown): Error {
   return new Error("a statement of the effect failed: Postgres has rolled it back", { cause });
-}
-
-/** Postgres' code of an error. */
-function codeOf(error: unknown): unknown {
-  return Object(error).code;
 }
 
 /** The only value of a row, which some clients return as an array. */

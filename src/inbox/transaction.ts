@@ -48,9 +48,8 @@ export async function onceInTransaction(
   const { dialect: name = "postgres" } = checkOptions("onceInTransaction", options, dialectSchema);
   const dialect = dialects[name];
   await requireTransaction(execute, dialect);
-  const { as } = await enter(execute, row, dialect);
-  if (as === "first") return { first: true };
-  return as === "stale" ? { first: false, stale: true } : { first: false };
+  const entered = await enter(execute, row, dialect);
+  return entered.first ? { first: true } : entered;
 }
 
 /** Which rows `pruneInbox` deletes. */
