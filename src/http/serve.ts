@@ -149,7 +149,7 @@ function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unk
 }
 
 /** A request's run: where it runs, and its options without the scope. */
-interface ResponseRun extends Pick<KeyedRequest, "key" | "scopes" | "lock"> {
+interface ResponseRun extends KeyedRequest {
   readonly redlock: LockClient;
   readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };
 }
@@ -168,11 +168,11 @@ async function answerOnce(
   keyed: KeyedRequest,
 ): Promise<HttpAnswer> {
   const { request, redlock, deadline } = exchange;
-  const { key, scopes, lock, body, delivery } = keyed;
+  const { body, delivery } = keyed;
   const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? clientStateOf(redlock).options.waitUntil;
   const fingerprint = await rules.fingerprint?.(request, body);
   const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
-  const run: ResponseRun = { redlock, key, scopes, lock, options };
+  const run: ResponseRun = { ...keyed, redlock, options };
   const handling: Handling = {};
   // The signal ends the waiting only: once the handler runs, it goes on, and its result is stored, even when the client
   // has gone.
@@ -186,7 +186,7 @@ async function answerOnce(
   const answer = await work.then(
     ({ value }) =>
       handling.response ? ({ status: "executed", response: handling.response } as const) : replay(value),
-    (error: unknown) => answerFailure(rules, exchange, { keyed, run, handling, error }),
+    (error: unknown) => answerFailure(rules, exchange, { run, handling, error }),
   );
   if (handling.run) Object.assign(handling.run, { status: answer.status });
   return answer;
@@ -216,19 +216,18 @@ async function answerFailure(
   rules: ResolvedRules,
   exchange: Exchange,
   failure: {
-    readonly keyed: KeyedRequest;
     readonly run: ResponseRun;
     readonly handling: Handling;
     readonly error: unknown;
   },
 ): Promise<HttpAnswer> {
-  const { keyed, run, handling, error } = failure;
+  const { run, handling, error } = failure;
+  const { key, body, delivery } = run;
   const { response, thrown } = handling;
   if (thrown) throw thrown.error;
   if (error === notStored && response) return { status: "failed", response };
   const refusal = refusalOf(rules, exchange.request, error);
   if (!refusal) throw error;
-  const { key, body, delivery } = keyed;
   if (refusal.code === "NO_QUORUM" && rules.failOpen && !response) {
     emit(rules.onEvent, { type: "unguarded", key, error });
     return { status: "unguarded", ...(await exchange.handle(undefined, body, delivery)) };
