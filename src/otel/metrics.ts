@@ -22,55 +22,51 @@ const counters = {
   "idempotency.http.answers": ["{answer}", "Requests refused, or handled unguarded"],
 } as const;
 
-/** The instruments, and what each event adds to them. */
-export class Metrics {
-  readonly #attributes: Attributes;
-  readonly #durations = new Map<OperationEnd["operation"], Histogram>();
-  readonly #counters = new Map<keyof typeof counters, Counter>();
-
-  /** @param attributes of everything that is measured */
-  constructor(meter: Meter, attributes: Attributes) {
-    this.#attributes = attributes;
-    for (const [operation, [name, bounds, description]] of Object.entries(durations)) {
-      const options = { unit: "s", description, advice: { explicitBucketBoundaries: [...bounds] } };
-      this.#durations.set(operation as OperationEnd["operation"], meter.createHistogram(name, options));
-    }
-    for (const [name, [unit, description]] of Object.entries(counters)) {
-      this.#counters.set(name as keyof typeof counters, meter.createCounter(name, { unit, description }));
-    }
+/**
+ * Makes the instruments.
+ *
+ * @param common attributes of everything that is measured
+ * @returns adds what an event tells
+ */
+export function metricsOf(meter: Meter, common: Attributes): (event: ObservedEvent) => void {
+  const histograms = new Map<string, Histogram>();
+  for (const [operation, [name, bounds, description]] of Object.entries(durations)) {
+    const options = { unit: "s", description, advice: { explicitBucketBoundaries: [...bounds] } };
+    histograms.set(operation, meter.createHistogram(name, options));
+  }
+  const counts = new Map<string, Counter>();
+  for (const [name, [unit, description]] of Object.entries(counters)) {
+    counts.set(name, meter.createCounter(name, { unit, description }));
   }
 
-  /** Adds what an event tells. */
-  record(event: ObservedEvent): void {
+  const add = (name: keyof typeof counters, attributes: Attributes, value = 1) =>
+    counts.get(name)!.add(value, { ...common, ...attributes });
+
+  const recordEnd = ({ operation, outcome, error, ms }: OperationEnd) => {
+    const attributes = { "redlock.outcome": outcome, ...(error && { "error.type": error }) };
+    histograms.get(operation)!.record(ms / 1_000, { ...common, ...attributes });
+    add("redlock.operations", { "redlock.operation": operation, ...attributes });
+  };
+
+  return (event) => {
     const operation = costOperation(event);
     if (operation && "requests" in event) {
-      this.#add("redlock.requests", { "redlock.operation": operation }, event.requests);
-      this.#add("redlock.commands", { "redlock.operation": operation }, event.commands);
+      add("redlock.requests", { "redlock.operation": operation }, event.requests);
+      add("redlock.commands", { "redlock.operation": operation }, event.commands);
     }
     if (event.type === "endpointError") {
       const { endpoint, error } = event;
-      this.#add("redlock.endpoint.errors", { "redlock.endpoint": endpoint, "error.type": error.kind });
+      add("redlock.endpoint.errors", { "redlock.endpoint": endpoint, "error.type": error.kind });
     }
     if (event.type === "refused" || event.type === "unguarded") {
       const code = event.type === "refused" ? { "error.type": event.code } : {};
-      this.#add("idempotency.http.answers", { "redlock.outcome": event.type, ...code });
+      add("idempotency.http.answers", { "redlock.outcome": event.type, ...code });
     }
-    this.#recordEnd(event);
-  }
-
-  #recordEnd(event: ObservedEvent): void {
     const end = endOf(event);
     // An event without an id is of no operation: its hold had ended before.
-    if (!end || ("id" in event && event.id === undefined)) return;
-    const { operation, outcome, error, ms } = end;
-    const attributes = { "redlock.outcome": outcome, ...(error && { "error.type": error }) };
-    this.#durations.get(operation)!.record(ms / 1_000, { ...this.#attributes, ...attributes });
-    this.#add("redlock.operations", { "redlock.operation": operation, ...attributes });
-  }
-
-  #add(name: keyof typeof counters, attributes: Attributes, value = 1): void {
-    this.#counters.get(name)!.add(value, { ...this.#attributes, ...attributes });
-  }
+    const isOfNone = "id" in event && event.id === undefined;
+    if (end && !isOfNone) recordEnd(end);
+  };
 }
 
 /** What an event's requests were for; undefined where a later event counts them, too. */

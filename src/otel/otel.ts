@@ -1,8 +1,8 @@
 import { type Attributes, type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
 import { checkOptions, checkType, type Schema, typed } from "../check.ts";
 import type { ObservedEvent } from "./end.ts";
-import { Metrics } from "./metrics.ts";
-import { Spans } from "./spans.ts";
+import { metricsOf } from "./metrics.ts";
+import { spansOf } from "./spans.ts";
 
 /** Options of {@link otel}. `undefined` leaves the default in place. */
 export interface OtelOptions {
@@ -46,12 +46,12 @@ export function otel(options: OtelOptions = {}): (event: ObservedEvent) => void 
   if ("acquire" in options) {
     throw new TypeError("otel takes no client: new Redlock({ endpoints, onEvent: otel() })");
   }
-  const spans = new Spans(tracer ?? trace.getTracer("redlock-edge"), attributes, names);
-  let measures: Metrics | undefined;
+  const recordSpan = spansOf(tracer ?? trace.getTracer("redlock-edge"), attributes, names);
+  let measure: ReturnType<typeof metricsOf> | undefined;
   return (event) => {
     // Not before: a meter of the API stays without effect if the SDK is registered after it.
-    measures ??= new Metrics(meter ?? metrics.getMeter("redlock-edge"), attributes);
-    measures.record(event);
-    spans.record(event);
+    measure ??= metricsOf(meter ?? metrics.getMeter("redlock-edge"), attributes);
+    measure(event);
+    recordSpan(event);
   };
 }
