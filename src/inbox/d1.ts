@@ -1,6 +1,5 @@
 import { wrongType } from "../check.ts";
-import { raiseOrFail, sqlite } from "./dialects.ts";
-import { adviceOn } from "./enter.ts";
+import { missingTables, noTable, raiseOrFail, sqlite } from "./dialects.ts";
 import {
   type InboxEntry,
   type InboxOutcome,
@@ -79,8 +78,7 @@ async function enter<Statement extends D1Statement, Result>(
   } catch (error) {
     // The tables say what failed, not the error's text, which the statements of the effect may share.
     const found = await find(db, row).catch((cause: unknown) => {
-      const advice = adviceOn(cause, sqlite);
-      if (advice) throw advice;
+      if (noTable.test(String(cause))) throw missingTables(sqlite, cause);
     });
     if (found?.repeated) return { first: false };
     const stale = marks.find(({ kind }) => found?.[kind]);

@@ -29,6 +29,14 @@ export const tables = [
 ] as const;
 export type InboxTable = (typeof tables)[number];
 
+/** What SQLite says of a table of this module; D1 adds its code. At the end: libraries put values into their messages. */
+export const noTable: RegExp = /no such table: redlock_\w+(: SQLITE_ERROR)?$/;
+
+/** The error where a table of this module is missing. */
+export function missingTables({ schema }: Dialect, cause: unknown): Error {
+  return new Error(`the tables of the inbox are not in this database: apply ${schema}`, { cause });
+}
+
 /** Statements that Postgres and SQLite share but for how a number is written. */
 const upsert = (kind: Mark["kind"], first: string, number: string) =>
   `INSERT INTO redlock_${kind}s (entity, ${kind}) VALUES (${first}, ${number}) ON CONFLICT (entity) DO UPDATE SET`;

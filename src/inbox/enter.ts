@@ -1,5 +1,5 @@
 import { wrongType } from "../check.ts";
-import type { Dialect, Step } from "./dialects.ts";
+import { type Dialect, missingTables, noTable, type Step } from "./dialects.ts";
 import { type InboxOutcome, type InboxRow, StaleFenceError } from "./entry.ts";
 
 /**
@@ -60,26 +60,18 @@ export async function runStep(execute: Execute, [sql, params]: Step, dialect: Di
   try {
     return await execute(sql, [...params]);
   } catch (cause) {
-    throw adviceOn(cause, dialect) ?? cause;
+    const { code, message } = databaseError(cause);
+    if (code === "42P01" || code === "1146" || noTable.test(message)) throw missingTables(dialect, cause);
+    if (code === "25P01" || code === "1305") {
+      const what = "execute must run its statements in an open transaction: use the transaction's own method";
+      throw new Error(`${what}, not that of the client or pool`, { cause });
+    }
+    if (code === "42601" || code === "1064" || /: syntax error$/.test(message)) {
+      const what = "the database does not know the statement: is the option dialect the right one?";
+      throw new Error(`${what} It is for ${dialect.schema}`, { cause });
+    }
+    throw cause;
   }
-}
-
-/** The error that says what to do, where a database has refused a statement of this module as such. */
-export function adviceOn(cause: unknown, { schema }: Dialect): Error | undefined {
-  const { code, message } = databaseError(cause);
-  // D1 adds its code. Only at the end: libraries put statements and values into their messages.
-  if (code === "42P01" || code === "1146" || /no such table: redlock_\w+(: SQLITE_ERROR)?$/.test(message)) {
-    return new Error(`the tables of the inbox are not in this database: apply ${schema}`, { cause });
-  }
-  if (code === "25P01" || code === "1305") {
-    const what = "execute must run its statements in an open transaction: use the transaction's own method";
-    return new Error(`${what}, not that of the client or pool`, { cause });
-  }
-  if (code === "42601" || code === "1064" || /: syntax error$/.test(message)) {
-    const what = "the database does not know the statement: is the option dialect the right one?";
-    return new Error(`${what} It is for ${schema}`, { cause });
-  }
-  return undefined;
 }
 
 /** What the database has said: some libraries wrap the error of the driver. */

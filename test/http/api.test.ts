@@ -184,41 +184,31 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect((refused as { error: unknown }).error).toBeInstanceOf(QuorumError);
   });
 
-  describe("lost: another run took over", () => {
-    const other = { token: "tother", fingerprint: "-" };
+  /** Another run writes its record over this one's. Resolves with the record's name. */
+  async function overtake(key: string, record: string): Promise<string> {
+    await allArrived(client.links);
+    const name = await recordName(key, [], "http");
+    for (let index = 0; index < count; index += 1) await at.store.execute(index, ["SET", name, record]);
+    return name;
+  }
+  const other = { token: "tother", fingerprint: "-" };
 
-    /** A handler in whose time another run writes `text` over its record. */
-    const overtaken =
-      (key: string, text: () => string): Handler =>
-      async () => {
-        await allArrived(client.links);
-        const name = await recordName(key, [], "http");
-        const record = text();
-        for (let index = 0; index < count; index += 1) await at.store.execute(index, ["SET", name, record]);
-        return new Response("mine", { headers: { "x-mine": "1", "access-control-allow-origin": "*" } });
-      };
-
-    test("409 when it has no result; the handler does not run again", async () => {
-      const key = freshKey();
-      const name = await recordName(key, [], "http");
-      let runs = 0;
-      const fetch = serving(async (request, run) => {
-        runs += 1;
-        const answer = await overtaken(key, () => pendingText({ ...other, startedAt: Date.now() }))(
-          request,
-          run,
-        );
-        for (const [index, link] of client.links.entries()) {
-          // The last of the commands that complete is the one that shows the other's record.
-          link.fate = (command) =>
-            command.includes("GET") ? { after: () => at.store.execute(index, ["DEL", name]) } : "delivered";
-        }
-        return answer;
-      });
-      expect(await problemIn(await fetch(post(key)))).toEqual({ status: 409, code: "LEASE_LOST" });
-      expect(runs).toBe(1);
-      await until(async () => (await recordsOf(at.store, key, [], "http")).every((text) => text === null));
+  test("another run took over, and has no result: 409, and the handler does not run again", async () => {
+    const key = freshKey();
+    let runs = 0;
+    const fetch = serving(async () => {
+      runs += 1;
+      const name = await overtake(key, pendingText({ ...other, startedAt: Date.now() }));
+      for (const [index, link] of client.links.entries()) {
+        // The last of the commands that complete is the one that shows the other's record.
+        link.fate = (command) =>
+          command.includes("GET") ? { after: () => at.store.execute(index, ["DEL", name]) } : "delivered";
+      }
+      return new Response("mine");
     });
+    expect(await problemIn(await fetch(post(key)))).toEqual({ status: 409, code: "LEASE_LOST" });
+    expect(runs).toBe(1);
+    await until(async () => (await recordsOf(at.store, key, [], "http")).every((text) => text === null));
   });
 
   test.each([true, false])(
@@ -272,15 +262,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     const key = freshKey();
     const cancelled = gate();
     const fetch = serving(async () => {
-      await allArrived(client.links);
-      const taken = completeText({
-        token: "tother",
-        fingerprint: "-",
-        completedAt: Date.now(),
-        result: "t200{}\nx",
-      });
-      const name = await recordName(key, [], "http");
-      for (let index = 0; index < count; index += 1) await at.store.execute(index, ["SET", name, taken]);
+      await overtake(key, completeText({ ...other, completedAt: Date.now(), result: "t200{}\nx" }));
       const cancel = () => {
         cancelled.open();
         throw new Error("the source's own");

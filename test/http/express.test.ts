@@ -2,12 +2,7 @@ import { once } from "node:events";
 import express5 from "express";
 import express4 from "express4";
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  idempotentExpress,
-  idempotentFastify,
-  type NodeOptions,
-  type NodeRequest,
-} from "../../src/node/index.ts";
+import { idempotentExpress, type NodeOptions, type NodeRequest } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { recordsOf } from "../support/stores.ts";
@@ -270,15 +265,4 @@ describe.each([
     expect((await stand.send(post(key, { path: "/a/payments" }))).status).toBe(200);
     expect((await stand.send(post(key, { path: "/b/payments" }))).status).toBe(422);
   });
-});
-
-test.each<[string, (options: Any) => unknown]>([
-  ["Express", idempotentExpress],
-  ["Fastify", idempotentFastify],
-])("wrong options are refused at once: %s", (_name, idempotent) => {
-  const { redlock } = at.client;
-  expect(() => idempotent({})).toThrow("redlock is missing");
-  expect(() => idempotent({ redlock, leese: 1 })).toThrow("did you mean lease?");
-  expect(() => idempotent({ redlock, provider: {} })).toThrow("a sender of webhooks");
-  expect(() => idempotent({ redlock, lock: "" })).toThrow(RangeError);
 });

@@ -4,6 +4,7 @@ import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { idempotent } from "../../src/hono/index.ts";
 import { type HttpRules, withIdempotency } from "../../src/http/index.ts";
 import { Redlock } from "../../src/index.ts";
+import { idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { steppingRuntime } from "../support/stepping-runtime.ts";
@@ -32,7 +33,7 @@ describe("wrong options are refused at set-up", () => {
         "a lock's option",
         { redlock, ttl: 1_000 },
         TypeError,
-        /: (idempotent|withIdempotency) has no option "ttl"/,
+        /: (idempotent|idempotentExpress|idempotentFastify|withIdempotency) has no option "ttl"/,
       ],
       ["lease", { redlock, lease: 5 }, RangeError, /5/],
       [
@@ -57,15 +58,18 @@ describe("wrong options are refused at set-up", () => {
       ["failOpen for webhooks", { redlock, provider, failOpen: true }, RangeError, /failOpen/],
       ["a short retention", { redlock, retention: 20_000, lease: 30_000 }, RangeError, /retention/],
       ["an empty scope", { redlock, scope: [] }, TypeError, /scope/],
+      ["an empty lock", { redlock, lock: "" }, RangeError, /lock/],
     ];
 
   test.each(cases)("%s", async (_what, options, type, message) => {
     const handler = () => expect.unreachable("nothing may run");
     for (const fails of [
-      () => Promise.resolve().then(() => idempotent(options as never)),
+      () => idempotent(options as never),
+      () => idempotentExpress(options as never),
+      () => idempotentFastify(options as never),
       () => withIdempotency(post(), handler, options as never),
     ]) {
-      const { error } = await outcomeOf<unknown>(fails());
+      const { error } = await outcomeOf<unknown>(Promise.resolve().then(fails));
       expect(error).toBeInstanceOf(type);
       expect(String(error)).toMatch(message);
     }

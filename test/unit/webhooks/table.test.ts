@@ -4,9 +4,6 @@ import { make, providerOf, vectorOf } from "./vectors.ts";
 
 // What is special of one row of the table of senders, beyond its vectors.
 
-const at = 1_763_714_567_000;
-const _seconds = String(at / 1_000);
-
 /** What a sender's provider makes of its genuine delivery, changed on the way. */
 function send(sender: string, changed: Partial<Arrival> = {}, options: object = {}) {
   const vector = vectorOf(sender);
