@@ -1,8 +1,7 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { bodyOf, withUnreadBody } from "../http/body.ts";
-import type { Delivery } from "../http/delivery.ts";
 import { refuseUncalled } from "../http/mounting.ts";
-import { type Locked, type RouteOptions, resolveRules } from "../http/options.ts";
+import { type Delivery, type Locked, type RouteOptions, resolveRules } from "../http/options.ts";
 import { routeFor } from "../http/route.ts";
 import { type Handled, type HttpAnswer, type IdempotentRun, serve } from "../http/serve.ts";
 import type { LockedRunContext } from "../idempotency/index.ts";

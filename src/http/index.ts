@@ -1,8 +1,8 @@
 /** @module redlock-edge/http */
 export type { CanonicalOptions } from "../idempotency/index.ts";
-export type { Delivery } from "./delivery.ts";
 export { type Fingerprint, jsonFingerprint } from "./fingerprint.ts";
 export type {
+  Delivery,
   HttpEvent,
   HttpOptions,
   HttpRules,

@@ -16,11 +16,20 @@ import { idempotencySchema, resolveIdempotency } from "../idempotency/idempotenc
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { type ClientParts, checkResources, mergeOptions } from "../lock/options.ts";
-import type { WebhookProvider } from "../webhooks/index.ts";
-import type { Delivery } from "./delivery.ts";
+import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { type Fingerprint, requestFingerprint } from "./fingerprint.ts";
 import type { ProblemCode } from "./problem.ts";
 import type { StoragePolicy } from "./stored.ts";
+
+/** A webhook's delivery whose signature was verified. */
+export interface Delivery extends Omit<VerifiedWebhook, "secretTags"> {
+  /** The provider's name. */
+  readonly provider: string;
+  /** Names that the id is unique within, besides the provider's name; empty if the id alone identifies the event. */
+  readonly scope: readonly string[];
+  /** The bytes that were verified. They are not copied: do not change them. */
+  readonly body: Uint8Array;
+}
 
 /** What happened to a request or its key. */
 export type HttpEvent =

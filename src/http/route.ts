@@ -2,8 +2,7 @@ import { checkScope } from "../check.ts";
 import type { LockClient } from "../lock/client.ts";
 import { checkResources } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
-import type { Delivery } from "./delivery.ts";
-import type { PerRequest, RouteOptions } from "./options.ts";
+import type { Delivery, PerRequest, RouteOptions } from "./options.ts";
 
 /** What the options of a route say for one request. */
 export interface RequestOptions {

@@ -10,9 +10,7 @@ import {
 import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook } from "../webhooks/index.ts";
-import type { Delivery } from "./delivery.ts";
-import { parseKey } from "./key.ts";
-import { checkProvider, type HttpEvent, type ResolvedRules } from "./options.ts";
+import { checkProvider, type Delivery, type HttpEvent, type ResolvedRules } from "./options.ts";
 import { type Problem, problem, problemOf, problemResponse } from "./problem.ts";
 import type { DeliveryOptions, RequestOptions } from "./route.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
@@ -124,6 +122,24 @@ async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<
   const { scope, lock } = await exchange.admitted(delivery);
   const scopes = webhookScopes(delivery, secretTags, scope);
   return { key: verified.id, scopes, lock, body, delivery };
+}
+
+/**
+ * Parses an `Idempotency-Key` header: a string of RFC 8941 in quotes, or a bare key; both forms give the same key.
+ *
+ * Undefined when the key is empty, longer than 255 characters, or contains anything but visible ASCII and spaces: runtimes
+ * decode other bytes differently, so a retry could get another key. A bare key has no comma: two headers arrive as
+ * `a, b`, and it would be unclear which of them is the key.
+ *
+ * @example
+ * parseKey('"a-1"'); // "a-1", as is parseKey("a-1")
+ */
+export function parseKey(header: string): string | undefined {
+  // A quote at the beginning means the quoted form; an incomplete one is not read as a bare key.
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header)?.[1] ?? "";
+  const key = header.startsWith('"') ? quoted.replace(/\\(.)/g, "$1") : header;
+  if (key === header && key.includes(",")) return undefined;
+  return /^[ -~]{1,255}$/.test(key) ? key : undefined;
 }
 
 /**

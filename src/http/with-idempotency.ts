@@ -1,9 +1,9 @@
 import { checkType, wrongType } from "../check.ts";
 import type { LockedRunContext, RunContext } from "../idempotency/index.ts";
 import { bodyOf, withUnreadBody } from "./body.ts";
-import type { Delivery } from "./delivery.ts";
 import {
   checkProvider,
+  type Delivery,
   type HttpOptions,
   type Locked,
   resolveRules,

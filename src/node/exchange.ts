@@ -1,5 +1,4 @@
-import type { Delivery } from "../http/delivery.ts";
-import type { ResolvedRules, RouteOptions } from "../http/options.ts";
+import type { Delivery, ResolvedRules, RouteOptions } from "../http/options.ts";
 import { routeFor } from "../http/route.ts";
 import { type IdempotentRun, serve } from "../http/serve.ts";
 import { HeldResponse } from "./held-response.ts";

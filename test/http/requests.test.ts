@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type HttpOptions, jsonFingerprint } from "../../src/http/index.ts";
-import { parseKey } from "../../src/http/key.ts";
+import { parseKey } from "../../src/http/serve.ts";
 import { LeaseLostError } from "../../src/idempotency/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
