@@ -1,8 +1,8 @@
 import { checkOptions, wrongType } from "../check.ts";
 import { dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
-import { type Emitter, Link } from "./link.ts";
+import { type Emitter, Link, type LinkState, linkOf } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
-import { Subscriber } from "./subscriber.ts";
+import type { Subscription, SubscriptionEvents } from "./subscriber.ts";
 
 /** The part of a client of ioredis, or of its Cluster client, that this package uses. */
 export interface IoredisClient {
@@ -39,14 +39,6 @@ interface Client extends IoredisClient, Emitter {
   disconnect(): void;
 }
 
-/** What endpoints of the same client share. */
-interface Shared {
-  readonly link: Link;
-  readonly subscriber: Subscriber;
-}
-
-const known = new WeakMap<IoredisClient, Shared>();
-
 /**
  * An endpoint over a client of ioredis 5 or 6 of your own, or over its Cluster client.
  *
@@ -72,22 +64,15 @@ export function ioredisEndpoint(client: IoredisClient, options: SocketEndpointOp
   const address = addressOf(ioredis);
   const name = options.name ?? address;
   const dialect = options.dialect ?? dialectOf(address);
-  const shared = known.get(client) ?? share(ioredis);
-  known.set(client, shared);
+  const link = linkOf(ioredis, makeLink);
   const forgets = !isCluster && own.autoResendUnfulfilledCommands === false;
   const exactReplies = !isCluster && !own.reconnectOnError && (forgets || own.maxRetriesPerRequest === 0);
 
-  const send = sendOver(name, shared.link, ([command, ...args]) => {
+  const send = sendOver(name, link, ([command, ...args]) => {
     const reply = ioredis.call(command!, ...args);
-    return forgets ? shared.link.whileConnected(reply) : reply;
+    return forgets ? link.whileConnected(reply) : reply;
   });
-  return {
-    name,
-    dialect,
-    exactReplies,
-    send,
-    ...(!isCluster && { subscribe: shared.subscriber.subscribe }),
-  };
+  return { name, dialect, exactReplies, send, ...(!isCluster && { subscribe: link.subscribe }) };
 }
 
 /** @throws TypeError */
@@ -115,8 +100,8 @@ function addressOf({ options, startupNodes }: Client): string {
   return path ?? name ?? `${host}:${port}`;
 }
 
-function share(client: Client): Shared {
-  const link = new Link(client, {
+function makeLink(client: Client): Link {
+  const state: LinkState = {
     readyEvent: "ready",
     brokenEvent: "close",
     // While a connection closes, what is called would be queued.
@@ -126,24 +111,25 @@ function share(client: Client): Shared {
       // Its errors are events.
       if (client.status === "wait") client.connect().catch(() => undefined);
     },
+  };
+  return new Link(client, state, (events) => subscriptionOf(client, events));
+}
+
+function subscriptionOf(client: Client, { onMessage, onEnd }: SubscriptionEvents): Subscription {
+  const duplicate = client.duplicate({
+    lazyConnect: false,
+    retryStrategy: null,
+    enableOfflineQueue: true,
+    // What is closed has nothing to wait for.
+    disconnectTimeout: 0,
   });
-  const subscriber = new Subscriber(({ onMessage, onEnd }) => {
-    const duplicate = client.duplicate({
-      lazyConnect: false,
-      retryStrategy: null,
-      enableOfflineQueue: true,
-      // What is closed has nothing to wait for.
-      disconnectTimeout: 0,
-    });
-    // Without a listener ioredis prints it; the end that follows is enough.
-    duplicate.on("error", () => undefined);
-    duplicate.on("end", onEnd);
-    duplicate.on("message", onMessage as (argument?: unknown) => void);
-    return {
-      subscribe: (channel) => duplicate.subscribe(channel),
-      unsubscribe: (channel) => duplicate.unsubscribe(channel),
-      close: () => duplicate.disconnect(),
-    };
-  });
-  return { link, subscriber };
+  // Without a listener ioredis prints it; the end that follows is enough.
+  duplicate.on("error", () => undefined);
+  duplicate.on("end", onEnd);
+  duplicate.on("message", onMessage as (argument?: unknown) => void);
+  return {
+    subscribe: (channel) => duplicate.subscribe(channel),
+    unsubscribe: (channel) => duplicate.unsubscribe(channel),
+    close: () => duplicate.disconnect(),
+  };
 }

@@ -1,5 +1,6 @@
 import type { CallSignal } from "../endpoints/call-signal.ts";
 import { stopwatch, systemRuntime } from "../runtime.ts";
+import { Subscriber, type Subscription, type SubscriptionEvents } from "./subscriber.ts";
 
 // Whether a client is connected. A command is handed over only then: in a client's own queue it would stay when its caller
 // has long given up, and be executed after the next reconnect.
@@ -32,8 +33,18 @@ interface Waiter {
   readonly reject: () => void;
 }
 
-/** The connection of a client. */
+const known = new WeakMap<object, Link>();
+
+/** The link of a client, which all its endpoints share. */
+export function linkOf<Client extends object>(client: Client, make: (client: Client) => Link): Link {
+  const link = known.get(client) ?? make(client);
+  known.set(client, link);
+  return link;
+}
+
+/** The connection of a client, and its subscriptions. */
 export class Link {
+  readonly subscribe: Subscriber["subscribe"];
   readonly #client: Emitter;
   readonly #state: LinkState;
   readonly #waiting = new Set<Waiter>();
@@ -45,7 +56,9 @@ export class Link {
   #brokenFor: (() => number) | undefined;
   #lastError: string | undefined;
 
-  constructor(client: Emitter, state: LinkState) {
+  /** @param open makes a connection for subscriptions */
+  constructor(client: Emitter, state: LinkState, open: (events: SubscriptionEvents) => Subscription) {
+    this.subscribe = new Subscriber(open).subscribe;
     this.#client = client;
     this.#state = state;
     this.#noteError = (error) => {

@@ -1,8 +1,8 @@
 import { checkOptions, wrongType } from "../check.ts";
 import { dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
-import { type Emitter, Link } from "./link.ts";
+import { type Emitter, Link, type LinkState, linkOf } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
-import { Subscriber, type Subscription, type SubscriptionEvents } from "./subscriber.ts";
+import type { Subscription, SubscriptionEvents } from "./subscriber.ts";
 
 /** The part of a client of node-redis, or of its Cluster client, that this package uses. */
 export interface NodeRedisClient {
@@ -47,14 +47,6 @@ interface Cluster extends Emitter {
   ): Promise<unknown>;
 }
 
-/** What endpoints of the same client share. */
-interface Shared {
-  readonly link: Link;
-  readonly subscriber: Subscriber;
-}
-
-const known = new WeakMap<NodeRedisClient, Shared>();
-
 /**
  * An endpoint over a connected client of node-redis 5 or later of your own, or over its Cluster client. These never send a
  * command again that a server may have executed, so replies are exact.
@@ -77,22 +69,15 @@ export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpoi
   const address = cluster ? (cluster.masters[0]?.address ?? "node-redis") : addressOf(single);
   const name = options.name ?? address;
   const dialect = options.dialect ?? dialectOf(address);
-  const shared = known.get(client) ?? share(single, cluster !== undefined);
-  known.set(client, shared);
+  const link = linkOf(single, makeLink);
 
-  const send = sendOver(name, shared.link, (command, signal) => {
+  const send = sendOver(name, link, (command, signal) => {
     const commandOptions = { abortSignal: signal.abortSignal, typeMapping: {} };
     return cluster
       ? cluster.sendCommand(keyOf(command), false, command, commandOptions)
       : single.sendCommand(command, commandOptions);
   });
-  return {
-    name,
-    dialect,
-    exactReplies: true,
-    send,
-    ...(!cluster && { subscribe: shared.subscriber.subscribe }),
-  };
+  return { name, dialect, exactReplies: true, send, ...(!cluster && { subscribe: link.subscribe }) };
 }
 
 /** @throws TypeError */
@@ -118,16 +103,15 @@ function keyOf([name = "", ...rest]: readonly string[]): string | undefined {
   return name.startsWith("EVAL") ? rest[2] : rest[0];
 }
 
-function share(client: Client, isCluster: boolean): Shared {
-  const link = new Link(client, {
-    readyEvent: isCluster ? "connect" : "ready",
+function makeLink(client: Client): Link {
+  const state: LinkState = {
+    readyEvent: "nodeClient" in client ? "connect" : "ready",
     brokenEvent: "reconnecting",
     // A Cluster client does not say which of its nodes are connected: the signal takes a command out of their queues.
     isReady: () => client.isReady ?? client.isOpen,
     isClosed: () => !client.isOpen,
-  });
-  const subscriber = new Subscriber((events) => subscriptionOf(client, events));
-  return { link, subscriber };
+  };
+  return new Link(client, state, (events) => subscriptionOf(client, events));
 }
 
 function subscriptionOf(client: Client, { onMessage, onEnd }: SubscriptionEvents): Subscription {
