@@ -37,6 +37,7 @@ function counting(statement: Statement) {
     statement,
     bind: (...values: readonly (string | number)[]) => counting(statement.bind(...values)),
     all: async () => note(await statement.all()),
+    run: async () => note(await statement.all()),
     first: async () => note(await statement.all()).results[0] ?? null,
   };
 }

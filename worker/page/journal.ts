@@ -112,18 +112,12 @@ export async function writeJournal(db: D1Database, entry: JournalEntry): Promise
         SELECT number FROM (SELECT rowid AS number, at FROM effects ORDER BY rowid LIMIT 10) WHERE at < ?1)`)
       .bind(at - effectRetention),
   ]);
-  await pruneInbox(
-    (sql, params) =>
-      db
-        .prepare(sql)
-        .bind(...params)
-        .run(),
-    {
-      dialect: "sqlite",
-      olderThan: effectRetention,
-      limit: 10,
-    },
-  );
+  const execute = (sql: string, values: string[]) =>
+    db
+      .prepare(sql)
+      .bind(...values)
+      .run();
+  await pruneInbox(execute, { dialect: "sqlite", olderThan: effectRetention, limit: 10 });
 }
 
 function isSampled(at: number): boolean {
