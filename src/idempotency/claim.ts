@@ -12,7 +12,7 @@ import {
   claimOrRead,
   type EndDetails,
   end,
-  type Fencing,
+  type CounterTerms,
   keep,
 } from "../redis/cell.ts";
 
@@ -27,8 +27,8 @@ export interface ClaimOperations {
   readonly cell: Cell;
   /** Claims everything, or nothing; an answer `held` with `blockedBy`: a lock is held by another. */
   begin(call: EndpointCall, lease: number): Promise<CellAnswer>;
-  /** Gives everything a new lease, or nothing. `fencing`: what {@link Fence.renewal} says of it. */
-  extend(call: EndpointCall, lease: number, fencing?: Fencing): Promise<Answer>;
+  /** Gives everything a new lease, or nothing. `terms`: what {@link Fence.renewal} says of it. */
+  extend(call: EndpointCall, lease: number, terms?: CounterTerms): Promise<Answer>;
   /** Replaces the pending record, and frees the locks. The answer is about the record: another run's stays. */
   complete(call: EndpointCall, text: string, retention: number): Promise<CellAnswer>;
   /** Deletes the pending record, and frees the locks. */
@@ -87,11 +87,11 @@ export function lockedClaim(
     cell,
     fence,
     async begin(call, lease) {
-      const answer = await claim(call, cell, lease, { fencing: fence.counters(lease) });
+      const answer = await claim(call, cell, lease, { terms: fence.terms(lease) });
       answered.add(call.endpoint);
       return answer;
     },
-    extend: (call, lease, fencing) => keep(call, cell, lease, { fencing }),
+    extend: (call, lease, terms) => keep(call, cell, lease, { terms }),
     complete: (call, text, retention) => endOne(call, { text, ttl: retention }),
     free: (call) => endOne(call),
   };

@@ -7,7 +7,7 @@ import { retry } from "../quorum/retry.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, isVeto, type RoundResult } from "../quorum/tally.ts";
 import { type CellAnswer, claimOrRead, keep } from "../redis/cell.ts";
-import { runInBackground, sleep, stopwatch } from "../runtime.ts";
+import { runInBackground, settledWithin, stopwatch } from "../runtime.ts";
 import type { Claim, ClaimOperations } from "./claim.ts";
 import type { CompleteRecord, UnstoredReason } from "./record.ts";
 import { recordOfResult } from "./result.ts";
@@ -68,21 +68,16 @@ export async function complete(
   const { backoff, runtime } = settings;
   const elapsed = stopwatch(runtime);
   const store = storing(request, claim, result);
-  const first = await store();
-  if (first.roundResult !== "unavailable") return first;
-  let known: CompletionResult | undefined = first;
-  const retries = retry<CompletionResult>({ backoff, runtime, wait: lease - elapsed() }, {}, async () => {
-    const last = known ?? (await store());
-    known = undefined;
-    return last.roundResult === "unavailable" ? { next: "pause", end: () => last } : { value: last };
+  let last = await store();
+  if (last.roundResult !== "unavailable") return last;
+  let isFirst = true;
+  const retries = retry<void>({ backoff, runtime, wait: lease - elapsed() }, {}, async () => {
+    if (!isFirst) last = await store();
+    isFirst = false;
+    return last.roundResult === "unavailable" ? { next: "pause", end: () => undefined } : { value: undefined };
     // An error of the user's backoff ends the retries, not the call: its effect has happened.
-  }).catch(() => first);
-  if (runInBackground(settings, retries)) return first;
-  const ended = new AbortController();
-  const limit = sleep(runtime, settleTimeout(settings), ended.signal).then(() => first);
-  const last = await Promise.race([retries, limit]);
-  // The timer would keep the process alive.
-  ended.abort();
+  }).catch(() => undefined);
+  if (!runInBackground(settings, retries)) await settledWithin(runtime, settleTimeout(settings), retries);
   return last;
 }
 

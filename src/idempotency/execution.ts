@@ -95,12 +95,12 @@ export class Execution<Value> {
     const renew = async (ttl: number) => {
       // A renewal that is cut by the deadline includes the time to complete, like the begin.
       const newLease = limit <= maxHold ? leaseWithin(settings, ttl) : ttl;
-      const fencing = fence?.renewal(newLease);
-      const perform = (call: EndpointCall) => operations.extend(call, newLease, fencing);
+      const terms = fence?.renewal(newLease);
+      const perform = (call: EndpointCall) => operations.extend(call, newLease, terms);
       // Stryker disable next-line ArrayDeclaration: it is only in the text of an error that the renewal ignores
       const extension = { ttl, names: [key], cost: round.cost, perform };
       const renewed = await extendOnQuorum(settings, this.validity, extension);
-      if (fencing) fence?.written(renewed);
+      if (terms) fence?.written(renewed);
     };
     void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, backoff, extend: renew });
   }
@@ -125,7 +125,7 @@ export class Execution<Value> {
   #rollBack(attempt: Attempt | undefined): Promise<void> {
     const { settings } = this.#request;
     const { operations, round } = this.#claim;
-    this.validity.release();
+    this.validity.end();
     const free = () =>
       mostlyDone(
         settings,
@@ -143,7 +143,7 @@ export class Execution<Value> {
     const { key, codec } = this.#request;
     // From here on the local clock does not matter: each endpoint compares the record.
     const lease = this.validity.remaining();
-    this.validity.release();
+    this.validity.end();
     const result = encodeResult(codec, value);
     const { roundResult, unstored } = await complete(this.#request, this.#claim, result, lease);
     if (roundResult === "refused") {

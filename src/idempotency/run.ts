@@ -2,7 +2,7 @@ import { unlessAborted } from "../abort.ts";
 import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
 import { LockHeldError, QuorumError, type RedlockError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
-import { holderOf, holderSeen } from "../lock/contention.ts";
+import { holderOf, holderHash } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
@@ -111,7 +111,7 @@ export class RunCall<Value> {
       within: kind === "split-vote" || kind === "stale" ? settleTimeout(settings) : settings.wait,
       retryAfter: pass.state.kind === "locked" ? pass.state.retryAfter : undefined,
       took: claim.round.elapsed(),
-      holder: holderSeen(claim.round.answers),
+      holderHash: holderHash(claim.round.answers),
       end: () => this.#end(pass),
     };
   }

@@ -8,7 +8,7 @@ import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, claim } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
-import { holderOf, holderSeen, timeUntilFree } from "./contention.ts";
+import { holderOf, holderHash, timeUntilFree } from "./contention.ts";
 import { Fence, leastFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
@@ -19,13 +19,13 @@ import type { WakeUpListener } from "./wake-up/wake-up.ts";
 /** How a synchronizer differs from a plain lock. What it leaves out is done as for a lock. */
 export interface LockStrategy<Reply extends CellAnswer = CellAnswer> extends HoldOperations {
   /** How the error says that it is held; default: by someone else. */
-  readonly held?: string;
+  readonly heldText?: string;
   /** The keys that the next round claims. */
   keys?(): readonly string[];
   /** Claims them on one endpoint. */
   acquire?(call: EndpointCall, cell: Cell, ttl: number): Promise<Reply>;
-  /** Which of the round's keys were granted. */
-  grantedKeys?(round: Round<Reply>): readonly string[];
+  /** Hears of a granted round, and says which of its keys were granted. Default, or undefined: all. */
+  granted?(round: Round<Reply>): readonly string[] | undefined;
   /** What follows a failed round: see {@link Next}, or an error. Default: a pause. */
   afterFailedRound?(round: Round<Reply>, failed: FailedRound): Next | RedlockError;
 }
@@ -33,7 +33,7 @@ export interface LockStrategy<Reply extends CellAnswer = CellAnswer> extends Hol
 /** What is known after a failed round. */
 export interface FailedRound {
   /** Whether the round has shown that others hold it. */
-  readonly held: boolean;
+  readonly isHeld: boolean;
   /** ms until it may be free, where the endpoints returned that. */
   readonly retryAfter: number | undefined;
   /** ms of `wait` and deadline that remain. */
@@ -168,7 +168,7 @@ class Acquisition {
     const fence = fencing ? new Fence(leastFence(runtime), fenceRetention) : undefined;
     const cell = acquiredCell(lockClaim, fencing);
     // Only a waiter needs to know the holder: the first round often finds none, and would ask Redis before 7.0 twice.
-    const details = { fencing: fence?.counters(ttl), readsOther: this.#rounds > 1 };
+    const details = { terms: fence?.terms(ttl), readsOther: this.#rounds > 1 };
     const claimOne = (call: EndpointCall) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
     // Where the timeout is longer than the ttl: an answer that comes after the ttl is useless.
@@ -191,7 +191,8 @@ class Acquisition {
   #lockOf(lockClaim: LockClaim, round: Round<CellAnswer>, limit: number, fence: Fence | undefined): Lock {
     const { ttl } = this.#settings;
     const strategy = this.#strategy;
-    const granted = strategy?.grantedKeys ? { ...lockClaim, keys: strategy.grantedKeys(round) } : lockClaim;
+    const keys = strategy?.granted?.(round);
+    const granted = keys ? { ...lockClaim, keys } : lockClaim;
     const state = { id: this.#id, ttl, fence, limit, round, operations: strategy };
     return new Lock(this.#settings, granted, state);
   }
@@ -199,11 +200,11 @@ class Acquisition {
   #failed(attempt: RoundAttempt, progress: Progress): FailedAttempt<Lock | RedlockError> {
     const { result, round, last } = attempt;
     const { onEvent } = this.#settings;
-    const held = result === "refused";
+    const isHeld = result === "refused";
     this.#isAlwaysSplit &&= round.answers.some((answer) => answer?.outcome === "granted");
-    const retryAfter = held ? timeUntilFree(round.answers) : undefined;
+    const retryAfter = isHeld ? timeUntilFree(round.answers) : undefined;
     const waited = progress.elapsed();
-    const failed: FailedRound = { held, retryAfter, remainingWait: progress.remaining(), waited };
+    const failed: FailedRound = { isHeld, retryAfter, remainingWait: progress.remaining(), waited };
     const rolledBack = this.#rollBack(attempt, progress);
     const isAborted = result === undefined;
     const following = (!isAborted && this.#strategy?.afterFailedRound?.(round, failed)) || "pause";
@@ -213,10 +214,10 @@ class Acquisition {
       next: following instanceof Error || isHopeless(last.votes()) ? "end" : following,
       retryAfter,
       took: round.elapsed(),
-      holder: holderSeen(round.answers),
+      holderHash: holderHash(round.answers),
       report: (retryIn) => {
         // Without a hook nobody needs to know the holder.
-        if (held && onEvent) {
+        if (isHeld && onEvent) {
           const holder = holderOf(round.answers);
           emit(onEvent, { type: "contended", ...this.#facts(), retryIn, holder });
         }
@@ -254,7 +255,7 @@ class Acquisition {
       return new QuorumError("acquire", this.#resources, last.votes(), result === "granted");
     }
     // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
-    const how = this.#strategy?.held ?? (this.#isAlwaysSplit ? splitHint : undefined);
+    const how = this.#strategy?.heldText ?? (this.#isAlwaysSplit ? splitHint : undefined);
     const holder = holderOf(round.answers);
     return new LockHeldError(this.#resources, this.#elapsed(), { retryAfter, holder, how });
   }

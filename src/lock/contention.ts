@@ -2,7 +2,7 @@ import type { LockHolder } from "../errors.ts";
 import type { Failure } from "../quorum/round.ts";
 import { isVeto, quorumOf } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
-import { holderIn } from "./note.ts";
+import { parseHolder } from "./note.ts";
 
 type Answers = readonly (CellAnswer | Failure | undefined)[];
 
@@ -18,7 +18,7 @@ export function timeUntilFree(answers: Answers): number | undefined {
  * A hash of the value in the way. It shows when the holder changes, and does not show the value, which is a secret.
  * Undefined: there is no such value, or it was not returned.
  */
-export function holderSeen(answers: Answers): number | undefined {
+export function holderHash(answers: Answers): number | undefined {
   const value = valueSeen(answers);
   return value === undefined ? undefined : hashOf(value);
 }
@@ -27,7 +27,7 @@ export function holderSeen(answers: Answers): number | undefined {
 export function holderOf(answers: Answers): LockHolder | undefined {
   const value = valueSeen(answers);
   if (value === undefined) return undefined;
-  return { note: holderIn(value).note, expiresIn: timeUntilFree(answers) };
+  return { note: parseHolder(value).note, expiresIn: timeUntilFree(answers) };
 }
 
 /** The value that is in the way at so many endpoints that no other can have a quorum. */

@@ -1,7 +1,7 @@
 import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
-import { type Cell, type CellAnswer, type Fencing, keep } from "../redis/cell.ts";
+import { type Cell, type CellAnswer, type CounterTerms, keep } from "../redis/cell.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "./options.ts";
 
@@ -60,7 +60,7 @@ export class Fence {
    * that command; but where the endpoint's clock is ahead by more than the retention, the counter would be gone as soon as
    * it is written, and two locks of the same ms could draw the same fence.
    */
-  counters(ttl: number): Fencing {
+  terms(ttl: number): CounterTerms {
     return { least: this.#value, retention: this.#retention + Math.max(this.#retention, ttl) };
   }
 
@@ -79,14 +79,14 @@ export class Fence {
     this.#value = fence;
     this.written(round);
     if (isAtQuorum) return undefined;
-    const fencing = this.counters(ttl);
-    const raise = async (call: EndpointCall) => voteForFence(await keep(call, cell, 0, { fencing }), fence);
+    const terms = this.terms(ttl);
+    const raise = async (call: EndpointCall) => voteForFence(await keep(call, cell, 0, { terms }), fence);
     return runRound(settings, raise, { cost, timeout: ttl });
   }
 
   /** What an extension does with the counters: nothing, unless their time is nearly over. */
-  renewal(ttl: number): Fencing | undefined {
-    return this.#sinceCounters() + ttl > this.#retention ? this.counters(ttl) : undefined;
+  renewal(ttl: number): CounterTerms | undefined {
+    return this.#sinceCounters() + ttl > this.#retention ? this.terms(ttl) : undefined;
   }
 
   /** Notes that a quorum has written the counters. */

@@ -145,10 +145,10 @@ function swapNonces(settings: Settings, given: LockJSON, fence: Fence | undefine
   const { resources, prefix, note, ttl } = given;
   const keys = lockKeys(prefix, resources);
   const claim = { resources, prefix, keys, note, nonce: randomToken(settings.runtime) };
-  const fencing = fence?.counters(ttl);
+  const terms = fence?.terms(ttl);
   // By script, because of its tombstone: that returns what is in the way.
   const cell = { ...guardedCell(claim), value: holderText(given) };
-  const swapOne = (call: EndpointCall) => keep(call, cell, ttl, { next: holderText(claim), fencing });
+  const swapOne = (call: EndpointCall) => keep(call, cell, ttl, { next: holderText(claim), terms });
   return { claim, round: runRound(settings, swapOne, { timeout: ttl }) };
 }
 

@@ -13,7 +13,7 @@ import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
 import { type LockClient, settingsOf } from "./client.ts";
 import { freeScript } from "./free.lua.ts";
-import { holderIn } from "./note.ts";
+import { parseHolder } from "./note.ts";
 import { checkLockOptions, type LockOptions } from "./options.ts";
 
 // For operators: look at a resource, and free it.
@@ -94,7 +94,7 @@ export async function inspect(
   for (const { holder } of answers) if (holder) digests.set(holder, await digestOf(holder));
   return {
     held,
-    ...(held && { holder: digests.get(winner), note: holderIn(winner).note }),
+    ...(held && { holder: digests.get(winner), note: parseHolder(winner).note }),
     // It is free once fewer than a quorum of endpoints have it.
     remaining: (held && expiries[quorum - 1]) || 0,
     fence: Math.max(...answers.map(({ fence }) => fence)) || undefined,
@@ -118,7 +118,7 @@ function checkResource(resource: string): string {
 
 /** Enough of the hash of a holder's token to recognise it. */
 async function digestOf(holder: string): Promise<string> {
-  return (await sha256Hex(new TextEncoder().encode(holderIn(holder).nonce))).slice(0, 12);
+  return (await sha256Hex(new TextEncoder().encode(parseHolder(holder).nonce))).slice(0, 12);
 }
 
 /** The holder whom most endpoints have, and when each of them frees it: the latest first. */

@@ -6,7 +6,7 @@ import { mostlyDone } from "../quorum/mostly-done.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Failure, type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
-import { type Cell, type Fencing, keep, restore } from "../redis/cell.ts";
+import { type Cell, type CounterTerms, keep, restore } from "../redis/cell.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
@@ -188,7 +188,7 @@ export class Lock {
   /** @internal Leaves it to its ttl, and stops watching the clock for it. It cannot be released any more. */
   abandon(): void {
     this.#isOver = true;
-    this.#validity.release();
+    this.#validity.end();
     if (this.#id !== undefined) emit(this.#settings.onEvent, { type: "detached", ...this.#endOfHold() });
   }
 
@@ -235,7 +235,7 @@ export class Lock {
     return this.remaining();
   }
 
-  #extendOne(call: EndpointCall, ttl: number, fencing: Fencing | undefined): Promise<Answer> {
+  #extendOne(call: EndpointCall, ttl: number, terms: CounterTerms | undefined): Promise<Answer> {
     const { name } = call.endpoint;
     // A shorter extension that is executed later would undo this one, so this endpoint must not vote for it.
     this.#openExtensions ??= new OpenExtensions();
@@ -243,7 +243,7 @@ export class Lock {
       throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
     }
     return this.#openExtensions.send(name, ttl, () =>
-      fencing ? keep(call, guardedCell(this.#claim), ttl, { fencing }) : this.#keepOn(call, this.#cell, ttl),
+      terms ? keep(call, guardedCell(this.#claim), ttl, { terms }) : this.#keepOn(call, this.#cell, ttl),
     );
   }
 
@@ -256,7 +256,7 @@ export class Lock {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
         const cell = guardedCell(this.#claim);
         const round = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
-          restore(call, cell, ttl, this.#fence?.counters(ttl)),
+          restore(call, cell, ttl, this.#fence?.terms(ttl)),
         );
         this.#restores = [...this.#restores, round.done];
         await this.#notePending(endpoint.name, round.eventualAnswers[0]!);
@@ -274,7 +274,7 @@ export class Lock {
 
   async #releaseEverywhere(): Promise<boolean> {
     const settings = this.#settings;
-    this.#validity.release();
+    this.#validity.end();
     const { admission, runtime, wait, onEvent } = settings;
     // After its ttl room is of no use any more: it is sent at once.
     const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };

@@ -13,7 +13,7 @@ export function holderText({ nonce, note }: Holder): string {
 }
 
 /** The holder of a value. One of another form is a nonce as a whole. */
-export function holderIn(text: string): Holder {
+export function parseHolder(text: string): Holder {
   const [, nonce = text, note] = /^(t[0-9a-f]{32}) (.+)$/s.exec(text) ?? [];
   return { nonce, note };
 }

@@ -111,7 +111,7 @@ export class Validity {
     if (this.#released) return lostError(why);
     if (!this.#loss) {
       this.#loss = lostError(why);
-      this.#end();
+      this.#stopWatching();
       this.#controller?.abort(this.#loss);
       onLost(why);
     }
@@ -119,9 +119,9 @@ export class Validity {
   }
 
   /** Ends it without a loss: no alarm follows. */
-  release(): void {
+  end(): void {
     this.#released = true;
-    this.#end();
+    this.#stopWatching();
   }
 
   /** Watches the clock for the end. Only for the signal does that keep the process alive. */
@@ -148,7 +148,7 @@ export class Validity {
     this.lose(`its validity ended (${isLimit ? "deadline" : (this.#last ?? ttl)})`);
   }
 
-  #end(): void {
+  #stopWatching(): void {
     this.#cancelAlarm?.();
     this.#cancelAlarm = undefined;
     this.onChange?.();

@@ -39,7 +39,7 @@ export interface CellAnswer {
 }
 
 /** The lowest fence to draw, and for how many ms its counters outlive the moment that the fence names. */
-export interface Fencing {
+export interface CounterTerms {
   readonly least: number;
   readonly retention: number;
 }
@@ -49,7 +49,7 @@ const granted: CellAnswer = { outcome: "granted" };
 /** What {@link claim} does beside writing the values. */
 export interface ClaimDetails {
   /** Draws a fence from the counters. */
-  readonly fencing?: Fencing | undefined;
+  readonly terms?: CounterTerms | undefined;
   /** Whether to return the value in the way. The script always does; a native command, if the endpoint can. Default false. */
   readonly readsOther?: boolean;
 }
@@ -59,9 +59,9 @@ export function claim(
   call: EndpointCall,
   cell: Cell,
   ttl: number,
-  { fencing, readsOther = false }: ClaimDetails = {},
+  { terms, readsOther = false }: ClaimDetails = {},
 ): Promise<CellAnswer> {
-  if (!isClaimedNatively(call, cell)) return operate(call, "claim", cell, { ttl, fencing });
+  if (!isClaimedNatively(call, cell)) return operate(call, "claim", cell, { ttl, terms });
   return readsOther ? setIfEmptyAndRead(call, cell, ttl) : setIfEmpty(call, cell, ttl);
 }
 
@@ -126,7 +126,7 @@ export interface KeepDetails {
   /** The value to write at each key. Default: what is there. */
   readonly next?: string | undefined;
   /** Raises the counters to its lowest fence. */
-  readonly fencing?: Fencing | undefined;
+  readonly terms?: CounterTerms | undefined;
 }
 
 /** Gives the cell a new ttl, and a new value if `next` is given. Never creates it. ttl 0 writes no value. */
@@ -134,19 +134,19 @@ export function keep(
   call: EndpointCall,
   cell: Cell,
   ttl: number,
-  { next, fencing }: KeepDetails = {},
+  { next, terms }: KeepDetails = {},
 ): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (hasCompareAndSet(call) && needsNoScript(cell) && ttl > 0 && !fencing) {
+  if (hasCompareAndSet(call) && needsNoScript(cell) && ttl > 0 && !terms) {
     const command = ["SET", keys[0]!, next ?? value, "IFEQ", value, "PX", ttl];
     return sendPlain(call, command, ["OK", null], "lost");
   }
-  return operate(call, "keep", cell, { ttl, next, fencing });
+  return operate(call, "keep", cell, { ttl, next, terms });
 }
 
 /** Claims again what this endpoint has lost. By script, which checks the tombstone. */
-export function restore(call: EndpointCall, cell: Cell, ttl: number, fencing?: Fencing): Promise<CellAnswer> {
-  return operate(call, "restore", cell, { ttl, fencing });
+export function restore(call: EndpointCall, cell: Cell, ttl: number, terms?: CounterTerms): Promise<CellAnswer> {
+  return operate(call, "restore", cell, { ttl, terms });
 }
 
 /** What {@link end} leaves. */
@@ -190,7 +190,7 @@ interface OperationDetails {
   readonly ttl: number;
   readonly next?: string | undefined;
   readonly tombstoneTtl?: number;
-  readonly fencing?: Fencing | undefined;
+  readonly terms?: CounterTerms | undefined;
   readonly run?: RunOperation | undefined;
 }
 
@@ -202,7 +202,7 @@ async function operate(
     ttl,
     next,
     tombstoneTtl = 0,
-    fencing,
+    terms,
     run = (keys, args) => runScript(call, cellScript, keys, args),
   }: OperationDetails,
 ): Promise<CellAnswer> {
@@ -214,8 +214,8 @@ async function operate(
     return ((index === 0 || cell.record === undefined) && next) || "";
   });
   const expected = operation === "keep" || operation === "end" ? own : own.map(() => "");
-  const names = tombstone ? [...keys, tombstone, ...(fencing ? counters : [])] : keys;
-  const { least, retention } = fencing ?? { least: 0, retention: 0 };
+  const names = tombstone ? [...keys, tombstone, ...(terms ? counters : [])] : keys;
+  const { least, retention } = terms ?? { least: 0, retention: 0 };
   const head = [operation, value, keys.length, ttl, tombstoneTtl, least, retention];
   const reply = await run(names, [...head, ...expected.flatMap((text, index) => [text, following[index]!])]);
   if (!Array.isArray(reply) || !Number.isSafeInteger(reply[1])) throw unexpectedReply();
@@ -223,7 +223,7 @@ async function operate(
   call.cost.commands += reply[1];
   if (reply[0] !== value) return refusal(call, operation, reply, keys.length);
   if (operation === "end") return ended(reply[2], cell);
-  return fencing ? { outcome: "granted", fence: readFence(reply[2]) } : granted;
+  return terms ? { outcome: "granted", fence: readFence(reply[2]) } : granted;
 }
 
 /** The answer of an `end`. `hits`: for each key, whether it had the expected value. */

@@ -1,5 +1,5 @@
 import { countOf, parseRecord } from "../idempotency/record.ts";
-import { holderIn } from "../lock/note.ts";
+import { parseHolder } from "../lock/note.ts";
 import { keyOf, parseKey, type StoredKey } from "../redis/keys.ts";
 import { tokenLength } from "../runtime.ts";
 
@@ -56,7 +56,7 @@ export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): Sto
 
 /** Of a member its group, which stands behind its nonce; of all others the nonce, and the note. */
 function holdOf(value: string): Omit<StoredHold, "type"> {
-  const { nonce, note } = holderIn(value);
+  const { nonce, note } = parseHolder(value);
   return { holder: nonce.slice(tokenLength) || nonce, ...(note !== undefined && { note }) };
 }
 

@@ -4,7 +4,7 @@ import { LockHeldError } from "../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../lock/acquire.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
-import { holderSeen } from "../lock/contention.ts";
+import { holderHash } from "../lock/contention.ts";
 import { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
 import { maxTimerDelay, stopwatch } from "../runtime.ts";
@@ -246,7 +246,7 @@ class Call<Value> {
 function unlessHeld(name: string): LockStrategy {
   return {
     afterFailedRound: ({ answers }, { waited }) =>
-      holderSeen(answers) === undefined ? "pause" : new LockHeldError([name], waited),
+      holderHash(answers) === undefined ? "pause" : new LockHeldError([name], waited),
   };
 }
 

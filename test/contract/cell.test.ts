@@ -17,17 +17,17 @@ type State = Partial<Record<Place, string | number>>;
 const token = `t${"1".repeat(32)}`;
 /** ms that everything lives that is there before, and that an operation gives. */
 const [before, given] = [3_000_000, 600_000];
-const fencing = { least: 5_000, retention: given };
+const terms = { least: 5_000, retention: given };
 const next = { text: "done", ttl: given };
 const tombstoneTtl = given;
 
 type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
 const operations = {
-  claim: (call, cell) => claim(call, cell, given, { fencing }),
-  restore: (call, cell) => restore(call, cell, given, fencing),
+  claim: (call, cell) => claim(call, cell, given, { terms }),
+  restore: (call, cell) => restore(call, cell, given, terms),
   extend: (call, cell) => keep(call, cell, given),
-  "extend with counters": (call, cell) => keep(call, cell, given, { fencing }),
-  raise: (call, cell) => keep(call, cell, 0, { fencing }),
+  "extend with counters": (call, cell) => keep(call, cell, given, { terms }),
+  raise: (call, cell) => keep(call, cell, 0, { terms }),
   check: (call, cell) => keep(call, cell, 0),
   swap: (call, cell) => keep(call, cell, given, { next: "next" }),
   free: (call, cell) => end(call, cell, { tombstoneTtl }),

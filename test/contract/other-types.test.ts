@@ -21,7 +21,7 @@ type Operation = (call: EndpointCall, name: string) => Promise<unknown>;
 
 const ttl = 60_000;
 const [value, other] = ["1", "2"].map((digit) => `t${digit.repeat(32)}`) as [string, string];
-const fencing = { least: 5, retention: ttl };
+const terms = { least: 5, retention: ttl };
 const settings = { runtime: systemRuntime, prefix: "redlock", timeout: ttl } as Settings;
 const keyFor = (kind: string, name: string) => keyOf(settings.prefix, kind, name);
 const keysFor = (kinds: readonly string[], name: string) => kinds.map((kind) => keyFor(kind, name));
@@ -45,8 +45,8 @@ const confirmed = (name: string) => {
   return interval;
 };
 
-const lock: Operation = (call, name) => claim(call, cellOf(name), ttl, { fencing });
-const begin: Operation = (call, name) => claim(call, claimOf(name), ttl, { fencing });
+const lock: Operation = (call, name) => claim(call, cellOf(name), ttl, { terms });
+const begin: Operation = (call, name) => claim(call, claimOf(name), ttl, { terms });
 const takeSlot: Operation = (call, name) => slots(call, name).acquire!(call, slotOf(name), ttl);
 const lockFair: Operation = (call, name) => ticket("a", name).acquire(call, value, { ttl, expiry: ttl });
 const lineUp: Operation = (call, name) => ticket("b", name).acquire(call, other, { ttl, expiry: ttl });
@@ -64,20 +64,20 @@ const rows: readonly {
   {
     what: "a restore",
     kinds: ["lock", "fence"],
-    run: (call, name) => restore(call, cellOf(name), ttl, fencing),
+    run: (call, name) => restore(call, cellOf(name), ttl, terms),
   },
   {
     what: "an extension",
     kinds: ["fence"],
     before: [lock],
-    run: (call, name) => keep(call, cellOf(name), ttl, { fencing }),
+    run: (call, name) => keep(call, cellOf(name), ttl, { terms }),
   },
   { what: "a run's begin", kinds: ["idem", "lock", "fence"], run: begin },
   {
     what: "a run's extension",
     kinds: ["fence"],
     before: [begin],
-    run: (call, name) => keep(call, claimOf(name), ttl, { fencing }),
+    run: (call, name) => keep(call, claimOf(name), ttl, { terms }),
   },
   { what: "a semaphore's acquire", kinds: ["limit", "slot:0"], run: takeSlot },
   {

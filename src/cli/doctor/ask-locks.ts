@@ -21,13 +21,13 @@ type Step = readonly [
 ];
 
 /** The lowest fence: as many digits as one of today has. */
-const fencing = { least: 1_234_567_890_123, retention: probeTtl };
+const terms = { least: 1_234_567_890_123, retention: probeTtl };
 
 /** How a lock is claimed. With a fence, all is done by script. */
-function cellOf(session: Session, name: string, { fencing }: ClaimDetails = {}) {
+function cellOf(session: Session, name: string, { terms }: ClaimDetails = {}) {
   const key = session.key(name);
   const [tombstone, counter] = [session.key(`${name}:void`), session.key(`${name}:fence`)];
-  return { keys: [key], value: `c${key}`, ...(fencing && { tombstone, counters: [counter] }) };
+  return { keys: [key], value: `c${key}`, ...(terms && { tombstone, counters: [counter] }) };
 }
 
 /** A lock from its claim to its end, with others who try to get, extend and end it. */
@@ -106,7 +106,7 @@ export function askNative(session: Session): Promise<Seen> {
 }
 
 export function askEval(session: Session): Promise<Seen> {
-  return follow(session, "redis", life(session, "script", { fencing }));
+  return follow(session, "redis", life(session, "script", { terms }));
 }
 
 export async function askEvalsha(session: Session): Promise<Seen> {
@@ -117,15 +117,15 @@ export async function askEvalsha(session: Session): Promise<Seen> {
   );
   if (!refusal) return { works: false, found: "it ran a script that it cannot know" };
   if (!refusal.message.includes("NOSCRIPT")) throw refusal;
-  const [first, second] = [cellOf(session, "text", { fencing }), cellOf(session, "hash", { fencing })];
+  const [first, second] = [cellOf(session, "text", { terms }), cellOf(session, "hash", { terms })];
   const claimByHash = async (call: EndpointCall) => {
-    const answer = await claim({ ...call, sendsText: false }, second, probeTtl, { fencing });
+    const answer = await claim({ ...call, sendsText: false }, second, probeTtl, { terms });
     if (call.cost.requests > 1) throw new Error("NOSCRIPT, of a script that it has just run");
     return answer;
   };
   const storedOf = ({ keys, value }: typeof first) => ({ key: keys[0]!, value, ttl: probeTtl });
   return follow(session, "redis", [
-    ["EVAL", (call) => claim(call, first, probeTtl, { fencing }), "granted", storedOf(first)],
+    ["EVAL", (call) => claim(call, first, probeTtl, { terms }), "granted", storedOf(first)],
     ["EVALSHA", claimByHash, "granted", storedOf(second)],
   ]);
 }

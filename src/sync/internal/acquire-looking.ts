@@ -29,8 +29,8 @@ export async function acquireLooking(
     if (!isNeeded) controller.abort();
   };
   const strategy: LockStrategy = {
-    afterFailedRound(_round, { held }) {
-      if (held) looking ??= look();
+    afterFailedRound(_round, { isHeld }) {
+      if (isHeld) looking ??= look();
       return "pause";
     },
   };

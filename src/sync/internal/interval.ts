@@ -48,14 +48,11 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
   }
 
   return {
-    // Stryker disable next-line ArrowFunction,MethodExpression: the operations here name their keys themselves
-    keys: () => keys.slice(0, 1),
     acquire: (call, { value }, ttl) => run(call, value, ["acquire", ttl, Math.floor(waited())]),
-    grantedKeys({ answers }) {
+    granted({ answers }) {
       const drawn = answers.map((answer) => (answer && "fence" in answer && answer.fence) || 0);
       fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));
-      // Stryker disable next-line MethodExpression: the operations here name their keys themselves
-      return keys.slice(0, 1);
+      return undefined;
     },
     extend: (call, { value }, every) => run(call, value, ["extend", every, confirmations, fence, retention]),
     release: (call, { value }, ms) => run(call, value, ["release", ms]),
@@ -63,9 +60,9 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
     confirm() {
       confirmations += 1;
     },
-    afterFailedRound({ answers }, { held, retryAfter, waited: ms }) {
+    afterFailedRound({ answers }, { isHeld, retryAfter, waited: ms }) {
       const runs = answers.filter((answer) => answer && "hasRun" in answer && answer.hasRun).length;
-      const isOver = held && isVeto(runs, answers.length);
+      const isOver = isHeld && isVeto(runs, answers.length);
       return isOver ? new LockHeldError([name], ms, { retryAfter: retryAfter ?? 1 }) : "pause";
     },
   };

@@ -1,6 +1,6 @@
 import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import { tombstoneRetention } from "../../lock/lock-claim.ts";
-import { holderIn } from "../../lock/note.ts";
+import { parseHolder } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep } from "../../lock/wake-up/wake-up.ts";
@@ -50,9 +50,9 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
       value = cell.value;
       return requests.acquire(call, value, { ttl, expiry: expiry() });
     },
-    grantedKeys(round) {
+    granted(round) {
       grantingRound = round;
-      return [lock];
+      return undefined;
     },
     release(call, cell, tombstoneTtl, notify) {
       const outcome = grantingRound?.answers[endpoints.indexOf(call.endpoint)]?.outcome;
@@ -158,7 +158,7 @@ export class QueueRequests {
 
   /** Of a ticket, or of a value. */
   tombstoneOf(text: string): string {
-    return `${this.#tombstones}:${holderIn(text).nonce}`;
+    return `${this.#tombstones}:${parseHolder(text).nonce}`;
   }
 
   /** @param args of the script, behind the value */

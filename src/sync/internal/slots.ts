@@ -41,7 +41,7 @@ export function slotStrategy(
   let proposed = pick(slots, runtime);
   return {
     waiter: { kind: "semaphore" },
-    held: limit === 1 ? ": its permit is held" : `: all ${limit} permits are held`,
+    heldText: limit === 1 ? ": its permit is held" : `: all ${limit} permits are held`,
     keys() {
       if (count > 1) return [proposed];
       const first = slots.indexOf(proposed);
@@ -53,14 +53,14 @@ export function slotStrategy(
     },
     extend: (call, cell, ttl) =>
       ttl > 0 ? operate(call, cell, { limitKey, limit, ttl, span: 0, others: [] }) : keep(call, cell, 0),
-    grantedKeys({ answers }) {
+    granted({ answers }) {
       const granted = answers.flatMap(
         (answer) => (answer && "slotKey" in answer && answer.slotKey) || [],
       )[0]!;
       onGranted(slots.indexOf(granted));
       return [granted];
     },
-    afterFailedRound(round, { held, remainingWait }) {
+    afterFailedRound(round, { isHeld, remainingWait }) {
       const answers = round.answers.filter((answer) => answer !== undefined && answer.outcome !== "error");
       // Only where no quorum remains: a minority may have been reached first by a client with a wrong limit.
       const others = answers.flatMap(({ inUse = 0 }) => inUse || []);
@@ -70,7 +70,7 @@ export function slotStrategy(
       // The result was clear before all had answered: those that have not may have the slot free.
       const pending = round.answers.filter((answer) => !answer).length;
       const open = slots.filter((slot) => freeAt.get(slot)! + pending >= quorumOf(count) && !tried.has(slot));
-      const triesNext = open.length > 0 && (held || remainingWait > 0);
+      const triesNext = open.length > 0 && (isHeld || remainingWait > 0);
       if (!triesNext) tried.clear();
       proposed = pick(mostFree(triesNext ? open : slots, freeAt), runtime);
       return triesNext ? "at-once" : "pause";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { holderIn, holderText } from "../../../src/lock/note.ts";
+import { parseHolder, holderText } from "../../../src/lock/note.ts";
 import { randomToken, systemRuntime } from "../../../src/runtime.ts";
 
 const nonce = randomToken(systemRuntime);
@@ -8,7 +8,7 @@ const other = randomToken(systemRuntime);
 test.each([undefined, "a", " ", " a  b ", "\n", "a\n\u0000b\r\n", '"🐘" {b}', other, `${other} a`])(
   "a holder with the note %j is read as it was written",
   (note) => {
-    expect(holderIn(holderText({ nonce, note }))).toEqual({ nonce, note });
+    expect(parseHolder(holderText({ nonce, note }))).toEqual({ nonce, note });
   },
 );
 
@@ -26,5 +26,5 @@ test.each([
   `${nonce.toUpperCase()} a`,
   `${nonce}0 a`,
 ])("%j is a nonce as a whole", (text) => {
-  expect(holderIn(text)).toEqual({ nonce: text, note: undefined });
+  expect(parseHolder(text)).toEqual({ nonce: text, note: undefined });
 });

@@ -53,7 +53,7 @@ describe("signal", () => {
     validity.extend(1_000, stopwatch(runtime));
     expect(runtime.pending).toBe(0);
     void validity.signal;
-    validity.release();
+    validity.end();
     validity.extend(1_000, stopwatch(runtime));
     expect(runtime.pending).toBe(0);
   });
@@ -98,7 +98,7 @@ describe("signal", () => {
   test("does not abort after a release", async () => {
     const { runtime, validity, onLost } = makeValidity();
     const { signal } = validity;
-    validity.release();
+    validity.end();
     expect(runtime.pending).toBe(0);
     await runtime.advance(5_000);
     validity.lose("too late to matter");

@@ -158,10 +158,10 @@ describe("the script", () => {
     tombstone: "void",
     counters: ["f1", "f2"],
   };
-  const fencing = { least: 1_700, retention: 9_000 };
+  const terms = { least: 1_700, retention: 9_000 };
   const next = { text: "C", ttl: 80 };
   type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
-  const claims: Operation = (call, cell) => claim(call, cell, 50, { fencing });
+  const claims: Operation = (call, cell) => claim(call, cell, 50, { terms });
   const keeps: Operation = (call, cell) => keep(call, cell, 50);
   const ends: Operation = (call, cell) => end(call, cell, { next, tombstoneTtl: 60 });
 
