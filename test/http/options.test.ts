@@ -63,12 +63,13 @@ describe("wrong options are refused at set-up", () => {
 
   test.each(cases)("%s", async (_what, options, type, message) => {
     const handler = () => expect.unreachable("nothing may run");
-    for (const fails of [
+    const calls: readonly (() => unknown)[] = [
       () => idempotent(options as never),
       () => idempotentExpress(options as never),
       () => idempotentFastify(options as never),
       () => withIdempotency(post(), handler, options as never),
-    ]) {
+    ];
+    for (const fails of calls) {
       const { error } = await outcomeOf<unknown>(Promise.resolve().then(fails));
       expect(error).toBeInstanceOf(type);
       expect(String(error)).toMatch(message);
