@@ -1,6 +1,6 @@
-import { forget, free } from "./change.ts";
 import { doctor } from "./doctor/doctor.ts";
 import type { Environment, Outcome } from "./environment.ts";
+import { forget, free } from "./free-and-forget.ts";
 import { inspectOnce } from "./inspect.ts";
 import { keyOptions, type OptionName, type Values } from "./options.ts";
 import { watch } from "./watch.ts";

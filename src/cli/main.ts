@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFile } from "node:fs/promises";
 import process from "node:process";
-import { askAt } from "./ask.ts";
+import { askAt } from "./confirm.ts";
 import { runCommand } from "./run.ts";
 
 const stop = new AbortController();

@@ -6,7 +6,7 @@ import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { type Cell, claimOrRead, end, keep } from "../redis/cell.ts";
-import type { Claim } from "./claim.ts";
+import type { RunClaim } from "./claim.ts";
 import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
@@ -38,7 +38,7 @@ type CountSnapshot = Answer & {
  */
 export async function countAttempt(
   { settings, counter, retention, maxAttempts, signal }: RunRequest<unknown>,
-  { token, round: { cost } }: Claim,
+  { token, round: { cost } }: RunClaim,
   within: number,
 ): Promise<Attempt> {
   const cellOf = (count: number): Cell => ({ keys: [counter], value: countText({ count, token }) });

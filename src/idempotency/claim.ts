@@ -8,11 +8,11 @@ import type { Answer } from "../quorum/tally.ts";
 import {
   type Cell,
   type CellAnswer,
+  type CounterTerms,
   claim,
   claimOrRead,
   type EndDetails,
   end,
-  type CounterTerms,
   keep,
 } from "../redis/cell.ts";
 
@@ -37,8 +37,8 @@ export interface ClaimOperations {
   readonly fence?: Fence;
 }
 
-/** A run's claim: what it claims, and the round that did. */
-export interface Claim {
+/** What a run claims, and the round that did. */
+export interface RunClaim {
   readonly token: string;
   readonly operations: ClaimOperations;
   /** Wall-clock time in ms since 1970. */

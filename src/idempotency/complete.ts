@@ -8,7 +8,7 @@ import { runRound } from "../quorum/round.ts";
 import { type Answer, isVeto, type RoundResult } from "../quorum/tally.ts";
 import { type CellAnswer, claimOrRead, keep } from "../redis/cell.ts";
 import { runInBackground, settledWithin, stopwatch } from "../runtime.ts";
-import type { Claim, ClaimOperations } from "./claim.ts";
+import type { ClaimOperations, RunClaim } from "./claim.ts";
 import type { CompleteRecord, UnstoredReason } from "./record.ts";
 import { recordOfResult } from "./result.ts";
 import type { RunRequest } from "./run-request.ts";
@@ -60,7 +60,7 @@ export async function completeOne(
  */
 export async function complete(
   request: RunRequest<unknown>,
-  claim: Claim,
+  claim: RunClaim,
   result: Result,
   lease: number,
 ): Promise<CompletionResult> {
@@ -74,7 +74,9 @@ export async function complete(
   const retries = retry<void>({ backoff, runtime, wait: lease - elapsed() }, {}, async () => {
     if (!isFirst) last = await store();
     isFirst = false;
-    return last.roundResult === "unavailable" ? { next: "pause", end: () => undefined } : { value: undefined };
+    return last.roundResult === "unavailable"
+      ? { next: "pause", end: () => undefined }
+      : { value: undefined };
     // An error of the user's backoff ends the retries, not the call: its effect has happened.
   }).catch(() => undefined);
   if (!runInBackground(settings, retries)) await settledWithin(runtime, settleTimeout(settings), retries);
@@ -87,7 +89,7 @@ export async function complete(
  */
 function storing(
   { settings, fingerprint, retention, maxResult }: RunRequest<unknown>,
-  { operations, token, startedAt, round: { cost } }: Claim,
+  { operations, token, startedAt, round: { cost } }: RunClaim,
   result: Result,
 ): () => Promise<CompletionResult> {
   const completedAt = Math.max(Math.floor(settings.runtime.now()), startedAt);

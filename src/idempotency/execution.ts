@@ -6,7 +6,7 @@ import { mostlyDone } from "../quorum/mostly-done.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { runInBackground } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";
-import type { Claim } from "./claim.ts";
+import type { RunClaim } from "./claim.ts";
 import { complete } from "./complete.ts";
 import { LeaseLostError } from "./errors.ts";
 import type { Report } from "./events.ts";
@@ -51,10 +51,10 @@ export type Handler<Value, Run extends RunContext = RunContext> = (run: Run) => 
 export class Execution<Value> {
   readonly validity: Validity;
   readonly #request: RunRequest<Value>;
-  readonly #claim: Claim;
+  readonly #claim: RunClaim;
   readonly #report: Report;
 
-  constructor(request: RunRequest<Value>, claim: Claim, report: Report) {
+  constructor(request: RunRequest<Value>, claim: RunClaim, report: Report) {
     this.#request = request;
     this.#claim = claim;
     this.#report = report;

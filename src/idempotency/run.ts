@@ -2,7 +2,7 @@ import { unlessAborted } from "../abort.ts";
 import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
 import { LockHeldError, QuorumError, type RedlockError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
-import { holderOf, holderHash } from "../lock/contention.ts";
+import { holderHash, holderOf } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
@@ -13,7 +13,7 @@ import { type Cell, end, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt } from "./attempts.ts";
 import { type BeginState, stateOfBegin } from "./begin.ts";
-import { type Claim, keyClaim, lockedClaim } from "./claim.ts";
+import { keyClaim, lockedClaim, type RunClaim } from "./claim.ts";
 import { completeOne, settleTimeout } from "./complete.ts";
 import {
   DeadKeyError,
@@ -43,7 +43,7 @@ type CallState<Value> =
 /** One pass of a call: a round of begins, and where that is granted, what is done before the handler. */
 interface Pass<Value> {
   readonly state: CallState<Value>;
-  readonly claim: Claim;
+  readonly claim: RunClaim;
   /** The result of the round of begins; undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
   /** The last of its rounds, which decided. */
@@ -93,7 +93,7 @@ export class RunCall<Value> {
     const { settings, signal } = this.#request;
     const { admission, runtime } = settings;
     if (!admission.enter()) await admission.wait({ runtime, ms: progress.remaining(), signal });
-    let claim: Claim;
+    let claim: RunClaim;
     let result: RoundResult | undefined;
     try {
       if (signal?.aborted) throw signal.reason;
@@ -117,7 +117,7 @@ export class RunCall<Value> {
   }
 
   /** Sends a begin to every endpoint. */
-  #begin(progress: Progress): Claim {
+  #begin(progress: Progress): RunClaim {
     const { settings, name, fingerprint, lock: resources, note } = this.#request;
     const { runtime, timeout } = settings;
     const token = randomToken(runtime);
@@ -139,7 +139,7 @@ export class RunCall<Value> {
    * Finds out whether the handler may run. Before it runs, a quorum has its fence, and its attempt is counted: after the
    * claim, so that contenders do not count, and before the handler, so that each of its crashes does.
    */
-  async #pass(claim: Claim, result: RoundResult | undefined): Promise<Pass<Value>> {
+  async #pass(claim: RunClaim, result: RoundResult | undefined): Promise<Pass<Value>> {
     const { settings, signal, maxAttempts } = this.#request;
     const { operations, round, lease } = claim;
     const state = await this.#stateAfterBegin(claim, result);
@@ -161,14 +161,14 @@ export class RunCall<Value> {
     return mayRun ? { ...counted, execution } : counted;
   }
 
-  async #stateAfterBegin(claim: Claim, result: RoundResult | undefined): Promise<CallState<Value>> {
+  async #stateAfterBegin(claim: RunClaim, result: RoundResult | undefined): Promise<CallState<Value>> {
     if (!result) return { kind: "aborted" };
     const state = await stateOfBegin(claim.round, result, this.#request.fingerprint);
     return state.kind === "replay" ? this.#replay(claim, state) : state;
   }
 
   /** Decodes another run's result, and makes sure that a quorum has it. */
-  async #replay(claim: Claim, state: ReplayState<Value>): Promise<CallState<Value>> {
+  async #replay(claim: RunClaim, state: ReplayState<Value>): Promise<CallState<Value>> {
     const { codec, isStale } = this.#request;
     const { record, text, decided } = state;
     if (isStale?.(record)) return this.#remove(claim, text);
@@ -184,7 +184,7 @@ export class RunCall<Value> {
   }
 
   /** Removes a complete record by comparison: what another call has begun or stored since stays. */
-  async #remove({ operations }: Claim, text: string): Promise<CallState<Value>> {
+  async #remove({ operations }: RunClaim, text: string): Promise<CallState<Value>> {
     const { settings, signal } = this.#request;
     const stale = { ...operations.own, value: text };
     const round = runRound(settings, (call) => end(call, stale), { cost: this.#cost });
@@ -192,7 +192,7 @@ export class RunCall<Value> {
     return { kind: "stale", isRemoved: (await unlessAborted(round.result, signal)) === "granted" };
   }
 
-  async #bringToQuorum({ operations }: Claim, { record, text }: ReplayState<Value>): Promise<boolean> {
+  async #bringToQuorum({ operations }: RunClaim, { record, text }: ReplayState<Value>): Promise<boolean> {
     const { settings, signal } = this.#request;
     const retention = remainingRetention(this.#request, record);
     const completeRecord = (call: EndpointCall) => completeOne(call, operations, { text, retention });
@@ -220,7 +220,7 @@ export class RunCall<Value> {
   /** Replaces this run's claim, or another complete record, by the one that a quorum has. */
   #replaceOne(
     call: EndpointCall,
-    { operations, round }: Claim,
+    { operations, round }: RunClaim,
     { record, text }: ReplayState<Value>,
   ): Promise<Answer> {
     const { own } = operations;

@@ -8,7 +8,7 @@ import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, claim } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
-import { holderOf, holderHash, timeUntilFree } from "./contention.ts";
+import { holderHash, holderOf, timeUntilFree } from "./contention.ts";
 import { Fence, leastFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";

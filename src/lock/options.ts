@@ -127,22 +127,16 @@ export function checkAcquireOptions(options: AcquireOptions): AcquireOptions {
   return checkOptions("a lock", options, acquireSchema, { usual: "ttl", elsewhere });
 }
 
+/** The options that have no default value. */
+type Optional = "waitUntil" | "wakeUp" | "onEvent";
+
+type Filled = {
+  readonly [Name in Exclude<keyof LockOptions, Optional>]-?: NonNullable<LockOptions[Name]>;
+};
+
 /** {@link LockOptions} with every default filled in, and what rounds need. */
-export interface Settings extends RoundContext {
+export interface Settings extends RoundContext, Filled, Pick<Required<LockOptions>, Optional> {
   readonly admission: Admission;
-  readonly ttl: number;
-  readonly wait: number;
-  readonly timeout: number;
-  readonly driftFactor: number;
-  readonly backoff: Backoff;
-  readonly fencing: boolean;
-  readonly fenceRetention: number;
-  readonly prefix: string;
-  readonly waitUntil: WaitUntil | undefined;
-  readonly autoExtend: boolean;
-  readonly maxHold: number;
-  readonly wakeUp: WakeUp | undefined;
-  readonly onEvent: EventHook<RedlockEvent> | undefined;
 }
 
 /** Merges layers of options: later layers win, except where they have `undefined`. */

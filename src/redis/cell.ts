@@ -145,7 +145,12 @@ export function keep(
 }
 
 /** Claims again what this endpoint has lost. By script, which checks the tombstone. */
-export function restore(call: EndpointCall, cell: Cell, ttl: number, terms?: CounterTerms): Promise<CellAnswer> {
+export function restore(
+  call: EndpointCall,
+  cell: Cell,
+  ttl: number,
+  terms?: CounterTerms,
+): Promise<CellAnswer> {
   return operate(call, "restore", cell, { ttl, terms });
 }
 

@@ -113,7 +113,7 @@ function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOption
  */
 async function confirm(
   { runtime, backoff }: Settings,
-  claim: Lock,
+  lock: Lock,
   strategy: IntervalStrategy,
   every: number,
 ): Promise<void> {
@@ -121,9 +121,9 @@ async function confirm(
     await retry({ runtime, backoff, wait: Infinity }, {}, async () => {
       try {
         strategy.confirm();
-        return { value: await claim.extend(every) };
+        return { value: await lock.extend(every) };
       } catch (error) {
-        const remaining = claim.remaining();
+        const remaining = lock.remaining();
         return {
           // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
           // Stryker disable next-line ConditionalExpression: after a loss 0 ms remain, and no other error follows
@@ -136,7 +136,7 @@ async function confirm(
       }
     });
   } catch (error) {
-    await claim[Symbol.asyncDispose]();
+    await lock[Symbol.asyncDispose]();
     throw error;
   }
 }

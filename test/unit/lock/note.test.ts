@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseHolder, holderText } from "../../../src/lock/note.ts";
+import { holderText, parseHolder } from "../../../src/lock/note.ts";
 import { randomToken, systemRuntime } from "../../../src/runtime.ts";
 
 const nonce = randomToken(systemRuntime);
