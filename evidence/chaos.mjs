@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { load, project } from "../tools/load.mjs";
 
 const usage =
-  "node evidence/chaos.mjs [--minutes 1] [--seed n] [--endpoints 3] [--clients 4] | --hold minutes";
+  "node evidence/chaos.mjs [--minutes 1] [--seed n] [--endpoints 3] [--clients 4]";
 
 const stop = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => stop.abort());
@@ -26,27 +26,7 @@ try {
   else console.error(error);
 }
 
-/** Holds one lock while each server is restarted in turn. */
-async function hold(minutes) {
-  const { holdThroughRestarts } = await load("evidence/chaos/long-hold.ts");
-  const ttl = 10_000;
-  console.log(`\none hold of ${minutes} min, ttl ${ttl} ms, a server killed and back empty every 15 s\n`);
-  const { held, loss, restarts, attempts, stolen, extensions, released } = await holdThroughRestarts({
-    seconds: minutes * 60,
-    ttl,
-    signal: stop.signal,
-  });
-  console.log(
-    `held ${held.toFixed(0)} s with ${extensions} extensions; ${loss ?? "never lost"}; released: ${released}`,
-  );
-  console.log(
-    `restarts by endpoint: ${restarts.join(", ")}; rivals tried ${attempts} times and got it ${stolen} times`,
-  );
-  process.exitCode = loss || stolen > 0 || !released ? 1 : 0;
-}
-
 async function run(options) {
-  if (options.hold) return hold(options.hold);
   const { runChaos } = await load("evidence/chaos/main.ts");
   const { evaluateRun } = await load("evidence/chaos/report.ts");
   console.log(`\nchaos for ${options.seconds} s; a similar run: --seed ${options.seed}\n`);
@@ -64,18 +44,17 @@ function refuse() {
 function readOptions() {
   const number = { type: "string" };
   const { values } = parseArgs({
-    options: { minutes: number, seed: number, endpoints: number, clients: number, hold: number },
+    options: { minutes: number, seed: number, endpoints: number, clients: number },
   });
   const options = {
     seconds: Number(values.minutes ?? 1) * 60,
     seed: Number(values.seed ?? Math.floor(Math.random() * 2 ** 31)),
     endpoints: Number(values.endpoints ?? 3),
     clients: Number(values.clients ?? 4),
-    hold: Number(values.hold ?? 0),
   };
   const { seconds, seed, endpoints, clients } = options;
   const fits = [seed, endpoints, clients].every(Number.isInteger) && endpoints >= 3 && clients >= 2;
-  if (!fits || !(seconds > 0 && options.hold >= 0))
+  if (!fits || !(seconds > 0))
     throw new RangeError(`usage: ${usage}; at least 3 endpoints and 2 clients`);
   return options;
 }

@@ -2,7 +2,6 @@ import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { redisServer } from "../../test/support/redis-servers.ts";
 import { seedsUntil } from "../../test/support/seeded.ts";
-import { holdThroughRestarts } from "./long-hold.ts";
 import { runChaos } from "./main.ts";
 import { evaluateRun } from "./report.ts";
 
@@ -32,19 +31,5 @@ describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
       isIdle = Math.min(killed, times["client killed"], granted.length) === 0;
     }
     expect(isIdle).toBe(false);
-  });
-
-  test("a long hold survives a restart of each endpoint in turn", { timeout: 120_000 }, async () => {
-    const { signal } = new AbortController();
-    const { loss, restarts, stolen, attempts, released } = await holdThroughRestarts({
-      seconds: 24,
-      ttl: 4_000,
-      signal,
-    });
-    expect(loss).toBeUndefined();
-    expect(released).toBe(true);
-    expect(Math.min(...restarts)).toBeGreaterThanOrEqual(1);
-    expect(attempts).toBeGreaterThan(10);
-    expect(stolen).toBe(0);
   });
 });

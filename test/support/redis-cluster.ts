@@ -3,18 +3,15 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createClient, createCluster } from "redis";
+import { createClient } from "redis";
 import { slotOf } from "./cluster-slot.ts";
 import { freePort } from "./free-port.ts";
-import { type RawServer, startRawServer } from "./raw-server.ts";
 import { until } from "./until.ts";
 
 const slots = 16_384;
 
-/** A Redis Cluster of three processes, behind one HTTP endpoint that follows redirections. */
+/** A Redis Cluster of three processes. */
 export interface RedisCluster {
-  readonly url: string;
-  readonly token: string;
   /** The ports of its nodes. */
   readonly ports: readonly number[];
   /**
@@ -25,10 +22,6 @@ export interface RedisCluster {
   moveSlotOf(key: string, during?: () => Promise<unknown>): Promise<void>;
   /** Every key of the cluster, with its slot and the port of its node. */
   keys(): Promise<{ key: string; slot: number; port: number }[]>;
-  /** Executes a command on the node that has its key. */
-  execute(command: readonly string[]): Promise<unknown>;
-  /** The commands that the HTTP endpoint received. */
-  readonly commands: readonly (readonly string[])[];
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -39,18 +32,9 @@ export async function startRedisCluster(program: string): Promise<RedisCluster> 
   try {
     const nodes = await Promise.all(Array.from({ length: 3 }, () => startNode(program, started)));
     await formCluster(nodes);
-    const execute = await connect(nodes, started);
-    const server = await startGateway(execute);
-    started.server = server;
     return {
-      url: server.url,
-      token: "cluster-token",
       ports: nodes.map(({ port }) => port),
       moveSlotOf: (key, during = () => Promise.resolve()) => moveSlot(nodes, slotOf(key), during),
-      execute,
-      get commands() {
-        return server.requests.map(({ command }) => command);
-      },
       keys: async () => (await Promise.all(nodes.map(keysOfNode))).flat(),
       async flush() {
         for (const { client } of nodes) await client.sendCommand(["FLUSHALL"]);
@@ -68,14 +52,12 @@ class Started {
   readonly directory: string;
   readonly processes: ChildProcess[] = [];
   readonly clients: { destroy(): void }[] = [];
-  server: RawServer | undefined;
 
   constructor(directory: string) {
     this.directory = directory;
   }
 
   async close(): Promise<void> {
-    await this.server?.close();
     for (const client of this.clients) client.destroy();
     for (const child of this.processes) {
       const exited = once(child, "exit");
@@ -177,26 +159,6 @@ async function owns({ client }: Node, slot: number): Promise<boolean> {
   });
 }
 
-/** Connects a client that follows redirections. */
-async function connect(nodes: readonly Node[], { clients }: Started): Promise<RedisCluster["execute"]> {
-  const cluster = createCluster({
-    rootNodes: nodes.map(({ port }) => ({ url: `redis://127.0.0.1:${port}` })),
-  });
-  await cluster.connect();
-  clients.push(cluster);
-  return (command) => cluster.sendCommand(keyOf(command), false, [...command]) as Promise<unknown>;
-}
-
-function startGateway(execute: RedisCluster["execute"]): Promise<RawServer> {
-  return startRawServer(async ({ command }) => {
-    try {
-      return { body: JSON.stringify({ result: await execute(command) }) };
-    } catch (error) {
-      return { status: 400, body: JSON.stringify({ error: (error as Error).message }) };
-    }
-  });
-}
-
 async function keysOfNode({ port, client }: Node): Promise<{ key: string; slot: number; port: number }[]> {
   const keys = (await client.sendCommand(["KEYS", "*"])) as string[];
   return Promise.all(
@@ -206,11 +168,6 @@ async function keysOfNode({ port, client }: Node): Promise<{ key: string; slot: 
       slot: (await client.sendCommand(["CLUSTER", "KEYSLOT", key])) as number,
     })),
   );
-}
-
-/** The key by which a command is routed: the first one of a script, else the first argument. */
-function keyOf([name = "", ...rest]: readonly string[]): string | undefined {
-  return name.startsWith("EVAL") ? rest[2] : rest[0];
 }
 
 type NodeClient = ReturnType<typeof nodeClient>;

@@ -17,7 +17,6 @@ const oddStrings = [
   "x".repeat(100_000),
 ];
 
-// What `node evidence/compat.mjs` shows at length, with the tests of the package itself.
 eachEngine(["redis"] as const)("@upstash/redis on %s", (engine) => {
   const one = oneEndpoint({ engine });
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Endpoint, Redlock } from "../../../src/index.ts";
+import { type Endpoint, forceRelease, inspect, QuorumError, Redlock, systemRuntime } from "../../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource } from "../../support/local-endpoints.ts";
@@ -87,6 +87,23 @@ describe.skipIf(!redisServer).each(["ioredis", "node-redis"] as const)("a Cluste
     });
     expect((await cluster.keys()).filter(({ key }) => key.includes(":lock:"))).toEqual([]);
   });
+
+  // Of any name: test/unit/redis/keys.test.ts.
+  test.each(["plain", "with a {tag} of its own", "}{", "{}{second}", "{ü 🔒}"])(
+    "a resource has its lock, its counter and its tombstone in one slot: %j",
+    async (resource) => {
+      const slots = async () => new Set((await cluster.keys()).map(({ slot }) => slot));
+      // Its clock is so fast that the validity ends before the acquisition, which is rolled back.
+      const hasty = redlock({ runtime: { ...systemRuntime, monotonic: () => performance.now() * 1e6 } });
+      await expect(hasty.acquire(resource, { fencing: true })).rejects.toBeInstanceOf(QuorumError);
+      expect((await cluster.keys()).filter(({ key }) => key.includes(":void:"))).toHaveLength(1);
+      const lock = await redlock().acquire(resource, { fencing: true });
+      expect((await slots()).size).toBe(1);
+      expect((await inspect(redlock(), resource)).fence).toBe(lock.fence);
+      expect(await forceRelease(redlock(), resource)).toBe(true);
+      expect(await redlock().tryAcquire(resource)).not.toBeNull();
+    },
+  );
 
   test("several resources of one tag are locked together; of several slots, Redis refuses them", async () => {
     const [holder, other] = [redlock(), redlock()];
