@@ -4,8 +4,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { load, project } from "../tools/load.mjs";
 
-const usage =
-  "node evidence/chaos.mjs [--minutes 1] [--seed n] [--endpoints 3] [--clients 4]";
+const usage = "node evidence/chaos.mjs [--minutes 1] [--seed n] [--endpoints 3] [--clients 4]";
 
 const stop = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => stop.abort());
@@ -54,7 +53,6 @@ function readOptions() {
   };
   const { seconds, seed, endpoints, clients } = options;
   const fits = [seed, endpoints, clients].every(Number.isInteger) && endpoints >= 3 && clients >= 2;
-  if (!fits || !(seconds > 0))
-    throw new RangeError(`usage: ${usage}; at least 3 endpoints and 2 clients`);
+  if (!fits || !(seconds > 0)) throw new RangeError(`usage: ${usage}; at least 3 endpoints and 2 clients`);
   return options;
 }

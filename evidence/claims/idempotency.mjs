@@ -3,7 +3,7 @@ import { described, within } from "./world.mjs";
 
 const name = "@aws-lambda-powertools/idempotency 2.35.0";
 
-/** What was observed of a library for idempotency, and the same here. */
+/** What was observed of a library for idempotency. */
 export const idempotencyRows = [
   {
     package: name,
@@ -11,7 +11,7 @@ export const idempotencyRows = [
     // third delivery shows what is stored then.
     peer: "a late handler overwrites the result of the run that took over, or deletes it when it fails",
     ours: "completing or freeing compares the owner; the second run's result stays",
-    async observePeer(world) {
+    async observe(world) {
       const client = await connected(world, new URL(world.servers[0].redisUrl).port);
       const seen = [];
       for (const fails of [false, true]) {
@@ -21,39 +21,12 @@ export const idempotencyRows = [
       }
       return observed(seen);
     },
-    async observeOurs(world) {
-      const { proxy, endpoint } = await world.restProxy(world.servers[0]);
-      const { Idempotency } = world.ours;
-      const late = new Idempotency(world.redlock([endpoint]), { lease: 300, timeout: 100 });
-      const others = new Idempotency(world.redlock([world.servers[0]]));
-      const seen = [];
-      for (const fails of [false, true]) {
-        const key = `${world.key}-${fails}`;
-        const first = late.run(key, async () => {
-          // Cut off, so that the lease is not extended; the handler ignores its signal.
-          proxy.loses = "requests";
-          await sleep(600);
-          proxy.down(true);
-          proxy.loses = undefined;
-          proxy.down(false);
-          if (fails) throw new Error("late failure");
-          return "first";
-        });
-        const end = within(5_000, first);
-        await sleep(450);
-        await others.run(key, async () => "second");
-        await end;
-        seen.push(await others.run(key, async () => "third"));
-      }
-      const text = seen.map(({ status, value }) => `${status} "${value}"`).join("; after a late failure: ");
-      return { text, holds: seen.every(({ status, value }) => status === "replayed" && value === "second") };
-    },
   },
   {
     package: name,
     peer: "the reply to its begin is lost: busy for the whole lease, and no handler runs",
     ours: "`QuorumError`, and the next delivery runs the handler; with `wait`, this one does",
-    async observePeer(world) {
+    async observe(world) {
       const [server] = world.servers;
       const proxy = await world.redisProxy(server);
       let calls = 0;
@@ -73,25 +46,6 @@ export const idempotencyRows = [
       ];
       const text = `${calls} calls; ${outcomes.map(({ error, state }) => error?.name ?? state).join(", then ")}`;
       return { text, holds: calls === 0 && outcomes.every(({ state }) => state === "rejected") };
-    },
-    async observeOurs(world) {
-      const [server] = world.servers;
-      const idempotency = new world.ours.Idempotency(world.redlock([server]));
-      const deliver = (key, options) => {
-        return within(
-          5_000,
-          idempotency.run(key, options, async () => "ran"),
-        );
-      };
-      const lost = { fault: "drop-reply", reset: true, times: 1 };
-      server.faults.add(lost);
-      const first = await deliver(world.key, {});
-      const next = await deliver(world.key, {});
-      server.faults.add(lost);
-      const waited = await deliver(`${world.key}-wait`, { wait: 1_000 });
-      const outcomes = [first, next, waited].map(({ error, value }) => error?.code ?? value?.status);
-      const text = `${outcomes[0]}, then ${outcomes[1]}; with wait: ${outcomes[2]}`;
-      return { text, holds: text === "NO_QUORUM, then executed; with wait: executed" };
     },
   },
 ];

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { described, lockKey, rival, within } from "./world.mjs";
+import { rival } from "./world.mjs";
 
 const name = "redis-semaphore 5.8.0";
 const hour = 3_600_000;
 
-/** What was observed of redis-semaphore, and the same here. */
+/** What was observed of redis-semaphore. */
 export const redisSemaphoreRows = [
   {
     package: name,
     peer: "`RedlockMutex` returns expired locks, too (ttl 200 ms, replies after 400 ms): two holders",
     ours: "refused",
-    async observePeer(world) {
+    async observe(world) {
       const [server] = world.servers;
       const proxy = await world.redisProxy(server);
       const slow = new world.peers.RedlockMutex([await world.redis(proxy)], world.key, { lockTimeout: 200 });
@@ -24,24 +24,12 @@ export const redisSemaphoreRows = [
       slow.stopRefresh();
       return { text: both ? "two holders" : "one holder", holds: both };
     },
-    async observeOurs(world) {
-      const { proxy, endpoint } = await world.restProxy(world.servers[0]);
-      const slow = world.redlock([endpoint], { ttl: 200, timeout: 1_000 });
-      const other = world.redlock([world.servers[0]]);
-      proxy.replyDelay = 400;
-      const acquiring = within(5_000, slow.acquire(world.key, { wait: 0 }));
-      await sleep(300);
-      const lock = await other.acquire(world.key);
-      const outcome = await acquiring;
-      const text = `${described(outcome)}; the other has ${lock.remaining() > 0 ? "a valid lock" : "none"}`;
-      return { text, holds: outcome.state === "rejected" && lock.remaining() > 0 };
-    },
   },
   {
     package: name,
     peer: "`RedlockSemaphore` of 2 on three endpoints, each client cut off from another one: three holders",
     ours: "two holders",
-    async observePeer(world) {
+    async observe(world) {
       const acquired = await eachCutOff(async (reachable) => {
         const clients = [];
         for (const [index, server] of world.servers.entries()) {
@@ -54,25 +42,12 @@ export const redisSemaphoreRows = [
       });
       return { text: `${acquired} holders`, holds: acquired === 3 };
     },
-    async observeOurs(world) {
-      const acquired = await eachCutOff(async (reachable) => {
-        const links = await Promise.all(world.servers.map((server) => world.restProxy(server)));
-        links.forEach(({ proxy }, index) => {
-          proxy.down(!reachable(index));
-        });
-        const redlock = world.redlock(links.map(({ endpoint }) => endpoint));
-        const semaphore = new world.ours.Semaphore(redlock, world.key, { limit: 2 });
-        const outcome = await within(5_000, semaphore.acquire({ wait: 500 }));
-        return outcome.state === "fulfilled";
-      });
-      return { text: `${acquired} holders`, holds: acquired === 2 };
-    },
   },
   {
     package: name,
     peer: "a client whose clock is an hour ahead evicts the holders of a `RedlockSemaphore`: two holders of one permit",
     ours: "the endpoint's clock decides; refused",
-    async observePeer(world) {
+    async observe(world) {
       const options = { acquireAttemptsLimit: 1, refreshInterval: 0 };
       const make = async () =>
         new world.peers.RedlockSemaphore([await world.redis(world.servers[0])], world.key, 1, options);
@@ -81,21 +56,12 @@ export const redisSemaphoreRows = [
       const acquired = await ahead(hour, () => second.tryAcquire());
       return { text: acquired ? "two holders" : "refused", holds: acquired && first.isAcquired };
     },
-    async observeOurs(world) {
-      const make = (options) =>
-        new world.ours.Semaphore(world.redlock([world.servers[0]], options), world.key, { limit: 1 });
-      const first = await make({}).acquire();
-      const { systemRuntime } = world.ours;
-      const runtime = { ...systemRuntime, now: () => systemRuntime.now() + hour };
-      const second = await make({ runtime }).tryAcquire();
-      return { text: second ? "two holders" : "refused", holds: second === null && first.remaining() > 0 };
-    },
   },
   {
     package: name,
     peer: "a refresh fails: an unhandled rejection, and `isAcquired` stays true after the ttl",
     ours: "no unhandled rejection; the signal aborts before the ttl is over",
-    async observePeer(world) {
+    async observe(world) {
       const proxy = await world.redisProxy(world.servers[0]);
       const options = { lockTimeout: 600, refreshInterval: 200 };
       const mutex = new world.peers.Mutex(await world.redis(proxy), world.key, options);
@@ -107,20 +73,12 @@ export const redisSemaphoreRows = [
       const text = `${unhandled > 0 ? "unhandled rejections" : "none unhandled"}, isAcquired ${isAcquired}`;
       return { text, holds: unhandled > 0 && isAcquired };
     },
-    async observeOurs(world) {
-      const [server] = world.servers;
-      const lock = await world.redlock([server]).acquire(world.key, { ttl: 600, autoExtend: true });
-      server.faults.add({ fault: "down" });
-      const unhandled = await unhandledIn(900);
-      const text = `${unhandled} unhandled rejections, signal ${lock.signal.aborted ? "aborted" : "quiet"}`;
-      return { text, holds: unhandled === 0 && lock.signal.aborted };
-    },
   },
   {
     package: name,
     peer: "an outage looks like contention: `tryAcquire()` of a `RedlockMutex` is false in both cases",
     ours: "null when it is held, `QuorumError` in an outage",
-    async observePeer(world) {
+    async observe(world) {
       const proxy = await world.redisProxy(world.servers[0]);
       const clients = [await world.redis(proxy)];
       const options = { acquireAttemptsLimit: 1, acquireTimeout: 200 };
@@ -131,22 +89,12 @@ export const redisSemaphoreRows = [
       const outage = await attempt();
       return { text: `held: ${held}, outage: ${outage}`, holds: held === false && outage === false };
     },
-    async observeOurs(world) {
-      const [server] = world.servers;
-      const redlock = world.redlock([server]);
-      await rival(server, lockKey(world.key), 60_000);
-      const held = await redlock.tryAcquire(world.key);
-      server.faults.add({ fault: "down" });
-      const outage = await within(5_000, redlock.tryAcquire(world.key));
-      const isTold = held === null && outage.error?.code === "NO_QUORUM";
-      return { text: `held: ${held}, outage: ${outage.error?.code ?? outage.state}`, holds: isTold };
-    },
   },
   {
     package: name,
     peer: "a refused `RedlockMultiSemaphore` leaves its permits behind: the clean-up removes other names",
     ours: "leaves nothing behind",
-    async observePeer(world) {
+    async observe(world) {
       const [first, ...others] = world.servers;
       const clients = await Promise.all(world.servers.map((server) => world.redis(server)));
       const options = { acquireAttemptsLimit: 1, acquireTimeout: 300, refreshInterval: 0 };
@@ -159,21 +107,6 @@ export const redisSemaphoreRows = [
       const acquired = await refused.tryAcquire();
       const left = await first.execute(["ZCARD", `semaphore:${world.key}`]);
       return { text: `acquired: ${acquired}, ${left} permits left behind`, holds: !acquired && left > 0 };
-    },
-    async observeOurs(world) {
-      const [first, ...others] = world.servers;
-      for (const server of others) {
-        const semaphore = new world.ours.Semaphore(world.redlock([server]), world.key, { limit: 2 });
-        await semaphore.acquire();
-        await semaphore.acquire();
-      }
-      const semaphore = new world.ours.Semaphore(world.redlock(world.servers), world.key, { limit: 2 });
-      const acquired = await semaphore.tryAcquire();
-      const keys = await first.execute(["KEYS", `*slot*${world.key}*`]);
-      return {
-        text: `acquired: ${acquired !== null}, ${keys.length} left behind`,
-        holds: !acquired && keys.length === 0,
-      };
     },
   },
 ];

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { callsOf, described, lockKey, rival, within } from "./world.mjs";
+import { callsOf, described, rival, within } from "./world.mjs";
 
 const name = "redlock 5.0.0-beta.2";
 
-/** What was observed of redlock, and the same here. */
+/** What was observed of redlock. */
 export const redlockRows = [
   {
     package: name,
     peer: "two endpoints that split 1–1: `acquire` never ends (pending after 3 s, ttl 1 s)",
     ours: "the last answer ends the round; the next one follows after a pause",
-    async observePeer(world) {
+    async observe(world) {
       const [first, second] = world.servers;
       await rival(first, world.key, 60_000);
       const clients = [await world.redis(first), await world.redis(second)];
@@ -17,24 +17,12 @@ export const redlockRows = [
       const outcome = await within(3_000, redlock.acquire([world.key], 1_000));
       return { text: described(outcome), holds: outcome.state === "pending" };
     },
-    async observeOurs(world) {
-      const [first, second] = world.servers;
-      await rival(first, lockKey(world.key), 700);
-      let rounds = 0;
-      const onEvent = ({ type }) => {
-        if (type === "contended") rounds += 1;
-      };
-      const redlock = world.redlock([first, second], { ttl: 1_000, onEvent });
-      const outcome = await within(3_000, redlock.acquire(world.key));
-      const text = `${rounds} rounds ended; acquired when the other's lock had expired, after ${outcome.ms} ms`;
-      return { text, holds: outcome.state === "fulfilled" && rounds > 0 };
-    },
   },
   {
     package: name,
     peer: "ttl 200 ms, replies after 400 ms: returns a lock that has already expired",
     ours: "refused, rolled back",
-    async observePeer(world) {
+    async observe(world) {
       const proxy = await world.redisProxy(world.servers[0]);
       const redlock = new world.peers.Redlock([await world.redis(proxy)], { retryCount: 0 });
       proxy.replyDelay = 400;
@@ -43,22 +31,12 @@ export const redlockRows = [
       const exists = await world.servers[0].execute(["EXISTS", world.key]);
       return { text: `acquired with ${left} ms left`, holds: left < 0 && exists === 0 };
     },
-    async observeOurs(world) {
-      const [server] = world.servers;
-      server.faults.add({ fault: "delay-reply", ms: 400 });
-      server.log.reset();
-      const redlock = world.redlock([server], { ttl: 200, timeout: 1_000 });
-      const outcome = await within(5_000, redlock.acquire(world.key, { wait: 0 }));
-      const rolledBack = server.log.entries.some(({ command }) => /^(DELEX|EVAL)/.test(command[0]));
-      const text = `${described(outcome)}; ${rolledBack ? "rolled back" : "not rolled back"}`;
-      return { text, holds: outcome.state === "rejected" && rolledBack };
-    },
   },
   {
     package: name,
     peer: "three contenders with one of three endpoints each keep it through all retries: at least two fail",
     ours: "a round without a quorum is rolled back; all are served",
-    async observePeer(world) {
+    async observe(world) {
       const contenders = [0, 1, 2].map(async (own) => {
         const proxies = await Promise.all(world.servers.map((server) => world.redisProxy(server)));
         const clients = await Promise.all(proxies.map((proxy) => world.redis(proxy)));
@@ -71,31 +49,12 @@ export const redlockRows = [
       const failed = outcomes.filter(({ state }) => state === "rejected").length;
       return { text: `${failed} of 3 failed`, holds: failed >= 2 };
     },
-    async observeOurs(world) {
-      const contenders = [0, 1, 2].map(async (own) => {
-        const links = await Promise.all(world.servers.map((server) => world.restProxy(server)));
-        const redlock = world.redlock(links.map(({ endpoint }) => endpoint));
-        const first = () =>
-          nearTo(
-            own,
-            links.map(({ proxy }) => proxy),
-          );
-        const acquire = async () => {
-          const lock = await redlock.acquire(world.key, { ttl: 30_000 });
-          await lock.release();
-        };
-        return { first, acquire };
-      });
-      const outcomes = await startTogether(await Promise.all(contenders));
-      const served = outcomes.filter(({ state }) => state === "fulfilled").length;
-      return { text: `${served} of 3 served`, holds: served === 3 };
-    },
   },
   {
     package: name,
     peer: "`extend` hangs: 3 s after a 1 s lock began, the signal of `using` has not aborted",
     ours: "a local timer aborts the signal in time",
-    async observePeer(world) {
+    async observe(world) {
       const proxy = await world.redisProxy(world.servers[0]);
       const redlock = new world.peers.Redlock([await world.redis(proxy)]);
       const seen = new Promise((resolve) => {
@@ -115,25 +74,12 @@ export const redlockRows = [
       const aborted = await seen;
       return { text: `signal ${aborted ? "aborted" : "quiet"} after 3 s`, holds: !aborted };
     },
-    async observeOurs(world) {
-      const [server] = world.servers;
-      const redlock = world.redlock([server], { ttl: 1_000 });
-      const start = performance.now();
-      let aborted;
-      const using = redlock.using(world.key, async ({ signal }) => {
-        server.faults.add({ fault: "drop-request" });
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
-        aborted = Math.round(performance.now() - start);
-      });
-      await within(3_000, using);
-      return { text: `signal aborted after ${aborted} ms`, holds: aborted < 1_010 };
-    },
   },
   {
     package: name,
     peer: "the release of `using` fails: its error replaces the routine's result",
     ours: "the routine's result",
-    async observePeer(world) {
+    async observe(world) {
       const proxy = await world.redisProxy(world.servers[0]);
       const redlock = new world.peers.Redlock([await world.redis(proxy)], { retryCount: 0 });
       const using = redlock.using([world.key], 5_000, async () => {
@@ -143,22 +89,12 @@ export const redlockRows = [
       const outcome = await within(5_000, using);
       return { text: described(outcome), holds: outcome.state === "rejected" };
     },
-    async observeOurs(world) {
-      const [server] = world.servers;
-      const redlock = world.redlock([server], { ttl: 5_000 });
-      const using = redlock.using(world.key, async () => {
-        server.faults.add({ fault: "down" });
-        return "paid";
-      });
-      const outcome = await within(5_000, using);
-      return { text: described(outcome), holds: outcome.value === "paid" };
-    },
   },
   {
     package: name,
     peer: "somebody else has taken the lock during `using`, without retries: extends in a tight loop until the ttl is over",
     ours: "the first refusal aborts the signal",
-    async observePeer(world) {
+    async observe(world) {
       const [server] = world.servers;
       const redlock = new world.peers.Redlock([await world.redis(server)], { retryCount: 0 });
       const settings = { automaticExtensionThreshold: 500 };
@@ -170,19 +106,6 @@ export const redlockRows = [
       await within(5_000, using);
       const extensions = (await callsOf(server, "evalsha")) - before - 2;
       return { text: `${extensions} extensions in 0.5 s`, holds: extensions >= 20 };
-    },
-    async observeOurs(world) {
-      const [server] = world.servers;
-      const redlock = world.redlock([server], { ttl: 1_000 });
-      let extensions = 0;
-      const using = redlock.using(world.key, async ({ signal }) => {
-        await rival(server, lockKey(world.key), 60_000);
-        server.log.reset();
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
-        extensions = server.log.requests;
-      });
-      const outcome = await within(5_000, using);
-      return { text: `${extensions} extension, then ${described(outcome)}`, holds: extensions === 1 };
     },
   },
 ];

@@ -5,14 +5,13 @@ import { redlockUniversalRows } from "./redlock-universal.mjs";
 import { upstashLockRows } from "./upstash-lock.mjs";
 
 /**
- * The rows of docs/choosing.md, each with two programs that show it.
+ * The rows of docs/choosing.md, each with a program that shows it.
  *
  * @type {{
  *   package: string,
  *   peer: string,
  *   ours: string,
- *   observePeer: (world: import("./world.mjs").World) => Promise<import("./table.mjs").Observation>,
- *   observeOurs: (world: import("./world.mjs").World) => Promise<import("./table.mjs").Observation>,
+ *   observe: (world: import("./world.mjs").World) => Promise<{ text: string, holds: boolean }>,
  * }[]}
  */
 export const rows = [

@@ -1,14 +1,14 @@
-import { described, lockKey, within } from "./world.mjs";
+import { described, within } from "./world.mjs";
 
 const name = "@upstash/lock 0.2.1";
 
-/** What was observed of @upstash/lock, and the same here. */
+/** What was observed of @upstash/lock. */
 export const upstashLockRows = [
   {
     package: name,
     peer: "a lost reply and the SDK's retry: `acquire()` is false while its own key holds the lock for the whole lease",
     ours: "sends each request once; where the SDK retries, the script recognises its own value",
-    async observePeer(world) {
+    async observe(world) {
       const [server] = world.servers;
       server.faults.add({ fault: "drop-reply", reset: true, command: "SET", times: 1 });
       const lock = lockOf(world);
@@ -17,62 +17,35 @@ export const upstashLockRows = [
       const text = `acquired: ${acquired}, its key stays for another ${Math.round(left / 1_000)} s`;
       return { text, holds: acquired === false && left > 25_000 };
     },
-    async observeOurs(world) {
-      const [server] = world.servers;
-      const lost = { fault: "drop-reply", reset: true, times: 1 };
-      server.faults.add(lost);
-      const plain = await within(5_000, world.redlock([server]).acquire(world.key));
-      server.faults.add(lost);
-      const endpoint = world.ours.upstashEndpoint(clientOf(world), { name: "sdk", dialect: "upstash" });
-      const overSdk = new world.ours.Redlock({ endpoints: [endpoint] });
-      const withSdk = await within(5_000, overSdk.acquire(`${world.key}-sdk`));
-      const all = [plain, withSdk].every(({ state }) => state === "fulfilled");
-      const text = `acquired after ${plain.ms} ms; over the SDK after ${withSdk.ms} ms`;
-      return { text: all ? text : `${described(plain)}; ${described(withSdk)}`, holds: all };
-    },
   },
   {
     package: name,
     peer: "`extend(500)` throws",
     ours: "milliseconds are passed on unchanged",
-    async observePeer(world) {
+    async observe(world) {
       const lock = lockOf(world);
       await lock.acquire();
       const outcome = await within(5_000, lock.extend(500));
       return { text: described(outcome), holds: outcome.state === "rejected" };
-    },
-    async observeOurs(world) {
-      const lock = await world.redlock([world.servers[0]]).acquire(world.key);
-      await lock.extend(500);
-      const left = await world.servers[0].execute(["PTTL", lockKey(world.key)]);
-      return { text: `PTTL ${left}`, holds: left > 0 && left <= 500 };
     },
   },
   {
     package: name,
     peer: "a held lock with less than 500 ms left cannot be extended",
     ours: "extended as long as it is valid",
-    async observePeer(world) {
+    async observe(world) {
       const lock = lockOf(world, 450);
       await lock.acquire();
       const extended = await lock.extend(5_000);
       const left = await world.servers[0].execute(["PTTL", world.key]);
       return { text: `extend: ${extended}, with ${left} ms left`, holds: extended === false && left > 0 };
     },
-    async observeOurs(world) {
-      const lock = await world.redlock([world.servers[0]]).acquire(world.key, { ttl: 450 });
-      await lock.extend(5_000);
-      return {
-        text: `${lock.remaining() > 4_000 ? "extended" : "not extended"}`,
-        holds: lock.remaining() > 4_000,
-      };
-    },
   },
   {
     package: name,
     peer: "two calls share a `Lock`: the second `acquire()` fails, and the first holder can no longer release",
     ours: "each acquire returns a handle of its own",
-    async observePeer(world) {
+    async observe(world) {
       const lock = lockOf(world);
       const first = await lock.acquire();
       const second = await lock.acquire({ retry: { attempts: 1, delay: 10 } });
@@ -80,13 +53,6 @@ export const upstashLockRows = [
       const left = await world.servers[0].execute(["EXISTS", world.key]);
       const text = `first: ${first}, second: ${second}, released: ${released}`;
       return { text, holds: first && !second && !released && left === 1 };
-    },
-    async observeOurs(world) {
-      const redlock = world.redlock([world.servers[0]]);
-      const first = await redlock.acquire(world.key);
-      const second = await redlock.tryAcquire(world.key);
-      const released = await first.release();
-      return { text: `second: ${second}, released: ${released}`, holds: second === null && released };
     },
   },
 ];

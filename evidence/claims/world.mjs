@@ -8,29 +8,18 @@ import { startProxy } from "./proxy.mjs";
 export class World {
   /** A name that no other program uses, for keys and resources. */
   key;
-  /** The exports of the other packages, and of this one. */
+  /** The exports of the other packages. */
   peers;
-  ours;
   servers;
   #closing = [];
 
-  constructor({ key, peers, ours, servers }) {
-    Object.assign(this, { key, peers, ours, servers });
+  constructor({ key, peers, servers }) {
+    Object.assign(this, { key, peers, servers });
   }
 
   /** A proxy in front of a server's Redis. */
-  redisProxy(server) {
-    return this.#proxy(new URL(server.redisUrl).port);
-  }
-
-  /** A proxy in front of a server's REST endpoint, and the endpoint behind it as an option of `Redlock`. */
-  async restProxy(server) {
-    const proxy = await this.#proxy(new URL(server.url).port);
-    return { proxy, endpoint: { ...rest(server), url: `http://127.0.0.1:${proxy.port}` } };
-  }
-
-  async #proxy(port) {
-    const proxy = await startProxy(Number(port));
+  async redisProxy(server) {
+    const proxy = await startProxy(Number(new URL(server.redisUrl).port));
     this.#closing.push(() => proxy.close());
     return proxy;
   }
@@ -50,11 +39,6 @@ export class World {
     return client;
   }
 
-  /** A client of this package for these endpoints: servers, or what `restProxy` returned. */
-  redlock(endpoints, options = {}) {
-    return new this.ours.Redlock({ endpoints: endpoints.map(rest), ...options });
-  }
-
   /** Registers what to do when the program has ended. */
   onEnd(action) {
     this.#closing.push(action);
@@ -64,15 +48,6 @@ export class World {
     for (const action of this.#closing.splice(0).reverse()) await action();
     for (const { faults } of this.servers) faults.clear();
   }
-}
-
-function rest({ url, token }) {
-  return { url, token, dialect: "upstash" };
-}
-
-/** The key of this package's plain lock. */
-export function lockKey(resource) {
-  return `redlock:lock:{${resource}}`;
 }
 
 /** Lets somebody else hold a key at a server, for `ms`. */

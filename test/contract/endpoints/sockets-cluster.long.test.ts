@@ -2,7 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Endpoint, forceRelease, inspect, QuorumError, Redlock, systemRuntime } from "../../../src/index.ts";
+import {
+  type Endpoint,
+  forceRelease,
+  inspect,
+  QuorumError,
+  Redlock,
+  systemRuntime,
+} from "../../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource } from "../../support/local-endpoints.ts";
