@@ -51,7 +51,6 @@ export class Calls {
     this.#pending.add(pending);
     world.count("operations");
     world.trace(() => `${process.name} ${what}`);
-    const record = world.recorder?.called(process, what);
     let outcome: Outcome<Value>;
     try {
       outcome = { value: await run() };
@@ -64,7 +63,6 @@ export class Calls {
       world.check("calls end", isAllowed, () => `${process.name}: ${what} rejected with ${String(error)}`);
     }
     this.#pending.delete(pending);
-    if (record !== undefined) world.recorder?.returned(process, record, outcome);
     const isOver = () => ![...this.#pending].some((other) => other.process === process);
     if (this.#wakeUps.isListening(process) && isOver()) this.#wakeUps.checkClosed(process);
     this.#checkDuration(pending);

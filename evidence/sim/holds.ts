@@ -26,8 +26,6 @@ export interface Hold {
   readonly standing: (() => readonly number[]) | undefined;
   /** The latest virtual time at which it may be relied on, whatever the endpoints say. */
   readonly limit: number;
-  /** ms that are taken off its validity, because clocks may differ; undefined: not known. For the picture. */
-  readonly drift: (() => number) | undefined;
   readonly extensions: Extensions;
   /** Since when it can no longer be relied on. */
   ended: number | undefined;
@@ -50,9 +48,7 @@ export function newHold(
     Hold,
     "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
   > &
-    Partial<
-      Pick<Hold, "origin" | "fence" | "note" | "group" | "standing" | "limit" | "drift" | "extensions">
-    >,
+    Partial<Pick<Hold, "origin" | "fence" | "note" | "group" | "standing" | "limit" | "extensions">>,
 ): Hold {
   return {
     origin: grant.nonce,
@@ -61,7 +57,6 @@ export function newHold(
     group: undefined,
     standing: undefined,
     limit: Number.POSITIVE_INFINITY,
-    drift: undefined,
     extensions: { least: Number.POSITIVE_INFINITY, regrown: false },
     ...grant,
     ended: undefined,
@@ -135,11 +130,6 @@ export class Holds {
   /** Ends a hold: from this moment on its holder no longer relies on it. */
   end(hold: Hold): void {
     if (hold.ended !== undefined) return;
-    this.#world.recorder?.ended(hold);
-    this.#close(hold);
-  }
-
-  #close(hold: Hold): void {
     hold.ended = this.#world.now;
     for (const resource of hold.resources) this.#on(resource).delete(hold);
   }
@@ -149,7 +139,6 @@ export class Holds {
     if (hold.ended !== undefined) return;
     const remaining = hold.remaining();
     if (remaining > 0) {
-      this.#world.recorder?.valid(hold, remaining, hold.drift?.());
       this.#checkStands(hold, remaining);
       const left = remaining / hold.process.rate;
       // Once more shortly before the end, when most of what could go wrong has.
@@ -157,7 +146,7 @@ export class Holds {
       this.#world.scheduler.at(next, () => this.#probe(hold));
       return;
     }
-    this.#close(hold);
+    this.end(hold);
     this.#expectLossReported(hold);
   }
 

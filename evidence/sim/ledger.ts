@@ -67,32 +67,12 @@ export class Ledger {
   ): Promise<number | undefined> {
     const { scheduler, draw } = this.#world;
     const invoked = scheduler.now;
-    const { recorder } = this.#world;
-    const { name } = process;
-    const { fence } = access;
-    const record = recorder?.request({
-      client: name,
-      endpoint: "database",
-      operation: access.kind === "open" ? "claim" : "write",
-      key: resource,
-      detail: `with fence ${fence}`,
-    });
     return new Promise((resolve) => {
       scheduler.at(scheduler.now + draw.between(1, 30), () => {
         const reply = at(this.#account(resource));
-        if (recorder && record !== undefined) {
-          recorder.executed(record, reply.accepted ? "granted" : "held");
-          if (reply.accepted && access.kind === "open")
-            recorder.holds("database", resource, { holder: name, fence });
-        }
         const returned = scheduler.now + draw.between(1, 30);
         this.accesses.push({ resource, holder: process.name, access, invoked, returned, ...reply });
-        scheduler.at(returned, () =>
-          process.deliver(() => {
-            if (record !== undefined) recorder?.answered(record, reply.accepted ? "granted" : "held");
-            resolve(reply.value);
-          }),
-        );
+        scheduler.at(returned, () => process.deliver(() => resolve(reply.value)));
       });
     });
   }

@@ -1,5 +1,4 @@
 import { type Reply, ReplyError } from "../../local/src/memory/index.ts";
-import type { Outcome } from "../../playground/picture/timeline.ts";
 import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../../src/errors.ts";
 import { checkCell, contentsOf } from "./claims.ts";
@@ -94,15 +93,6 @@ function describe({ operation, raises, keys, value }: Request, command: Command,
   return `${what} by ${String(command[0])}${again}`;
 }
 
-/** An answer, as the picture shows it. */
-function outcomeOf(request: Request, command: Command, answer: Answer): Outcome {
-  if ("error" in answer) return "error";
-  const { operation } = request;
-  if (operation === "peek" || operation === "announce" || operation === "free") return "granted";
-  if (isGranted(request, command, answer.reply)) return "granted";
-  return operation === "claim" || operation === "restore" ? "held" : "gone";
-}
-
 /** An answer that is an error. */
 export function failure({ name }: Server, kind: EndpointErrorKind, message: string): Answer {
   return { error: new EndpointError(name, kind, message) };
@@ -134,7 +124,6 @@ class Link {
     const request = readRequest(command);
     this.#wire.sent(this.#process, this.#server, request, command);
     this.#world.count("requests");
-    const record = this.#world.recorder?.sent(this.#process, this.#server, request);
     return new Promise((resolve, reject) => {
       let open = true;
       const settle = (result: () => void) => {
@@ -156,10 +145,9 @@ class Link {
       signal.addEventListener("abort", abandon);
       let retries = this.#exactReplies ? 0 : 2;
       const isOpen = () => open;
-      const execute = (copy: number) => this.#execute(message, copy, record);
+      const execute = (copy: number) => this.#execute(message, copy);
       const attempt = () => this.#carrier.carry(message);
       const receive = (answer: Answer) => {
-        if (record !== undefined) this.#world.recorder?.answered(record, outcomeOf(request, command, answer));
         if (!open) return;
         if ("reply" in answer) {
           this.#answered(request, command, answer.reply);
@@ -203,19 +191,13 @@ class Link {
     );
   }
 
-  /** @param record the number of its record, if recorded */
-  #execute(message: Message, copy: number, record: string | undefined): Answer {
+  #execute(message: Message, copy: number): Answer {
     const { command, request } = message;
     const executed = this.#executeOn(this.#server, message, copy);
     this.#world.trace(
       () =>
         `${this.#process.name}>${this.#server.name} ${describe(request, command, copy)} = ${JSON.stringify(executed)}`,
     );
-    const { recorder } = this.#world;
-    if (recorder && record !== undefined) {
-      recorder.executed(record, outcomeOf(request, command, executed));
-      recorder.changed(this.#process, this.#server, request);
-    }
     return executed;
   }
 

@@ -1,11 +1,14 @@
 import { type Actor, createActor, longestWait, type SharedContext } from "./actor.ts";
 import type { Assumption } from "./assumptions.ts";
+import { Calls } from "./calls.ts";
 import { makeDigestSynchronous } from "./digest.ts";
 import { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
 import { startForging } from "./forged.ts";
 import { checkHistories } from "./histories.ts";
+import { Holds } from "./holds.ts";
 import { interceptFetch } from "./http-link.ts";
+import { Ledger } from "./ledger.ts";
 import { startNemesis } from "./nemesis.ts";
 import { epoch, Process } from "./process.ts";
 import { RunHistories } from "./run-histories.ts";
@@ -19,8 +22,9 @@ import {
   type Work,
 } from "./scenario.ts";
 import { Server } from "./server.ts";
-import { sharedBy } from "./shared.ts";
 import { createWorkloads, isSynchronizer, type Synchronizer, type Workload } from "./synchronizers.ts";
+import { WakeUps } from "./wake-ups.ts";
+import { Wire } from "./wire.ts";
 import { meetCrowd } from "./work-crowd.ts";
 import { Flights, performFlight } from "./work-flight.ts";
 import { performForget, probeForget } from "./work-forget.ts";
@@ -155,6 +159,23 @@ function createCast(world: World, scenario: Scenario): Cast {
   const workloads = createWorkloads(shared, scenario.work.filter(isSynchronizer));
   for (const process of world.processes) shared.actors.push(createActor(shared, process));
   return { shared, histories, flights: new Flights(), workloads };
+}
+
+/** What all actors of a world use: nobody has called anything yet. */
+function sharedBy(world: World, scenario: Scenario): SharedContext {
+  const wakeUps = new WakeUps(world);
+  return {
+    world,
+    scenario,
+    wire: new Wire(world, wakeUps),
+    wakeUps,
+    calls: new Calls(world, wakeUps),
+    locks: new Holds(world, "mutual exclusion"),
+    claims: new Holds(world, "one handler at a time"),
+    ledger: new Ledger(world),
+    kept: new Set(),
+    actors: [],
+  };
 }
 
 function createServersAndProcesses(world: World, scenario: Scenario): void {

@@ -1,7 +1,6 @@
 import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
 import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
-import type { Recorder } from "./recorder.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Server } from "./server.ts";
 
@@ -77,8 +76,6 @@ export class World {
   readonly excused: Violation[] = [];
   /** One line per event, if traced. */
   readonly lines: string[] | undefined;
-  /** Set where a picture is drawn. */
-  recorder: Recorder | undefined;
 
   constructor(draw: Draw, dropped: readonly Assumption[], traced = false) {
     this.draw = draw;

@@ -1,4 +1,4 @@
-// The picture of what happened: for the simulator, the model and the playground. The package does not export it.
+// The picture of what happened, for the playground and the docs. The package does not export it.
 export { frameOf, viewOf } from "./frame.ts";
 export { shapesOf } from "./layout.ts";
 export { drawPicture, toSvg } from "./svg.ts";

@@ -1,5 +1,4 @@
-// What happened between clients and endpoints, as the picture draws it: one format for the simulator, the model and the
-// playground.
+// What happened between clients and endpoints, as the picture draws it: one format for the playground and the docs.
 
 /** A recording: a JSON file, or what has happened so far. */
 export interface Timeline {
