@@ -15,8 +15,6 @@ import { startWorkerd, token } from "../../tools/lock-servers.ts";
 /** A server, as the table names it. */
 export interface Column {
   readonly title: string;
-  /** Whether it is a redis-server, or in front of one. */
-  readonly isRedis?: boolean;
   open(): Promise<Opened>;
 }
 
@@ -29,18 +27,18 @@ interface Opened {
 export type Answers = Readonly<Record<string, Answer>>;
 
 /** The first two numbers of the version of redis-server; undefined where there is none. */
-export const redisVersion: string | undefined =
+const redisVersion: string | undefined =
   redisServer && /v=(\d+\.\d+)/.exec(execFileSync(redisServer, ["--version"], { encoding: "utf8" }))?.[1];
 
 /** The servers that this machine can run, if it has redis-server. */
 export const columns: readonly Column[] = [
-  { title: `Redis ${redisVersion}`, isRedis: true, open: () => local("redis", "redis") },
+  { title: `Redis ${redisVersion}`, open: () => local("redis", "redis") },
   ...(["redis", "redis-8.4", "upstash"] as const).map((dialect) => ({
     title: `embedded ${dialect}`,
     open: () => local("embedded", dialect),
   })),
   { title: "lock server", open: lockServer },
-  { title: "serverless-redis-http", isRedis: true, open: gateway },
+  { title: "serverless-redis-http", open: gateway },
 ];
 
 const optionsOf = ({ endpoints: [{ url, token }] }: LocalEndpoints, dialect: Dialect) => ({
@@ -102,16 +100,4 @@ export function tablesOf(found: readonly { readonly title: string; readonly answ
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
-}
-
-/** What the second table in a page says of a server, by label. */
-export function answersIn(page: string, title: string): Record<string, string> {
-  const rows = page.split("\n").map((line) => line.slice("| ".length).split(" | "));
-  return Object.fromEntries(
-    Object.values(requirements).map(({ label }) => {
-      const [, cell = ""] = rows.find(([what]) => what === label) ?? [];
-      const others = cell.split("; ").map((part) => part.split(": "));
-      return [label, others.find(([, titles]) => titles?.split(", ").includes(title))?.[0] ?? "yes"];
-    }),
-  );
 }

@@ -1,6 +1,4 @@
-import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { answersIn, answersOf } from "../../evidence/conformance/columns.ts";
 import { cellScript } from "../../src/redis/cell.lua.ts";
 import { readEvents } from "../../test/support/event-reader.ts";
 import { startWorkerd, token, type Workerd } from "../../test/support/lock-servers.ts";
@@ -98,12 +96,6 @@ describe("a request", () => {
       expect((await ask("PUBSUB", "NUMSUB", "by-method")).body).toEqual({ result: ["by-method", 0] });
     },
   );
-});
-
-test("has what docs/platforms.md says", async () => {
-  const page = readFileSync("docs/platforms.md", "utf8");
-  const answers = await answersOf({ url: workerd.url, token, dialect: "redis-8.4" });
-  expect(answersIn(page, "lock server")).toEqual(answers);
 });
 
 describe("the tokens of a server", () => {
