@@ -14,21 +14,6 @@ export interface Gateway extends RawServer {
   endpoint(dialect: Dialect): Endpoint;
 }
 
-/** An event that the test triggers. */
-export interface Latch {
-  readonly opened: Promise<void>;
-  open(): void;
-}
-
-/** A latch, still closed. */
-export function latch(): Latch {
-  let open!: () => void;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
 /** Starts a gateway. It forwards everything at once until `before` or `after` is set. */
 export async function startGateway(target: LocalEndpoint): Promise<Gateway> {
   const executed: (readonly string[])[] = [];

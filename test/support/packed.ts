@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
+import { isAlive } from "./is-alive.ts";
 import { until } from "./until.ts";
 
 /** A package as `npm pack` makes it. */
@@ -116,14 +117,6 @@ function removeOthers(): void {
     if (join(cache, name) !== own && !isAlive(Number.parseInt(name, 10))) {
       rmSync(join(cache, name), { recursive: true, force: true });
     }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
   }
 }
 

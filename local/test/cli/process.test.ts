@@ -9,6 +9,7 @@ import { createInterface } from "node:readline/promises";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { RedisConnection } from "../../../local/src/rest/redis/connection.ts";
+import { isAlive } from "../../../test/support/is-alive.ts";
 import { redisServer } from "../../../test/support/redis-servers.ts";
 
 let built: string;
@@ -66,15 +67,6 @@ async function processId(redisUrl: string): Promise<number> {
   return Number(/process_id:(\d+)/.exec(new TextDecoder().decode(info as Uint8Array))![1]);
 }
 
-function alive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 describe.runIf(redisServer !== undefined)("the command with redis-servers", () => {
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     "exits with 0 at %s and leaves nothing behind",
@@ -84,7 +76,7 @@ describe.runIf(redisServer !== undefined)("the command with redis-servers", () =
       expect(pids).toHaveLength(2);
       child.kill(signal);
       expect(await exited).toEqual([0, null]);
-      expect(pids.filter(alive)).toEqual([]);
+      expect(pids.filter(isAlive)).toEqual([]);
       expect(await readdir(scratch)).toEqual([]);
     },
   );
@@ -92,11 +84,11 @@ describe.runIf(redisServer !== undefined)("the command with redis-servers", () =
   test("leaves nothing behind after SIGKILL", async () => {
     const { child, exited, redisUrls } = await startCommand("--engine", "redis");
     const pids = await Promise.all(redisUrls.map(processId));
-    expect(pids.filter(alive)).toHaveLength(2);
+    expect(pids.filter(isAlive)).toHaveLength(2);
     expect(await readdir(scratch)).toHaveLength(2);
     child.kill("SIGKILL");
     await exited;
-    await expect.poll(() => pids.filter(alive)).toEqual([]);
+    await expect.poll(() => pids.filter(isAlive)).toEqual([]);
     await expect.poll(() => readdir(scratch)).toEqual([]);
   });
 });

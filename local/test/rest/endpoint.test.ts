@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { peekScript } from "../../../src/redis/peek.lua.ts";
 import { eachEngine } from "../../../test/support/each-engine.ts";
+import { isAlive } from "../../../test/support/is-alive.ts";
 import { engines, redisServer } from "../../../test/support/redis-servers.ts";
 import {
   type LocalEndpoint,
@@ -31,15 +32,6 @@ async function send(endpoint: LocalEndpoint, command: unknown[], signal?: AbortS
     ...(signal && { signal }),
   });
   return response.json();
-}
-
-function alive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 eachEngine(engines)("endpoints on %s", (engine) => {
@@ -193,12 +185,12 @@ describe.runIf(redisServer !== undefined)("the redis-server of an endpoint", () 
   test("has exited after stop and after close", async () => {
     const { first, endpoints, close } = await start({ count: 2, engine: "redis" });
     const pids = endpoints.map(({ pid }) => pid!);
-    expect(pids.every(alive)).toBe(true);
+    expect(pids.every(isAlive)).toBe(true);
     await first.stop();
     expect(first.pid).toBeUndefined();
-    expect(pids.map(alive)).toEqual([false, true]);
+    expect(pids.map(isAlive)).toEqual([false, true]);
     await close();
-    expect(pids.map(alive)).toEqual([false, false]);
+    expect(pids.map(isAlive)).toEqual([false, false]);
   });
 
   test("that crashes is answered with 500, and runs again after stop and start", async () => {

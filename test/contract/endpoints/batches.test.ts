@@ -8,7 +8,8 @@ import {
   type RedlockEvent,
   upstashEndpoint,
 } from "../../../src/index.ts";
-import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
+import { gate } from "../../support/link.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawReply, type RawRequest, type RawServer, startRawServer } from "../../support/raw-server.ts";
@@ -248,7 +249,7 @@ describe("an answer to several commands that proves nothing", () => {
 describe("what waits for a free request", () => {
   test("until its timeout was never sent, so it costs nothing and owes no rollback", async () => {
     const [gateway] = gateways;
-    const { opened, open } = latch();
+    const { passed, open } = gate();
     const { url, token } = { url: gateway!.url, token: local.endpoints[0]!.token };
     const endpoint = httpEndpoint({ url, token, maxRequests: 1 });
     const events: RedlockEvent[] = [];
@@ -261,7 +262,7 @@ describe("what waits for a free request", () => {
     });
     const [slow = "", late = ""] = names(2);
     const before = gateway!.requests.length;
-    gateway!.before = () => opened;
+    gateway!.before = () => passed;
     const first = redlock.acquire(slow);
     await until(() => gateway!.requests.length > before);
     const error = (await rejection(redlock.acquire(late, { timeout: 100 }))) as QuorumError;

@@ -10,7 +10,8 @@ import {
 import type { Runtime } from "../../../src/runtime.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { eachEngine } from "../../support/each-engine.ts";
-import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
+import { gate } from "../../support/link.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { ownTime } from "../../support/own-time.ts";
@@ -125,14 +126,14 @@ eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) =>
 
     test("a request that is executed after the timeout is rolled back", async () => {
       const resource = newResource();
-      const [arrived, late, time] = [latch(), latch(), ownTime()];
+      const [arrived, late, time] = [gate(), gate(), ownTime()];
       gateway.before = () => {
         gateway.before = () => undefined;
         arrived.open();
-        return late.opened;
+        return late.passed;
       };
       const call = rejection(clientOf({}, time).acquire(resource, options));
-      await arrived.opened;
+      await arrived.passed;
       await time.advance(patient.timeout);
       const error = await call;
       expect(error).toBeInstanceOf(QuorumError);
