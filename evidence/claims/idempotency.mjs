@@ -1,54 +1,52 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { described, within } from "./world.mjs";
 
-const name = "@aws-lambda-powertools/idempotency 2.35.0";
-
 /** What was observed of a library for idempotency. */
-export const idempotencyRows = [
-  {
-    package: name,
-    // A run is still at work when its lease ends, another run takes over and completes, then the first one ends, late. A
-    // third delivery shows what is stored then.
-    peer: "a late handler overwrites the result of the run that took over, or deletes it when it fails",
-    ours: "completing or freeing compares the owner; the second run's result stays",
-    async observe(world) {
-      const client = await connected(world, new URL(world.servers[0].redisUrl).port);
-      const seen = [];
-      for (const fails of [false, true]) {
-        const handler = handlerThat(fails);
-        const run = idempotent(world, { handler, client, lease: 300 });
-        seen.push(await schedule(() => run({ key: `${world.key}-${fails}` })));
-      }
-      return observed(seen);
+export const idempotencyRows = {
+  "@aws-lambda-powertools/idempotency 2.35.0": [
+    {
+      // A run is still at work when its lease ends, another run takes over and completes, then the first one ends, late. A
+      // third delivery shows what is stored then.
+      peer: "a late handler overwrites the result of the run that took over, or deletes it when it fails",
+      ours: "completing or freeing compares the owner; the second run's result stays",
+      async observe(world) {
+        const client = await connected(world, new URL(world.servers[0].redisUrl).port);
+        const seen = [];
+        for (const fails of [false, true]) {
+          const handler = handlerThat(fails);
+          const run = idempotent(world, { handler, client, lease: 300 });
+          seen.push(await schedule(() => run({ key: `${world.key}-${fails}` })));
+        }
+        return observed(seen);
+      },
     },
-  },
-  {
-    package: name,
-    peer: "the reply to its begin is lost: busy for the whole lease, and no handler runs",
-    ours: "`QuorumError`, and the next delivery runs the handler; with `wait`, this one does",
-    async observe(world) {
-      const [server] = world.servers;
-      const proxy = await world.redisProxy(server);
-      let calls = 0;
-      const handler = async () => {
-        calls += 1;
-      };
-      const cut = await connected(world, proxy.port);
-      const client = await connected(world, new URL(server.redisUrl).port);
-      proxy.loses = "replies";
-      const event = { key: world.key };
-      const first = within(5_000, idempotent(world, { handler, client: cut, lease: 10_000 })(event));
-      await sleep(200);
-      proxy.down(true);
-      const outcomes = [
-        await first,
-        await within(5_000, idempotent(world, { handler, client, lease: 10_000 })(event)),
-      ];
-      const text = `${calls} calls; ${outcomes.map(({ error, state }) => error?.name ?? state).join(", then ")}`;
-      return { text, holds: calls === 0 && outcomes.every(({ state }) => state === "rejected") };
+    {
+      peer: "the reply to its begin is lost: busy for the whole lease, and no handler runs",
+      ours: "`QuorumError`, and the next delivery runs the handler; with `wait`, this one does",
+      async observe(world) {
+        const [server] = world.servers;
+        const proxy = await world.redisProxy(server);
+        let calls = 0;
+        const handler = async () => {
+          calls += 1;
+        };
+        const cut = await connected(world, proxy.port);
+        const client = await connected(world, new URL(server.redisUrl).port);
+        proxy.loses = "replies";
+        const event = { key: world.key };
+        const first = within(5_000, idempotent(world, { handler, client: cut, lease: 10_000 })(event));
+        await sleep(200);
+        proxy.down(true);
+        const outcomes = [
+          await first,
+          await within(5_000, idempotent(world, { handler, client, lease: 10_000 })(event)),
+        ];
+        const text = `${calls} calls; ${outcomes.map(({ error, state }) => error?.name ?? state).join(", then ")}`;
+        return { text, holds: calls === 0 && outcomes.every(({ state }) => state === "rejected") };
+      },
     },
-  },
-];
+  ],
+};
 
 /** A client of node-redis that does not connect again. */
 async function connected(world, port) {

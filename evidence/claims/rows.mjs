@@ -14,10 +14,10 @@ import { upstashLockRows } from "./upstash-lock.mjs";
  *   observe: (world: import("./world.mjs").World) => Promise<{ text: string, holds: boolean }>,
  * }[]}
  */
-export const rows = [
+export const rows = Object.entries({
   ...redlockRows,
   ...redisSemaphoreRows,
   ...redlockUniversalRows,
   ...upstashLockRows,
   ...idempotencyRows,
-];
+}).flatMap(([name, ofPackage]) => ofPackage.map((row) => ({ package: name, ...row })));

@@ -1,7 +1,7 @@
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
-import { inspect, isRedlockError, type LockOptions, pubSub, QuorumError, Redlock } from "../../src/index.ts";
+import { isRedlockError, type LockOptions, pubSub, QuorumError, Redlock } from "../../src/index.ts";
 import {
   decodeHex,
   encodeBytes,
@@ -125,15 +125,6 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     same(await lock.release(), true, "release");
     same(await lock.release(), false, "second release");
     same(await lock.verify(), false, "verify after the release");
-  },
-
-  "a single endpoint is enough": async ({ healthy }) => {
-    const redlock = client(healthy.slice(0, 1));
-    const resource = fresh();
-    const lock = await redlock.acquire(resource);
-    same(await redlock.tryAcquire(resource), null, "tryAcquire while it is held");
-    await lock.release();
-    same((await inspect(redlock, resource)).held, false, "held after the release");
   },
 
   "one holder at a time": async ({ healthy }) => {
@@ -315,14 +306,6 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
       last = lock.fence;
       await lock.release();
     }
-  },
-
-  "several resources are acquired together": async ({ healthy }) => {
-    const redlock = client(healthy);
-    const [first, second] = [`{t}${fresh()}`, `{t}${fresh()}`];
-    const both = await redlock.acquire([first, second]);
-    same(await redlock.tryAcquire(second), null, "tryAcquire of one of them");
-    await both.release();
   },
 
   "a run is executed once and replayed": async ({ healthy, context }) => {
