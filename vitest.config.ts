@@ -20,7 +20,7 @@ const longest = [
   "test/contract/idempotency/engines/runs",
   "test/contract/locks/engines/wake-up.long",
   "lock-server/test/history.long",
-  "test/http/adapters.long",
+  "test/http/adapters.full",
   "test/package/package.long",
   "test/playground/page.long",
 ];

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { forceRelease, Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
-import { compile, openProject, resolutions } from "../docs/compile.ts";
+import { compile, openProject } from "../docs/compile.ts";
 import { beyondTests } from "../support/beyond-tests.ts";
 import { gate } from "../support/link.ts";
 import { onDemand } from "../support/on-demand.ts";
@@ -32,38 +32,32 @@ function processOf(options: Partial<RedlockOptions> = {}) {
   return { redlock, seen };
 }
 
-it.each(resolutions)(
-  "compile against the types of the packages, module resolution %s",
-  async (resolution) => {
-    const paths = ["tanstack-ai/locks.ts", "chat-sdk/state.ts", "medusa/locking.ts"];
-    const programs = paths.map((path) => {
-      const page = join("examples", path);
-      const text = readFileSync(page, "utf8");
-      return { page, line: 1, path, language: "ts", text, output: undefined } as const;
-    });
-    const project = await openProject(programs);
-    try {
-      const modules = join(project.folder, "node_modules");
-      for (const name of ["@tanstack/ai", "chat", "@medusajs/types"]) {
-        mkdirSync(dirname(join(modules, name)), { recursive: true });
-        symlinkSync(join(packages, name), join(modules, name));
-      }
-      // The framework brings 600 packages. This is what its /types says.
-      const framework = join(modules, "@medusajs/framework");
-      mkdirSync(framework);
-      const exports = { "./types": { types: "./types.d.ts" } };
-      writeFileSync(
-        join(framework, "package.json"),
-        JSON.stringify({ name: "@medusajs/framework", exports }),
-      );
-      writeFileSync(join(framework, "types.d.ts"), 'export * from "@medusajs/types";');
-      expect(existsSync(join(modules, "@medusajs/types/dist/index.d.ts"))).toBe(true);
-      expect(await compile(project, programs, resolution)).toEqual([]);
-    } finally {
-      project.remove();
+it("compile against the types of the packages", async () => {
+  const paths = ["tanstack-ai/locks.ts", "chat-sdk/state.ts", "medusa/locking.ts"];
+  const programs = paths.map((path) => {
+    const page = join("examples", path);
+    const text = readFileSync(page, "utf8");
+    return { page, line: 1, path, language: "ts", text, output: undefined } as const;
+  });
+  const project = await openProject(programs);
+  try {
+    const modules = join(project.folder, "node_modules");
+    for (const name of ["@tanstack/ai", "chat", "@medusajs/types"]) {
+      mkdirSync(dirname(join(modules, name)), { recursive: true });
+      symlinkSync(join(packages, name), join(modules, name));
     }
-  },
-);
+    // The framework brings 600 packages. This is what its /types says.
+    const framework = join(modules, "@medusajs/framework");
+    mkdirSync(framework);
+    const exports = { "./types": { types: "./types.d.ts" } };
+    writeFileSync(join(framework, "package.json"), JSON.stringify({ name: "@medusajs/framework", exports }));
+    writeFileSync(join(framework, "types.d.ts"), 'export * from "@medusajs/types";');
+    expect(existsSync(join(modules, "@medusajs/types/dist/index.d.ts"))).toBe(true);
+    expect(await compile(project, programs, "nodenext")).toEqual([]);
+  } finally {
+    project.remove();
+  }
+});
 
 interface LockStore {
   withLock<Result>(key: string, run: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
