@@ -3,22 +3,19 @@ import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import { type Argument, textOf } from "../argument.ts";
 import type { Backend, Outcome } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
-import { isReading, refusal } from "./command-access.ts";
+import { refusal } from "./command-access.ts";
 
 /** The HTTP request that a command belongs to. */
 export interface Caller {
   /** Whether its token only allows reading. */
   readonly readOnly: boolean;
-  /** How many writes had been sent when its last command was: the `upstash-sync-token`. */
-  position: number;
 }
 
-/** Runs the commands of HTTP requests: checks access, counts writes, and logs each command with its cost. */
+/** Runs the commands of HTTP requests: checks access, and logs each command with its cost. */
 export class CommandRunner {
   readonly #backend: Backend;
   readonly #log: CommandLog | undefined;
   readonly #onExecute: (command: readonly Argument[]) => void;
-  #writes = 0;
 
   /** `onExecute` is called for every command that is sent to the backend. */
   constructor(
@@ -31,11 +28,6 @@ export class CommandRunner {
     this.#onExecute = onExecute;
   }
 
-  /** How many writes have been sent so far. */
-  get position(): number {
-    return this.#writes;
-  }
-
   /**
    * Runs one command. A refused or failing command resolves with a `ReplyError` as its reply. Rejects when the backend
    * cannot be reached.
@@ -44,7 +36,7 @@ export class CommandRunner {
     const started = now();
     const error = refusal(command, caller.readOnly);
     if (error !== undefined) return this.#refuse(command, error);
-    caller.position = this.#advance([command]);
+    this.#onExecute(command);
     const outcome = await this.#backend.execute(command);
     this.#note(command, outcome, started);
     return outcome;
@@ -65,21 +57,11 @@ export class CommandRunner {
       return new ReplyError(`EXECABORT Transaction discarded because of: ${error}`);
     }
     const started = now();
-    caller.position = this.#advance(commands);
+    for (const command of commands) this.#onExecute(command);
     const outcomes = await this.#backend.transaction(commands);
     if (outcomes instanceof ReplyError) return outcomes;
     for (const [index, outcome] of outcomes.entries()) this.#note(commands[index]!, outcome, started);
     return outcomes;
-  }
-
-  /**
-   * Shows commands to those who monitor, and counts the writes among them. Called when they are sent, not when they are
-   * answered: replies may arrive in another order, and a write whose reply is lost may have been executed.
-   */
-  #advance(commands: readonly (readonly Argument[])[]): number {
-    for (const command of commands) this.#onExecute(command);
-    this.#writes += commands.filter((command) => !isReading(command)).length;
-    return this.#writes;
   }
 
   #refuse(command: readonly Argument[], message: string): Outcome {

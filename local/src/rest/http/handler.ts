@@ -48,7 +48,7 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
   const streams = new Streams(options.backend, options.log);
   const runner = new CommandRunner(options.backend, options.log, (command) => streams.show(command));
   const app = new Hono<Environment>();
-  app.use(prepare(options, runner));
+  app.use(prepare(options));
   app.use(async function answerStreams(context, next) {
     return asksForStream(context.req.raw) ? openStream(context, streams) : next();
   });
@@ -59,8 +59,8 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
   return async (request) => app.fetch(request);
 }
 
-/** Checks method, token and size of a request, reads its body, and adds the `upstash-sync-token` to its response. */
-function prepare(options: UpstashHandlerOptions, runner: CommandRunner): MiddlewareHandler<Environment> {
+/** Checks method, token and size of a request, and reads its body. */
+function prepare(options: UpstashHandlerOptions): MiddlewareHandler<Environment> {
   const { token, readOnlyToken, maxBody = 10 * 1024 * 1024 } = options;
   return async function prepareRequest(context, next) {
     const request = context.req.raw;
@@ -72,9 +72,8 @@ function prepare(options: UpstashHandlerOptions, runner: CommandRunner): Middlew
     if (access === undefined) throw new RequestError(401, "WRONGPASS invalid or missing auth token");
     context.set("body", await readBody(context, maxBody));
     context.set("format", formatOf(request.headers));
-    context.set("caller", { readOnly: access === "read-only", position: runner.position });
+    context.set("caller", { readOnly: access === "read-only" });
     await next();
-    context.header("upstash-sync-token", context.get("caller").position.toString(32));
   };
 }
 
