@@ -4,10 +4,7 @@ const rows = {
   "src/sync/internal/slot.lua": [
     ['local own, slots, remaining = 0, "", 1', "every ttl is longer"],
     ['local own, slots, remaining = 0, "", -1', "every ttl is longer"],
-    [
-      'if own > 1 and span > 0 then remaining = run("PTTL", KEYS[own]) end',
-      "the first key is the limit's",
-    ],
+    ['if own > 1 and span > 0 then remaining = run("PTTL", KEYS[own]) end', "the first key is the limit's"],
   ],
   "src/sync/internal/interval.lua": [
     ["if number > tonumber(confirmed or -1) then", "the first confirmation has the number 1"],
@@ -20,10 +17,7 @@ const rows = {
   "src/sync/internal/member.lua": [
     ["return tonumber(found[2] or 1) - now, found[1]", "it is long past, as 0 is"],
     ["return tonumber(found[2] or -1) - now, found[1]", "it is long past, as 0 is"],
-    [
-      'local subscribers = free and run("PUBSUB", "NUMSUB", channel)[2] or -1',
-      "it is only compared with 0",
-    ],
+    ['local subscribers = free and run("PUBSUB", "NUMSUB", channel)[2] or -1', "it is only compared with 0"],
     ['local found = tonumber(run("ZSCORE", KEYS[1], member) or 1) > now', "it is long past, as 0 is"],
     ['local found = tonumber(run("ZSCORE", KEYS[1], member) or -1) > now', "it is long past, as 0 is"],
     [
