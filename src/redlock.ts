@@ -1,8 +1,9 @@
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
-import { acquireWithRetry } from "./lock/acquire.ts";
+import { LockHeldError } from "./errors.ts";
+import { acquireWithRetry, orHeld } from "./lock/acquire.ts";
 import { clientStateOf, type LockClient, setClientState } from "./lock/client.ts";
-import { type FencedLock, Lock } from "./lock/lock.ts";
+import type { FencedLock, Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
   type ClientParts,
@@ -66,9 +67,7 @@ export class Redlock implements LockClient {
   acquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock>;
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
   async acquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
-    const outcome = await acquireOn(this, resource, checkAcquireOptions(options));
-    if (outcome instanceof Lock) return outcome;
-    throw outcome;
+    return acquireOn(this, resource, checkAcquireOptions(options));
   }
 
   /**
@@ -80,10 +79,8 @@ export class Redlock implements LockClient {
   tryAcquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock | null>;
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
-    const outcome = await acquireOn(this, resource, { ...checkAcquireOptions(options), wait: 0 });
-    if (outcome instanceof Lock) return outcome;
-    if (outcome.code === "LOCK_HELD") return null;
-    throw outcome;
+    const outcome = await orHeld(acquireOn(this, resource, { ...checkAcquireOptions(options), wait: 0 }));
+    return outcome instanceof LockHeldError ? null : outcome;
   }
 
   /**
@@ -134,7 +131,7 @@ function acquireOn(
   redlock: Redlock,
   resource: string | readonly string[],
   options: AcquireOptions,
-): ReturnType<typeof acquireWithRetry> {
+): Promise<Lock> {
   const { settings, options: defaults } = clientStateOf(redlock, "redlock.acquire(…)");
   // Without options of its own a call has the client's settings. With some, defaults that depend on others, as the timeout
   // on the ttl, are computed anew from the options as they were given.

@@ -118,13 +118,7 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "a stream stays open after a grant",
     breaks: "each wait leaves a connection and a subscription behind",
-    patches: [
-      patch(
-        "lock/acquire.ts run",
-        "return outcome;",
-        "if (outcome instanceof Lock) this.#listener = undefined;\nreturn outcome;",
-      ),
-    ],
+    patches: [patch("lock/acquire.ts run", "return lock;", "this.#listener = undefined;\nreturn lock;")],
     noticedBy: ["streams end"],
     theme: "wake-ups",
   },

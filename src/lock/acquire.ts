@@ -42,14 +42,29 @@ export interface FailedRound {
   readonly waited: number;
 }
 
-/** Runs rounds until one acquires the lock or the waiting is over. Resolves with the lock, or why there is none. */
+/**
+ * Runs rounds until one acquires the lock or the waiting is over.
+ *
+ * @throws LockHeldError | QuorumError | RedlockError what the last round, or the strategy, ended with
+ * @throws the signal's reason when it aborts
+ */
 export function acquireWithRetry(
   settings: Settings,
   resources: readonly string[],
   options: AcquireOptions,
   strategy?: LockStrategy,
-): Promise<Lock | RedlockError> {
+): Promise<Lock> {
   return new Acquisition(settings, resources, options, strategy).run();
+}
+
+/** What it resolves with; or its error, where others hold the lock. */
+export async function orHeld<Value>(acquiring: Promise<Value>): Promise<Value | LockHeldError> {
+  try {
+    return await acquiring;
+  } catch (error) {
+    if (error instanceof LockHeldError) return error;
+    throw error;
+  }
 }
 
 /** A round that claims, and the second one where that had to raise the fence. */
@@ -80,6 +95,8 @@ class Acquisition {
   /** Whether each round so far was granted by some endpoint. */
   #isAlwaysSplit = true;
   #listener: WakeUpListener | undefined;
+  /** What its rounds have ended with. */
+  #failure: RedlockError | undefined;
 
   constructor(
     settings: Settings,
@@ -96,7 +113,7 @@ class Acquisition {
   }
 
   /** Runs the call, and reports its beginning and its end. */
-  async run(): Promise<Lock | RedlockError> {
+  async run(): Promise<Lock> {
     const settings = this.#settings;
     const { onEvent, runtime } = settings;
     const { signal, deadline = Infinity } = this.#options;
@@ -104,20 +121,14 @@ class Acquisition {
     emit(onEvent, { type: "acquiring", id: this.#id, resources: this.#resources });
     try {
       const limit = timeUntil(deadline, runtime);
-      const outcome = await retry<Lock | RedlockError>(settings, { signal, limit, elapsed }, (progress) =>
-        this.#attempt(progress),
-      );
-      if (outcome instanceof Lock)
-        outcome.activate(() => ({
-          type: "acquired",
-          ...this.#facts(),
-          note: this.#options.note,
-          fence: outcome.fence,
-        }));
-      else emit(onEvent, { type: "notAcquired", ...this.#facts(), error: outcome });
-      return outcome;
+      const lock = await retry(settings, { signal, limit, elapsed }, (progress) => this.#attempt(progress));
+      const { note } = this.#options;
+      lock.activate(() => ({ type: "acquired", ...this.#facts(), note, fence: lock.fence }));
+      return lock;
     } catch (error) {
-      emit(onEvent, { type: "aborted", ...this.#facts(), error });
+      const failure = this.#failure;
+      if (failure) emit(onEvent, { type: "notAcquired", ...this.#facts(), error: failure });
+      else emit(onEvent, { type: "aborted", ...this.#facts(), error });
       throw error;
     } finally {
       this.#listener?.close();
@@ -130,7 +141,7 @@ class Acquisition {
   }
 
   /** Waits for its turn, and sends a round. */
-  async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock | RedlockError>> {
+  async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock>> {
     const { admission, runtime } = this.#settings;
     const { signal } = this.#options;
     if (!admission.enter()) await admission.wait({ runtime, ms: progress.remaining(), signal });
@@ -197,7 +208,7 @@ class Acquisition {
     return new Lock(this.#settings, granted, state);
   }
 
-  #failed(attempt: RoundAttempt, progress: Progress): FailedAttempt<Lock | RedlockError> {
+  #failed(attempt: RoundAttempt, progress: Progress): FailedAttempt<Lock> {
     const { result, round, last } = attempt;
     const { onEvent } = this.#settings;
     const isHeld = result === "refused";
@@ -223,7 +234,10 @@ class Acquisition {
         }
       },
       rest: (poll, longest) => this.#rest(round, poll, longest),
-      end: () => error ?? this.#errorOf(attempt, retryAfter),
+      end: () => {
+        this.#failure = error ?? this.#errorOf(attempt, retryAfter);
+        throw this.#failure;
+      },
     };
   }
 

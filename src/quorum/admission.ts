@@ -71,8 +71,7 @@ export class Admission {
   }
 
   #hasRoom(): boolean {
-    const { length } = this.#endpoints;
-    const windows = this.#endpoints.map(windowOf).sort((one, other) => other - one);
-    return this.#inside < windows[quorumOf(length) - 1]!;
+    const open = this.#endpoints.filter((endpoint) => this.#inside < windowOf(endpoint));
+    return open.length >= quorumOf(this.#endpoints.length);
   }
 }

@@ -1,8 +1,8 @@
 import { checkInteger, checkType, integer, type Schema } from "../check.ts";
 import { LockHeldError, type RedlockError } from "../errors.ts";
-import { acquireWithRetry } from "../lock/acquire.ts";
+import { acquireWithRetry, orHeld } from "../lock/acquire.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
-import { Lock } from "../lock/lock.ts";
+import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
 import { retry } from "../quorum/retry.ts";
 import { maxTimerDelay } from "../runtime.ts";
@@ -79,11 +79,10 @@ export async function once<Value>(
   const { signal, deadline } = given;
   const settings = onceSettings(redlock, every, given);
   const strategy = intervalStrategy(settings.runtime, settings.prefix, name);
-  const outcome = await acquireWithRetry(settings, [name], { signal, deadline }, strategy);
+  const outcome = await orHeld(acquireWithRetry(settings, [name], { signal, deadline }, strategy));
   if (outcome instanceof LockHeldError) {
     return { ran: false, retryAfter: outcome.retryAfter ?? settings.ttl };
   }
-  if (!(outcome instanceof Lock)) throw outcome;
   await confirm(settings, outcome, strategy, every);
   try {
     const value = await routine({

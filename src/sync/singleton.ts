@@ -1,11 +1,11 @@
 import { onAbort } from "../abort.ts";
 import { checkType, oneOf, type Schema } from "../check.ts";
 import { LockHeldError } from "../errors.ts";
-import { acquireWithRetry, type LockStrategy } from "../lock/acquire.ts";
+import { acquireWithRetry, type LockStrategy, orHeld } from "../lock/acquire.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { holderHash } from "../lock/contention.ts";
-import { Lock } from "../lock/lock.ts";
+import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
 import { maxTimerDelay, stopwatch } from "../runtime.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
@@ -145,14 +145,10 @@ class Call<Value> {
   }
 
   async skip(): Promise<SkipOutcome<Value>> {
-    const outcome = await acquireWithRetry(
-      this.#settings,
-      [this.#name],
-      this.#options,
-      unlessHeld(this.#name),
+    const outcome = await orHeld(
+      acquireWithRetry(this.#settings, [this.#name], this.#options, unlessHeld(this.#name)),
     );
     if (outcome instanceof LockHeldError) return { ran: false };
-    if (!(outcome instanceof Lock)) throw outcome;
     return { ran: true, value: await this.#run(outcome) };
   }
 

@@ -1,6 +1,6 @@
 import { onAbort } from "../../abort.ts";
 import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
-import { Lock } from "../../lock/lock.ts";
+import type { Lock } from "../../lock/lock.ts";
 import type { AcquireOptions, Settings } from "../../lock/options.ts";
 
 /**
@@ -36,11 +36,9 @@ export async function acquireLooking(
   };
   try {
     const call = { signal: controller.signal, deadline, note };
-    const outcome = await acquireWithRetry(settings, [name], call, strategy);
-    if (outcome instanceof Lock) return outcome;
-    await looking;
-    throw outcome;
+    return await acquireWithRetry(settings, [name], call, strategy);
   } catch (error) {
+    if (!controller.signal.aborted) await looking;
     if (isNeeded || signal?.aborted) throw error;
     return undefined;
   } finally {

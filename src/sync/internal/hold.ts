@@ -1,8 +1,8 @@
 import { checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
-import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
+import { acquireWithRetry, type LockStrategy, orHeld } from "../../lock/acquire.ts";
 import { clientStateOf, type LockClient } from "../../lock/client.ts";
-import { Lock } from "../../lock/lock.ts";
+import type { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
   callSchema,
@@ -144,10 +144,9 @@ export class Holds {
     const settings = syncSettings(this.#redlock, this.#defaults, options);
     const strategy = strategyOf(settings);
     try {
-      const outcome = await acquireWithRetry(settings, [this.#name], options, strategy);
-      if (!(outcome instanceof Lock)) throw outcome;
+      const lock = await acquireWithRetry(settings, [this.#name], options, strategy);
       strategy.acquired?.();
-      return holdOf(outcome);
+      return holdOf(lock);
     } catch (error) {
       const cleanup = strategy.cleanUp?.();
       // An abort ends the call at once; the cleanup goes on.
@@ -161,12 +160,9 @@ export class Holds {
     options: NotedOptions,
     acquire: (options: NotedOptions) => Promise<Held>,
   ): Promise<Held | null> {
-    try {
-      return await acquire({ ...checkSyncOptions("acquire", options, this.#schema), wait: 0 });
-    } catch (error) {
-      if (error instanceof LockHeldError) return null;
-      throw error;
-    }
+    const once = { ...checkSyncOptions("acquire", options, this.#schema), wait: 0 };
+    const outcome = await orHeld(acquire(once));
+    return outcome instanceof LockHeldError ? null : outcome;
   }
 }
 
