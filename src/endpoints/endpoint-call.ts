@@ -18,13 +18,30 @@ export interface EndpointCall {
    * How many of its commands may be executed: those that were sent, without those that were refused with NOSCRIPT. 0: none,
    * for certain. Undefined: none was given to the endpoint.
    */
-  mayBeExecuted?: number;
-  /** How many commands wait to be sent. Default 0. */
-  waiting?: number;
-  /** Whether a command was sent again because an endpoint had refused to take several. Default false. */
-  isResent?: boolean;
-  /** Whether its script is sent as text in any case, because a NOSCRIPT may get lost. Default false. */
-  sendsText?: boolean;
+  mayBeExecuted: number | undefined;
+  /** How many commands wait to be sent. */
+  waiting: number;
+  /** Whether a command was sent again because an endpoint had refused to take several. */
+  isResent: boolean;
+  /** Whether its script is sent as text in any case, because a NOSCRIPT may get lost. */
+  sendsText: boolean;
+}
+
+/** A call that has sent nothing yet. */
+export function newCall(
+  endpoint: Endpoint,
+  signal: CallSignal,
+  cost: RequestCost = { requests: 0, commands: 0 },
+): EndpointCall {
+  return {
+    endpoint,
+    signal,
+    cost,
+    mayBeExecuted: undefined,
+    waiting: 0,
+    isResent: false,
+    sendsText: false,
+  };
 }
 
 /** Sends one command. */
@@ -32,7 +49,7 @@ export function send(call: EndpointCall, command: Command): Promise<unknown> {
   const { endpoint, signal, cost } = call;
   let isCounted = false;
   call.mayBeExecuted ??= 0;
-  call.waiting = (call.waiting ?? 0) + 1;
+  call.waiting += 1;
   return sendThrough(endpoint, command, signal, (part) => {
     cost.requests += part;
     if (isCounted) {
@@ -42,6 +59,6 @@ export function send(call: EndpointCall, command: Command): Promise<unknown> {
     isCounted = true;
     cost.commands += 1;
     call.mayBeExecuted! += 1;
-    call.waiting! -= 1;
+    call.waiting -= 1;
   });
 }

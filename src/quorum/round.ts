@@ -1,6 +1,6 @@
 import { CallSignal } from "../endpoints/call-signal.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
+import { type EndpointCall, newCall, type RequestCost } from "../endpoints/endpoint-call.ts";
 import { unsentReason } from "../endpoints/transport.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
@@ -118,7 +118,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     });
     if (endpoints.length === 0) this.#finish();
     this.#cancelTimeout = runtime.timer(this.#timeout, () => this.#expire());
-    this.#calls = endpoints.map((endpoint) => ({ endpoint, signal: this.#signal, cost }));
+    this.#calls = endpoints.map((endpoint) => newCall(endpoint, this.#signal, cost));
     this.eventualAnswers = this.#calls.map(async (call, index) => {
       try {
         return this.#note(index, await perform(call));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
-import type { EndpointCall } from "../../src/endpoints/endpoint-call.ts";
+import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
 import { type Cell, type CellAnswer, claim, end, keep, restore } from "../../src/redis/cell.ts";
 import { eachEngine } from "../support/each-engine.ts";
 import { newResource } from "../support/local-endpoints.ts";
@@ -145,7 +145,7 @@ eachEngine(storesOf([1]))("the script of cells, on $title", ({ open }) => {
   /** The answer to one execution, or its error; it reports what the endpoint bills. */
   async function answerOf(operation: Operation, cell: Cell): Promise<object | string> {
     const cost = { requests: 0, commands: 0 };
-    const call = { endpoint: store.endpoints[0]!, signal: new CallSignal(), cost };
+    const call = newCall(store.endpoints[0]!, new CallSignal(), cost);
     const { billed } = store.cost(0);
     const answer = await operation(call, cell).catch((error: Error) => error.message);
     expect(cost.commands).toBe(store.cost(0).billed - billed);

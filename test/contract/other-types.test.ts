@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
-import type { EndpointCall } from "../../src/endpoints/endpoint-call.ts";
+import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
 import type { Settings } from "../../src/lock/options.ts";
 import { type Cell, claim, keep, restore } from "../../src/redis/cell.ts";
@@ -111,11 +111,7 @@ eachEngine(storesOf([1]))("a key of another type, on $title", ({ open }) => {
   });
   afterAll(() => store.close());
 
-  const call = (): EndpointCall => ({
-    endpoint: store.endpoints[0]!,
-    signal: new CallSignal(),
-    cost: { requests: 0, commands: 0 },
-  });
+  const call = () => newCall(store.endpoints[0]!, new CallSignal());
   const putHash = async (key: string) => {
     await store.execute(0, ["DEL", key]);
     await store.execute(0, ["HSET", key, "f", "x"]);

@@ -1,4 +1,5 @@
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
+import { newCall } from "../../src/endpoints/endpoint-call.ts";
 import type { Endpoint } from "../../src/index.ts";
 import { claimOrRead } from "../../src/redis/cell.ts";
 
@@ -7,8 +8,7 @@ export function trusted<Some extends Endpoint>(endpoint: Some): Some {
   const { send, exactReplies } = endpoint;
   // It gets scripts only.
   if (!exactReplies) return endpoint;
-  const cost = { requests: 0, commands: 0 };
   Object.assign(endpoint, { send: async () => "a value in the way" });
-  void claimOrRead({ endpoint, signal: new CallSignal(), cost }, { keys: ["k"], value: "tv" }, 1);
+  void claimOrRead(newCall(endpoint, new CallSignal()), { keys: ["k"], value: "tv" }, 1);
   return Object.assign(endpoint, { send });
 }

@@ -1,5 +1,5 @@
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
-import type { EndpointCall } from "../../src/endpoints/endpoint-call.ts";
+import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
 import { type Script, textOf } from "../../src/redis/script.ts";
 import type { SteppingRuntime } from "./stepping-runtime.ts";
 import { virtualWorld } from "./virtual-client.ts";
@@ -22,11 +22,7 @@ export async function scriptWorld(script: Script): Promise<ScriptWorld> {
   await runtime.advance(999);
   return {
     runtime,
-    call: () => ({
-      endpoint: endpoints[0]!,
-      signal: new CallSignal(),
-      cost: { requests: 0, commands: 0 },
-    }),
+    call: () => newCall(endpoints[0]!, new CallSignal()),
     execute: (...command) => engine.execute(command),
     listen(channel) {
       const messages: string[] = [];

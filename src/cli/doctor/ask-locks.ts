@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type EndpointCall, send } from "../../endpoints/endpoint-call.ts";
+import { type EndpointCall, newCall, send } from "../../endpoints/endpoint-call.ts";
 import { type Dialect, EndpointError } from "../../index.ts";
 import { type CellAnswer, type ClaimDetails, claim, end, keep } from "../../redis/cell.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
@@ -57,11 +57,11 @@ async function follow(session: Session, dialect: Dialect, steps: readonly Step[]
   const endpoint = { ...session.endpoint, dialect };
   const all = new Map<Written, Written>();
   for (const [what, operation, outcome, stored] of steps) {
-    // Scripts are sent as text: what a server remembers of them is a question of its own.
-    const request = { endpoint, cost: { requests: 0, commands: 0 }, sendsText: true };
     // An operation sends a command twice where the first reply proves nothing.
     const ms = 2 * session.settings.timeout;
-    const operate = () => session.limited((signal) => operation({ ...request, signal }), ms);
+    // Scripts are sent as text: what a server remembers of them is a question of its own.
+    const operate = () =>
+      session.limited((signal) => operation({ ...newCall(endpoint, signal), sendsText: true }), ms);
     const { result, at } = await session.timed(operate).catch((error) => {
       throw error instanceof EndpointError ? error : new UnexpectedReply(`${what}: ${error.message}`);
     });

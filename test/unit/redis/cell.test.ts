@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CallSignal } from "../../../src/endpoints/call-signal.ts";
-import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
-import type { EndpointCall } from "../../../src/endpoints/endpoint-call.ts";
+import type { Command, Dialect, Endpoint } from "../../../src/endpoints/endpoint.ts";
+import { type EndpointCall, newCall } from "../../../src/endpoints/endpoint-call.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
 import {
@@ -22,22 +22,18 @@ const redisError = (message: string) => new EndpointError("e", "redis", message)
 /** A call to an endpoint that gives `replies` in turn. */
 function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies = true } = {}) {
   const sent: Command[] = [];
-  const call: EndpointCall = {
-    endpoint: {
-      name: "e",
-      dialect,
-      exactReplies,
-      async send(command) {
-        sent.push(command);
-        const reply = replies.shift();
-        if (reply instanceof Error) throw reply;
-        return reply;
-      },
+  const endpoint: Endpoint = {
+    name: "e",
+    dialect,
+    exactReplies,
+    async send(command) {
+      sent.push(command);
+      const reply = replies.shift();
+      if (reply instanceof Error) throw reply;
+      return reply;
     },
-    signal: new CallSignal(),
-    cost: { requests: 0, commands: 0 },
   };
-  return { call, sent };
+  return { call: newCall(endpoint, new CallSignal()), sent };
 }
 
 /** The script by its text, as it is sent to an endpoint that has not answered it yet. */
