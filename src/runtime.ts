@@ -1,4 +1,5 @@
 import { onAbort } from "./abort.ts";
+import { toHex } from "./bytes.ts";
 
 /**
  * Clocks, timers and randomness. All of this package's time comes from here, so that a simulator can replace it; in
@@ -124,9 +125,7 @@ export const tokenLength = 33;
 export function randomToken(runtime: Runtime): string {
   const bytes = new Uint8Array(16);
   runtime.randomBytes(bytes);
-  let token = "t";
-  for (const byte of bytes) token += (byte + 256).toString(16).slice(1);
-  return token;
+  return `t${toHex(bytes)}`;
 }
 
 /** Keeps work alive after the response was sent: a function, or the platform's context that has it. */
