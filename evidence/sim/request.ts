@@ -2,10 +2,10 @@ import type { Command } from "../../src/endpoints/endpoint.ts";
 import { freeScript } from "../../src/lock/free.lua.ts";
 import { peekScript } from "../../src/redis/peek.lua.ts";
 import type { Script } from "../../src/redis/script.ts";
-import { debounceScript } from "../../src/sync/debounce.lua.ts";
 import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
 import { memberScript } from "../../src/sync/internal/member.lua.ts";
+import { newestScript } from "../../src/sync/internal/newest.lua.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
 import { slotScript } from "../../src/sync/internal/slot.lua.ts";
 
@@ -146,7 +146,7 @@ const readers: readonly (readonly [Script, (names: string[], args: string[]) => 
     ([key, , , tombstone], [value = "", operation = ""]) =>
       requestOf(operations[operation]!, [key!], value, { tombstone }),
   ],
-  [debounceScript, (keys, [value = "", ttl]) => requestOf("announce", keys, value, { ttl: Number(ttl) })],
+  [newestScript, (keys, [value = "", ttl]) => requestOf("announce", keys, value, { ttl: Number(ttl) })],
 ];
 
 /** The part of a value that differs in every round: a lock's nonce, or a run's token. */

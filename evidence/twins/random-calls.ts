@@ -3,11 +3,11 @@ import { publishScript } from "../../src/lock/wake-up/publish.lua.ts";
 import { cellScript } from "../../src/redis/cell.lua.ts";
 import { peekScript } from "../../src/redis/peek.lua.ts";
 import type { Script } from "../../src/redis/script.ts";
-import { debounceScript } from "../../src/sync/debounce.lua.ts";
 import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
 import { freeSynchronizerScript } from "../../src/sync/internal/free-synchronizer.lua.ts";
 import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
 import { memberScript } from "../../src/sync/internal/member.lua.ts";
+import { newestScript } from "../../src/sync/internal/newest.lua.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
 import { slotScript } from "../../src/sync/internal/slot.lua.ts";
 import type { Draw } from "../sim/draw.ts";
@@ -230,8 +230,8 @@ const queue: RandomScript = {
 };
 
 const announce: RandomScript = {
-  name: "debounceScript",
-  script: debounceScript,
+  name: "newestScript",
+  script: newestScript,
   call(draw) {
     const announced = `${draw.integer(1, 40)}`.padStart(16, "0") + draw.pick(["ta", "tb"]);
     return { keys: ["debounce"], args: [announced, draw.pick(ttls)] };

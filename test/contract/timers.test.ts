@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { seededRandom } from "../../local/src/memory/seeded-random.ts";
 import { Idempotency, singleFlight } from "../../src/idempotency/index.ts";
 import type { Redlock } from "../../src/index.ts";
-import { debounceScript } from "../../src/sync/debounce.lua.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -16,6 +15,7 @@ import {
   singleton,
 } from "../../src/sync/index.ts";
 import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
+import { newestScript } from "../../src/sync/internal/newest.lua.ts";
 import type { Fate } from "../support/link.ts";
 import { seeded } from "../support/seeded.ts";
 import { until } from "../support/until.ts";
@@ -77,7 +77,7 @@ const calls: Record<string, (call: Call) => Promise<unknown>> = {
 function newWorld(seed: number) {
   const random = seededRandom(seed);
   const pick = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]!;
-  const world = syncWorld([debounceScript, intervalScript]);
+  const world = syncWorld([newestScript, intervalScript]);
   const { runtime, client, put } = world;
   const { slow, late } = delays(runtime);
   const { redlock, links } = client({ ttl: 1_000, wait: pick([0, 300, 2_000]) });

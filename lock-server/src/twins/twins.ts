@@ -1,10 +1,10 @@
 import { arrivalTwin } from "./arrival-twin.ts";
 import { cellTwin } from "./cell-twin.ts";
-import { debounceTwin } from "./debounce-twin.ts";
 import { freeSynchronizerTwin } from "./free-synchronizer-twin.ts";
 import { freeTwin } from "./free-twin.ts";
 import { intervalTwin } from "./interval-twin.ts";
 import { memberTwin } from "./member-twin.ts";
+import { newestTwin } from "./newest-twin.ts";
 import { peekTwin } from "./peek-twin.ts";
 import { publishTwin } from "./publish-twin.ts";
 import { queueTwin } from "./queue-twin.ts";
@@ -14,7 +14,7 @@ import type { Twin } from "./twin.ts";
 /** The twins of all scripts, by the SHA-1 of the script that each replaces. */
 export const twins: ReadonlyMap<string, Twin> = new Map(
   [
-    debounceTwin,
+    newestTwin,
     arrivalTwin,
     cellTwin,
     freeTwin,

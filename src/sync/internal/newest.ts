@@ -9,7 +9,7 @@ import { type CellAnswer, end } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, runInBackground } from "../../runtime.ts";
-import { debounceScript } from "../debounce.lua.ts";
+import { newestScript } from "./newest.lua.ts";
 import { itemsOf } from "./reply.ts";
 
 // The calls of one name, of which the newest counts: a key at which the greatest text stays.
@@ -133,7 +133,7 @@ export class NewestCall {
 }
 
 async function announceOne(call: EndpointCall, key: string, text: string, ttl: number): Promise<CellAnswer> {
-  const reply = await runScript(call, debounceScript, [key], [text, ttl]);
+  const reply = await runScript(call, newestScript, [key], [text, ttl]);
   const [echo, other] = itemsOf(reply);
   if (echo === text) return { outcome: "granted" };
   if (echo === 0 && sequenceIn(other)) return { outcome: "held", other: String(other) };

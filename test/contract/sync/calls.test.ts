@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError, type Redlock } from "../../../src/index.ts";
-import { debounceScript } from "../../../src/sync/debounce.lua.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -12,6 +11,7 @@ import {
 } from "../../../src/sync/index.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
+import { newestScript } from "../../../src/sync/internal/newest.lua.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
 import { holders } from "./holders.ts";
@@ -52,7 +52,7 @@ const calls: Record<string, Call> = {
 
 /** All endpoints refuse every request; and every command that a client has sent. */
 function newWorld() {
-  const scripts = [arrivalScript, intervalScript, debounceScript, ...holders.map(({ script }) => script)];
+  const scripts = [arrivalScript, intervalScript, newestScript, ...holders.map(({ script }) => script)];
   const world = syncWorld(scripts);
   const cutOff = (options: Parameters<typeof world.client>[0] = {}) => {
     const own = world.client(options);

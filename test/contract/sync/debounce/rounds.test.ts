@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../../src/index.ts";
-import { debounceScript } from "../../../../src/sync/debounce.lua.ts";
 import { type DebounceOptions, type DebounceOutcome, debounce } from "../../../../src/sync/index.ts";
+import { newestScript } from "../../../../src/sync/internal/newest.lua.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // The calls of a burst in virtual time: which one runs, when, and what stays of the others.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([debounceScript], options);
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([newestScript], options);
 const start = 1_700_000_000_000;
 const unreachable = () => expect.unreachable("it must not run");
 

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
 import { LockHeldError, LockLostError, pubSub, QuorumError, Redlock } from "../../../../src/index.ts";
-import { debounceScript } from "../../../../src/sync/debounce.lua.ts";
 import {
   type Job,
   type SingletonContext,
@@ -9,13 +8,14 @@ import {
   type SingletonOutcome,
   singleton,
 } from "../../../../src/sync/index.ts";
+import { newestScript } from "../../../../src/sync/internal/newest.lua.ts";
 import { reached, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // Calls in virtual time: which of them runs, when, and what becomes of the others.
 
 function newWorld() {
-  const world = syncWorld([debounceScript]);
+  const world = syncWorld([newestScript]);
   const { runtime } = world;
   const start = runtime.now();
   /** What the jobs did, with ms since the beginning. */

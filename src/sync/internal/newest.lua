@@ -1,4 +1,4 @@
--- Announces a call of `debounce` on one endpoint, unless a later one is announced there.
+-- Announces a call on one endpoint, unless a later one is announced there.
 --
 -- KEYS: the last call. ARGV: 1. the call; 2. ttl in ms. Calls are texts of one length; the later one is the greater.
 --

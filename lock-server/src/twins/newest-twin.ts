@@ -1,7 +1,7 @@
 import { type Twin, whole } from "./twin.ts";
 
-/** The twin of `debounceScript`, which says what it does. */
-export const debounceTwin: Twin = {
+/** The twin of `newestScript`, which says what it does. */
+export const newestTwin: Twin = {
   sha: {
     redis: "ec2d169cc0ac128b726e83e03c25de2b22a72f5d",
     upstash: "3abb8e6f20473dae65d41508b5d556c6dfae6889",
