@@ -104,9 +104,9 @@ export class RunCall<Value> {
     }
     const pass = await this.#pass(claim, result);
     if (pass.execution) return { value: await pass.execution.run(handler, pass.attempt) };
+    progress.keep(this.#rollBack(pass));
     const { kind } = pass.state;
     return {
-      rolledBack: this.#rollBack(pass),
       next: nextAfter(pass),
       within: kind === "split-vote" || kind === "stale" ? settleTimeout(settings) : settings.wait,
       retryAfter: pass.state.kind === "locked" ? pass.state.retryAfter : undefined,

@@ -172,9 +172,9 @@ class Acquisition {
     this.#rounds += 1;
     const lockClaim = this.#newClaim();
     const { timeout, ttl, runtime, fencing, fenceRetention } = this.#settings;
-    // The last round waits for every endpoint, so that it can tell contention from an outage.
+    // The last round is not cut short, so that it can tell contention from an outage.
     const isLast = progress.remaining() <= timeout;
-    const left = progress.untilDeadline();
+    const limit = progress.untilDeadline();
     const cost = this.#cost;
     const fence = fencing ? new Fence(leastFence(runtime), fenceRetention) : undefined;
     const cell = acquiredCell(lockClaim, fencing);
@@ -182,7 +182,7 @@ class Acquisition {
     const details = { terms: fence?.terms(ttl), readsOther: this.#rounds > 1 };
     const claimOne = (call: EndpointCall) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
-    // Where the timeout is longer than the ttl: an answer that comes after the ttl is useless.
+    // The settings' timeout counts, unless the ttl is shorter: an answer that comes after it is useless.
     const options = { cost, timeout: ttl, cutsShort: !isLast, yields: true };
     const round = runRound(this.#settings, claimOne, options);
     const result = await unlessAborted(round.result, signal);
@@ -195,7 +195,7 @@ class Acquisition {
       // Stryker disable next-line StringLiteral: it is only compared with granted and refused
       if (raised !== "granted") return { lockClaim, result: raised && "unavailable", round, last };
     }
-    const lock = this.#lockOf(lockClaim, round, left, fence);
+    const lock = this.#lockOf(lockClaim, round, limit, fence);
     return { lockClaim, result, round, last, lock: lock.remaining() > 0 ? lock : undefined };
   }
 
@@ -216,12 +216,11 @@ class Acquisition {
     const retryAfter = isHeld ? timeUntilFree(round.answers) : undefined;
     const waited = progress.elapsed();
     const failed: FailedRound = { isHeld, retryAfter, remainingWait: progress.remaining(), waited };
-    const rolledBack = this.#rollBack(attempt, progress);
+    this.#rollBack(attempt, progress);
     const isAborted = result === undefined;
     const following = (!isAborted && this.#strategy?.afterFailedRound?.(round, failed)) || "pause";
     const error = following instanceof Error ? following : undefined;
     return {
-      rolledBack,
       next: following instanceof Error || isHopeless(last.votes()) ? "end" : following,
       retryAfter,
       took: round.elapsed(),
@@ -242,14 +241,15 @@ class Acquisition {
   }
 
   /** Rolls back a round at every endpoint where it may have acquired. What raised the fence has left nothing but counters. */
-  #rollBack({ lockClaim, result, round }: RoundAttempt, progress: Progress): Promise<void> {
+  #rollBack({ lockClaim, result, round }: RoundAttempt, progress: Progress): void {
+    // It has a tombstone where a late request heeds one.
     const cell = acquiredCell(lockClaim, this.#settings.fencing);
     // Refused means that others have a quorum, so this rollback frees nothing that waiters could get. If it published a
     // message, waiters would wake each other again and again.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
     const releaseOne = releaseFunctionOf(settings, this.#resources, this.#strategy);
-    const context = { ...this.#settings, isCallerWaiting: () => progress.isWaiting() };
-    return rollback(context, round, (call) => releaseOne(call, cell, tombstoneRetention)).done;
+    const context = { ...this.#settings, caller: progress };
+    progress.keep(rollback(context, round, (call) => releaseOne(call, cell, tombstoneRetention)).done);
   }
 
   /** Waits for the message of a release, where others hold the lock and publish one. Else undefined: the loop pauses. */

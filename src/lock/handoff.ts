@@ -103,7 +103,7 @@ export async function resume(
   const settings = settingsOf(redlock, options, { prefix: given.prefix });
   checkEndpoints(given, settings);
   const own = new Set<string>();
-  return retry<Lock>(settings, {}, async () => {
+  return retry<Lock>(settings, {}, async (progress) => {
     const fence = given.fence === undefined ? undefined : new Fence(given.fence, settings.fenceRetention);
     const { round, claim } = swapNonces(settings, given, fence);
     own.add(holderText(claim));
@@ -118,8 +118,8 @@ export async function resume(
     await round.done;
     const isSplit = mayBeSplit(round.answers, own);
     const isGone = result === "refused" && !isSplit;
+    progress.keep(undo(settings, { claim, round }, isGone ? undefined : given));
     return {
-      rolledBack: undo(settings, { claim, round }, isGone ? undefined : given),
       next: isSplit && result !== "granted" ? "pause" : "end",
       end() {
         if (isGone) {

@@ -306,8 +306,8 @@ export class Lock {
 
   /** Releases it on one endpoint. */
   #releaseOne(call: EndpointCall): Promise<Answer> {
-    // Only a request that may still be executed there needs a tombstone: one that restores or resumes it, or acquires it by
-    // script. SET NX looks at no tombstone.
+    // Where a request may still be executed that acquires, restores or resumes it, there is a tombstone for it. SET NX heeds
+    // none, but a release that is sent once more finds there what the first one did.
     if (!this.#pendingAcquires.includes(call.endpoint.name)) {
       return this.#releaseOn(call, this.#cell, 0);
     }

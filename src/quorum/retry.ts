@@ -33,6 +33,11 @@ export interface Progress {
   untilDeadline(): number;
   /** Whether the caller still waits for an attempt to succeed, and not only for rollbacks. */
   isWaiting(): boolean;
+  /**
+   * Keeps the rollback of a failed attempt alive: by `waitUntil`; without it, the call waits for it before it fails. The next
+   * attempt does not wait for it.
+   */
+  keep(rollback: Promise<unknown>): void;
 }
 
 /**
@@ -43,8 +48,6 @@ export type Next = "end" | "pause" | { readonly pause: number } | "at-once";
 
 /** A failed attempt, and what is to follow it. */
 export interface FailedAttempt<Value> {
-  /** Ends when what the attempt may have left is taken back. The next attempt does not wait for it. */
-  readonly rolledBack?: Promise<unknown>;
   readonly next: Next;
   /** Replaces the settings' `wait` for this decision. */
   readonly within?: number;
@@ -82,18 +85,18 @@ export async function retry<Value>(
     remaining: (ms = wait) => Math.min(ms, limit) - elapsed(),
     untilDeadline: () => (limit === Infinity ? limit : limit - elapsed()),
     isWaiting: () => isWaiting && !signal?.aborted,
+    keep(rollback) {
+      if (runInBackground(settings, rollback)) return;
+      rollbacks ??= new Set();
+      const done: Promise<unknown> = rollback.finally(() => rollbacks?.delete(done));
+      rollbacks.add(done);
+    },
   };
   for (;;) {
     if (signal?.aborted) throw signal.reason;
     const failed = await attempt(progress);
     if ("value" in failed) return failed.value;
-    const { rolledBack, next, took, holderHash, retryAfter = Infinity } = failed;
-    // Without waitUntil nothing else keeps it alive once the caller has its answer.
-    if (rolledBack && !runInBackground(settings, rolledBack)) {
-      rollbacks ??= new Set();
-      const done: Promise<unknown> = rolledBack.finally(() => rollbacks?.delete(done));
-      rollbacks.add(done);
-    }
+    const { next, took, holderHash, retryAfter = Infinity } = failed;
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
     if (next === "end" || (remaining <= 0 && next !== "at-once")) {

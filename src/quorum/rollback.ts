@@ -1,14 +1,15 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { runInBackground, settledWithin, sleep, type WaitUntil } from "../runtime.ts";
+import type { Progress } from "./retry.ts";
 import { type Failure, type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
 
 /** What a rollback needs of its client. */
 export interface RollbackContext extends RoundContext {
   readonly waitUntil?: WaitUntil | undefined;
-  /** Whether the caller still waits for something else, so that the process lives on. Default: it does not. */
-  readonly isCallerWaiting?: () => boolean;
+  /** The call that may go on with another attempt. Default: nothing goes on. */
+  readonly caller?: Pick<Progress, "isWaiting" | "keep">;
 }
 
 /**
@@ -51,8 +52,8 @@ interface UnsettledParts {
 
 /**
  * The rollback at an endpoint that has not granted the claim, or not yet. HTTP keeps no order, so the claim may be executed
- * after its rollback: this waits for the answer to the claim, for a quarter of the timeout, and sends the rollback again when
- * a later answer shows that the claim may have been executed since.
+ * after its rollback. A claim that has not timed out yet is waited for, for a quarter of the timeout. The rollback is sent
+ * again once the claim has ended, unless that shows that it was not executed since.
  */
 class Unsettled {
   readonly #parts: UnsettledParts;
@@ -66,16 +67,17 @@ class Unsettled {
     const { runtime, timeout } = context;
     const eventual = claimRound.eventualAnswers[index]!;
     if (!this.#answer) await settledWithin(runtime, timeout / 4, eventual);
-    if (this.#answer || !context.isCallerWaiting?.()) return this.#release(call);
+    const { caller } = context;
+    if (this.#answer || !caller?.isWaiting()) return this.#release(call);
     // The caller goes on, so there is time: after the answer one rollback is enough.
     const later = settledWithin(runtime, timeout, eventual).then(() =>
       this.#sendAgain((again) => this.#release(again)),
     );
-    runInBackground(context, later);
+    caller.keep(later);
     return nothingToDo;
   }
 
-  /** The answer to the claim, while that is known. */
+  /** The answer to the claim, where that is known. One that has timed out has failed. */
   get #answer(): Answer | Failure | undefined {
     const { claimRound, index } = this.#parts;
     return claimRound.answers[index];
@@ -84,8 +86,9 @@ class Unsettled {
   async #release(call: EndpointCall): Promise<Answer> {
     const { context, release, everywhere } = this.#parts;
     const answer = this.#answer;
+    // A holder also releases where the claim was refused: it may have been restored there since.
     if (!everywhere && acquiredNothing(answer)) return nothingToDo;
-    // Also after a refusal: its holder may have restored it since. As text, because nobody may hear a NOSCRIPT any more.
+    // As text, because nobody may hear a NOSCRIPT any more.
     call.sendsText ||= answer?.outcome !== "granted";
     const released = release(call);
     if (!answer || answer.outcome === "error") runInBackground(context, this.#repeatIfOvertaken(released));
@@ -102,7 +105,7 @@ class Unsettled {
       released.catch(() => undefined),
     );
     const late = await claimRound.eventualAnswers[index]!;
-    if (late.outcome === "held" || late.outcome === "lost") return;
+    if (acquiredNothing(late)) return;
     // It had failed before: another failure says nothing new.
     if (late.outcome === "error" && hadFailed) return;
     // After the first rollback has ended: beside it, this one could delete the value, and the first one, which counts, would
@@ -139,13 +142,13 @@ function byText(release: ReleaseOne): ReleaseOne {
  * Sends a rollback to every endpoint. Where it fails, it is sent later:
  * - as soon as there is room for it, where it was not sent in time, or only a hash that the server does not know. Otherwise
  *   what it is to delete would certainly stand until its ttl;
- * - once, when its timeout is over, where it failed otherwise and `repeatsFailed` says so: where many contend, what lost
+ * - once, when its timeout is over, where it failed otherwise and the claim was granted: where many contend, what lost
  *   rollbacks leave would keep all of them out.
  */
 function sendRollback(
   context: RollbackContext,
   release: ReleaseOne,
-  repeatsFailed: (index: number) => boolean = () => false,
+  isGranted: (index: number) => boolean = () => false,
 ): Round<Answer> {
   const { endpoints, runtime, timeout } = context;
   const round = runRound(context, release);
@@ -153,10 +156,11 @@ function sendRollback(
     const answer = await round.eventualAnswers[index]!;
     if (answer.outcome !== "error") return;
     const { unsent } = answer;
-    if (!unsent && !repeatsFailed(index)) return;
+    if (!unsent && !isGranted(index)) return;
     if (!unsent) await sleep(runtime, timeout - round.elapsed());
-    const repeatsAgain = unsent ? () => repeatsFailed(index) : undefined;
-    await sendRollback({ ...context, endpoints: [endpoint] }, byText(release), repeatsAgain).done;
+    // One that was repeated has had its second chance.
+    const isGrantedThere = unsent ? () => isGranted(index) : undefined;
+    await sendRollback({ ...context, endpoints: [endpoint] }, byText(release), isGrantedThere).done;
   };
   void round.done.then(() => {
     for (const [index, endpoint] of endpoints.entries()) {

@@ -56,7 +56,10 @@ export interface Round<Reply extends Answer> {
   readonly result: Promise<RoundResult>;
   /** Every answer has arrived or has timed out, or the round was cut short. */
   readonly done: Promise<void>;
-  /** By endpoint: its answer, even where that arrives after the timeout. Never rejects. */
+  /**
+   * By endpoint: its answer, even where that arrives after the timeout: where the endpoint could not cancel the request, or
+   * others share it. Else its failure. Never rejects.
+   */
   readonly eventualAnswers: readonly Promise<Reply | Failure>[];
   readonly cost: RequestCost;
   /** ms since before the first request was sent. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError } from "../../../src/index.ts";
+import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { oneClient, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -65,6 +65,24 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
         expect([kept.settled, background.length > 0]).toEqual([true, waitUntil]);
       },
     );
+
+    test("an acquire that fails has rolled back all its rounds", async () => {
+      const world = virtualWorld({ dialect });
+      world.put("r", [0, 1]);
+      const client = world.client({ ttl: 60_000, wait: 120, backoff: { min: 20, max: 20 } });
+      const link = client.links[2]!;
+      const isClaim = ([name, ...rest]: readonly unknown[]) => name === "SET" || rest.includes("claim");
+      link.fate = (command) =>
+        isClaim(command) ? { after: () => new Promise(() => undefined) } : "delivered";
+      const call = watch(client.redlock.acquire("r", options));
+      while (!call.settled) await world.runtime.advance(1);
+      expect(call.error).toBeInstanceOf(LockHeldError);
+      expect(world.values("r")[2]).toBe(null);
+      const noncesOf = (commands: unknown) => new Set(JSON.stringify(commands).match(/t[0-9a-f]{32}/g));
+      const claims = noncesOf(link.sent.filter(isClaim));
+      expect(claims.size).toBeGreaterThan(3);
+      expect(noncesOf(link.sent.filter((command) => !isClaim(command)))).toEqual(claims);
+    });
 
     test("an acquire that a release overtakes leaves nothing", async () => {
       const world = virtualWorld({ dialect });

@@ -53,8 +53,8 @@ describe("rollback", () => {
   ) {
     const { goesOnUntil = 0, ...link } = options;
     const { runtime, settings, acquiring, released, release, answer } = rig({}, link);
-    const isCallerWaiting = () => runtime.elapsed < goesOnUntil;
-    void acquiring.result.then(() => rollback({ ...settings, isCallerWaiting }, acquiring, release));
+    const caller = { isWaiting: () => runtime.elapsed < goesOnUntil, keep: () => undefined };
+    void acquiring.result.then(() => rollback({ ...settings, caller }, acquiring, release));
     const sent: Record<number, string> = {};
     for (let ms = 0; ms <= 1_000; ms += 1) {
       for (const [name, [at, reply]] of Object.entries(answers)) if (at === ms) answer(name, reply);
