@@ -29,9 +29,7 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "overtaken rollback is not repeated",
     breaks: "an acquire that is answered after its rollback stands until its ttl",
-    patches: [
-      patch("quorum/rollback.ts Unsettled", 'late.outcome === "held" || late.outcome === "lost"', "late"),
-    ],
+    patches: [patch("quorum/rollback.ts Unsettled", "acquiredNothing(late)", "late")],
     noticedBy: ["nothing is abandoned"],
   },
   {
