@@ -206,7 +206,9 @@ class Batches {
     this.#learn(outcomes, length);
     batch.forEach((pending, index) => {
       if (outcomes) pending.settle(outcomes[index]!);
-      else this.#urgent.add(pending);
+      else if (isOpen) this.#urgent.add(pending);
+      // Nobody waits for it. In the queue it would stand for a request under way, which sends what comes after it.
+      else this.#giveUp(pending);
     });
     const took = (now() - sentAt) / timeout;
     // The refusals of a gateway do not show how fast the server is.

@@ -282,6 +282,22 @@ describe("an endpoint that takes one command at a time", () => {
     expect(sent).toHaveLength(4);
   });
 
+  test("takes the next one where it says so when nobody waits any more", async () => {
+    const { sent, send } = rig();
+    const callers = pings(3).map((command) => ({ command, ...abortable() }));
+    const late = callers.map(({ command, signal }) => rejection(send(command, signal)));
+    await turn();
+    for (const { abort } of callers) abort();
+    // fetch has not noticed that the request was given up.
+    await sent[0]!.answer(undefined);
+    for (const error of await Promise.all(late)) expect(error).toMatchObject({ kind: "timeout" });
+    const next = send(ping(9));
+    await turn();
+    expect(sent[1]?.commands).toEqual([ping(9)]);
+    await sent[1]!.answer(echo(sent[1]!));
+    expect(await next).toBe(9);
+  });
+
   test("is asked again after a thousand, by two commands, and if it takes these, by more", async () => {
     const { sent, send } = rig(1);
     /** Sends them one after another. @returns the sizes of the requests */
