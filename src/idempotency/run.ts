@@ -162,8 +162,10 @@ export class RunCall<Value> {
   }
 
   async #stateAfterBegin(claim: RunClaim, result: RoundResult | undefined): Promise<CallState<Value>> {
-    if (!result) return { kind: "aborted" };
-    const state = await stateOfBegin(claim.round, result, this.#request.fingerprint);
+    const { fingerprint, signal } = this.#request;
+    // It may wait for the endpoints that have not answered.
+    const state = result && (await unlessAborted(stateOfBegin(claim.round, result, fingerprint), signal));
+    if (!state) return { kind: "aborted" };
     return state.kind === "replay" ? this.#replay(claim, state) : state;
   }
 

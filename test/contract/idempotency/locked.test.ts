@@ -296,6 +296,20 @@ describe("waiting for the lock", () => {
     expect(records(world)).toEqual(free);
   });
 
+  test("ends with the signal also while one endpoint does not answer", async () => {
+    const world = virtualWorld();
+    world.put("a", [0, 1]);
+    const client = runner(world, { wait: 5_000 });
+    client.links[2]!.fate = () => "lost";
+    const controller = new AbortController();
+    const call = watch(client.idempotency.run("key", { lock: "a", signal: controller.signal }, never));
+    await client.started();
+    await world.runtime.advance(10);
+    controller.abort(new Error("enough"));
+    await world.runtime.advance(0);
+    expect(call.error).toEqual(new Error("enough"));
+  });
+
   test("is not an outage, and an outage is not a lock", async () => {
     const world = virtualWorld();
     world.put("a", [0]);
