@@ -110,7 +110,8 @@ export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promi
 /** Waits for `work`, which does not reject, but no longer than `ms`. */
 export function settledWithin(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
   return new Promise((resolve) => {
-    const cancel = runtime.timer(ms, resolve);
+    // A `wait` may be endless.
+    const cancel = runtime.timer(Math.min(ms, maxTimerDelay), resolve);
     void work.then(() => {
       cancel();
       resolve();

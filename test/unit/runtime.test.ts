@@ -5,6 +5,7 @@ import {
   type Runtime,
   randomToken,
   runInBackground,
+  settledWithin,
   sleep,
   stopwatch,
   systemRuntime,
@@ -123,6 +124,17 @@ describe("sleep", () => {
     expect(runtime.pending).toBe(0);
     await sleep(runtime, 1_000_000, controller.signal);
     expect(runtime.pending).toBe(0);
+  });
+});
+
+describe("settledWithin", () => {
+  test("waits for the work where that may take any time", async () => {
+    let isDone = false;
+    const work = sleep(systemRuntime, 20).then(() => {
+      isDone = true;
+    });
+    await settledWithin(systemRuntime, Infinity, work);
+    expect(isDone).toBe(true);
   });
 });
 
