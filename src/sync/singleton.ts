@@ -1,4 +1,4 @@
-import { onAbort } from "../abort.ts";
+import { onAbort, unlessAborted } from "../abort.ts";
 import { checkType, oneOf, type Schema } from "../check.ts";
 import { LockHeldError } from "../errors.ts";
 import { acquireWithRetry, type LockStrategy, orHeld } from "../lock/acquire.ts";
@@ -193,12 +193,12 @@ class Call<Value> {
     const { signal } = this.#options;
     let mayRun = false;
     try {
-      const isNewest = await this.#newest.isNewest(wait);
+      const isNewest = await this.#newest.isNewest(wait, signal);
       for (const ended of [signal, lock.signal]) if (isNewest && ended?.aborted) throw ended.reason;
       mayRun = isNewest;
       return mayRun;
     } finally {
-      if (!mayRun) await lock[Symbol.asyncDispose]();
+      if (!mayRun) await unlessAborted(lock[Symbol.asyncDispose](), signal);
     }
   }
 

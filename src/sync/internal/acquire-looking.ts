@@ -1,4 +1,4 @@
-import { onAbort } from "../../abort.ts";
+import { onAbort, unlessAborted } from "../../abort.ts";
 import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { AcquireOptions, Settings } from "../../lock/options.ts";
@@ -38,8 +38,9 @@ export async function acquireLooking(
     const call = { signal: controller.signal, deadline, note };
     return await acquireWithRetry(settings, [name], call, strategy);
   } catch (error) {
-    if (!controller.signal.aborted) await looking;
-    if (isNeeded || signal?.aborted) throw error;
+    if (looking) await unlessAborted(looking, controller.signal);
+    if (signal?.aborted) throw signal.reason;
+    if (isNeeded) throw error;
     return undefined;
   } finally {
     end?.();

@@ -197,6 +197,24 @@ describe("what does not become a refresh", () => {
     expect(waiting.error).toBe(reason);
   });
 
+  test("a caller that gives up after its wait, while it still reads", async () => {
+    const { client, call, runtime, store, pause, put } = newWorld();
+    put("n", [0, 1, 2]);
+    let reads = 0;
+    const slow = async () => {
+      if (reads++ > 0) await pause(10_000);
+      return store.row;
+    };
+    const controller = new AbortController();
+    const given = call(client(), { read: slow, wait: 100, signal: controller.signal });
+    await runtime.advance(500);
+    expect(given.settled).toBe(false);
+    const reason = new Error("closed");
+    controller.abort(reason);
+    await runtime.advance(0);
+    expect(given.error).toBe(reason);
+  });
+
   test("a lock that was lost while the value was read", async () => {
     const { client, call, runtime, store, server, pause } = newWorld();
     const own = client({ ttl: 1_000 });
