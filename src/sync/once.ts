@@ -1,3 +1,4 @@
+import { unlessAborted } from "../abort.ts";
 import { checkInteger, checkType, integer, type Schema } from "../check.ts";
 import { LockHeldError, type RedlockError } from "../errors.ts";
 import { acquireWithRetry, orHeld } from "../lock/acquire.ts";
@@ -83,7 +84,7 @@ export async function once<Value>(
   if (outcome instanceof LockHeldError) {
     return { ran: false, retryAfter: outcome.retryAfter ?? settings.ttl };
   }
-  await confirm(settings, outcome, strategy, every);
+  await confirm(settings, outcome, strategy, { every, signal });
   try {
     const value = await routine({
       fence: strategy.fence(),
@@ -108,16 +109,17 @@ function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOption
 
 /**
  * Makes the claim a run of the whole interval on a quorum, before the routine begins. Only then: a request whose answer
- * was lost must not keep everybody out for a whole interval.
+ * was lost must not keep everybody out for a whole interval. An abort ends the retries: what a quorum has granted begins,
+ * because others may have seen it, and leave the interval to it.
  */
 async function confirm(
   { runtime, backoff }: Settings,
   lock: Lock,
   strategy: IntervalStrategy,
-  every: number,
+  { every, signal }: Pick<OnceOptions, "every" | "signal">,
 ): Promise<void> {
   try {
-    await retry({ runtime, backoff, wait: Infinity }, {}, async () => {
+    await retry({ runtime, backoff, wait: Infinity }, { signal }, async () => {
       try {
         strategy.confirm();
         return { value: await lock.extend(every) };
@@ -135,7 +137,7 @@ async function confirm(
       }
     });
   } catch (error) {
-    await lock[Symbol.asyncDispose]();
+    await unlessAborted(lock[Symbol.asyncDispose](), signal);
     throw error;
   }
 }

@@ -167,6 +167,22 @@ describe("a claim", () => {
     expect((second.value as { retryAfter: number }).retryAfter).toBeGreaterThanOrEqual(59_990);
   });
 
+  test("is given up with the caller while it cannot become a run", async () => {
+    const { runtime, client, each } = newWorld();
+    const own = client();
+    for (const link of own.links) link.fate = (command) => (isConfirmation(command) ? "lost" : "delivered");
+    const controller = new AbortController();
+    const given = call(own, { signal: controller.signal }, unreachable);
+    await runtime.advance(1_050);
+    const reason = new Error("closed");
+    controller.abort(reason);
+    // What has begun is waited for: it may have become a run.
+    await runtime.advance(100);
+    expect(given.error).toBe(reason);
+    await runtime.advance(100);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+  });
+
   test("lasts for the client's ttl, or for half of a shorter interval", async () => {
     for (const [every, given, ttl] of [
       [60_000, {}, 10_000],
