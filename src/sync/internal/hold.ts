@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../abort.ts";
 import { checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
 import { acquireWithRetry, type LockStrategy, orHeld } from "../../lock/acquire.ts";
@@ -150,7 +151,7 @@ export class Holds {
     } catch (error) {
       const cleanup = strategy.cleanUp?.();
       // An abort ends the call at once; the cleanup goes on.
-      if (cleanup && !runInBackground(settings, cleanup) && !options.signal?.aborted) await cleanup;
+      if (cleanup && !runInBackground(settings, cleanup)) await unlessAborted(cleanup, options.signal);
       throw error;
     }
   }

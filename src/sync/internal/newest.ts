@@ -99,7 +99,7 @@ export class NewestCall {
     if (!this.#round) return;
     const own = { keys: [this.#key], value: this.#text() };
     const rolledBack = rollback(settings, this.#round, (call) => end(call, own)).done;
-    if (!runInBackground(settings, rolledBack) && !signal?.aborted) await rolledBack;
+    if (!runInBackground(settings, rolledBack)) await unlessAborted(rolledBack, signal);
   }
 
   /**

@@ -95,6 +95,22 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
     expect(runtime.pending).toBe(0);
   });
 
+  test.each([120, 250])(
+    "ends at once with an abort after %i ms, while it takes back what it left",
+    async (ms) => {
+      const { runtime, client } = newWorld();
+      const own = client();
+      // No answer within 100 ms, neither to what it asks nor to what takes it back.
+      for (const link of own.links) link.fate = () => "lost";
+      const caller = new AbortController();
+      const ended = watch(call(own.redlock, { signal: caller.signal, wait: 1 }));
+      await runtime.advance(ms);
+      caller.abort(new Error("enough"));
+      await runtime.advance(0);
+      expect(ended.settled).toBe(true);
+    },
+  );
+
   test("waits an outage out for `wait`, then it is a QuorumError", async () => {
     const { runtime, cutOff } = newWorld();
     const own = cutOff();
