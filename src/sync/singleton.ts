@@ -177,10 +177,10 @@ class Call<Value> {
     const { deadline = Infinity } = this.#options;
     const newest = this.#newest;
     // Nothing is announced after the deadline either.
-    const limit = Math.min(wait, timeUntil(deadline, runtime));
+    const limit = timeUntil(deadline, runtime);
     const waited = stopwatch(runtime);
-    const remainingWait = () => Math.max(0, limit - waited());
-    await newest.announce(remainingWait);
+    const remainingWait = () => Math.max(0, Math.min(wait, limit) - waited());
+    await newest.announce(remainingWait, () => limit - waited());
     const settings = { ...this.#settings, wait: remainingWait() };
     // Where too few endpoints have answered, the next round looks again.
     const isReplaced = async () => !(await newest.isNewest(0));

@@ -59,15 +59,21 @@ export class NewestCall {
     return ttl * (1 - settings.driftFactor) - 2 - this.#sinceNewest();
   }
 
-  /** Announces the call as later than all that a quorum has, in `remainingWait()` ms at most. */
-  async announce(remainingWait: () => number): Promise<void> {
-    const { signal } = this.#context;
+  /**
+   * Announces the call as later than all that a quorum has, in `remainingWait()` ms at most.
+   *
+   * @param untilDeadline ms until the announcement is of no use any more. Default: it always is
+   * @throws QuorumError when too few endpoints answered, or too late
+   */
+  async announce(remainingWait: () => number, untilDeadline: () => number = () => Infinity): Promise<void> {
+    const { signal, kind, name } = this.#context;
     let later = await this.#send(remainingWait(), signal);
     while (later) {
       // A later sequence number is of an earlier call, whatever the clocks say: it was there before this one.
       this.#sequence = Math.max(...later.map(sequenceIn)) + 1;
       later = await this.#send(remainingWait(), signal);
     }
+    if (untilDeadline() <= 0) throw new QuorumError(kind, [name], this.#round!.votes(), true);
     this.#sinceNewest = this.#round!.elapsed;
   }
 

@@ -134,6 +134,17 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
   });
 
   if (name === "debounce") return;
+  test("has no quorum in time where its answers come after the deadline", async () => {
+    const { runtime, client } = newWorld();
+    const own = client();
+    for (const link of own.links) link.fate = () => delays(runtime).slow(50);
+    const ended = watch(call(own.redlock, { deadline: runtime.now() + 20 }));
+    await runtime.advance(1_000);
+    // An arrival counts all the same.
+    if (!/Latch|Barrier/.test(name)) expect(ended.error).toBeInstanceOf(QuorumError);
+    else expect(ended.error).not.toBeInstanceOf(RangeError);
+  });
+
   test("ends with its deadline, and sends nothing after it", async () => {
     const { runtime, client, cutOff } = newWorld();
     const ended = watch(call(cutOff().redlock, { deadline: runtime.now() + 15, wait: 60_000 }));
