@@ -220,8 +220,10 @@ class Acquisition {
     const isAborted = result === undefined;
     const following = (!isAborted && this.#strategy?.afterFailedRound?.(round, failed)) || "pause";
     const error = following instanceof Error ? following : undefined;
+    // Nothing that is granted after the deadline is valid.
+    const isOver = isHopeless(last.votes()) || progress.untilDeadline() <= 0;
     return {
-      next: following instanceof Error || isHopeless(last.votes()) ? "end" : following,
+      next: following instanceof Error || isOver ? "end" : following,
       retryAfter,
       took: round.elapsed(),
       holderHash: holderHash(round.answers),

@@ -143,6 +143,24 @@ describe("the search for a slot", () => {
     expect(call.error).toBeInstanceOf(LockHeldError);
   });
 
+  test("ends with the deadline, also where others are faster each time", async () => {
+    const world = newWorld();
+    const { slow } = delays(world.runtime);
+    const own = world.client();
+    let proposals = 0;
+    for (const link of own.links) link.fate = () => slow(40);
+    own.links[0]!.fate = ([, , , , slot]) => {
+      proposals += 1;
+      occupy(world, Number(/slot:(\d)/.exec(String(slot))![1]));
+      return slow(40);
+    };
+    const deadline = world.runtime.now() + 60;
+    const call = watch(slots(own, { limit: 10 }).acquire({ deadline }));
+    await world.runtime.advance(80);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+    expect(proposals).toBe(2);
+  });
+
   test("begins anew after a pause: a slot that was refused before it is tried again", async () => {
     const world = newWorld();
     for (const slot of [0, 1]) occupy(world, slot);
