@@ -151,11 +151,11 @@ function readAndReturn(
     const chunks: Uint8Array[] = [];
     let length = 0;
     const listeners = { readable, end: finish, error: fail, close: fail };
-    for (const [event, listener] of Object.entries(listeners)) req.on(event, listener);
     // Nothing is announced any more.
     if (req.destroyed) return fail();
-    // It is over, and without a byte: reading would announce the end.
-    if (expected === undefined && isComplete(req) && req.readableLength === 0) finish();
+    // It is over, and without a byte: to listen is to read, which would announce the end.
+    if (expected === undefined && isComplete(req) && req.readableLength === 0) return finish();
+    for (const [event, listener] of Object.entries(listeners)) req.on(event, listener);
 
     function readable(): void {
       while (req.readableLength > 0) {

@@ -173,6 +173,17 @@ describe.each([
       socket.destroy();
     });
 
+    test("that is empty, of unknown length, has its end behind", async () => {
+      const app = appWith((req, res) => req.on("end", () => res.end("<ended>")).resume());
+      const stand = await serve(app);
+      const socket = await stand.connect();
+      const head = `POST / HTTP/1.1\r\nhost: a\r\nidempotency-key: ${freshKey()}\r\ntransfer-encoding: chunked`;
+      socket.write(`${head}\r\n\r\n0\r\n\r\n`);
+      const [answer] = await once(socket, "data");
+      expect(String(answer)).toContain("<ended>");
+      socket.destroy();
+    });
+
     test("that was parsed before counts for a key", async () => {
       const stand = await serve(express().use(express.json()).post("/payments", guard(), echo));
       const key = freshKey();
