@@ -47,15 +47,20 @@ export async function answerOnce<Req>(
   const { request, incoming, outgoing } = exchange;
   if (outgoing.headersSent) throw new TypeError("the request has been answered already: mount this before");
   let held: HeldResponse | undefined;
+  const gone = new AbortController();
+  const leave = () => gone.abort();
+  outgoing.once("close", leave);
   try {
     const { status, response } = await serve(rules, {
       ...(await routeFor(options, [request], (delivery) => {
         request.webhook = delivery;
       })),
-      request: requestOf(incoming, outgoing),
+      request: requestOf(incoming, gone.signal),
       outer: request.idempotency,
       body: (cap) => bodyOf(incoming, cap, rules.webhook),
       async handle(run) {
+        // Only waiting stops then; and Node warns of the eleventh listener, of which a pipeline adds seven.
+        outgoing.off("close", leave);
         request.idempotency = run;
         if (run) held = new HeldResponse(outgoing, rules.maxResponseBody, exchange.headers);
         exchange.proceed(held);

@@ -195,13 +195,16 @@ export class HeldResponse {
     }
     res.emit = (event, ...given) => {
       const isEnd = event === "close" || event === "finish";
-      if (!isEnd || this.#phase !== "held") return emit.call(res, event, ...given);
-      this.#isGone = true;
-      return true;
+      if (isEnd && this.#phase === "held") {
+        this.#isGone = true;
+        return true;
+      }
+      const isHeard = emit.call(res, event, ...given);
+      // For those who listen to the response's socket.
+      if (event === "close") sink.emit("close");
+      return isHeard;
     };
     response.on("error", (error) => this.#phase === "held" && res.emit("error", error));
-    // For those who listen to the response's socket.
-    res.once("close", () => sink.emit("close"));
   }
 
   #writeHead(given: unknown[]): unknown {

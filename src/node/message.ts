@@ -32,6 +32,7 @@ export interface NodeResponse {
   setHeader(name: string, value: string): unknown;
   end(...given: never[]): unknown;
   once(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
 }
 
 /** A request's stream. */
@@ -54,14 +55,10 @@ interface Incoming extends NodeRequest {
   off(event: string, listener: (error?: unknown) => void): unknown;
 }
 
-/** A request without its body; its signal aborts when the client goes away before it is answered. */
-export function requestOf(req: NodeRequest, res: NodeResponse): Request {
+/** A request without its body. */
+export function requestOf(req: NodeRequest, signal: AbortSignal): Request {
   const { method = "GET", url: path = "/", originalUrl = path } = req;
   const { socket, protocol = socket?.encrypted ? "https" : "http" } = req as Incoming;
-  const gone = new AbortController();
-  res.once("close", () => {
-    if (!res.writableFinished) gone.abort();
-  });
   const headers = new Headers();
   for (const [name, value] of Object.entries(req.headers)) {
     if (value !== undefined && !name.startsWith(":")) headers.set(name, String(value));
@@ -71,7 +68,7 @@ export function requestOf(req: NodeRequest, res: NodeResponse): Request {
     const origin = `${protocol}://${host}`;
     // Proxies send whole URLs. A path that begins with two slashes must not be taken for a host.
     const url = originalUrl.startsWith("/") ? `${origin}${originalUrl}` : new URL(originalUrl, origin);
-    return new Request(url, { method, headers, signal: gone.signal });
+    return new Request(url, { method, headers, signal });
   } catch (cause) {
     throw badRequest("the request has no valid URL, host or method", cause);
   }

@@ -145,6 +145,18 @@ test.each([
   expect(addresses).toEqual([`http://${address}`]);
 });
 
+test("a response has no listeners more: Node warns of the eleventh", async () => {
+  const counted: unknown[] = [];
+  const count: Route = (_req, res) =>
+    counted.push(res.eventNames().map((event) => [event, res.listenerCount(event)]));
+  const stand = await serve((req, res) => {
+    count(req, res);
+    res.end();
+  }, count);
+  await (await stand.send(post())).text();
+  expect(counted[1]).toEqual(counted[0]);
+});
+
 test("an answer that replaces the handler's has a status text of its own", async () => {
   const key = freshKey();
   const stand = await serve(async (_req, res) => {
