@@ -70,9 +70,19 @@ function parsed(
   } catch (error) {
     // Node adds a long explanation; its first sentence is enough.
     const message = (error as Error).message.split(/\.\s|\n/)[0]!.replace(/\.$/, "");
-    const unknown = /^Unknown option '--(.*)'$/.exec(message)?.[1];
-    throw new UsageError(message + (unknown === undefined ? "" : didYouMean(unknown, names, "--")));
+    throw new UsageError(message + remedyFor(message, names));
   }
+}
+
+/** What to write instead, behind what Node says of a command line. Ids and names may begin with a dash. */
+function remedyFor(message: string, names: readonly OptionName[]): string {
+  const [, unknown] = /^Unknown option '--(.*)'$/.exec(message) ?? [];
+  if (unknown !== undefined) return didYouMean(unknown, names, "--");
+  const [, option] = /^Option '(.*)' argument is ambiguous$/.exec(message) ?? [];
+  if (option !== undefined) return `; for a value that begins with a dash: ${option}=-…`;
+  return message.startsWith("Unknown option '-")
+    ? "; a name that begins with a dash stands behind all options: -- -…"
+    : "";
 }
 
 function argumentOf({ name, usage }: Command, { key }: Values, positionals: readonly string[]): string {
