@@ -224,7 +224,7 @@ export function checkWaitUntil(name: string, waitUntil: WaitUntil): void {
 }
 
 function checkWakeUp(name: string, wakeUp: WakeUp): void {
-  if (!Object(wakeUp).listen) throw wrongType(name, wakeUp, "pubSub");
+  if (!Object(wakeUp).listen) throw wrongType(name, wakeUp, "the pubSub that redlock-edge exports");
 }
 
 /**

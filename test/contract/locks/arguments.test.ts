@@ -100,7 +100,10 @@ const values: Readonly<
       [[], TypeError, "maxHold (ms) must be a number, got an empty array"],
     ],
   },
-  wakeUp: { taken: [pubSub], refused: [[true, TypeError, "wakeUp must be pubSub, got boolean"]] },
+  wakeUp: {
+    taken: [pubSub],
+    refused: [["pubSub", TypeError, 'wakeUp must be the pubSub that redlock-edge exports, got "pubSub"']],
+  },
   onEvent: {
     taken: [() => undefined],
     refused: [["log", TypeError, 'onEvent must be a function, got "log"']],
