@@ -16,7 +16,7 @@ export interface EndpointCall {
   readonly cost: RequestCost;
   /**
    * How many of its commands may be executed: those that were sent, without those that were refused with NOSCRIPT. 0: none,
-   * for certain. Undefined: it has not come to its first command, which proves nothing.
+   * for certain. Undefined: its first command is still to come, so this proves nothing.
    */
   mayBeExecuted: number | undefined;
   /** How many commands wait to be sent. */
