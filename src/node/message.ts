@@ -16,10 +16,6 @@ export interface NodeRequest {
   readonly originalUrl?: string;
   /** Express: `http` or `https`, by the setting `trust proxy`. */
   readonly protocol?: string;
-  /** What a body parser has made of the body. */
-  readonly body?: unknown;
-  /** The bytes of a parsed body, where the platform keeps them: Nest with `rawBody`, Cloud Functions. */
-  readonly rawBody?: unknown;
 }
 
 /** A response of `node:http`. */
@@ -37,6 +33,10 @@ export interface NodeResponse {
 
 /** A request's stream. */
 interface Incoming extends NodeRequest {
+  /** What a body parser has made of the body. Not of `NodeRequest`: Express would take its type for that of the route's. */
+  readonly body?: unknown;
+  /** The bytes of a parsed body, where the platform keeps them: Nest with `rawBody`, Cloud Functions. */
+  readonly rawBody?: unknown;
   readonly socket?: { readonly encrypted?: boolean };
   readonly complete: boolean;
   readonly destroyed: boolean;
@@ -88,12 +88,13 @@ function badRequest(message: string, cause?: unknown): Error {
 export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Promise<Uint8Array | undefined> {
   const expected = expectedLength(req);
   if ((expected ?? 0) > cap) return undefined;
-  const bytes = [req.rawBody, req.body].find(isBytes);
+  const { rawBody, body } = req as Incoming;
+  const bytes = [rawBody, body].find(isBytes);
   if (bytes) return bytes.length > cap ? undefined : bytes;
   // An empty one is not read: its end could not be read again.
   if (expected === 0) return new Uint8Array();
   if (isUnread(req as Incoming)) return readAndReturn(req as Incoming, expected, cap);
-  const parsed = exact ? undefined : parsedBody(req);
+  const parsed = exact ? undefined : parsedBody(req as Incoming);
   if (parsed) return parsed.length > cap ? undefined : parsed;
   throw new TypeError(
     "the body has been read, or others listen to it, and its bytes are gone: mount this before the body parser, or parse " +
@@ -125,7 +126,7 @@ function isBytes(value: unknown): value is Uint8Array {
 }
 
 /** A parsed body as bytes that are the same for the same body. Of a form with files the parser leaves too little. */
-function parsedBody({ body, headers }: NodeRequest): Uint8Array | undefined {
+function parsedBody({ body, headers }: Incoming): Uint8Array | undefined {
   const isForm = /^multipart\//i.test(String(headers["content-type"]));
   return isForm || body === undefined ? undefined : new TextEncoder().encode(JSON.stringify(body));
 }

@@ -7,17 +7,21 @@ declare module "express" {
     json(value: unknown): Reply;
     status(status: number): Reply;
   }
-  interface Request extends IncomingMessage, Express.Request {
-    // biome-ignore lint/suspicious/noExplicitAny: as `@types/express` has it
-    readonly body: any;
+  // biome-ignore lint/suspicious/noExplicitAny: as `@types/express` has it
+  interface Request<Body = any> extends IncomingMessage, Express.Request {
+    readonly body: Body;
   }
-  type Handler = (req: Request, res: Reply, next: (error?: unknown) => void) => unknown;
+  type Next = (error?: unknown) => void;
+  type Handler<Body> = (req: Request<Body>, res: Reply, next: Next) => unknown;
   interface App extends RequestListener {
-    post(path: string, ...handlers: Handler[]): App;
-    use(...handlers: Handler[]): App;
+    // The type of a route's body comes from all its handlers.
+    // biome-ignore lint/suspicious/noExplicitAny: as `@types/express` has it
+    post<Body = any>(path: string, ...handlers: Handler<Body>[]): App;
+    use(...handlers: Handler<unknown>[]): App;
     listen(port: number): unknown;
   }
-  const express: { (): App; json(options?: { readonly limit: string }): Handler };
+  type Parser = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
+  const express: { (): App; json(options?: { readonly limit: string }): Parser };
   export default express;
 }
 
