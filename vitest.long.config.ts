@@ -4,7 +4,7 @@ import { reporters, resolve, settings } from "./vitest.config.ts";
 
 const everything = process.env.FULL === "true";
 
-// What takes too long for `npm test`: pages, faults, mutants, and the contracts on the combinations of engine, n and dialect
+// What takes too long for `npm test`: the playground, faults, mutants, and the contracts on the combinations of engine, n and dialect
 // that it leaves out. With FULL=true, as in `.ci/run --full`, also more seeds and schedules, and what is long by itself.
 export default defineConfig({
   resolve,
@@ -19,7 +19,7 @@ export default defineConfig({
       "evidence/twins/*.test.ts",
       ...(everything
         ? [
-            "{test,evidence}/**/*.full.test.ts",
+            "{test,evidence,local/test}/**/*.full.test.ts",
             "test/http/{api,delivery,locked,webhook}.test.ts",
             "evidence/fuzz/*.test.ts",
           ]
