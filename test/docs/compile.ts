@@ -56,7 +56,7 @@ export async function compile(
   resolution: Resolution,
 ): Promise<string[]> {
   const config = join(project.folder, `tsconfig.${resolution}.json`);
-  const files = [resolve("test/support/express.d.ts"), ...programs.map(({ path }) => path)];
+  const files = programs.map(({ path }) => path);
   writeFileSync(config, JSON.stringify({ compilerOptions: { ...strict, ...modules[resolution] }, files }));
   const tsc = resolve("node_modules/@typescript/native/bin/tsc");
   const args = [tsc, "-p", config, "--pretty", "false"];
