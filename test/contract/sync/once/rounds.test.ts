@@ -174,11 +174,10 @@ describe("a claim", () => {
     const controller = new AbortController();
     const given = call(own, { signal: controller.signal }, unreachable);
     await runtime.advance(1_050);
-    const reason = new Error("closed");
-    controller.abort(reason);
+    controller.abort(new Error("closed"));
     // What has begun is waited for: it may have become a run.
     await runtime.advance(100);
-    expect(given.error).toBe(reason);
+    expect(given.error).toEqual(new Error("closed"));
     await runtime.advance(100);
     expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
   });
