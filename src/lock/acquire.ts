@@ -220,10 +220,8 @@ class Acquisition {
     const isAborted = result === undefined;
     const following = (!isAborted && this.#strategy?.afterFailedRound?.(round, failed)) || "pause";
     const error = following instanceof Error ? following : undefined;
-    // Nothing that is granted after the deadline is valid.
-    const isOver = isHopeless(last.votes()) || progress.untilDeadline() <= 0;
     return {
-      next: following instanceof Error || isOver ? "end" : following,
+      next: following instanceof Error || isHopeless(last.votes()) ? "end" : following,
       retryAfter,
       took: round.elapsed(),
       holderHash: holderHash(round.answers),

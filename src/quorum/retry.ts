@@ -42,7 +42,7 @@ export interface Progress {
 
 /**
  * What follows a failed attempt: nothing, because none may succeed any more; another one after a pause by the backoff, or of
- * so many ms; or another one at once, even after `wait`.
+ * so many ms; or another one at once, even after `wait`, but not after the deadline.
  */
 export type Next = "end" | "pause" | { readonly pause: number } | "at-once";
 
@@ -99,7 +99,8 @@ export async function retry<Value>(
     const { next, took, holderHash, retryAfter = Infinity } = failed;
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
-    if (next === "end" || (remaining <= 0 && next !== "at-once")) {
+    // After the deadline nothing that is granted is valid.
+    if (next === "end" || progress.untilDeadline() <= 0 || (remaining <= 0 && next !== "at-once")) {
       failed.report?.(undefined);
       isWaiting = false;
       if (rollbacks) await unlessAborted(Promise.allSettled(rollbacks), signal);
