@@ -73,6 +73,13 @@ function scriptsOf(files: readonly string[]): string[] {
 const isBuilt = (path: string) => /^dist\/.*\.(js|js\.map|d\.ts)$/.test(path);
 
 describe("the packed packages", () => {
+  it("have no script that npm runs, or warns of, where they are installed", () => {
+    for (const at of [installed, server, local]) {
+      const { scripts } = JSON.parse(readFileSync(join(at, "package.json"), "utf8"));
+      expect(Object.keys(scripts).filter((name) => /install|prepare|prepublish/.test(name))).toEqual([]);
+    }
+  });
+
   it("contain the build with types, and nothing else", () => {
     for (const { files } of Object.values(packed)) {
       const others = files.filter((path) => !isBuilt(path) && path !== "dist/LICENSES.txt");
