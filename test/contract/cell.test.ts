@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
 import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
 import { type Cell, type CellAnswer, claim, end, keep, restore } from "../../src/redis/cell.ts";
-import { eachEngine } from "../support/each-engine.ts";
 import { newResource } from "../support/local-endpoints.ts";
 import { type OpenStore, storesOf } from "../support/stores.ts";
 
@@ -111,7 +110,7 @@ const rows: readonly [
   ["free several locks", { record: "own" }, gone, looked],
 ];
 
-eachEngine(storesOf([1]))("the script of cells, on $title", ({ open }) => {
+describe.each(storesOf([1]))("the script of cells, on $title", ({ open }) => {
   let store: OpenStore;
   beforeAll(async () => {
     store = await open();

@@ -1,12 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { type Command, pubSub, type Redlock } from "../../src/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { FairLock, ReadWriteLock, ReentrantLock, Semaphore } from "../../src/sync/index.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
-import { eachEngine } from "../support/each-engine.ts";
-import { describeSet, type EndpointSet, type Local, openLocal } from "../support/local-endpoints.ts";
+import { type EndpointSet, type Local, openLocal } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
+import { redisServer } from "../support/redis-servers.ts";
 
 // A server whose memory is full refuses what writes, and executes what deletes. So whatever ends must be freed there.
 
@@ -65,7 +65,7 @@ const begins: Readonly<Record<string, Begin>> = {
   "a run with a lock that fails": failingRun({ lock: "b", maxAttempts: 3 }),
 };
 
-eachEngine(sets.map((set) => [describeSet(set), set] as const))("a full server: %s", (_, set) => {
+describe.skipIf(!redisServer).each(sets)("a full server, by $via, $dialect dialect", (set) => {
   let local: Local;
   const execute = (...command: Command) => local.endpoints[0]!.execute(command);
   const fill = async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
 import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
@@ -9,7 +9,6 @@ import { systemRuntime } from "../../src/runtime.ts";
 import { intervalStrategy } from "../../src/sync/internal/interval.ts";
 import { QueueRequests } from "../../src/sync/internal/queue.ts";
 import { slotStrategy } from "../../src/sync/internal/slots.ts";
-import { eachEngine } from "../support/each-engine.ts";
 import { newResource } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
 import { type OpenStore, storesOf } from "../support/stores.ts";
@@ -104,7 +103,7 @@ const rows: readonly {
   },
 ];
 
-eachEngine(storesOf([1]))("a key of another type, on $title", ({ open }) => {
+describe.each(storesOf([1]))("a key of another type, on $title", ({ open }) => {
   let store: OpenStore;
   beforeAll(async () => {
     store = await open();

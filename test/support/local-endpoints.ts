@@ -14,7 +14,7 @@ import { keyOf } from "../../src/redis/keys.ts";
 import { textOf } from "../../src/redis/script.ts";
 import { patient } from "./beyond-tests.ts";
 import { openLockServers } from "./lock-servers.ts";
-import { openRealEndpoints } from "./redis-servers.ts";
+import { canRun, openRealEndpoints } from "./redis-servers.ts";
 import { openSockets, type SocketClient, type Sockets } from "./sockets.ts";
 import { until } from "./until.ts";
 
@@ -71,9 +71,12 @@ export function newResource(name = "resource"): string {
   return `${name}-${names}`;
 }
 
-/** Describes a set, for titles of tests. */
-export function describeSet({ engine, count, dialect, via }: EndpointSet): string {
-  return `${count} × ${engine}, ${dialect} dialect, ${via === "sdk" ? "@upstash/redis" : via}`;
+/** Sets with titles for their tests. */
+export function titled(sets: readonly EndpointSet[]): (readonly [title: string, set: EndpointSet])[] {
+  return sets.filter(canRun).map((set) => {
+    const { engine, count, dialect, via } = set;
+    return [`${count} × ${engine}, ${dialect} dialect, ${via === "sdk" ? "@upstash/redis" : via}`, set];
+  });
 }
 
 /** An `@upstash/redis` client of a local endpoint. */

@@ -5,7 +5,8 @@ import process from "node:process";
 import { findRedisServer } from "../../local/src/rest/redis/process.ts";
 
 // Programs that some tests need beside Node. Without one its tests are skipped, and `missing-programs.ts` says so at the
-// end of a run. With CI=true they fail, except for those that OPTIONAL_PROGRAMS names, as "Chromium,PostgreSQL".
+// end of a run. With CI=true they fail, except for those that OPTIONAL_PROGRAMS names, as "Chromium,PostgreSQL". With
+// HIDE_OPTIONAL_PROGRAMS=true, a run is as on a machine without these programs.
 
 /** How to install a program that is missing. */
 interface Install {
@@ -51,20 +52,20 @@ export const mariadbServer: string | undefined = note(await find(["mariadbd"], [
  * @throws Error in CI where it is missing and not optional: a run that skips tests there would look as if they had passed
  */
 export function requireInCi(program: string | undefined, name: string): void {
-  const { CI, OPTIONAL_PROGRAMS = "" } = process.env;
-  if (
-    program === undefined &&
-    CI === "true" &&
-    !isMutationRun &&
-    !OPTIONAL_PROGRAMS.split(",").includes(name)
-  ) {
+  if (program === undefined && process.env.CI === "true" && !isMutationRun && !isOptional(name)) {
     throw new Error(`${name} is not installed, and CI requires it`);
   }
 }
 
 function note(path: string | undefined, install: Install): string | undefined {
-  if (path === undefined) missingPrograms.push(install);
-  return path;
+  const isHidden = process.env.HIDE_OPTIONAL_PROGRAMS === "true" && isOptional(install.name);
+  if (path !== undefined && !isHidden) return path;
+  missingPrograms.push(install);
+  return undefined;
+}
+
+function isOptional(name: string): boolean {
+  return (process.env.OPTIONAL_PROGRAMS ?? "").split(",").includes(name);
 }
 
 /** On PATH, or where Debian installs it. */

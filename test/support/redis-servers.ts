@@ -1,7 +1,6 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import { startRedis } from "../../local/src/rest/redis/process.ts";
 import type { Dialect } from "../../src/endpoints/endpoint.ts";
@@ -11,12 +10,16 @@ export { redisServer };
 
 requireInCi(redisServer, "redis-server");
 
-/** The engines that tests run on. `eachEngine` skips `redis` where there is no redis-server. */
-export const engines: readonly ("redis" | "embedded")[] =
-  process.env.SETS === "few" ? ["embedded"] : ["redis", "embedded"];
+/** The engines that tests run on: real servers only where there is a redis-server. */
+export const engines: readonly ("redis" | "embedded")[] = redisServer ? ["redis", "embedded"] : ["embedded"];
 
 /** For what is about the client rather than an engine: the real one if it is there. */
-export const bestEngine: "redis" | "embedded" = redisServer ? "redis" : "embedded";
+export const bestEngine: "redis" | "embedded" = engines[0]!;
+
+/** Whether this machine has what a set of endpoints runs on. Lists of sets leave out all others. */
+export function canRun({ engine }: { readonly engine: string }): boolean {
+  return engine !== "redis" || redisServer !== undefined;
+}
 
 /** URLs of servers that this worker has started and that no test uses. They end with the worker. */
 const idle: string[] = [];

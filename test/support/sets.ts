@@ -1,5 +1,6 @@
 import process from "node:process";
 import type { Dialect } from "../../src/endpoints/endpoint.ts";
+import { canRun } from "./redis-servers.ts";
 
 /** What a contract test runs on. */
 export interface Setting {
@@ -30,7 +31,7 @@ export function isUsual(count: number): boolean {
  * `redis`, which share nothing. The rest has all other combinations, but of counts other than 1 and 3 no second dialect.
  * With `SETS=few` only one endpoint, three, or the last count, embedded.
  *
- * @param real counts for real servers; without a redis-server on this machine `eachEngine` skips them
+ * @param real counts for real servers; left out where this machine has no redis-server
  * @param durable counts for lock servers, in the rest only. All of them share a workerd
  * @param onlyRest whether the short part leaves a count out
  */
@@ -52,7 +53,7 @@ export function setsOf(
     !short.some(
       (one) => one.engine === engine && one.count === count && (one.dialect === dialect || !isUsual(count)),
     );
-  return atLength(short, allSets(counts, real, durable).filter(isNew));
+  return atLength(short, allSets(counts, real, durable).filter(isNew)).filter(canRun);
 }
 
 const dialects = ["upstash", "redis", "redis-8.4"] as const;

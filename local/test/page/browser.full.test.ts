@@ -4,7 +4,6 @@ import { Idempotency } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, inspect, Redlock } from "../../../src/index.ts";
 import { patient } from "../../../test/support/beyond-tests.ts";
 import { chromiumPath, openBrowser, openPage, overflows } from "../../../test/support/browser.ts";
-import { eachEngine } from "../../../test/support/each-engine.ts";
 import { ownTime } from "../../../test/support/own-time.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { devPageScript } from "../../../tools/dev-page.mjs";
@@ -42,7 +41,7 @@ const rowOf = (page: Page, name: string) =>
 const card = (page: Page, name: string) => page.getByRole("article", { name });
 const text = (page: Page) => page.locator("body").innerText();
 
-eachEngine(engines, describe.skipIf(chromiumPath === undefined))("the page of endpoints on %s", (engine) => {
+describe.skipIf(chromiumPath === undefined).each(engines)("the page of endpoints on %s", (engine) => {
   test("shows a lock, a run and a fault as they are, at every width and in both schemes", async () => {
     const { local, dev, redlock, close } = await open(engine);
     const { page, problems, close: leave } = await openPage(browser, dev.url);

@@ -4,7 +4,6 @@ import { afterEach, describe, expect, test } from "vitest";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, inspect, Redlock } from "../../../src/index.ts";
 import { patient } from "../../../test/support/beyond-tests.ts";
-import { eachEngine } from "../../../test/support/each-engine.ts";
 import { readEvents } from "../../../test/support/event-reader.ts";
 import { gate } from "../../../test/support/link.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
@@ -68,7 +67,7 @@ async function live({ ask, first }: Stand) {
   return { response, next, find, leave: () => leave.abort() };
 }
 
-eachEngine(engines)("the page of endpoints on %s", (engine) => {
+describe.each(engines)("the page of endpoints on %s", (engine) => {
   test("shows what is held as inspect does, without a request, and how it ends", async () => {
     const stand = await open(engine);
     const { local, redlock } = stand;

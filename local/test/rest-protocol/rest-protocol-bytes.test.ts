@@ -1,5 +1,4 @@
-import { expect, test } from "vitest";
-import { eachEngine } from "../../../test/support/each-engine.ts";
+import { describe, expect, test } from "vitest";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { oneEndpoint } from "./one-endpoint.ts";
 
@@ -18,7 +17,7 @@ const bytes: [string, Uint8Array][] = [
 
 const percents = (text: string) => Buffer.from(text, "latin1").toString("hex").replace(/../g, "%$&");
 
-eachEngine(engines)("bytes over REST on %s", (engine) => {
+describe.each(engines)("bytes over REST on %s", (engine) => {
   const one = oneEndpoint({ engine });
   const { send, post } = one;
   const json = async (path: string) => (await one.request(path)).json;

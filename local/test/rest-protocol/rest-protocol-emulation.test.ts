@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
-import { eachEngine } from "../../../test/support/each-engine.ts";
+import { redisServer } from "../../../test/support/redis-servers.ts";
 import { oneEndpoint } from "./one-endpoint.ts";
 
 type Words = readonly (string | number)[];
@@ -50,8 +50,8 @@ const refused: readonly [command: Words, error: string][] = [
   [["SET", "key", "new", "IFEQ", "other", "GET", "PX", 0], noExpiry],
 ];
 
-eachEngine(["redis"] as const)("Upstash's additions to Redis 7 on %s", (engine) => {
-  const one = oneEndpoint({ engine });
+describe.skipIf(!redisServer)("Upstash's additions to Redis 7", () => {
+  const one = oneEndpoint({ engine: "redis" });
   const { post, run } = one;
   beforeEach(async () => {
     await one.endpoint.execute(["SET", "key", "old"]);

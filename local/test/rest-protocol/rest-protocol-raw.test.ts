@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { eachEngine } from "../../../test/support/each-engine.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
 import { oneEndpoint } from "./one-endpoint.ts";
@@ -9,7 +8,7 @@ import { oneEndpoint } from "./one-endpoint.ts";
 const mebibyte = 1024 * 1024;
 
 // Requests that no HTTP client sends, written byte by byte.
-eachEngine(engines)("raw HTTP on %s", (engine) => {
+describe.each(engines)("raw HTTP on %s", (engine) => {
   const one = oneEndpoint({ engine, token: "full" });
 
   /** Writes a request and collects the response. */

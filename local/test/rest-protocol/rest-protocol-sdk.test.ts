@@ -1,6 +1,6 @@
 import { Redis } from "@upstash/redis";
 import { describe, expect, test } from "vitest";
-import { eachEngine } from "../../../test/support/each-engine.ts";
+import { redisServer } from "../../../test/support/redis-servers.ts";
 import { oneEndpoint } from "./one-endpoint.ts";
 
 const oddStrings = [
@@ -17,8 +17,8 @@ const oddStrings = [
   "x".repeat(100_000),
 ];
 
-eachEngine(["redis"] as const)("@upstash/redis on %s", (engine) => {
-  const one = oneEndpoint({ engine });
+describe.skipIf(!redisServer)("@upstash/redis", () => {
+  const one = oneEndpoint({ engine: "redis" });
 
   describe.each([["base64"], [false]] as const)("with responseEncoding %s", (responseEncoding) => {
     const client = (automaticDeserialization: boolean) =>

@@ -1,11 +1,10 @@
-import { expect, test } from "vitest";
-import { eachEngine } from "../../../test/support/each-engine.ts";
+import { describe, expect, test } from "vitest";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { oneEndpoint } from "./one-endpoint.ts";
 
 const notInteger = "ERR value is not an integer or out of range";
 
-eachEngine(engines)("REST protocol on %s", (engine) => {
+describe.each(engines)("REST protocol on %s", (engine) => {
   const one = oneEndpoint({ engine, token: "full", readOnlyToken: "reader" });
   const { post, request, run } = one;
   const execute = (...command: string[]) => one.endpoint.execute(command);

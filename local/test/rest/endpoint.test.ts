@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { peekScript } from "../../../src/redis/peek.lua.ts";
-import { eachEngine } from "../../../test/support/each-engine.ts";
 import { isAlive } from "../../../test/support/is-alive.ts";
 import { engines, redisServer } from "../../../test/support/redis-servers.ts";
 import {
@@ -34,7 +33,7 @@ async function send(endpoint: LocalEndpoint, command: unknown[], signal?: AbortS
   return response.json();
 }
 
-eachEngine(engines)("endpoints on %s", (engine) => {
+describe.each(engines)("endpoints on %s", (engine) => {
   test("are independent of each other, with names, URLs and one token", async () => {
     const local = await start({ count: 2, engine });
     expect(local.engine).toBe(engine);

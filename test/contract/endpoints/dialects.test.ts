@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
 import { diagnose } from "../../../src/cli/doctor/report.ts";
 import { questionsOf } from "../../../src/cli/doctor/requirements.ts";
@@ -10,7 +10,6 @@ import { textOf } from "../../../src/redis/script.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
-import { eachEngine } from "../../support/each-engine.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { engines } from "../../support/redis-servers.ts";
 
@@ -39,7 +38,7 @@ const own: readonly What[] = ["SET … IFEQ", "DELEX", "a script with Upstash's 
 const dialects = Object.keys(known) as Dialect[];
 const kinds = engines.flatMap((engine) => dialects.map((dialect) => ({ engine, dialect })));
 
-eachEngine(kinds)("a local endpoint of dialect $dialect on $engine", ({ engine, dialect }) => {
+describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engine, dialect }) => {
   let local: LocalEndpoints;
   beforeAll(async () => {
     local = await start({ count: 1, engine, dialect });

@@ -1,11 +1,12 @@
-import { eachEngine } from "../../support/each-engine.ts";
-import { describeSet, type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
+import { describe } from "vitest";
+import { type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
+import { redisServer } from "../../support/redis-servers.ts";
 
 const sets = (["ioredis", "ioredis 5, exact", "node-redis"] as const).flatMap((via) =>
   [1, 3].map((count): EndpointSet => ({ engine: "redis", count, dialect: "redis", via })),
 );
 
-eachEngine(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
+describe.skipIf(!redisServer).each(sets)("$count × $via", (set) => {
   lockContract(() => openLocal(set));
 });

@@ -1,5 +1,5 @@
-import { eachEngine } from "../../support/each-engine.ts";
-import { describeSet, type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
+import { describe } from "vitest";
+import { type EndpointSet, openLocal, titled } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
 
 const sets: EndpointSet[] = [
@@ -9,6 +9,6 @@ const sets: EndpointSet[] = [
   { engine: "redis", count: 3, dialect: "redis", via: "sdk" },
 ];
 
-eachEngine(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
+describe.each(titled(sets))("%s", (_, set) => {
   lockContract(() => openLocal(set));
 });

@@ -9,7 +9,6 @@ import {
 } from "../../../src/index.ts";
 import type { Runtime } from "../../../src/runtime.ts";
 import { patient } from "../../support/beyond-tests.ts";
-import { eachEngine } from "../../support/each-engine.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { gate } from "../../support/link.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
@@ -27,7 +26,7 @@ const kinds = [
 ] as const;
 
 // What the SDK sends does not depend on the engine.
-eachEngine([bestEngine])("the @upstash/redis client in front of %s", (engine) => {
+describe.each([bestEngine])("the @upstash/redis client in front of %s", (engine) => {
   forbidUnhandledRejections();
   let local: Local;
   let gateway: Gateway;

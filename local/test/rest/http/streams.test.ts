@@ -1,13 +1,12 @@
 import { Redis } from "@upstash/redis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { eachEngine } from "../../../../test/support/each-engine.ts";
 import { type EventReader, readEvents } from "../../../../test/support/event-reader.ts";
 import { isSettled } from "../../../../test/support/outcomes.ts";
 import { engines } from "../../../../test/support/redis-servers.ts";
 import { until } from "../../../../test/support/until.ts";
 import { type LocalEndpoint, type LocalEndpoints, start } from "../../../src/index.ts";
 
-eachEngine(engines)("streams of events on %s", (engine) => {
+describe.each(engines)("streams of events on %s", (engine) => {
   let local: LocalEndpoints;
   let endpoint: LocalEndpoint;
   const opened: AbortController[] = [];

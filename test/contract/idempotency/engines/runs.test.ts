@@ -8,7 +8,6 @@ import {
   RecordCorruptError,
 } from "../../../../src/idempotency/index.ts";
 import { parseRecord } from "../../../../src/idempotency/record.ts";
-import { eachEngine } from "../../../support/each-engine.ts";
 import { freshKey } from "../../../support/fresh-key.ts";
 import { gate } from "../../../support/link.ts";
 import { outcomeOf } from "../../../support/outcomes.ts";
@@ -27,7 +26,7 @@ import {
 
 const never = () => expect.unreachable("nothing may run");
 
-eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine, count, dialect }) => {
+describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine, count, dialect }) => {
   const all = <Value>(value: Value) => new Array(count).fill(value) as Value[];
   let store: OpenStore;
   let first: Client;

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { RedlockEvent } from "../../../../src/index.ts";
-import { eachEngine } from "../../../support/each-engine.ts";
 import {
-  describeSet,
   type EndpointSet,
   type Local,
   newResource,
   openLocal,
+  titled,
 } from "../../../support/local-endpoints.ts";
 import { engines } from "../../../support/redis-servers.ts";
 import { until } from "../../../support/until.ts";
@@ -21,7 +20,7 @@ const sets: EndpointSet[] = [
 ];
 
 // The cost of an operation is part of the contract. It is counted where requests arrive, not where they are sent.
-eachEngine(sets.map((set) => [describeSet(set), set] as const))("the command budget: %s", (_, set) => {
+describe.each(titled(sets))("the command budget: %s", (_, set) => {
   const { count, dialect } = set;
   const scripted = dialect === "redis" ? 3 : 1;
   let local: Local;

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { inspect } from "../../../../src/index.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
-import { eachEngine } from "../../../support/each-engine.ts";
 import { type Local, newResource, openLocal } from "../../../support/local-endpoints.ts";
 import { engines } from "../../../support/redis-servers.ts";
 
@@ -14,7 +13,7 @@ const cases = [
   ["embedded", "upstash"],
 ] as const;
 
-eachEngine(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
+describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
   let local: Local;
   beforeAll(async () => {
     local = await openLocal({ engine, dialect });

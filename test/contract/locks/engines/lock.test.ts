@@ -1,11 +1,11 @@
-import { eachEngine } from "../../../support/each-engine.ts";
-import { describeSet, type EndpointSet, openLocal } from "../../../support/local-endpoints.ts";
+import { describe } from "vitest";
+import { type EndpointSet, openLocal, titled } from "../../../support/local-endpoints.ts";
 import { lockContract } from "../../../support/lock-contract.ts";
 import { setsOf } from "../../../support/sets.ts";
 
 // More real servers would take long and show nothing new: only the client depends on n.
 const sets = setsOf([1, 2, 3, 4, 5], [1, 3], [1, 3]).map((set): EndpointSet => ({ ...set, via: "fetch" }));
 
-eachEngine(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
+describe.each(titled(sets))("%s", (_, set) => {
   lockContract(() => openLocal(set));
 });

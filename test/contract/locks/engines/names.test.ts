@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { seededRandom } from "../../../../local/src/memory/seeded-random.ts";
 import { handoff, resume } from "../../../../src/lock/handoff.ts";
 import { forceRelease, inspect } from "../../../../src/lock/inspect.ts";
-import { eachEngine } from "../../../support/each-engine.ts";
-import { describeSet, type EndpointSet, type Local, openLocal } from "../../../support/local-endpoints.ts";
+import { type EndpointSet, type Local, openLocal, titled } from "../../../support/local-endpoints.ts";
 import { engines } from "../../../support/redis-servers.ts";
 
 const sets: EndpointSet[] = [
@@ -36,7 +35,7 @@ function oddString(random: () => number, length: number): string {
   return text;
 }
 
-eachEngine(sets.map((set) => [describeSet(set), set] as const))("odd names: %s", (_, set) => {
+describe.each(titled(sets))("odd names: %s", (_, set) => {
   let local: Local;
   beforeAll(async () => {
     local = await openLocal(set);
