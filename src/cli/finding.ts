@@ -83,7 +83,8 @@ export function keyFinding(key: string, found: KeyInspection | QuorumError): Fin
 }
 
 /** What is said where nothing is found. */
-export const otherNames = "With a scope, or of a request, a key has another name: --scope, --http, --webhook";
+export const otherNames =
+  "With a scope, or of a request, a key has another name: --scope, --http, --webhook; and by its route: --handler with the option `handler`, or else the route's pattern";
 
 /** Why something is in a state, and what follows. */
 const reasons: Readonly<Record<Finding["state"], string>> = {

@@ -42,6 +42,7 @@ export interface Values {
   readonly http: boolean;
   readonly flight: boolean;
   readonly webhook: string | undefined;
+  readonly handler: string | undefined;
   readonly "secret-env": string | undefined;
   readonly kind: SynchronizerKind | undefined;
   readonly interval: number;
@@ -75,6 +76,10 @@ export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = 
     "<name>",
     "the same for webhooks of this provider, e.g. stripe; --scope for what follows in their scope",
   ),
+  handler: text(
+    "<name>",
+    "with --http or --webhook: the option `handler` of the route, else its pattern, e.g. /webhooks/stripe; leave it out for a pattern with *, and where the framework knows none",
+  ),
   "secret-env": text(
     "<name>",
     "the variable with the webhook's secret: a tag of the secret is part of the scope, unless the provider has a name of its own",
@@ -101,7 +106,15 @@ export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = 
 };
 
 /** Options that say which key is meant. */
-export const keyOptions = ["scope", "scope-list", "http", "flight", "webhook", "secret-env"] as const;
+export const keyOptions = [
+  "scope",
+  "scope-list",
+  "http",
+  "flight",
+  "webhook",
+  "handler",
+  "secret-env",
+] as const;
 
 /** Options of all commands: which endpoints are meant, and how to ask them. */
 export const commonOptions = [

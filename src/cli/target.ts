@@ -8,7 +8,7 @@ import { keyOptions, type Values } from "./options.ts";
 /** A key of idempotent runs. */
 export interface KeyTarget {
   readonly key: string;
-  readonly options: Pick<KeyOptions, "scope" | "kind">;
+  readonly options: Pick<KeyOptions, "scope" | "kind" | "handler">;
 }
 
 /** What a command looks at: a resource that is locked, or a key. */
@@ -32,18 +32,20 @@ export async function keyTarget(
   values: Values,
   variables: Access["variables"],
 ): Promise<KeyTarget> {
-  const { scope: names, webhook, http, flight, "scope-list": isNamedList } = values;
+  const { scope: names, webhook, handler, http, flight, "scope-list": isNamedList } = values;
   const tags = await tagsOf(values, variables);
   const isHttp = http || webhook !== undefined;
   if (flight && isHttp) {
     throw new UsageError("--flight is not for keys of requests: leave out the other option");
   }
+  if (handler !== undefined && !isHttp) throw new UsageError("--handler needs --http or --webhook");
   const parts = webhook === undefined ? names : [webhook, ...tags, ...names];
   if (parts.includes("")) throw new UsageError("a scope must not be empty");
   const isList = isNamedList || webhook !== undefined || parts.length > 1;
   if (isList && parts.length === 0) throw new UsageError("--scope-list needs --scope");
   const kind = flight ? "flight" : isHttp ? "http" : "run";
-  return { key, options: { kind, ...(parts.length > 0 && { scope: isList ? parts : parts[0]! }) } };
+  const scope = parts.length > 0 && { scope: isList ? parts : parts[0]! };
+  return { key, options: { kind, ...scope, ...(handler !== undefined && { handler }) } };
 }
 
 /** The tag of a webhook's secret, as it is in the scope of its keys; or none. */

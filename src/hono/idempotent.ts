@@ -79,10 +79,13 @@ export function idempotent<E extends Env, Given extends Delivery | undefined>(
   const answer = async (c: Context, next: Next): Promise<Response | undefined> => {
     if (c.finalized) throw new TypeError("the handler has answered already: mount idempotent() before it");
     let isHandled = false;
+    // Of this middleware only until the first pause.
+    const pattern = c.req.routePath;
     const { status, response } = await serve(rules, {
       // Set at once, so that middleware further out knows the delivery of a duplicate, too.
       ...(await routeFor(options, [c], (delivery) => c.set("webhook", delivery))),
       request: c.req.raw,
+      pattern,
       waitUntil: waitUntilOf(c),
       outer: c.get("idempotency"),
       body: (cap) => requestBody(c, cap),

@@ -27,6 +27,8 @@ export interface Delivery extends Omit<VerifiedWebhook, "secretTags"> {
   readonly provider: string;
   /** Names that the id is unique within, besides the provider's name; empty if the id alone identifies the event. */
   readonly scope: readonly string[];
+  /** What handles it: the option `handler`, or the route's pattern; undefined if neither is known. */
+  readonly handler: string | undefined;
   /** The bytes that were verified. They are not copied: do not change them. */
   readonly body: Uint8Array;
 }
@@ -49,6 +51,14 @@ export type HttpEvent =
 
 /** What does not differ between requests. `undefined` leaves the default in place. */
 export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
+  /**
+   * The name of the handler, 1 to 255 visible ASCII characters without `*`. It is part of every key, so that two handlers
+   * that share a secret both run. Set it before you move a route: another default is another key, and a delivery that is
+   * retried across the deployment would run twice. Default: the route's declared pattern, for example `/hooks/:tenant`.
+   * If the framework knows none (`withIdempotency`, Express' `app.use`, a wildcard), keys have no handler. Without this option
+   * a delivery that was handled at another path is refused: 500 `HANDLER_MISMATCH`.
+   */
+  readonly handler?: string | undefined;
   /** How long a response is kept, in ms. Default: 24 hours; for webhooks 7 days, longer than senders retry. */
   readonly retention?: number | undefined;
   /**
@@ -158,6 +168,8 @@ export interface ResolvedRules extends StoragePolicy {
   /** The name of the function that took the options. */
   readonly what: string;
   readonly webhook: boolean;
+  /** Undefined: the default, which depends on the route. */
+  readonly handler: string | undefined;
   readonly header: string;
   readonly required: boolean;
   readonly failOpen: boolean;
@@ -181,6 +193,7 @@ const schema: Schema<RouteOptions<[]>> = {
   scope: orFunction(checkScope),
   lock: orFunction((name, lock: string) => checkResources(lock, name)),
   deadline: later,
+  handler: checkHandler,
   header: checkHeader,
   required: typed("boolean"),
   fingerprint(name, fingerprint: unknown) {
@@ -210,7 +223,7 @@ export function resolveRules(what: string, options: RouteOptions<never, never>):
     checkOptions<RouteOptions<[]>>(what, options as never, schema, hints),
   );
   const webhook = options.provider !== undefined;
-  const { header = "Idempotency-Key", required = true, failOpen = false, onEvent } = given;
+  const { handler, header = "Idempotency-Key", required = true, failOpen = false, onEvent } = given;
   const { store = webhook ? isSuccess : isFinal, omitHeaders = [], maxResult = 1_000_000 } = given;
   const { fingerprint = !webhook, maxRequestBody } = given;
   const mostStored = Math.max(0, Math.floor(maxResult / 2) - 16_384);
@@ -219,6 +232,7 @@ export function resolveRules(what: string, options: RouteOptions<never, never>):
   return {
     what,
     webhook,
+    handler,
     header: header.toLowerCase(),
     required,
     failOpen,
@@ -274,6 +288,15 @@ export function checkClient(redlock: unknown): void {
 export function checkProvider(provider: WebhookProvider | undefined): WebhookProvider {
   if (typeof Object(provider).verify === "function") return provider!;
   throw wrongType("provider", provider, "a sender of webhooks, for example github({ secret })");
+}
+
+/** The name of a handler. `*` stands for none in an inbox. */
+function checkHandler(option: string, name: string): void {
+  if (!/^[!-)+-~]{1,255}$/.test(checkType(option, name, "string"))) {
+    throw new RangeError(
+      `${option} must be 1 to 255 visible ASCII characters without *, got ${JSON.stringify(name.slice(0, 80))}`,
+    );
+  }
 }
 
 /** The name of a header. */

@@ -8,6 +8,7 @@ export type ProblemCode =
   | "WEBHOOK_INVALID"
   | "IN_PROGRESS"
   | "FINGERPRINT_MISMATCH"
+  | "HANDLER_MISMATCH"
   | "LEASE_LOST"
   | "NO_QUORUM"
   | "RECORD_CORRUPT"
@@ -40,6 +41,7 @@ const problems: Record<ProblemCode, readonly [status: number, title: string, web
   // after which some senders give up.
   IN_PROGRESS: [409, "A request with this key is being handled", 503],
   FINGERPRINT_MISMATCH: [422, "The key was used before with a different request"],
+  HANDLER_MISMATCH: [500, "The delivery was handled at another path: give each route a `handler` of its own"],
   LEASE_LOST: [409, "Another request with this key took over", 503],
   NO_QUORUM: [503, "The store cannot be reached"],
   RECORD_CORRUPT: [500, "What is stored for this key cannot be read"],

@@ -10,6 +10,7 @@ import {
 import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook } from "../webhooks/index.ts";
+import { handlerOf, withPath } from "./handler.ts";
 import { checkProvider, type Delivery, type HttpEvent, type ResolvedRules } from "./options.ts";
 import { type Problem, problem, problemOf, problemResponse } from "./problem.ts";
 import type { DeliveryOptions, RequestOptions } from "./route.ts";
@@ -20,6 +21,8 @@ import { warn } from "./warn.ts";
 export interface Exchange extends RequestOptions {
   readonly request: Request;
   readonly waitUntil?: WaitUntil | undefined;
+  /** The declared pattern of the route, if the framework knows it. */
+  readonly pattern?: unknown;
   /** The run of middleware further out. */
   readonly outer?: IdempotentRun | undefined;
   /** The request's body, or undefined when it has more than `cap` bytes. */
@@ -67,6 +70,7 @@ type Scope = NonNullable<DeliveryOptions["scope"]>;
 /** A request with its key. */
 interface KeyedRequest {
   readonly key: string;
+  readonly handler: string | undefined;
   /** The key is to run once in each of these scopes; usually one. */
   readonly scopes: readonly (Scope | undefined)[];
   readonly lock?: readonly string[] | undefined;
@@ -74,18 +78,27 @@ interface KeyedRequest {
   readonly delivery?: Delivery;
 }
 
+/** The handlers of runs. Middleware within another belongs to its handler: mounted twice, it has the same key. */
+const handlers = new WeakMap<RunContext, string | undefined>();
+
 /** Answers a request: the first of its key by the handler, later ones with the stored response. */
 export async function serve(given: ResolvedRules, exchange: Exchange): Promise<HttpAnswer> {
   const tell: EventHook<HttpEvent> = (event) =>
     warn(clientStateOf(exchange.redlock).settings.runtime, event, given.webhook);
   const rules = given.onEvent ? given : { ...given, onEvent: tell };
+  const { outer, pattern } = exchange;
+  const handler = rules.handler ?? (outer ? handlers.get(outer) : handlerOf(pattern));
   // By the rules: a provider that is missing for one request must not let it in unverified.
-  const admitted = await (rules.webhook ? admitDelivery : admitRequest)(rules, exchange);
+  const admitted = await (rules.webhook ? admitDelivery : admitRequest)(rules, exchange, handler);
   return "key" in admitted ? answerOnce(rules, exchange, admitted) : admitted;
 }
 
 /** Finds the key of a request in its header. Without one, returns the answer; nothing has been sent to Redis then. */
-async function admitRequest(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
+async function admitRequest(
+  rules: ResolvedRules,
+  exchange: Exchange,
+  handler: string | undefined,
+): Promise<KeyedRequest | HttpAnswer> {
   const { method, headers } = exchange.request;
   const header = headers.get(rules.header);
   // The others change nothing.
@@ -99,11 +112,15 @@ async function admitRequest(rules: ResolvedRules, exchange: Exchange): Promise<K
   if (!key) return refuse(rules, "", problem("KEY_INVALID"));
   const { scope, lock } = await exchange.admitted();
   const body = await exchange.body(rules.maxRequestBody ?? 1_048_576);
-  return body ? { key, scopes: [scope], lock, body } : refuse(rules, key, problem("BODY_TOO_LARGE"));
+  return body ? { key, handler, scopes: [scope], lock, body } : refuse(rules, key, problem("BODY_TOO_LARGE"));
 }
 
 /** The same of a delivery: its key is its id, once it is verified. */
-async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
+async function admitDelivery(
+  rules: ResolvedRules,
+  exchange: Exchange,
+  handler: string | undefined,
+): Promise<KeyedRequest | HttpAnswer> {
   const { request } = exchange;
   const provider = checkProvider(exchange.provider);
   const body = await exchange.body(rules.maxRequestBody ?? provider.maxBody ?? 5_242_880);
@@ -118,10 +135,10 @@ async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<
   }
   // Secrets' tags concern the key only.
   const { secretTags, scope: given = [], ...rest } = verified;
-  const delivery = { ...rest, scope: given, provider: provider.name, body };
+  const delivery = { ...rest, scope: given, provider: provider.name, handler, body };
   const { scope, lock } = await exchange.admitted(delivery);
   const scopes = webhookScopes(delivery, secretTags, scope);
-  return { key: verified.id, scopes, lock, body, delivery };
+  return { key: verified.id, handler, scopes, lock, body, delivery };
 }
 
 /**
@@ -186,7 +203,8 @@ async function answerOnce(
   const { request, redlock, deadline } = exchange;
   const { body, delivery } = keyed;
   const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? clientStateOf(redlock).options.waitUntil;
-  const fingerprint = await rules.fingerprint?.(request, body);
+  const own = await rules.fingerprint?.(request, body);
+  const fingerprint = comparesPath(rules) ? await withPath(request, own) : own;
   const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
   const run: ResponseRun = { ...keyed, redlock, options };
   const handling: Handling = {};
@@ -195,6 +213,7 @@ async function answerOnce(
   const waiting = { ...run, options: { ...options, signal: request.signal } };
   const work = runInScopes(rules, waiting, (context) => {
     handling.run = context;
+    handlers.set(context, keyed.handler);
     return runHandler(rules, () => exchange.handle(context, body, delivery), handling);
   });
   // Where the platform stops the code when the client hangs up, this keeps it going.
@@ -260,11 +279,18 @@ async function answerFailure(
 }
 
 /** The problem that an error of the run means. To the client, a lock that is held is a request under way. */
-function refusalOf({ webhook }: ResolvedRules, { signal }: Request, error: unknown): Problem | undefined {
+function refusalOf(rules: ResolvedRules, { signal }: Request, error: unknown): Problem | undefined {
   if (signal?.aborted && error === signal.reason) return problem("ABORTED");
+  const { webhook, fingerprint } = rules;
   const refusal = problemOf(error, webhook);
-  const isHeld = refusal?.code === "LOCK_HELD";
-  return isHeld ? { ...refusal, status: problem("IN_PROGRESS", webhook).status } : refusal;
+  if (refusal?.code === "LOCK_HELD") return { ...refusal, status: problem("IN_PROGRESS", webhook).status };
+  const isPath = refusal?.code === "FINGERPRINT_MISMATCH" && comparesPath(rules) && !fingerprint;
+  return isPath ? problem("HANDLER_MISMATCH") : refusal;
+}
+
+/** Whether deliveries to this route must come to one path: nothing else says which of several handlers they are for. */
+function comparesPath({ webhook, handler }: ResolvedRules): boolean {
+  return webhook && handler === undefined;
 }
 
 /** The result of the run that took over, to send in place of the handler's response. */
@@ -291,7 +317,7 @@ function replay(stored: StoredResponse): HttpAnswer {
  */
 function runInScopes(
   rules: ResolvedRules,
-  { redlock, key, scopes, lock, options }: ResponseRun,
+  { redlock, key, handler: name, scopes, lock, options }: ResponseRun,
   handler: (context: RunContext) => Promise<StoredResponse>,
 ): Promise<Outcome<StoredResponse>> {
   let id = 0;
@@ -308,7 +334,7 @@ function runInScopes(
     const isLast = index === scopes.length - 1;
     // The innermost run holds the lock: those around it would wait for each other.
     const scope = scopes[index];
-    const ofKey = { ...(scope && { scope }), kind: "http" } as const;
+    const ofKey = { ...(scope && { scope }), kind: "http", handler: name } as const;
     const scoped = { ...options, ...ofKey, lock: isLast ? lock : undefined };
     return idempotency.run(key, scoped, isLast ? handler : async () => (await enter(index + 1)).value);
   };

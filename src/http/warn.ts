@@ -54,8 +54,9 @@ function describe(event: HttpEvent, isWebhook: boolean): string | undefined {
   const isTold =
     /^(WEBHOOK_INVALID|NO_QUORUM|LEASE_LOST|DEAD_KEY|RECORD_CORRUPT)$/.test(code) ||
     // The sender of a webhook would not notice by itself.
-    (isWebhook && code === "BODY_TOO_LARGE");
-  return isTold ? `answered ${status} ${code}` : undefined;
+    (isWebhook && /^(BODY_TOO_LARGE|(FINGERPRINT|HANDLER)_MISMATCH)$/.test(code));
+  const hint = code === "HANDLER_MISMATCH" ? " (set the option handler of each route)" : "";
+  return isTold ? `answered ${status} ${code}${hint}` : undefined;
 }
 
 /** The message in one line. Only those of this package are known to contain no secret. */

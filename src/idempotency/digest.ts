@@ -6,15 +6,16 @@ import { noFingerprint } from "./record.ts";
 export type KeyKind = "run" | "http" | "flight";
 
 /**
- * The hash of a key, its scope and its kind. They are hashed as JSON, so that no delimiter in them can make two keys the
+ * The hash of a key, its scope and its kind, and of a request's handler. They are hashed as JSON, so that no delimiter in them can make two keys the
  * same; the lists of `run` and the other kinds differ in length.
  */
 export function hashKey(
   scope: string | readonly string[],
   key: string,
   kind: KeyKind = "run",
+  handler?: string,
 ): Promise<string> {
-  const name = kind === "run" ? [scope, key] : [kind, scope, key];
+  const name = kind === "run" ? [scope, key] : [kind, handler ?? null, scope, key];
   return sha256Hex(new TextEncoder().encode(JSON.stringify(name)));
 }
 

@@ -106,10 +106,11 @@ export interface RunOptions<Value> extends IdempotencyOptions {
 /** {@link RunOptions} of a run with a lock, whose handler gets a fence. */
 export type LockedRunOptions<Value> = RunOptions<Value> & { readonly lock: string | readonly string[] };
 
-/** `kind` is for the HTTP handlers and the single flights of this package, `isStale` for single flights. */
+/** `kind` is for the HTTP handlers and the single flights of this package, `handler` for the former, `isStale` for the latter. */
 type AnyRunOptions<Value> = RunOptions<Value> &
   Partial<Pick<RunRequest<Value>, "isStale">> & {
     readonly kind?: KeyKind;
+    readonly handler?: string | undefined;
   };
 
 const { maxHold, timeout, backoff, waitUntil } = lockSchema;
@@ -137,6 +138,7 @@ const runSchema: Schema<AnyRunOptions<unknown>> = {
   lock: (name, lock) => checkResources(lock, name),
   note: checkText,
   kind: oneOf("run", "http", "flight"),
+  handler: later,
   isStale: typed("function"),
 };
 
@@ -291,11 +293,15 @@ const recordKinds: Readonly<Record<KeyKind, string>> = { run: "idem", http: "ide
 export async function recordKeysOf(
   { prefix }: Settings,
   key: string,
-  options: { readonly scope?: string | readonly string[]; readonly kind?: KeyKind | undefined },
+  options: {
+    readonly scope?: string | readonly string[];
+    readonly kind?: KeyKind | undefined;
+    readonly handler?: string | undefined;
+  },
 ): Promise<RecordKeys> {
-  const { scope = [], kind = "run" } = options;
+  const { scope = [], kind = "run", handler } = options;
   if ("scope" in options) checkScope("scope", options.scope);
   if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
-  const hash = await hashKey(scope, key, kind);
+  const hash = await hashKey(scope, key, kind, handler);
   return { key, name: keyOf(prefix, recordKinds[kind], hash), counter: keyOf(prefix, "tries", hash) };
 }

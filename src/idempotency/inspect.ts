@@ -1,4 +1,4 @@
-import { checkOptions, checkScope, oneOf, type Schema, wrongType } from "../check.ts";
+import { checkOptions, checkScope, checkText, oneOf, type Schema, wrongType } from "../check.ts";
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import type { EndpointError } from "../errors.ts";
 import { clientStateOf } from "../lock/client.ts";
@@ -59,6 +59,11 @@ export interface KeyOptions {
    * Default `run`.
    */
   readonly kind?: KeyKind | undefined;
+  /**
+   * The handler of an `http` key: the option `handler` of its route, or else the route's declared pattern without a slash at
+   * its end; for a pattern with `*`, or if the framework knows none, none. Default: none.
+   */
+  readonly handler?: string | undefined;
   /** Longest time for one HTTP request, in ms. Default: as for runs. */
   readonly timeout?: number | undefined;
 }
@@ -67,6 +72,7 @@ const schema: Schema<KeyOptions> = {
   scope: checkScope,
   timeout: lockSchema.timeout,
   kind: oneOf("run", "http", "flight"),
+  handler: checkText,
 };
 
 /**
@@ -82,7 +88,8 @@ export async function openKey(
 ): Promise<{ readonly settings: Settings; readonly keys: RecordKeys }> {
   checkOptions(caller, options, schema);
   if (!idempotency?.redlock) throw wrongType("idempotency", idempotency, "new Idempotency(redlock)");
-  const { timeout } = options;
+  const { timeout, handler, kind } = options;
+  if (handler !== undefined && kind !== "http") throw new TypeError('handler needs kind: "http"');
   const { settings } = resolveIdempotency(clientStateOf(idempotency.redlock), idempotency.options, {
     timeout,
   });

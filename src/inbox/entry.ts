@@ -76,7 +76,8 @@ export class TransactionEndedError extends RedlockError {
 }
 
 /**
- * The key of a verified delivery: its provider, what its id is unique within, and its id.
+ * The key of a verified delivery: its provider, its handler, the owner, what its id is unique within, and its id. A delivery
+ * without a handler has `*` in its place.
  *
  * @param owner the tenant, account or user that the delivery belongs to. Needed where senders with different secrets share
  * a provider's name: otherwise one of them could use up the ids of another
@@ -86,13 +87,18 @@ export class TransactionEndedError extends RedlockError {
  * await onceInD1(env.DB, { key: deliveryKey(c.var.webhook) }, [effect]);
  */
 export function deliveryKey(
-  delivery: { readonly provider: string; readonly scope?: readonly string[]; readonly id: string },
+  delivery: {
+    readonly provider: string;
+    readonly handler?: string | undefined;
+    readonly scope?: readonly string[];
+    readonly id: string;
+  },
   ...owner: readonly string[]
 ): readonly string[] {
-  const { provider, scope = [], id } = checkType("delivery", delivery, "object");
-  const key = [provider, ...owner, ...scope, id];
+  const { provider, handler = "*", scope = [], id } = checkType("delivery", delivery, "object");
+  const key = [provider, handler, ...owner, ...scope, id];
   if (key.every(isPart)) return key;
-  throw new TypeError("a delivery's provider, owner, scope and id must be texts, none of them empty");
+  throw new TypeError("a delivery's provider, handler, owner, scope and id must be texts, none of them empty");
 }
 
 /** A number of an entity that only grows. Each kind has its table: `redlock_fences` and `redlock_versions`. */

@@ -30,6 +30,8 @@ export interface NodeExchange<Req> {
   readonly request: Req & IdempotentRequest;
   readonly incoming: NodeRequest;
   readonly outgoing: NodeResponse;
+  /** The declared pattern of the route, if it is known. */
+  readonly pattern: unknown;
   /** The headers that middleware further out has set. */
   readonly headers: object;
   /** Runs the rest of the route. `held`: the response that it writes, unless nothing protects it. */
@@ -56,6 +58,7 @@ export async function answerOnce<Req>(
         request.webhook = delivery;
       })),
       request: requestOf(incoming, gone.signal),
+      pattern: exchange.pattern,
       outer: request.idempotency,
       body: (cap) => bodyOf(incoming, cap, rules.webhook),
       async handle(run) {

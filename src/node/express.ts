@@ -58,6 +58,7 @@ export function idempotentExpress<Req extends NodeRequest>(
       request: req,
       incoming: req,
       outgoing: res,
+      pattern: (req as { readonly route?: { readonly path?: unknown } }).route?.path,
       headers: res.getHeaders(),
       proceed: () => next(),
       reply: (response, body) => sendWhole(res, response, body),

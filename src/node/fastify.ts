@@ -16,6 +16,7 @@ export interface FastifyRequestLike extends IdempotentRequest {
   readonly headers: NodeRequest["headers"];
   readonly params: unknown;
   readonly query: unknown;
+  readonly routeOptions: { readonly url?: string | undefined };
 }
 
 interface Reply {
@@ -85,6 +86,7 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
         request,
         incoming: request.raw,
         outgoing: reply.raw,
+        pattern: request.routeOptions.url,
         headers: { ...reply.raw.getHeaders(), ...reply.getHeaders() },
         proceed(held) {
           if (held) running.set(request, held);

@@ -29,8 +29,12 @@ test.each<[Partial<Values>, options: object]>([
   ],
   [{ webhook: "github" }, { kind: "http", scope: ["github"] }],
   [
-    { webhook: "github", scope: ["a"] },
-    { kind: "http", scope: ["github", "a"] },
+    { webhook: "github", scope: ["a"], handler: "/hook" },
+    { kind: "http", scope: ["github", "a"], handler: "/hook" },
+  ],
+  [
+    { http: true, handler: "pay" },
+    { kind: "http", handler: "pay" },
   ],
 ])("%j is the key of %j", async (given, found) => {
   expect(await targetOf("", valuesOf({ key: "k", ...given }), {})).toEqual({ key: "k", options: found });
