@@ -60,7 +60,12 @@ const closing: (() => unknown)[] = [];
 beforeAll(forgetUndefinedModules);
 afterEach(() => Promise.all(closing.splice(0).map((close) => close())));
 
-const guardOf = (options: Options) => ({ redlock: at.client.redlock, onEvent: () => undefined, ...options });
+const guardOf = (options: Options) => ({
+  redlock: at.client.redlock,
+  handler: "pay",
+  onEvent: () => undefined,
+  ...options,
+});
 
 /** The headers that middleware further out sets for every request: of its origin. */
 const outerHeaders = (origin = "none") => ({
@@ -242,7 +247,7 @@ describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
     // A function of a request throws it.
     if (value) expect(value.status).toBe(500);
     else expect(error).toEqual(new Error("boom"));
-    expect(await recordsOf(at.store, key, [], "http")).toEqual([null]);
+    expect(await recordsOf(at.store, key, [], "http", "pay")).toEqual([null]);
   });
 
   test("a run that was overtaken has the other's answer, if there is one, and none of its own headers", async () => {
@@ -255,7 +260,7 @@ describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
       const key = freshKey();
       const send = await open(async () => {
         await allArrived(at.client.links);
-        await at.store.execute(0, ["SET", await recordName(key, [], "http"), record]);
+        await at.store.execute(0, ["SET", await recordName(key, [], "http", "pay"), record]);
         const ofBrowsers = { "access-control-allow-headers": "x-a" };
         return { json: { mine: true }, headers: { "x-mine": "1", "x-outer": "mine", ...ofBrowsers } };
       }, {});
@@ -345,7 +350,7 @@ describe.each(withMiddleware)("middleware of %s", (_name, { open, headerOf }) =>
     }
     expect(fences[0]).toBeGreaterThan(0);
     expect(fences[2]).toBe(fences[0]);
-    expect(await recordsOf(at.store, key, ["tenant", "b"], "http")).toEqual([expect.stringMatching(/^C1 /)]);
+    expect(await recordsOf(at.store, key, ["tenant", "b"], "http", "pay")).toEqual([expect.stringMatching(/^C1 /)]);
   });
 
   test("is mounted once: twice is an error that says so, and the key is free", async () => {
@@ -356,6 +361,6 @@ describe.each(withMiddleware)("middleware of %s", (_name, { open, headerOf }) =>
     expect(answer.status).toBe(500);
     // Nest does not tell its clients.
     if (open !== onNest) expect(await answer.text()).toMatch(/mounted twice on this route/);
-    await until(async () => (await recordsOf(at.store, key, [], "http"))[0] === null);
+    await until(async () => (await recordsOf(at.store, key, [], "http", "pay"))[0] === null);
   });
 });

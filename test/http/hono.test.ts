@@ -12,7 +12,7 @@ const at = opened();
 
 const once = (options: HttpRules = {}) => idempotent({ redlock: at.client.redlock, ...options });
 const free = async (key: string) =>
-  (await recordsOf(at.store, key, [], "http")).every((record) => record === null);
+  (await recordsOf(at.store, key, [], "http", "/payments")).every((record) => record === null);
 
 describe("a handler that fails has its answer passed through, and the key is free", () => {
   const boom = () => {
@@ -38,7 +38,7 @@ describe("a handler that fails has its answer passed through, and the key is fre
     ["an Error, to which onError answers 200", (handler) => guarded(handler).onError(sorry), boom, 200],
     [
       "an Error in a mounted app that has an onError of its own",
-      (handler) => new Hono().use(once()).route("/payments", new Hono().post("/", handler).onError(sorry)),
+      (handler) => new Hono().use("/payments", once()).route("/payments", new Hono().post("/", handler).onError(sorry)),
       boom,
       200,
     ],

@@ -72,6 +72,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     // A run of a's that fails, or is under way, changes nothing of it either.
     const { state } = await inspectKey(at.client.idempotency, id, {
       kind: "http",
+      handler: "/hooks/:tenant",
       scope: ["stripe", await secretTag("whsec_of_b")],
     });
     expect(state).toBe("complete");

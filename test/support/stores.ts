@@ -102,8 +102,9 @@ export async function recordsOf(
   key: string,
   scope: string | readonly string[] = [],
   kind: KeyKind = "run",
+  ...handler: [name?: string]
 ): Promise<(string | null)[]> {
-  const name = await recordName(key, scope, kind);
+  const name = await recordName(key, scope, kind, ...handler);
   const values = await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["GET", name])));
   return values as (string | null)[];
 }
@@ -128,6 +129,7 @@ export async function recordName(
   key: string,
   scope: string | readonly string[] = [],
   kind: KeyKind = "run",
+  ...handler: [name?: string]
 ): Promise<string> {
-  return keyOf("redlock", "idem", await hashKey(scope, key, kind));
+  return keyOf("redlock", "idem", await hashKey(scope, key, kind, ...handler));
 }

@@ -167,10 +167,14 @@ describe("digests", () => {
     );
   });
 
-  test("hashKey of an HTTP request's key also hashes that it is one", async () => {
-    // printf '["http",["a","b"],"k"]' | sha256sum
+  test("hashKey of an HTTP request's key also hashes that it is one, and its handler", async () => {
+    // printf '["http",null,["a","b"],"k"]' | sha256sum
     expect(await hashKey(["a", "b"], "k", "http")).toBe(
-      "854624ddba4574a275d583c618e7c1b2731fd99ea3f0119f89d6b9e8a2bea723",
+      "3f0fc07606c21b11304c37ea6d97d10c1fe0e2d470897505f07fdf1f5c3eb650",
+    );
+    // printf '["http","h",["a","b"],"k"]' | sha256sum
+    expect(await hashKey(["a", "b"], "k", "http", "h")).toBe(
+      "97b5eec8708d35cbc4432830437e7b7ebe5d62c749d5c16d2d68ff1fed3244ba",
     );
     expect(await hashKey(["a", "b"], "k", "run")).toBe(await hashKey(["a", "b"], "k"));
   });
