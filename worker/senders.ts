@@ -14,7 +14,7 @@ export interface WebhookEvent {
 
 /** A sender of webhooks. */
 export interface Sender {
-  /** Part of its path, and of its keys: they stay the same when the secret is replaced. */
+  /** Part of its path, and of its keys: they stay the same when the secret is replaced, or the route moved. */
   readonly name: string;
   /** The binding with its secret. */
   readonly secret: `${"GITHUB_WEBHOOK" | "STANDARD_WEBHOOKS" | "STRIPE_WEBHOOK"}_SECRET`;

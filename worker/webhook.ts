@@ -36,6 +36,7 @@ export function receive(sender: Sender) {
   const once = idempotent<WorkerEnv>({
     redlock: ({ env }) => new Redlock({ endpoints: endpointsFromEnv(env), backoff }),
     provider: ({ env }) => providerOf(sender, env),
+    handler: sender.name,
     // Called with a verified delivery, before any request to Redis.
     lock(c, delivery) {
       const event = eventOf(sender, c.req.raw, delivery);

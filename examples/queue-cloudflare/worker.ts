@@ -40,7 +40,7 @@ export default {
 async function shipOnce(message: Message<Shipment>, runs: Idempotency, warehouse: string): Promise<void> {
   try {
     const { event, order } = message.body;
-    await runs.run(event, { scope: "stripe" }, async ({ signal }) => {
+    await runs.run(event, { scope: "ship" }, async ({ signal }) => {
       const shipped = await fetch(`${warehouse}/shipments`, {
         method: "POST",
         // After a crash this is sent again. By the key the warehouse knows that it is the same shipment.

@@ -22,7 +22,7 @@ export async function handler(event: SQSEvent, context: Context): Promise<SQSBat
 async function shipOnce({ body }: SQSRecord, deadline: number): Promise<void> {
   const { event, order } = JSON.parse(body) as { event: string; order: string };
   // The event's id, not the message's: a producer that sends twice makes two messages of one event.
-  await idempotency.run(event, { scope: "stripe", deadline }, async ({ signal }) => {
+  await idempotency.run(event, { scope: "ship", deadline }, async ({ signal }) => {
     const shipped = await fetch(`${warehouse}/shipments`, {
       method: "POST",
       // After a crash this is sent again. By the key the warehouse knows that it is the same shipment.

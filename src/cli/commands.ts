@@ -64,9 +64,7 @@ export const commands: readonly Command[] = [
     summary: "removes what is stored for an idempotency key, so that it runs again; asks first",
     usage: ["--key <key> [--scope <name>]…"],
     text: "Removes the result, the count of attempts, and any value that is not a record: the next call with this key runs the handler, and its effect happens again. A run under way is not removed: wait until its lease has ended. All endpoints must answer.",
-    examples: [
-      "forget --key evt_1 --webhook stripe --secret-env STRIPE_SECRET --handler /webhooks/stripe",
-    ],
+    examples: ["forget --key evt_1 --webhook stripe --secret-env STRIPE_SECRET --handler /webhooks/stripe"],
     options: ["key", ...keyOptions, "yes"],
     run: forget,
   },

@@ -17,7 +17,8 @@ type Handler<Run, Given> = (request: Request, run: Run, delivery: Given) => Prom
 
 /**
  * Handles a request once per key: the handler answers the first request, and later ones get its stored response. The key
- * is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery.
+ * is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery. If several functions share a
+ * secret, give each the option `handler`.
  *
  * @param handler gets the request with its body unread; `run` with the key, the run's token, its signal and its remaining
  * lease, and with `lock` its fence; and with a `provider` the verified `delivery`. The request's signal is the run's: it

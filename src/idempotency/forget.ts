@@ -25,7 +25,7 @@ const maxRemovals = 3;
  * @throws TypeError | RangeError when an option is wrong or unknown
  *
  * @example
- * await forgetKey(idempotency, event.id, { scope: "stripe" });
+ * await forgetKey(idempotency, `fulfil:${event.id}`, { scope: "stripe" });
  */
 export async function forgetKey(
   idempotency: Idempotency,

@@ -154,7 +154,8 @@ type ResolvedOptions = Pick<
  *
  * @example
  * const idempotency = new Idempotency(redlock, { lease: 30_000, retention: 7 * 86_400_000 });
- * const { status, value } = await idempotency.run(event.id, { scope: "stripe" }, async ({ signal }) => {
+ * // The key names the work: under the event's id alone, other work would get this result.
+ * const { status, value } = await idempotency.run(`fulfil:${event.id}`, { scope: "stripe" }, async ({ signal }) => {
  *   return await fulfil(event, { signal });
  * });
  */
@@ -177,7 +178,8 @@ export class Idempotency {
   }
 
   /**
-   * Runs `handler`, or returns the stored result where a run of `key` is complete.
+   * Runs `handler`, or returns the stored result where a run of `key` is complete. The key names the work and its subject:
+   * with `order:7` for both, a mail would get the result of the charge.
    *
    * @throws InProgressError when another run is still under way after `wait`
    * @throws LockHeldError when another holder still has the `lock` after `wait`
@@ -190,8 +192,8 @@ export class Idempotency {
    * @throws what the handler throws; then the key is free again
    *
    * @example
-   * const { value } = await idempotency.run("order:7", { fingerprint: body }, () => charge(order));
-   * await idempotency.run(event.id, { lock: "invoice:42" }, async ({ fence, signal }) => {
+   * const { value } = await idempotency.run("charge:order:7", { fingerprint: body }, () => charge(order));
+   * await idempotency.run(`pay:${event.id}`, { lock: "invoice:42" }, async ({ fence, signal }) => {
    *   await db.run("UPDATE invoices SET paid = 1, fence = ?1 WHERE id = 42 AND fence < ?1", fence);
    * });
    */
@@ -301,6 +303,7 @@ export async function recordKeysOf(
 ): Promise<RecordKeys> {
   const { scope = [], kind = "run", handler } = options;
   if ("scope" in options) checkScope("scope", options.scope);
+  if (handler !== undefined && kind !== "http") throw new TypeError('handler needs kind: "http"');
   if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
   const hash = await hashKey(scope, key, kind, handler);
   return { key, name: keyOf(prefix, recordKinds[kind], hash), counter: keyOf(prefix, "tries", hash) };

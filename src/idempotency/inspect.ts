@@ -88,8 +88,7 @@ export async function openKey(
 ): Promise<{ readonly settings: Settings; readonly keys: RecordKeys }> {
   checkOptions(caller, options, schema);
   if (!idempotency?.redlock) throw wrongType("idempotency", idempotency, "new Idempotency(redlock)");
-  const { timeout, handler, kind } = options;
-  if (handler !== undefined && kind !== "http") throw new TypeError('handler needs kind: "http"');
+  const { timeout } = options;
   const { settings } = resolveIdempotency(clientStateOf(idempotency.redlock), idempotency.options, {
     timeout,
   });
@@ -147,7 +146,7 @@ export async function readKey(
  * @throws TypeError | RangeError when an option is wrong or unknown
  *
  * @example
- * const { state, age } = await inspectKey(idempotency, event.id, { scope: "stripe" });
+ * const { state, age } = await inspectKey(idempotency, `fulfil:${event.id}`, { scope: "stripe" });
  */
 export async function inspectKey(
   idempotency: Idempotency,

@@ -98,7 +98,9 @@ export function deliveryKey(
   const { provider, handler = "*", scope = [], id } = checkType("delivery", delivery, "object");
   const key = [provider, handler, ...owner, ...scope, id];
   if (key.every(isPart)) return key;
-  throw new TypeError("a delivery's provider, handler, owner, scope and id must be texts, none of them empty");
+  throw new TypeError(
+    "a delivery's provider, handler, owner, scope and id must be texts, none of them empty",
+  );
 }
 
 /** A number of an entity that only grows. Each kind has its table: `redlock_fences` and `redlock_versions`. */

@@ -91,7 +91,8 @@ export async function hmacSha256(secret: Key, text: string): Promise<Uint8Array>
  * to inspect or free the key of a delivery whose provider has no name of its own.
  *
  * @example
- * await inspectKey(idempotency, id, { kind: "http", scope: ["stripe", await secretTag(env.STRIPE_WEBHOOK_SECRET)] });
+ * const scope = ["stripe", await secretTag(env.STRIPE_WEBHOOK_SECRET)];
+ * await inspectKey(idempotency, id, { kind: "http", handler: "/webhooks/stripe", scope });
  */
 export async function secretTag(secret: Key): Promise<string> {
   return toHex((await hmacSha256(secret, "redlock-edge: scope of a secret")).subarray(0, 16));

@@ -64,7 +64,8 @@ export const calls = {
       const delivery = { provider: "stripe", id: "evt_7" };
       assert.equal(await credit(db, delivery, "c", 7), true);
       assert.equal(await credit(db, delivery, "c", 7), false);
-      assert.deepEqual(await db.prepare("SELECT credit FROM customers").first(), { credit: 7 });
+      assert.equal(await credit(db, { ...delivery, handler: "bonus" }, "c", 1), true);
+      assert.deepEqual(await db.prepare("SELECT credit FROM customers").first(), { credit: 8 });
     } finally {
       await worker.dispose();
     }
@@ -148,6 +149,8 @@ export const calls = {
     await Promise.all(["a", "b", "c"].map((id) => worker(id, phases(id))));
     assert.deepEqual(done.map(([phase]) => phase).join(""), "111222");
   },
+  "docs/webhooks.md bill": (bill) => handledAs("billed", bill),
+  "docs/webhooks.md mail": (mail) => handledAs("mailed", mail),
   "docs/webhooks.md acme": async (acme) => {
     const time = String(Math.floor(Date.now() / 1_000));
     const signature = createHmac("sha256", "acme").update(`7.${time}.{}`).digest("hex");
@@ -157,6 +160,11 @@ export const calls = {
     assert.equal(id, "7");
   },
 };
+
+/** Two deliveries of one event, which another handler may have had. */
+async function handledAs(answer, handle) {
+  assert.deepEqual(await twice(() => handle(stripeDelivery('{"id":"evt_9"}'))), [answer, answer]);
+}
 
 /** Two deliveries of one event of Stripe; the second is not handled again. */
 async function deliveredTwice(handle) {

@@ -350,7 +350,9 @@ describe.each(withMiddleware)("middleware of %s", (_name, { open, headerOf }) =>
     }
     expect(fences[0]).toBeGreaterThan(0);
     expect(fences[2]).toBe(fences[0]);
-    expect(await recordsOf(at.store, key, ["tenant", "b"], "http", "pay")).toEqual([expect.stringMatching(/^C1 /)]);
+    expect(await recordsOf(at.store, key, ["tenant", "b"], "http", "pay")).toEqual([
+      expect.stringMatching(/^C1 /),
+    ]);
   });
 
   test("is mounted once: twice is an error that says so, and the key is free", async () => {

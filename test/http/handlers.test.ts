@@ -26,7 +26,11 @@ type Options = HttpRules & { readonly provider?: typeof provider };
 /** What the handler of a path does, and its answer. */
 type Act = (path: string, webhook: Delivery | undefined) => Promise<string> | string;
 /** Serves paths, each by a handler of its own. */
-type Open = (paths: readonly string[], act: Act, optionsOf: (path: string) => Options) => Promise<Send> | Send;
+type Open = (
+  paths: readonly string[],
+  act: Act,
+  optionsOf: (path: string) => Options,
+) => Promise<Send> | Send;
 
 const at = opened();
 const closing: (() => unknown)[] = [];
@@ -38,7 +42,9 @@ const guardOf = (options: Options) => ({ redlock: at.client.redlock, onEvent: ()
 const onHono: Open = (paths, act, optionsOf) => {
   const routes = new Hono();
   for (const path of paths) {
-    routes.post(path, idempotent(guardOf(optionsOf(path))), async (c) => c.text(await act(path, c.var.webhook)));
+    routes.post(path, idempotent(guardOf(optionsOf(path))), async (c) =>
+      c.text(await act(path, c.var.webhook)),
+    );
   }
   const app = new Hono().route("/hooks", routes);
   return async (request) => app.fetch(request);
@@ -92,7 +98,9 @@ const everywhereOnHono: Open = (_paths, act, optionsOf) => {
   return async (request) => app.fetch(request);
 };
 const everywhereOnExpress: Open = async (_paths, act, optionsOf) => {
-  const app = express5().set("env", "test").use(idempotentExpress(guardOf(optionsOf("*"))));
+  const app = express5()
+    .set("env", "test")
+    .use(idempotentExpress(guardOf(optionsOf("*"))));
   app.use(async (req: Any, res: Any) => res.send(await act(req.path.replace("/hooks", ""), req.webhook)));
   const { send, close } = await listen(app);
   closing.push(close);
@@ -158,7 +166,11 @@ describe.each(withPattern)("a route of %s", (_name, open) => {
 describe.each([...withPattern, ...withoutPattern])("%s", (_name, open) => {
   test("runs no captured delivery again, whatever spelling of the path it is sent to", async () => {
     let runs = 0;
-    const send = await open(["/bill"], () => `${++runs}`, () => ({ provider }));
+    const send = await open(
+      ["/bill"],
+      () => `${++runs}`,
+      () => ({ provider }),
+    );
     const id = freshKey();
     const statuses: number[] = [];
     for (const path of spellings) statuses.push((await send(sentTo(path, id))).status);
@@ -196,7 +208,9 @@ describe.each(withoutPattern)("%s", (_name, open) => {
     expect(await (await send(sentTo("/bill", id))).text()).toBe("/bill");
     expect(ran).toEqual(["/bill"]);
     const refused = events.filter(({ type }) => type === "refused");
-    expect(refused).toEqual(Array(2).fill(expect.objectContaining({ status: 500, code: "HANDLER_MISMATCH" })));
+    expect(refused).toEqual(
+      Array(2).fill(expect.objectContaining({ status: 500, code: "HANDLER_MISMATCH" })),
+    );
   });
 
   test("knows a handler's name: one on two paths is one, and has no other path to be compared", async () => {
@@ -217,7 +231,8 @@ test("a function of a request with a name for each handler: both run, each once"
     (path) => ({ provider, handler: path.slice(1) }),
   );
   const id = freshKey();
-  for (const path of ["/bill", "/mail", "/bill", "/mail"]) expect((await send(sentTo(path, id))).status).toBe(200);
+  for (const path of ["/bill", "/mail", "/bill", "/mail"])
+    expect((await send(sentTo(path, id))).status).toBe(200);
   expect(ran).toEqual(["/bill bill", "/mail mail"]);
 });
 
@@ -242,11 +257,18 @@ test("two routers of Express with one pattern are told apart by their paths, lou
 });
 
 test("a fingerprint of one's own is compared besides the path", async () => {
-  const send = await plain([], (path) => path, () => ({ provider, fingerprint: () => "same" }));
+  const send = await plain(
+    [],
+    (path) => path,
+    () => ({ provider, fingerprint: () => "same" }),
+  );
   const id = freshKey();
   expect((await send(sentTo("/bill", id))).status).toBe(200);
   expect((await send(sentTo("/BILL", id))).status).toBe(200);
-  expect(await problemIn(await send(sentTo("/mail", id)))).toEqual({ status: 422, code: "FINGERPRINT_MISMATCH" });
+  expect(await problemIn(await send(sentTo("/mail", id)))).toEqual({
+    status: 422,
+    code: "FINGERPRINT_MISMATCH",
+  });
 });
 
 test("middleware of all routes and of one of them is mounted twice", async () => {

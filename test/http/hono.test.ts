@@ -38,7 +38,8 @@ describe("a handler that fails has its answer passed through, and the key is fre
     ["an Error, to which onError answers 200", (handler) => guarded(handler).onError(sorry), boom, 200],
     [
       "an Error in a mounted app that has an onError of its own",
-      (handler) => new Hono().use("/payments", once()).route("/payments", new Hono().post("/", handler).onError(sorry)),
+      (handler) =>
+        new Hono().use("/payments", once()).route("/payments", new Hono().post("/", handler).onError(sorry)),
       boom,
       200,
     ],

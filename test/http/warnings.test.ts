@@ -97,6 +97,16 @@ describe.each(stands)("%s", (_name, stand) => {
     expect(lines()).toHaveLength(1);
   });
 
+  test("a delivery that another path has handled is told, with the option that is missing", async () => {
+    const { redlock } = world();
+    const answer = stand(ok, { redlock, provider: github({ secret }) });
+    await answer(delivery());
+    expect((await answer(new Request("https://a.example/other", delivery()))).status).toBe(500);
+    expect(lines()).toEqual([
+      expect.stringMatching(/answered 500 HANDLER_MISMATCH \(set the option handler/),
+    ]);
+  });
+
   test("a body that is too large, and a handler without protection, are told", async () => {
     const { redlock, stop } = world();
     const large = stand(ok, { redlock, provider: github({ secret }), maxRequestBody: 5 });

@@ -347,6 +347,7 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     "pruning without execute": () => pruneInbox(any(undefined), { olderThan: 1 }),
     "the key of no delivery": () => deliveryKey(any(undefined)),
     "the key of a delivery without an id": () => deliveryKey(any({ provider: "stripe" })),
+    "the key of a handler without a name": () => deliveryKey({ provider: "stripe", handler: "", id: "a" }),
     "the key of an owner that is missing": () => deliveryKey({ provider: "stripe", id: "a" }, any(undefined)),
     "a misspelt field of an entry": () => onceInPostgres(any(none), any({ key: "a", entty: "b" }), none),
     "a key instead of an entry": () => onceInD1(any(none), any("a"), []),

@@ -12,7 +12,7 @@ const publish = `${process.env.QSTASH_URL}/v2/publish/${process.env.SHIP_URL}`;
 
 export function POST(request: Request): Promise<Response> {
   const deadline = Date.now() + maxDuration * 1_000 - 1_500;
-  return withIdempotency(request, enqueue, { redlock, provider, deadline });
+  return withIdempotency(request, enqueue, { redlock, provider, handler: "stripe", deadline });
 }
 
 async function enqueue(request: Request, _run: RunContext, { id }: Delivery): Promise<Response> {

@@ -13,7 +13,8 @@ const orders = process.env.ORDERS_URL ?? "https://orders.example";
 
 export function POST(request: Request): Promise<Response> {
   // The Edge runtime stops a function that has not begun to answer after 25 s.
-  return withIdempotency(request, fulfil, { redlock, provider, deadline: Date.now() + 23_000 });
+  const deadline = Date.now() + 23_000;
+  return withIdempotency(request, fulfil, { redlock, provider, handler: "fulfil", deadline });
 }
 
 async function fulfil(request: Request): Promise<Response> {

@@ -13,6 +13,7 @@ export function POST(request: Request): Promise<Response> {
   return withIdempotency(request, deploy, {
     redlock,
     provider,
+    handler: "deploy", // part of the key: the route may move, and others may share the secret
     deadline: Date.now() + maxDuration * 1_000 - 1_500, // early enough to free the key before Vercel stops the code
   });
 }

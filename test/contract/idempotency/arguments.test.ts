@@ -74,6 +74,7 @@ const refused: [options: unknown, type: Errors, said: string, by: readonly Call[
   [{ note: "", lock: "a" }, RangeError, "note must have 1 … 255 characters, has 0", [run]],
   [{ note: "n" }, TypeError, "note needs lock: it is stored with the lock", [run]],
   [{ kind: "lock" }, RangeError, 'kind must be "run", "http" or "flight", got "lock"', [run, ...keyed]],
+  [{ handler: "h" }, TypeError, 'handler needs kind: "http"', [run, ...keyed]],
   [{}, TypeError, "ttl (ms) is missing: it must be a number", [fly]],
   [{ ttl: -1 }, RangeError, "ttl (ms) must be between 0 and 2592000000, got -1", [fly]],
   [{ ttl: 1, onOutage: true }, RangeError, 'onOutage must be "throw" or "run", got boolean', [fly]],

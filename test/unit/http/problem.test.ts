@@ -19,6 +19,7 @@ describe("the status of a problem, of a webhook's, and when trying again may hel
     ["KEY_MISSING", 400, 400],
     ["KEY_INVALID", 400, 400],
     ["BODY_TOO_LARGE", 413, 413],
+    ["HANDLER_MISMATCH", 500, 500],
     ["ABORTED", 499, 499],
     ["WEBHOOK_INVALID", 401, 401, notGenuine("bad-signature")],
     ["WEBHOOK_INVALID", 401, 401, notGenuine("outside-tolerance")],
