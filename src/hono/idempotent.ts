@@ -1,5 +1,5 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
-import { bodyOf, withUnreadBody } from "../http/body.ts";
+import { bodyOf, whole, withUnreadBody } from "../http/body.ts";
 import { refuseUncalled } from "../http/mounting.ts";
 import { type Delivery, type Locked, type RouteOptions, resolveRules } from "../http/options.ts";
 import { routeFor } from "../http/route.ts";
@@ -135,7 +135,7 @@ async function requestBody({ req }: Context, cap: number): Promise<Uint8Array | 
     throw new TypeError("the body has been read before idempotent(): mount that further out");
   }
   const body = new Uint8Array(await req.arrayBuffer());
-  return body.length > cap ? undefined : body;
+  return body.length > cap ? undefined : whole(req.raw, body);
 }
 
 /** Whether the bytes that arrived can be made of what was read. */

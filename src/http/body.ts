@@ -37,23 +37,57 @@ function resumeStream(
 /**
  * The request's body, byte for byte; undefined when it has more than `cap` bytes, and then it is not read further.
  *
- * @throws TypeError when there are fewer bytes than the client has sent: Next.js cuts large bodies, and says nothing
+ * @throws TypeError when the body was cut on the way, or may have been: see {@link whole}
  */
 export async function bodyOf(request: Request, cap: number): Promise<Uint8Array | undefined> {
-  const { headers } = request;
-  const sent = Number(headers.get("content-length"));
-  if (sent > cap) return undefined;
+  if (Number(request.headers.get("content-length")) > cap) return undefined;
   if (!request.body) return new Uint8Array();
   const body = await readUpTo(request.body, cap);
-  if (ArrayBuffer.isView(body)) {
-    // One that was encoded may have been decoded on the way.
-    if (body.length >= sent || headers.has("content-encoding")) return body;
-    const cut = `only ${body.length} of the body's ${sent} bytes have come`;
-    throw new TypeError(`${cut}: raise the limit of what has cut it (Next.js: proxyClientMaxBodySize)`);
-  }
+  if (ArrayBuffer.isView(body)) return whole(request, body);
   // Not awaited: the sender may go on sending.
   void body.cancel().catch(() => undefined);
   return undefined;
+}
+
+/** The most bytes that the runtime's server hands over at once. */
+const largestChunk = "Bun" in globalThis ? 524_288 : 65_536;
+
+/**
+ * The body, if no part of it is missing. Next.js ends a body before the chunk that exceeds its limit, and neither the
+ * request nor the stream shows it. Without a Content-Length, a body that is just below the limit may be such a part.
+ *
+ * @throws TypeError when bytes are missing, or when Next.js may have cut a body that came without its length
+ */
+export function whole({ headers }: Request, body: Uint8Array): Uint8Array {
+  const { length } = body;
+  const sent = headers.get("content-length");
+  // One that was encoded may have been decoded on the way.
+  if (sent !== null && !headers.has("content-encoding")) {
+    if (length >= Number(sent)) return body;
+    const cut = `only ${length} of the body's ${sent} bytes have come`;
+    throw new TypeError(`${cut}: raise the limit of what has cut it (Next.js: proxyClientMaxBodySize)`);
+  }
+  const limit = nextLimits().find((most) => length > Math.max(0, most - largestChunk) && length <= most);
+  if (limit === undefined) return body;
+  throw new TypeError(
+    `Next.js cuts bodies of more than ${limit} bytes, and this one, with ${length} and no Content-Length, may be cut: set ` +
+      `proxyClientMaxBodySize to maxRequestBody + ${largestChunk}, or send Content-Length`,
+  );
+}
+
+/** A server of Next.js, as it registers itself. */
+interface NextServer {
+  readonly nextConfig?: { readonly experimental?: { readonly proxyClientMaxBodySize?: number } };
+}
+
+/** The limits of the servers of `next start`, `next dev` and custom servers in this process; none on other platforms. */
+function nextLimits(): number[] {
+  // Next.js's own, but there is no other trace of the limit.
+  const key: unique symbol = Symbol.for("@next/router-server-methods") as never;
+  const servers = (globalThis as { [key]?: Readonly<Record<string, NextServer | undefined>> })[key];
+  return Object.values(servers ?? {}).map(
+    (server) => server?.nextConfig?.experimental?.proxyClientMaxBodySize ?? 10_485_760,
+  );
 }
 
 /** A request, and what Workers know of where it comes from. */

@@ -94,7 +94,9 @@ describe("middleware further out", () => {
 
   const form = new FormData();
   form.set("a", "1");
-  test.each<[string, BodyInit, (c: Context) => Promise<unknown>]>([
+  test.each<
+    [string, BodyInit, (c: Context) => Promise<unknown>, why: string, headers?: Record<string, string>]
+  >([
     // As Hono's validators fill the cache. The text is made from the form data, with boundaries of its own.
     [
       "as form data",
@@ -103,10 +105,18 @@ describe("middleware further out", () => {
         await c.req.formData();
         Object.assign(c.req.bodyCache, { text: c.req.text() });
       },
+      "further out",
     ],
     // Different bodies would be one.
-    ["as text what is no UTF-8", new Uint8Array([0xff, 0xfe]), (c) => c.req.text()],
-  ])("must not have read %s, whose bytes cannot be restored", async (_how, body, read) => {
+    ["as text what is no UTF-8", new Uint8Array([0xff, 0xfe]), (c) => c.req.text(), "further out"],
+    [
+      "a part of the body",
+      "x",
+      (c) => c.req.text(),
+      "only 1 of the body's 9 bytes",
+      { "content-length": "9" },
+    ],
+  ])("must not have read %s, whose bytes cannot be restored", async (_how, body, read, why, headers) => {
     const app = new Hono();
     app.use(async (c, next) => {
       await read(c);
@@ -114,8 +124,8 @@ describe("middleware further out", () => {
     });
     app.post("/payments", once(), (c) => c.text("x"));
     app.onError((error, c) => c.text(error.message, 500));
-    const response = await app.fetch(post(undefined, { body }));
-    expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("further out")]);
+    const response = await app.fetch(post(undefined, { body, ...(headers && { headers }) }));
+    expect([response.status, await response.text()]).toEqual([500, expect.stringContaining(why)]);
   });
 });
 

@@ -66,7 +66,7 @@ const at = staged();
 beforeAll(async () => {
   const { redlockEdge } = await pack();
   for (const made of ["app", ".next"]) rmSync(join(app, made), { recursive: true, force: true });
-  for (const name of ["package.json", "package-lock.json", "next.config.js"]) {
+  for (const name of ["package.json", "package-lock.json", "next.config.js", "proxy.js"]) {
     cpSync(join(source, name), join(app, name));
   }
   npmCi(app);
@@ -75,24 +75,30 @@ beforeAll(async () => {
   execFileSync(process.execPath, [next, "build"], { cwd: app, env: { ...process.env, ...offline } });
 }, 600_000);
 
+/** Starts the app. Returns its address, and what it has printed. */
+async function startNext(env: Readonly<Record<string, string>>, node?: string) {
+  const port = await freePort();
+  const given = {
+    ...offline,
+    ...at.stage.local.env(),
+    API_KEYS: '{"of-the-shop":"shop"}',
+    GITHUB_WEBHOOK_SECRET: secret,
+    LEDGER_URL: at.service.url,
+    ...env,
+  };
+  const args = [next, "start", "--hostname", "127.0.0.1", "--port", `${port}`];
+  const server = startNode(args, given, { ...(node && { node }), cwd: app });
+  await until(() => /Ready/.test(server.output()), "Next.js to be ready");
+  return { url: `http://127.0.0.1:${port}`, output: server.output };
+}
+
 test.each([
   ["this Node", () => process.execPath],
   ["Node 24", () => pinnedRuntime("node-24")],
 ])(
   "in both runtimes on %s, every route handler acts once for two requests",
   async (_name, command) => {
-    const port = await freePort();
-    const env = {
-      ...offline,
-      ...at.stage.local.env(),
-      API_KEYS: '{"of-the-shop":"shop"}',
-      GITHUB_WEBHOOK_SECRET: secret,
-      LEDGER_URL: at.service.url,
-    };
-    const args = [next, "start", "--hostname", "127.0.0.1", "--port", `${port}`];
-    const server = startNode(args, env, { node: command(), cwd: app });
-    await until(() => /Ready/.test(server.output()), "Next.js to be ready");
-
+    const server = await startNext({}, command());
     const sent: string[] = [];
     for (const path of paths) {
       const request = routes[path.replace(/^\w+\//, "") as keyof typeof routes].request(freshKey());
@@ -100,12 +106,38 @@ test.each([
       const body = await request.text();
       sent.push(body);
       for (const replayed of [null, "true"]) {
-        const response = await fetch(`http://127.0.0.1:${port}/${path}`, { method, headers, body });
+        const response = await fetch(`${server.url}/${path}`, { method, headers, body });
         const answer = [response.status, response.headers.get("idempotent-replayed"), await response.text()];
         expect(answer, `${path}\n${server.output()}`).toEqual([201, replayed, `{"call":${sent.length}}`]);
       }
     }
     expect(at.service.calls.map(({ body }) => body)).toEqual(sent);
+  },
+  600_000,
+);
+
+test.each(runtimes)(
+  "on %s, a body that Next.js may have cut is refused, until its limit is raised",
+  async (runtime) => {
+    const path = `${runtime}/hono/payments`;
+    const headers = { "idempotency-key": freshKey() };
+    const body = "x".repeat(11_000_000);
+    // Without Content-Length.
+    const post = async (url: string) => {
+      const chunked = new Blob([body]).stream();
+      const init = { method: "POST", headers, body: chunked, duplex: "half" } as RequestInit;
+      const response = await fetch(`${url}/${path}`, init);
+      await response.arrayBuffer();
+      return [response.status, response.headers.get("idempotent-replayed")];
+    };
+    const cutting = await startNext({});
+    expect(await post(cutting.url), cutting.output()).toEqual([500, null]);
+    expect(cutting.output()).toContain("set proxyClientMaxBodySize to maxRequestBody + 65536");
+    expect(at.service.calls).toEqual([]);
+    const whole = await startNext({ BODY_LIMIT: `${12_000_000 + 65_536}` });
+    for (const replayed of [null, "true"])
+      expect(await post(whole.url), whole.output()).toEqual([201, replayed]);
+    expect(at.service.calls.map((call) => call.body.length)).toEqual([body.length]);
   },
   600_000,
 );
