@@ -1,4 +1,5 @@
 import { concatBytes } from "../bytes.ts";
+import { parseExactJson } from "../exact-json.ts";
 import { type CanonicalOptions, canonicalJson, checkCanonicalOptions } from "../idempotency/canonical.ts";
 
 /** Returns what must be the same whenever a key is used again; undefined: nothing. */
@@ -27,7 +28,8 @@ function withoutBoundary(contentType: string, body: Uint8Array): Uint8Array {
 
 /**
  * A `fingerprint` for routes that take JSON: method, path with query, and what the body says, whatever the order of its
- * members and its white space. A body that is no JSON, or that RFC 8785 refuses, counts byte for byte.
+ * members and its white space. A body that is no JSON, that has a member twice, or that RFC 8785 refuses, counts byte for byte.
+ * A number that JavaScript cannot hold exactly, for example 9007199254740993, counts as it is written.
  *
  * @param options `exclude`: members that a retry writes anew; for the rest see {@link CanonicalOptions}
  * @throws TypeError | RangeError where the options are wrong
@@ -43,7 +45,7 @@ export function jsonFingerprint(options: CanonicalOptions = {}): Fingerprint {
 function canonicalBody(body: Uint8Array, exclude: readonly string[] | undefined): Uint8Array {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body);
-    return new TextEncoder().encode(canonicalJson("body", JSON.parse(text), exclude));
+    return new TextEncoder().encode(canonicalJson("body", parseExactJson(text), exclude));
   } catch {
     // Also where it is nested too deeply: what a client sends must not become an error of the server.
     return body;

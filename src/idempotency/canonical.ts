@@ -27,7 +27,8 @@ export function checkCanonicalOptions(what: string, options: CanonicalOptions): 
  * A key for a call, made of what is called and its arguments: the same for the same JSON, whatever the order of its members.
  * The arguments are hashed (SHA-256) as RFC 8785 writes them, so that other languages can make the same key: members in the
  * order of their UTF-16 code units, numbers as JavaScript prints them, text that is not normalized. As in `JSON.stringify`,
- * members that are undefined are left out.
+ * members that are undefined are left out. Give ids above 2^53 as text: `JSON.parse` rounds them, and 9007199254740993 would
+ * have the key of 9007199254740992.
  *
  * @param name of what is called, 1 … 190 characters
  * @param args plain data

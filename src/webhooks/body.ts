@@ -26,9 +26,12 @@ export async function bodyId(body: Uint8Array, field: string): Promise<string> {
 }
 
 /** The fields of a JSON object; none if the body is anything else. */
-export function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
+export function jsonFields(
+  body: Uint8Array,
+  parse: (text: string) => unknown = JSON.parse,
+): Readonly<Record<string, unknown>> {
   try {
-    return Object(JSON.parse(new TextDecoder().decode(body)));
+    return Object(parse(new TextDecoder().decode(body)));
   } catch {
     return {};
   }

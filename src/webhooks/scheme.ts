@@ -1,3 +1,4 @@
+import { parseExactJson } from "../exact-json.ts";
 import { bodyHash, bodyId, jsonFields } from "./body.ts";
 import { decodeHex } from "./encoding.ts";
 import {
@@ -178,7 +179,8 @@ async function openBody(
   const idOf = (content: Uint8Array) =>
     id?.field === undefined ? bodyHash(content) : bodyId(content, id.field);
   if (time?.field === undefined) return { id: idOfHeader ?? (await idOf(body)) };
-  const { [time.field]: sent, ...event } = jsonFields(body);
+  // Two events that differ in a digit beyond JavaScript's are two.
+  const { [time.field]: sent, ...event } = jsonFields(body, parseExactJson);
   const content = new TextEncoder().encode(JSON.stringify(event));
   return {
     timestamp: typeof sent === "number" ? sent : Number.NaN,

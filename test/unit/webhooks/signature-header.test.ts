@@ -160,6 +160,16 @@ describe("signatureProvider with a header", () => {
     expect(await sent(at, { event_id: "evt-1" })).toMatchObject({ id: "evt-1" });
     for (const time of [at - 6_000, undefined, String(at)])
       expect(await sent(time)).toBe("outside-tolerance");
+    // As numbers of JavaScript, both are the same.
+    const ids = ["9007199254740992", "9007199254740993"].map(async (order) => {
+      const text = `{"order":${order},"sent":${at}}`;
+      return send(options, { "acme-signature": sign(text) }, text);
+    });
+    const [one, other] = await Promise.all(ids);
+    expect(one).not.toEqual(other);
+    // Readers differ in which of two they take.
+    const two = `{"sent":${at - 86_400_000},"sent":${at}}`;
+    expect(await send(options, { "acme-signature": sign(two) }, two)).toBe("outside-tolerance");
   });
 
   it("looks for nothing that is not configured", async () => {
