@@ -25,6 +25,19 @@ export async function bodyId(body: Uint8Array, field: string): Promise<string> {
   return isId(id) ? id : bodyHash(body);
 }
 
+/**
+ * Whether a body is a JSON object or array. Where nothing separates the URL from the body in what is signed, no other body
+ * is genuine: the digits at the end of a URL are JSON, too. A part of an object is none, so a body of this form is whole.
+ */
+export function isObjectOrArray(body: Uint8Array): boolean {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(body));
+    return typeof value === "object" && value !== null;
+  } catch {
+    return false;
+  }
+}
+
 /** The fields of a JSON object; none if the body is anything else. */
 export function jsonFields(
   body: Uint8Array,

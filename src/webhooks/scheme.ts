@@ -1,5 +1,5 @@
 import { parseExactJson } from "../exact-json.ts";
-import { bodyHash, bodyId, jsonFields } from "./body.ts";
+import { bodyHash, bodyId, isObjectOrArray, jsonFields } from "./body.ts";
 import { decodeHex } from "./encoding.ts";
 import {
   isId,
@@ -12,7 +12,7 @@ import {
   signaturesOf,
 } from "./header.ts";
 import { requireForms } from "./option-checks.ts";
-import { WebhookVerificationError } from "./provider.ts";
+import { badSignature, WebhookVerificationError } from "./provider.ts";
 import { algorithms, type SignatureAlgorithm } from "./signature-check.ts";
 import { parseSeconds } from "./tolerance.ts";
 import type { ReadSigned, SignedContent, SignedRequest } from "./verifier.ts";
@@ -108,7 +108,11 @@ export function readerOf(name: string, scheme: Scheme): ReadSigned {
       signed: template.map((part, index) => (index % 2 === 0 ? part : (values[part] ?? ""))),
       timestamp: seconds === undefined ? undefined : parseTime(name, time?.header ?? header, seconds),
       scope,
-      open: () => openBody(scheme, body, ids.id),
+      open() {
+        if (url !== undefined && !isObjectOrArray(body))
+          throw badSignature(name, "the body is no JSON object or array");
+        return openBody(scheme, body, ids.id);
+      },
     };
   };
 }

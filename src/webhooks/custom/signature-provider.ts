@@ -76,14 +76,15 @@ export interface SignatureProviderOptions extends ToleranceOptions, Partial<Desc
  * const { id, timestamp } = await provider.verify(request, body);
  *
  * @example
- * // acme-signature: the Ed25519 signature of the URL and the body, in hex
+ * // acme-signature: the Ed25519 signature of the URL and the body, in hex. Not of request.url: nothing separates the two, and
+ * // a request would decide where its body begins
  * const provider = signatureProvider({
  *   name: "acme",
  *   algorithm: "Ed25519",
  *   key: decodePublicKey(env.ACME_PUBLIC_KEY),
  *   read: (request, body) => ({
  *     signatures: requireSignature("acme", request, "acme-signature", { decode: decodeHex }),
- *     signed: [request.url, body],
+ *     signed: ["https://shop.example/webhooks/acme", body],
  *   }),
  * });
  */

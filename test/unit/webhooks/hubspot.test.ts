@@ -58,6 +58,19 @@ it("refuses a genuine delivery whose URL, body and time are split at other place
     expect(await outcome(provider(), { headers, body: rest, url: to }), to).toBe("bad-signature");
     expect(await outcome(provider({ url }), { headers, body: rest, url: to }), to).toBe("bad-signature");
   }
+  // A request without a body, whose URL ends in JSON; and a body that could be the end of a URL.
+  const bare = `${url}&appId=1234`;
+  for (const [to, rest] of [
+    [`${url}&appId=12`, "34"],
+    [`${url}&appId=`, "1234"],
+  ] as const) {
+    expect(await outcome(provider(), { headers: genuine("", bare).headers, body: rest, url: to })).toBe(
+      "bad-signature",
+    );
+  }
+  expect(await outcome(provider(), { headers: genuine("[1]").headers, body: "", url: `${url}[1]` })).toBe(
+    "bad-signature",
+  );
   for (const time of [String(at).slice(1), `1${at}`, `${at} 1`, "1763714567", "-763714567890", "1e12"]) {
     const moved = { ...headers, "x-hubspot-request-timestamp": time };
     expect(await outcome(provider(), { headers: moved, body, url }), time).toBe("malformed-header");

@@ -55,6 +55,16 @@ test("Square's request does not decide where the body begins", async () => {
   const moved = { body: body.slice(1), url: `${options.url}{` };
   expect(await send("square", moved)).toBe("bad-signature");
   const url = ({ url: given }: Request) => given.replace("http:", "https:");
+  // Where the request's own query is compared, the rest of the body is no object.
+  const secret = String(options.secret);
+  const withQuery = `${options.url}?tenant=1`;
+  for (const rest of [body.slice(1), ""]) {
+    const cut = { body: rest, url: withQuery + body.slice(0, body.length - rest.length) };
+    const signed = {
+      "x-square-hmacsha256-signature": hmac(secret, new Request(cut.url).url + rest, "base64"),
+    };
+    expect(await send("square", { ...cut, headers: signed }, { url })).toBe("bad-signature");
+  }
   const atProxy = { url: String(options.url).replace("https:", "http:") };
   expect(await send("square", atProxy, { url })).toMatchObject({ idSigned: true });
   await expect(send("square", {}, { url: () => undefined })).rejects.toThrow(TypeError);
