@@ -54,13 +54,21 @@ export interface SignatureForm {
   readonly length?: number | undefined;
 }
 
+/** The entries of a header. No more than one too many: nobody reads them, and anyone can send tens of thousands. */
+export function entriesOf(header: string, separator: string): readonly string[] {
+  return header.split(separator, maxSignatures + 1);
+}
+
 /** The signatures of a given form among the entries of a header. Other entries are skipped. */
 export function signaturesOf(
   entries: readonly string[],
   { prefix = "", decode, length }: SignatureForm,
 ): readonly Uint8Array[] {
+  // Before it is decoded: anyone can send a header of a hundred kilobytes. RSA has the longest signatures, of 1 kB.
+  const longest = prefix.length + 4 * (length ?? 1_024);
   return entries.flatMap((entry) => {
-    const bytes = entry.startsWith(prefix) ? decode(entry.slice(prefix.length)) : undefined;
+    const isOfForm = entry.length <= longest && entry.startsWith(prefix);
+    const bytes = isOfForm ? decode(entry.slice(prefix.length)) : undefined;
     return bytes && bytes.length === (length ?? (bytes.length || 1)) ? [bytes] : [];
   });
 }

@@ -4,6 +4,9 @@ import { malformed, requireHeader } from "./header.ts";
 import { badSignature } from "./provider.ts";
 import type { SignedContent } from "./verifier.ts";
 
+/** In characters. It is decoded before its signature is checked, and most servers take no longer header. */
+const longest = 8_192;
+
 /** A JWT of which nothing is known to be genuine yet. */
 export interface SignedJwt {
   /** Its signature, in a list. */
@@ -24,16 +27,17 @@ export interface SignedJwt {
  *
  * @param provider the provider's name, for the error
  * @param alg the algorithm that the JWT must name, e.g. `HS256`
- * @throws {WebhookVerificationError} `missing-header` or `malformed-header`
+ * @throws {WebhookVerificationError} `missing-header` or `malformed-header`, also for more than 8 192 characters
  *
  * @example
  * const { signatures, signed, open } = requireJwt("acme", request, "acme-token", "HS256");
  * return { signatures, signed, open: () => open({ iss: "acme" }) };
  */
 export function requireJwt(provider: string, request: Request, header: string, alg: string): SignedJwt {
-  const parts = requireHeader(provider, request, header).split(".");
-  const [head, payload, signature] = parts.map(decodeBase64Url);
-  if (parts.length !== 3 || !head?.length || !payload?.length || !signature?.length) {
+  const token = requireHeader(provider, request, header);
+  const parts = token.length > longest ? [] : token.split(".", 4);
+  const [head, payload, signature] = parts.length === 3 ? parts.map(decodeBase64Url) : [];
+  if (!head?.length || !payload?.length || !signature?.length) {
     throw malformed(provider, header, "is not a JWT");
   }
   return {

@@ -2,6 +2,7 @@ import { parseExactJson } from "../exact-json.ts";
 import { bodyHash, bodyId, isObjectOrArray, jsonFields } from "./body.ts";
 import { decodeHex } from "./encoding.ts";
 import {
+  entriesOf,
   isId,
   malformed,
   maxSignatures,
@@ -126,7 +127,7 @@ function readSignatures(
   const form = { prefix, decode, length: algorithms[algorithm].signatureLength };
   if (separator === undefined) return { signatures: requireSignature(name, request, header, form) };
   const timePrefix = time?.entry;
-  const entries = requireHeader(name, request, header).split(separator);
+  const entries = entriesOf(requireHeader(name, request, header), separator);
   const signatures = signaturesOf(entries, form);
   const times = entries.filter((entry) => timePrefix !== undefined && entry.startsWith(timePrefix));
   // Of two times, one could be the signed one and the other the one that is checked.

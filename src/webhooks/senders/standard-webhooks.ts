@@ -1,6 +1,6 @@
 import { checkOptions, later, type Schema } from "../../check.ts";
 import { decodeBase64 } from "../encoding.ts";
-import { malformed, maxSignatures, requireHeader, requireId, signaturesOf } from "../header.ts";
+import { entriesOf, malformed, maxSignatures, requireHeader, requireId, signaturesOf } from "../header.ts";
 import { requireForms } from "../option-checks.ts";
 import type { StandardWebhooksOptions } from "../options.ts";
 import type { WebhookProvider } from "../provider.ts";
@@ -77,7 +77,7 @@ function readHeaders(
   const prefix = prefixes.find((candidate) => isComplete(request, candidate)) ?? prefixes[0];
   const id = requireId(name, request, `${prefix}-id`);
   const seconds = requireHeader(name, request, `${prefix}-timestamp`);
-  const entries = requireHeader(name, request, `${prefix}-signature`).split(" ");
+  const entries = entriesOf(requireHeader(name, request, `${prefix}-signature`), " ");
 
   if (/\.\d+(?:\.|$)/.test(id)) throw malformed(name, `${prefix}-id`, "has a part that reads as a timestamp");
   const timestamp = parseSeconds(name, `${prefix}-timestamp`, seconds);
