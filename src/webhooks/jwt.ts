@@ -1,7 +1,7 @@
 import { jsonFields } from "./body.ts";
 import { decodeBase64Url } from "./encoding.ts";
 import { malformed, requireHeader } from "./header.ts";
-import { badSignature } from "./provider.ts";
+import { badSignature, nameUrl } from "./provider.ts";
 import type { SignedContent } from "./verifier.ts";
 
 /** In characters. It is decoded before its signature is checked, and most servers take no longer header. */
@@ -50,7 +50,9 @@ export function requireJwt(provider: string, request: Request, header: string, a
       const claims = jsonFields(payload);
       for (const [claim, texts] of Object.entries(expected)) {
         if (![texts].flat().some((text) => text === claims[claim])) {
-          throw badSignature(provider, `the JWT's claim ${claim} differs`);
+          const url = [texts].flat().find((text) => /^https?:/.test(text));
+          const from = url === undefined ? "" : ` from ${nameUrl(url)}`;
+          throw badSignature(provider, `the JWT's claim ${claim} differs${from}`);
         }
       }
       const { nbf, exp } = claims;

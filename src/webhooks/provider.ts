@@ -70,7 +70,7 @@ export type WebhookVerificationReason =
 /**
  * A delivery is not genuine. Do nothing, and answer 400 for `missing-header` and `malformed-header`, 401 otherwise.
  * Its `code` is `WEBHOOK_INVALID`. It is safe to log: it contains neither the secret, nor the expected signature,
- * nor anything that was sent.
+ * nor anything that was sent but, where the URL is signed, that URL without the values in its query.
  *
  * @example
  * if (error instanceof WebhookVerificationError) return new Response(error.reason, { status: 401 });
@@ -88,11 +88,27 @@ export class WebhookVerificationError extends RedlockError {
   }
 }
 
-/** The error for a signature that none of the keys made. The default names the usual causes. */
-export function badSignature(
-  provider: string,
-  why = "none of the keys made this signature: either the secret or key is not that of this endpoint and mode (test or \
-live), or what was signed was changed before it was verified, for example a body that was parsed and serialised again",
-): WebhookVerificationError {
+/** The error for a signature that does not hold. */
+export function badSignature(provider: string, why: string): WebhookVerificationError {
   return new WebhookVerificationError(provider, "bad-signature", why);
+}
+
+/** Why none of the keys may have made a signature: the usual causes. */
+export function noneOfTheKeys(url: string | undefined): string {
+  const causes = `either the secret or key is not that of this endpoint and mode (test or live), or what was signed was changed \
+before it was verified, for example a body that was parsed and serialised again`;
+  const ofUrl =
+    url === undefined
+      ? ""
+      : `, or the sender signed another URL than ${nameUrl(url)}: if a proxy changes host or protocol, set the option url \
+to the URL that the sender calls`;
+  return `none of the keys made this signature: ${causes}${ofUrl}`;
+}
+
+/** A URL for messages: without a password, and without the values in its query, in which your users' data may stand. */
+export function nameUrl(url: string): string {
+  return url
+    .replace(/^(\w+:\/\/)[^/?#]*@/, "$1")
+    .replace(/\?.*/s, "?…")
+    .slice(0, 200);
 }

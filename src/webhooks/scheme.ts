@@ -109,6 +109,7 @@ export function readerOf(name: string, scheme: Scheme): ReadSigned {
       signed: template.map((part, index) => (index % 2 === 0 ? part : (values[part] ?? ""))),
       timestamp: seconds === undefined ? undefined : parseTime(name, time?.header ?? header, seconds),
       scope,
+      url,
       open() {
         if (url !== undefined && !isObjectOrArray(body))
           throw badSignature(name, "the body is no JSON object or array");

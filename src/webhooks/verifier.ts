@@ -2,7 +2,7 @@ import { bodyHash } from "./body.ts";
 import { isId } from "./header.ts";
 import { requireForm } from "./option-checks.ts";
 import type { ToleranceOptions } from "./options.ts";
-import { badSignature, type WebhookProvider, WebhookVerificationError } from "./provider.ts";
+import { badSignature, noneOfTheKeys, type WebhookProvider, WebhookVerificationError } from "./provider.ts";
 import { type Key, type SignatureCheck, type SignedParts, secretTag } from "./signature-check.ts";
 import { toleranceCheck } from "./tolerance.ts";
 
@@ -12,6 +12,8 @@ export interface SignedRequest {
   readonly signatures: readonly Uint8Array[];
   /** What they cover: one after the other, text as UTF-8. */
   readonly signed: SignedParts;
+  /** The URL among `signed`. The message for a bad signature names it, without the values in its query. Default none. */
+  readonly url?: string | undefined;
   /** The signed time, in ms since 1970. Default: none, and deliveries of any age are accepted. */
   readonly timestamp?: number | undefined;
   /**
@@ -75,9 +77,9 @@ export function verifier(options: VerifierOptions): WebhookProvider {
     maxBody,
     async verify(request, body) {
       requireBytes(body);
-      const { signatures, signed, open, ...claims } = await read(request, body);
+      const { signatures, signed, url, open, ...claims } = await read(request, body);
       checkTime(claims);
-      if (!(await check(signatures, signed))) throw badSignature(name);
+      if (!(await check(signatures, signed))) throw badSignature(name, noneOfTheKeys(url));
 
       const content = await open?.();
       if (content) checkTime(content);

@@ -5,7 +5,7 @@ import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { lock } from "../../src/hono/index.ts";
 import { Redlock, type RedlockOptions } from "../../src/index.ts";
 import { systemRuntime } from "../../src/runtime.ts";
-import { github, stripe } from "../../src/webhooks/index.ts";
+import { github, stripe, twilio } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { post, stands } from "./stand.ts";
 
@@ -86,6 +86,22 @@ describe.each(stands)("%s", (_name, stand) => {
       "redlock-edge: answered 400 WEBHOOK_INVALID: github: no header x-hub-signature-256",
     ]);
     expect(lines().join()).not.toMatch(/4242|never-on-the-console/);
+  });
+
+  test("a URL that is not the signed one is told to the operator, and not to the client", async () => {
+    const { redlock } = world();
+    const provider = twilio({ secret: "a".repeat(32) });
+    const given = { path: "/behind-a-proxy", headers: { "x-twilio-signature": `${"A".repeat(27)}=` } };
+    const told: string[] = [];
+    const onEvent = (event: object) => "error" in event && told.push(String(event.error));
+    for (const options of [{}, { onEvent }]) {
+      const response = await stand(ok, { redlock, provider, ...options })(post(null, given));
+      expect(response.status).toBe(401);
+      expect(await response.text()).not.toContain("/behind-a-proxy");
+    }
+    const named = expect.stringMatching(/another URL than https?:.*\/behind-a-proxy: .* set the option url /);
+    expect(lines()).toEqual([named]);
+    expect(told).toEqual([named]);
   });
 
   test("names that a sender can choose make no further lines", async () => {

@@ -38,10 +38,12 @@ function readRequest({ name, url = urlOf }: Given, request: Request, body: Uint8
   const time = requireHeader(name, request, timeHeader);
   // Of a fixed length: no digit of the body can be read as a part of the time.
   if (!/^\d{13}$/.test(time)) throw malformed(name, timeHeader, "is not a time of 13 digits");
-  const before = request.method + decodeUrl(url(request));
+  const to = url(request);
+  const before = request.method + decodeUrl(to);
   return {
     signatures,
     signed: [before, body, time],
+    url: to,
     timestamp: Number(time),
     async open() {
       // The other way round, a body without a quotation mark could stand at the end of a URL.

@@ -44,6 +44,7 @@ function readRequest(
   return {
     signatures,
     signed,
+    url: url(request),
     async open() {
       // With a hash at another place, the URL alone would be signed, and nothing of the body.
       const isBound = hash === undefined ? !/bodySHA256/i.test(request.url) : hash === (await bodyHash(body));

@@ -58,6 +58,43 @@ test.each(Object.keys(own))("%s needs options", (call) => {
   expect(() => provider(call, null)).toThrow(new TypeError(`${call} needs an object of options`));
 });
 
+const compared = "https://shop.example/hook?…";
+
+test.each([
+  ["twilio", {}, compared],
+  ["hubspot", {}, compared],
+  ["square", { url: "https://me:hidden@shop.example/hook?key=hidden" }, compared],
+  ["square", { url: () => `https://shop.example/${"long".repeat(10_000)}` }, "https://shop.example/longlong"],
+  ["twilio", { url: () => "/hook" }, "/hook"],
+])("%s with %j names the URL that it has compared, without a secret", async (call, options, url) => {
+  const vector = vectorOf(call);
+  const headers = vector.headers;
+  const by = provider(call, {
+    ...vector.options,
+    ...options,
+    secret: vector.other,
+    ...(call === "hubspot" && { now: () => vector.now }),
+  });
+  const request = new Request("https://shop.example/hook?hidden=1", { method: "POST", headers });
+  const { message } = await by.verify(request, bytes(vector.body)).catch((thrown) => thrown);
+  expect(message).toContain(` another URL than ${url}`);
+  expect(message).toMatch(
+    /: if a proxy changes host or protocol, set the option url to the URL that the sender calls$/,
+  );
+  expect(message).not.toMatch(/hidden/);
+  // The console's line has 800 characters of it.
+  expect(message.length).toBeLessThan(800);
+});
+
+test("qstash names the URL that the message was not signed for", async () => {
+  const vector = vectorOf("qstash");
+  const url = "https://other.example/hook?key=hidden";
+  const by = provider("qstash", { ...vector.options, url, now: () => vector.now });
+  const request = new Request(vector.url, { method: "POST", headers: vector.headers });
+  const { message } = await by.verify(request, bytes(vector.body)).catch((thrown) => thrown);
+  expect(message).toBe("qstash: the JWT's claim sub differs from https://other.example/hook?…");
+});
+
 test.each(refusals)("%s with %j refuses %j and says why", async (call, options, headers, message) => {
   // Not all of them have a clock.
   const now = () => 1_763_714_567_000;
