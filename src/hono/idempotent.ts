@@ -1,5 +1,5 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
-import { bodyOf, whole, withUnreadBody } from "../http/body.ts";
+import { bodyOf, isCut, whole, withUnreadBody } from "../http/body.ts";
 import { refuseUncalled } from "../http/mounting.ts";
 import { type Delivery, type Locked, type RouteOptions, resolveRules } from "../http/options.ts";
 import { routeFor } from "../http/route.ts";
@@ -128,13 +128,18 @@ function replaceResponse(c: Context, { status, response }: HttpAnswer): void {
   c.res = response;
 }
 
+const readBefore =
+  "the body has been read before idempotent(), and its bytes are gone: mount that further out";
+
 /** The request's body as it arrived, also where middleware further out has read it. */
 async function requestBody({ req }: Context, cap: number): Promise<Uint8Array | undefined> {
   if (!req.raw.bodyUsed) return bodyOf(req.raw, cap);
   if (!(await keepsBytes(req))) {
-    throw new TypeError("the body has been read before idempotent(): mount that further out");
+    throw new TypeError(readBefore);
   }
   const body = new Uint8Array(await req.arrayBuffer());
+  // Text has no byte order mark, which is signed and in the fingerprint.
+  if (isCut(req.raw, body)) throw new TypeError(readBefore);
   return body.length > cap ? undefined : whole(req.raw, body);
 }
 

@@ -58,15 +58,15 @@ const largestChunk = "Bun" in globalThis ? 524_288 : 65_536;
  *
  * @throws TypeError when bytes are missing, or when Next.js may have cut a body that came without its length
  */
-export function whole({ headers }: Request, body: Uint8Array): Uint8Array {
+export function whole(request: Request, body: Uint8Array): Uint8Array {
+  const { headers } = request;
   const { length } = body;
   const sent = headers.get("content-length");
-  // One that was encoded may have been decoded on the way.
-  if (sent !== null && !headers.has("content-encoding")) {
-    if (length >= Number(sent)) return body;
+  if (isCut(request, body)) {
     const cut = `only ${length} of the body's ${sent} bytes have come`;
     throw new TypeError(`${cut}: raise the limit of what has cut it (Next.js: proxyClientMaxBodySize)`);
   }
+  if (sent !== null && !headers.has("content-encoding")) return body;
   const limit = nextLimits().find((most) => length > Math.max(0, most - largestChunk) && length <= most);
   if (limit === undefined) return body;
   throw new TypeError(
@@ -88,6 +88,11 @@ function nextLimits(): number[] {
   return Object.values(servers ?? {}).map(
     (server) => server?.nextConfig?.experimental?.proxyClientMaxBodySize ?? 10_485_760,
   );
+}
+
+/** Whether a body has fewer bytes than the client has sent. One that was encoded may have been decoded on the way. */
+export function isCut({ headers }: Request, body: Uint8Array): boolean {
+  return body.length < Number(headers.get("content-length")) && !headers.has("content-encoding");
 }
 
 /** A request, and what Workers know of where it comes from. */
