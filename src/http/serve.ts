@@ -142,7 +142,8 @@ async function admitDelivery(
 }
 
 /**
- * Parses an `Idempotency-Key` header: a string of RFC 8941 in quotes, or a bare key; both forms give the same key.
+ * Parses an `Idempotency-Key` header: a string of RFC 8941 in quotes, or a bare key; both forms give the same key. The
+ * parameters of RFC 8941 behind the quotes do not count. A bare key has none: a `;` in it is a part of the key.
  *
  * Undefined when the key is empty, longer than 255 characters, or contains anything but visible ASCII and spaces: runtimes
  * decode other bytes differently, so a retry could get another key. A bare key has no comma: two headers arrive as
@@ -153,11 +154,16 @@ async function admitDelivery(
  */
 export function parseKey(header: string): string | undefined {
   // A quote at the beginning means the quoted form; an incomplete one is not read as a bare key.
-  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header)?.[1] ?? "";
+  const [, quoted = "", parameters = ""] = /^"((?:[^"\\]|\\["\\])*)"(.*)$/s.exec(header) ?? [];
+  if (!parametersForm.test(parameters)) return undefined;
   const key = header.startsWith('"') ? quoted.replace(/\\(.)/g, "$1") : header;
   if (key === header && key.includes(",")) return undefined;
   return /^[ -~]{1,255}$/.test(key) ? key : undefined;
 }
+
+/** The parameters of an item in RFC 8941: names, each with an integer, decimal, string, token, byte sequence or boolean. */
+const parametersForm: RegExp =
+  /^(?:; *[a-z*][a-z\d_.*-]*(?:=(?:-?\d{1,15}|-?\d{1,12}\.\d{1,3}|"(?:[ !#-[\]-~]|\\["\\])*"|[A-Za-z*][\w!#$%&'*+.^`|~:/-]*|:[\w+/=]*:|\?[01]))?)*$/;
 
 /**
  * A delivery's scopes: one for each secret that its provider accepts, where the provider has no name of its own. While a

@@ -19,11 +19,31 @@ describe("parseKey", () => {
     ["a\\b", "a\\b"],
     ['"a,b"', "a,b"],
     ["~".repeat(255), "~".repeat(255)],
+    // The parameters of RFC 8941 do not count; a bare key has none.
+    ['"abc";a=1', "abc"],
+    ['"a;b"; a;*b-.c=?1;c="x;\\"y";d=-1.25;e=:YWJj:;f=tok/en', "a;b"],
+    ["abc;a=1", "abc;a=1"],
   ])("%j names %j", (header, key) => {
     expect(parseKey(header)).toBe(key);
   });
 
-  const quoted = ['""a"', '""', '"', '"a', '"a"b', '"a\\b"', '"a";p=1'];
+  const quoted = [
+    '""a"',
+    '""',
+    '"',
+    '"a',
+    '"a"b',
+    '"a\\b"',
+    '"a" ;p',
+    '"a";',
+    '"a";P=1',
+    '"a";p=',
+    '"a";p="b',
+    '"a";p=1 ',
+    '"a";p=1;',
+    '"a";p=ü',
+    '"a";p=1, "b"',
+  ];
   test.each([...quoted, "", "a,b", "a, b", "~".repeat(256), "a\u0000", "a\u007f", "\u0080", "ü", "💶"])(
     "%j names nothing",
     (header) => {

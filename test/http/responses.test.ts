@@ -115,10 +115,7 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     const again = await fetch(post(key));
     // @hono/node-server gives every body a content type, even a body without bytes.
     expect(again.body).toBeNull();
-    expect([...again.headers]).toEqual([
-      ...handler().headers,
-      ["idempotent-replayed", "true"],
-    ].sort());
+    expect([...again.headers]).toEqual([...handler().headers, ["idempotent-replayed", "true"]].sort());
   });
 
   test.each([204, 205, 304])("%i has no body", async (status) => {
