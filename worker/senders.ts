@@ -91,14 +91,18 @@ export function providerOf({ name, secret, provider }: Sender, env: Bindings): W
 /**
  * Reads what a verified delivery is about. An event that names nothing is its own entity, so no other one waits for it.
  *
- * @throws {HTTPException} 400: the body is not a JSON object, and sending it again does not help
+ * @throws {HTTPException} 400: the body is not a JSON object, or its names cannot be stored; sending it again does not help
  *
  * @example
  * eventOf(stripe, request, delivery); // { name: "invoice.paid", entity: "stripe:in_42" }
  */
 export function eventOf(sender: Sender, request: Request, { id, body }: Delivery): WebhookEvent {
   const { name, subject } = sender.event(parse(body), request);
-  return { name: text(name) || "event", entity: `${sender.name}:${text(subject) || id}` };
+  const event = { name: text(name) || "event", entity: `${sender.name}:${text(subject) || id}` };
+  if (isStorable(event.name) && isStorable(event.entity)) return event;
+  const title =
+    "The event's name or subject is longer than 800 characters, or has a NUL or half of a surrogate pair";
+  throw new HTTPException(400, { res: problemResponse(400, title) });
 }
 
 function parse(body: Uint8Array): Payload {
@@ -110,6 +114,11 @@ function parse(body: Uint8Array): Payload {
   }
   const title = "The body is not a JSON object (GitHub: choose the content type application/json)";
   throw new HTTPException(400, { res: problemResponse(400, title) });
+}
+
+/** Whether the lock, the inbox and SQLite all take a text as it is. */
+function isStorable(text: string): boolean {
+  return text.length <= 800 && !/[\0\p{Surrogate}]/u.test(text);
 }
 
 /** A text or a number as text; "" for anything else. */

@@ -27,13 +27,29 @@ const standard = (payload: unknown, id: string) =>
 
 // The first tests of this file: nothing else has been sent.
 describe("a delivery that is refused", () => {
-  it.each<[string, number, () => Promise<Delivery>]>([
+  it.each<[string, number, () => Delivery | Promise<Delivery>]>([
     ["forged", 401, async () => forged(await stand.github("issues"))],
     ["forged, of Stripe", 401, async () => forged(stand.stripe("in_3"))],
     ["unsigned", 400, async () => ({ ...(await stand.github("issues")), headers: {} })],
     ["null", 400, () => fromGitHub(null)],
     ["a list", 400, () => fromGitHub([])],
     ["a form", 400, () => form()],
+    ["about a NUL", 400, () => standard({ type: "a", data: { id: "in\0" } }, randomUUID())],
+    [
+      "about half of a surrogate pair",
+      400,
+      () => standard({ type: "a", data: { id: "\ud800" } }, randomUUID()),
+    ],
+    [
+      "of half of a surrogate pair",
+      400,
+      () => standard({ type: "\udc00", data: { id: "in" } }, randomUUID()),
+    ],
+    [
+      "about too long a name",
+      400,
+      () => standard({ type: "a", data: { id: "i".repeat(801) } }, randomUUID()),
+    ],
   ])("(%s) has no effect, and causes no request to Redis", async (_, status, make) => {
     const delivery = await make();
     const response = await stand.send(delivery);
