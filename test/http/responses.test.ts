@@ -103,11 +103,11 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     expect(runs).toBe(1);
   });
 
-  test.each([
+  test.each<[what: string, status: number, headers: Record<string, string>, body?: string]>([
     ["a 303", 303, { location: "/done" }],
     ["a 200", 200, {}],
     ["a 200 with an empty text", 200, {}, ""],
-  ])("%s that is empty has no body when it is replayed", async (_what, status, headers, body = null) => {
+  ])("%s that is empty has no body when it is replayed", async (_what, status, headers, body) => {
     const handler = () => new Response(body, { status, headers });
     const fetch = serving(handler);
     const key = freshKey();
