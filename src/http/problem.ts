@@ -36,6 +36,7 @@ const problems: Record<ProblemCode, readonly [status: number, title: string, web
     "The idempotency key must be one of 1 to 255 visible ASCII characters; with a comma: quoted",
   ],
   BODY_TOO_LARGE: [413, "The body is too large"],
+  // For a missing or malformed header, too: Shopify and Discord accept an app only if it answers 401.
   WEBHOOK_INVALID: [401, "The delivery is not genuine"],
   // For webhooks never 2xx: if the first run failed afterwards, the sender would not send the event again. Nor 4xx,
   // after which some senders give up.
@@ -68,11 +69,8 @@ export function problemOf(error: unknown, webhook = false): Problem | undefined 
   // By code, not by class: the error may come from another copy of this package.
   if (!isRedlockError(error) || !Object.hasOwn(problems, error.code)) return undefined;
   const code = error.code as ProblemCode;
-  const { retryAfter = 1_000, reason = "" } = error as { retryAfter?: number | undefined; reason?: string };
-  const found = problem(code, webhook, mayChangeSoon.includes(code) ? retryAfter : undefined);
-  // A header is missing or has another form: the request is not from this sender.
-  // Stryker disable next-line Regex: no reason has it elsewhere
-  return code === "WEBHOOK_INVALID" && /header$/.test(reason) ? { ...found, status: 400 } : found;
+  const { retryAfter = 1_000 } = error as { retryAfter?: number | undefined };
+  return problem(code, webhook, mayChangeSoon.includes(code) ? retryAfter : undefined);
 }
 
 /** A problem as a response. It does not mention endpoints: those concern the operator only. */

@@ -1,14 +1,14 @@
 import { toHex } from "../bytes.ts";
 
 /**
- * Decodes lower-case hex. Anything else gives `undefined`: upper case, an odd number of digits, white space.
+ * Decodes hex with digits of either case. Anything else gives `undefined`: an odd number of digits, white space.
  *
  * @example
  * decodeHex("00ff"); // Uint8Array [0, 255]
- * decodeHex("00FF"); // undefined
+ * decodeHex("0xff"); // undefined
  */
 export function decodeHex(text: string): Uint8Array | undefined {
-  if (!/^(?:[0-9a-f]{2})*$/.test(text)) return undefined;
+  if (!/^(?:[0-9a-f]{2})*$/i.test(text)) return undefined;
   return Uint8Array.from(text.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
 }
 

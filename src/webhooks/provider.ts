@@ -68,9 +68,9 @@ export type WebhookVerificationReason =
   | "outside-tolerance";
 
 /**
- * A delivery is not genuine. Do nothing, and answer 400 for `missing-header` and `malformed-header`, 401 otherwise.
- * Its `code` is `WEBHOOK_INVALID`. It is safe to log: it contains neither the secret, nor the expected signature,
- * nor anything that was sent but, where the URL is signed, that URL without the values in its query.
+ * A delivery is not genuine. Do nothing, and answer 401, whatever the `reason`: Shopify and Discord test for that status
+ * before they accept an app. Its `code` is `WEBHOOK_INVALID`. It is safe to log: it contains neither the secret, nor the
+ * expected signature, nor anything that was sent but, if the URL is signed, that URL without the values in its query.
  *
  * @example
  * if (error instanceof WebhookVerificationError) return new Response(error.reason, { status: 401 });

@@ -77,7 +77,7 @@ export interface Scheme {
   readonly deliveryId?: string | readonly string[] | undefined;
   /**
    * Reads what the id is unique within, e.g. `(request) => [requireId("acme", request, "acme-account")]`. It is called
-   * before the signature is checked; throw a `WebhookVerificationError` to refuse the delivery. An empty list or an
+   * after the signature was verified; throw a `WebhookVerificationError` to refuse the delivery. An empty list or an
    * empty string is a `TypeError` of `verify`. Default: no scope.
    */
   readonly scope?: ((request: Request) => readonly string[]) | undefined;
@@ -93,7 +93,6 @@ export function readerOf(name: string, scheme: Scheme): ReadSigned {
 
   return (request, body) => {
     const { signatures, timeEntry } = readSignatures(name, scheme, request);
-    const scope = scheme.scope && requireForms("scope", scheme.scope(request));
     const ids = readIds(name, scheme, request);
     const seconds = time?.header === undefined ? timeEntry : requireHeader(name, request, time.header);
     const url = scheme.url?.(request);
@@ -108,12 +107,14 @@ export function readerOf(name: string, scheme: Scheme): ReadSigned {
       signatures,
       signed: template.map((part, index) => (index % 2 === 0 ? part : (values[part] ?? ""))),
       timestamp: seconds === undefined ? undefined : parseTime(name, time?.header ?? header, seconds),
-      scope,
       url,
-      open() {
+      async open() {
         if (url !== undefined && !isObjectOrArray(body))
           throw badSignature(name, "the body is no JSON object or array");
-        return openBody(scheme, body, ids.id);
+        return {
+          ...(await openBody(scheme, body, ids.id)),
+          scope: scheme.scope && requireForms("scope", scheme.scope(request)),
+        };
       },
     };
   };

@@ -36,8 +36,8 @@ export interface SignedRequest {
   readonly open?: (() => SignedContent | Promise<SignedContent>) | undefined;
 }
 
-/** What stands in signed content. */
-export type SignedContent = Pick<SignedRequest, "timestamp" | "expires" | "id">;
+/** What stands in signed content, and what the delivery is refused for only once it is known to be the sender's. */
+export type SignedContent = Pick<SignedRequest, "timestamp" | "expires" | "id" | "scope">;
 
 /** Reads what was signed. Nothing of the request is known to be genuine yet. */
 export type ReadSigned = (request: Request, body: Uint8Array) => SignedRequest | Promise<SignedRequest>;
@@ -84,7 +84,8 @@ export function verifier(options: VerifierOptions): WebhookProvider {
       const content = await open?.();
       if (content) checkTime(content);
       const { timestamp = claims.timestamp, id = claims.id ?? (await bodyHash(body)) } = content ?? {};
-      const { idSigned = true, scope, deliveryId } = claims;
+      const { scope = claims.scope } = content ?? {};
+      const { idSigned = true, deliveryId } = claims;
       if (!isId(id)) {
         const why = "the id does not have the form of an id";
         throw new WebhookVerificationError(name, "malformed-header", why);

@@ -67,12 +67,12 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
     expect(events.map(({ type }) => type)).toEqual(["refused", "refused", "refused"]);
   });
 
-  test("a request without id or signature is 400 and no Redis command", async () => {
+  test("a request without id or signature is 401 and no Redis command", async () => {
     const fetch = serving(never);
     for (const header of ["x-github-delivery", "x-hub-signature-256"]) {
       const request = delivery(freshKey());
       request.headers.delete(header);
-      expect(await problemIn(await fetch(request))).toEqual({ status: 400, code: "WEBHOOK_INVALID" });
+      expect(await problemIn(await fetch(request))).toEqual({ status: 401, code: "WEBHOOK_INVALID" });
     }
     expect(sent()).toEqual([]);
   });

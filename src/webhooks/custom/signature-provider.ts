@@ -39,8 +39,8 @@ export interface SignatureProviderOptions extends ToleranceOptions, Partial<Desc
    */
   readonly tagSecrets?: boolean | undefined;
   /**
-   * How the signature in `header` is encoded. Only the canonical spelling is accepted: lower-case hex, base64 with padding,
-   * base64url without. Default `"hex"`.
+   * How the signature in `header` is encoded: hex with digits of either case, base64 with padding, or base64url without.
+   * Other spellings are refused. Default `"hex"`.
    */
   readonly encoding?: Encoding | undefined;
   /**

@@ -31,7 +31,7 @@ const anyAge = Number.POSITIVE_INFINITY;
 export function discord(options: PublicKeyOptions & ToleranceOptions): WebhookProvider {
   return sender("discord", options, {
     algorithm: "Ed25519",
-    publicKey: (text) => decodeHex(requireForm("publicKey", text, /^[0-9a-f]{64}$/i).toLowerCase())!,
+    publicKey: (text) => decodeHex(requireForm("publicKey", text, /^[0-9a-f]{64}$/i))!,
     header: "x-signature-ed25519",
     signedText: "{time}{body}",
     time: { header: "x-signature-timestamp" },

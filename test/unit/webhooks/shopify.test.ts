@@ -53,6 +53,13 @@ it("has the topic as scope with the body's hash as id: another shop makes no new
   expect(await send(named("x-shopify-", { topic: "orders/paid" }))).toEqual(paid);
 });
 
+it("checks the signature before shop and topic", async () => {
+  for (const more of [{ topic: undefined }, { "shop-domain": "" }, { topic: "orders/updated" }]) {
+    expect(await send(named("x-shopify-", { ...more, "hmac-sha256": forged }))).toBe("bad-signature");
+    expect(await send(named("x-shopify-", more))).toMatch(/-header$/);
+  }
+});
+
 it("refuses topics that are not listed: an invented topic makes no new delivery", async () => {
   for (const prefix of ["shopify-", "x-shopify-"]) {
     const updated = named(prefix, { topic: "orders/updated", "event-id": "e-1" });

@@ -180,11 +180,12 @@ describe("signatureProvider with a header", () => {
     expect(await send({ id: { header: "acme-id" } }, named, text)).toMatchObject({ id: "undefined-1" });
   });
 
-  it("reads a scope, which may refuse the delivery", async () => {
+  it("reads a scope once the signature holds, which may refuse the delivery", async () => {
     const scope = (request: Request) => [requireId("acme", request, "acme-account")];
     const headers = { "acme-account": "a1", "acme-signature": sign(body) };
     expect(await send({ scope }, headers)).toMatchObject({ scope: ["a1"] });
     expect(await send({ scope }, { "acme-signature": sign(body) })).toBe("missing-header");
+    expect(await send({ scope }, { "acme-signature": sign("other") })).toBe("bad-signature");
     for (const bad of [undefined, [], [""], Promise.resolve(["a"])]) {
       const wrong = send({ scope: () => bad as string[] }, headers);
       await expect(wrong).rejects.toThrow(TypeError);
