@@ -63,6 +63,7 @@ async function tagsOf(values: Values, variables: Access["variables"]): Promise<s
 function keyMaterialOf(provider: string, secret: string): string | Uint8Array {
   if (provider === "discord") return Buffer.from(secret, "hex");
   if (provider === "sendgrid") return Buffer.from(secret.replace(/-----[^-]+-----/g, ""), "base64");
-  if (provider === "standard-webhooks") return Buffer.from(secret.replace(/^wh(?:sec|pk)_/, ""), "base64");
+  if (provider === "standard-webhooks")
+    return Buffer.from(secret.replace(/^(?:v1a?,)?wh(?:sec|pk)_/, ""), "base64");
   return secret;
 }

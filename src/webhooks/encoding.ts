@@ -55,7 +55,9 @@ export function decodePublicKey(text: string): Uint8Array {
   const lines = /-----(?:BEGIN|END) PUBLIC KEY-----|\s/g;
   const bytes = typeof text === "string" ? decodeBase64(text.replace(lines, "")) : undefined;
   if (!bytes?.length) {
-    throw new TypeError("publicKey must be base64, with or without the lines of PEM (is the variable set?)");
+    throw new TypeError(
+      "publicKey must be base64, with or without the lines of PEM: several are an array (is the variable set?)",
+    );
   }
   return bytes;
 }

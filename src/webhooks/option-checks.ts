@@ -3,16 +3,21 @@
  * which may be a secret.
  *
  * @throws {TypeError} it is anything else: usually a variable that is not set (an empty secret is known to
- * everybody), or a secret that was pasted with a line break
+ * everybody), or a secret that was pasted with a line break, or with quotes
  */
 export function requireForm(option: string, value: unknown, form: RegExp = anyText): string {
-  if (typeof value === "string" && form.test(value)) return value;
+  const isSecret = /secret|key|token/i.test(option);
   if (!value) {
-    const hint = /secret|key/i.test(option) ? " (is the environment variable set?)" : "";
+    const hint = isSecret ? " (is the environment variable set?)" : "";
     throw new TypeError(`${option} is missing or empty${hint}`);
   }
+  if (isSecret) refuseNoise(option, String(value));
+  if (typeof value === "string" && form.test(value)) return value;
   if (/^\s|\s$/.test(String(value))) {
     throw new TypeError(`${option} must have no line break and no white space at its ends`);
+  }
+  if (/[\s,;|]/.test(String(value))) {
+    throw new TypeError(`${option} must have no white space and no "," ";" "|" in it: several are an array`);
   }
   throw new TypeError(
     `${option} must be a string that matches ${form} (is it the right variable, and all of it?)`,
@@ -35,11 +40,33 @@ export function listOf(value: unknown): readonly unknown[] {
 
 const anyText: RegExp = /./s;
 
+/**
+ * Refuses a secret or key that is the line of a file, or the text of a variable that is not set: each delivery would
+ * otherwise be refused later, without this reason, and everybody knows "undefined".
+ *
+ * @throws {TypeError} it has quotes or the name of a variable before it, or stands for no value
+ */
+export function refuseNoise(option: string, text: string): void {
+  const mistakes: readonly (readonly [RegExp, string])[] = [
+    [/^(["'`]).*\1$/s, "has quotes around it: take them out of the variable"],
+    [
+      /^(?:export\s|\w*(?:secret|key|token)\w*\s*=\s*[^\s=])/i,
+      'begins with the name of a variable: give only the text behind "="',
+    ],
+    [/^(?:undefined|null|\[object \w+\])$/, `is the text "${text}" (is the environment variable set?)`],
+  ];
+  const mistake = mistakes.find(([form]) => form.test(text));
+  if (mistake) throw new TypeError(`${option} ${mistake[1]}`);
+}
+
 /** The form of secrets that users choose: any text. A line break at an end was added by an editor, or by `echo`. */
 export const chosen: RegExp = /^(?![\r\n]).*[^\r\n]$/s;
 
-/** The form of secrets that the sender generates. They contain no white space: it was added when pasting. */
-export const generated: RegExp = /^\S+$/;
+/**
+ * The form of secrets that the sender generates. They contain no white space, which was added when pasting, and nothing
+ * that separates two secrets in one variable.
+ */
+export const generated: RegExp = /^[^\s,;|]+$/;
 
 /**
  * The option `url` as a function.

@@ -68,8 +68,10 @@ export interface ShopifyOptions extends SecretOptions, IdOptions {
 /** Options of `standardWebhooks`. At least one of `secret` and `publicKey` is required. */
 export interface StandardWebhooksOptions extends NamedOptions, ToleranceOptions {
   /**
-   * Secrets of the `v1` scheme (HMAC-SHA256): base64 of 24 … 64 bytes, with or without `whsec_` before it. Several
-   * while one is being rotated: each of them is accepted.
+   * Secrets of the `v1` scheme (HMAC-SHA256): base64 of 24 … 64 bytes, with or without `whsec_` or, as Supabase shows it,
+   * `v1,whsec_` before it. Several while one is being rotated: each of them is accepted. Of a secret that begins with
+   * `whsec_`, the text is accepted as key, too, because Polar's older secrets sign so. If yours has no such prefix and is
+   * plain text (`polar_whs_…`), give `btoa(secret)`.
    */
   readonly secret?: string | readonly string[] | undefined;
   /** Public keys of the `v1a` scheme (Ed25519): base64 of 32 bytes, with or without `whpk_` before it. */

@@ -1,6 +1,6 @@
 import { type Check, checkOptions, checkType, later, type Schema, typed } from "../../check.ts";
 import { decodeBase64, decodeBase64Url, decodeHex, type Encoding } from "../encoding.ts";
-import { listOf, requireForm, requireForms } from "../option-checks.ts";
+import { listOf, refuseNoise, requireForm, requireForms } from "../option-checks.ts";
 import type { ToleranceOptions } from "../options.ts";
 import type { WebhookProvider } from "../provider.ts";
 import { readerOf, type Scheme } from "../scheme.ts";
@@ -151,6 +151,7 @@ function checkKeys({ algorithm, key }: SignatureProviderOptions): readonly Key[]
   const isSecret = algorithms[algorithm].name === "HMAC";
   const form = isSecret ? "a string or a Uint8Array" : "a Uint8Array, as decodePublicKey returns it,";
   return listOf(key).map((one) => {
+    if (typeof one === "string") refuseNoise("key", one);
     if (((isSecret && typeof one === "string") || one instanceof Uint8Array) && one.length > 0) return one;
     throw new TypeError(`key must be ${form} that is not empty (is the variable set?)`);
   });

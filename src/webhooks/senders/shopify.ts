@@ -65,5 +65,5 @@ function requireTopics(topics: ShopifyOptions["topics"]): readonly string[] {
       'topics must name the topics that are received here, e.g. ["orders/create"]: the topic is not signed (or set id: "header")',
     );
   }
-  return requireForms("topics", topics, /^[\x21-\x7e]{1,255}$/);
+  return requireForms("topics", topics, /^[!-+\--~]{1,255}$/);
 }

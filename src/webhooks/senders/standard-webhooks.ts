@@ -1,7 +1,7 @@
 import { checkOptions, later, type Schema } from "../../check.ts";
 import { decodeBase64 } from "../encoding.ts";
 import { entriesOf, malformed, maxSignatures, requireHeader, requireId, signaturesOf } from "../header.ts";
-import { requireForms } from "../option-checks.ts";
+import { generated, listOf, requireForm, requireForms } from "../option-checks.ts";
 import type { StandardWebhooksOptions } from "../options.ts";
 import type { WebhookProvider } from "../provider.ts";
 import { signatureCheck } from "../signature-check.ts";
@@ -49,7 +49,10 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvi
   }
   const secrets = decodeKeys("secret", secret);
   const publicKeys = decodeKeys("publicKey", publicKey);
-  const checkV1 = secrets.length > 0 && signatureCheck("HMAC-SHA256", secrets);
+  // Polar signed with the text of a secret, and not with its bytes, until September 2026; its older secrets still do.
+  const texts = listOf(secret).filter((text) => typeof text === "string" && text.startsWith("whsec_"));
+  const checkV1 =
+    secrets.length > 0 && signatureCheck("HMAC-SHA256", [...secrets, ...(texts as readonly string[])]);
   const checkV1a = publicKeys.length > 0 && signatureCheck("Ed25519", publicKeys);
   // A sender may sign with both schemes: its secrets alone identify it.
   const identifying = checkV1 ? secrets : publicKeys;
@@ -101,13 +104,21 @@ function decodeKeys(
   texts: string | readonly string[] | undefined,
 ): readonly Uint8Array[] {
   if (texts === undefined) return [];
-  const [prefix, min, max] = option === "secret" ? ["whsec_", 24, 64] : ["whpk_", 32, 32];
+  const [scheme, prefix, min, max] =
+    option === "secret" ? ["v1,", "whsec_", 24, 64] : ["v1a,", "whpk_", 32, 32];
   return requireForms(option, texts).map((text) => {
-    const encoded = text.startsWith(prefix) ? text.slice(prefix.length) : text;
+    // Supabase shows the scheme before the prefix.
+    const shown = text.startsWith(scheme + prefix) ? text.slice(scheme.length) : text;
+    const encoded = requireForm(
+      option,
+      shown.startsWith(prefix) ? shown.slice(prefix.length) : shown,
+      generated,
+    );
     // Some senders show their secrets without the padding.
     const bytes = decodeBase64(encoded.padEnd(Math.ceil(encoded.length / 4) * 4, "="));
     if (bytes === undefined || bytes.length < min || bytes.length > max) {
-      throw new TypeError(`${option} must be base64 of ${min} to ${max} bytes after ${prefix}`);
+      const plain = option === "secret" ? " (if it is plain text, as Polar's are: give btoa(secret))" : "";
+      throw new TypeError(`${option} must be base64 of ${min} to ${max} bytes after ${prefix}${plain}`);
     }
     return bytes;
   });

@@ -252,7 +252,7 @@ export function square(options: SecretOptions & Required<UrlOptions>): WebhookPr
  */
 export function stripe(options: SecretOptions & ToleranceOptions): WebhookProvider {
   return sender("stripe", options, {
-    secret: /^whsec_\S+$/,
+    secret: /^whsec_[^\s,;|]+$/,
     header: "stripe-signature",
     prefix: "v1=",
     separator: ",",

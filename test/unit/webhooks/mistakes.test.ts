@@ -3,12 +3,14 @@ import { expect, test } from "vitest";
 import * as custom from "../../../src/webhooks/custom/index.ts";
 import { type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { bytes } from "./outcome.ts";
-import { make, vectorOf } from "./vectors.ts";
+import { make, vectorOf, vectors } from "./vectors.ts";
 
 // What a person reads who made a mistake: at set-up, or in the log when a delivery is refused. The rows are in
 // mistakes.json.
 
 type Options = Readonly<Record<string, unknown>>;
+
+const senders = new Set(vectors.map(({ sender }) => sender));
 
 const {
   setUp,
@@ -42,6 +44,35 @@ test.each(rows)("%s refuses %j at once", (call, changed, message) => {
   const set = () => provider(call, Object.fromEntries(given));
   expect(set).toThrow(TypeError);
   expect(set).toThrow(new RegExp(message));
+});
+
+/** What a variable holds instead of its secret, and what the error says. */
+const noise: readonly (readonly [text: (key: string) => string, message: RegExp])[] = [
+  [(key) => `"${key}"`, / has quotes around it/],
+  [(key) => `'${key}'`, / has quotes around it/],
+  [(key) => `ACME_SECRET=${key}`, / begins with the name of a variable/],
+  [(key) => `export ACME="${key}"`, / begins with the name of a variable/],
+  [() => "undefined", / is the text "undefined"/],
+  [() => "[object Object]", / is the text "\[object Object\]"/],
+  [(key) => `${key},${key}`, /: several are an array/],
+  [(key) => `${key} ${key}`, /: several are an array/],
+];
+// Their users choose the text: it may contain a comma or a space.
+const isChosen = /^(github|lemonSqueezy|twitch|signatureProvider)$/;
+
+test.each([...senders, "signatureProvider"])("%s says what else stands in a secret's variable", (call) => {
+  const needed = own[call] ?? vectorOf(call).options;
+  const [option, key] = Object.entries(needed).find(([name]) => /^(secret|publicKey|key)$/.test(name))!;
+  for (const [text, message] of noise) {
+    const given = text(String(key));
+    const set = (value: unknown) => () => provider(call, { ...needed, [option]: value });
+    if (isChosen.test(call) && given.endsWith(`${key}`) && message.test(": several are an array")) continue;
+    for (const value of [given, [key, given]]) {
+      expect(set(value), given).toThrow(TypeError);
+      expect(set(value), given).toThrow(message);
+      expect(set(value), given).not.toThrow(String(key));
+    }
+  }
 });
 
 test("signatureProvider takes either header and what belongs to it, or read", () => {

@@ -38,6 +38,32 @@ function send(sent: Sent = {}, options: StandardWebhooksOptions = {}) {
 
 const accepted = { id, timestamp: seconds * 1_000, idSigned: true };
 
+describe("secrets as senders show them", () => {
+  it("Supabase's have the scheme before the prefix", async () => {
+    expect(await send({}, { secret: `v1,${secret}` })).toEqual(accepted);
+    expect(() => standardWebhooks({ secret: `v1,${secret}|v1,${secret}` })).toThrow(/: several are an array/);
+    const publicKey = `v1a,whpk_${key(32)}`;
+    expect(() => standardWebhooks({ publicKey })).not.toThrow();
+  });
+
+  it("Polar's, until September 2026, sign as text: with whsec_ as they are, others as base64 of them", async () => {
+    const byText = (text: string) => `v1,${hmac(text, content, "base64")}`;
+    expect(await send({ signature: byText(secret) })).toEqual(accepted);
+    // Only the text as the sender shows it.
+    expect(await send({ signature: byText(secret) }, { secret: secret.slice(6) })).toBe("bad-signature");
+    const older = "polar_whs_ovyN6cPrTv56AApvzCaJno08SSmGJmgbWilb33N2JuK";
+    expect(() => standardWebhooks({ secret: older })).toThrow(/give btoa\(secret\)/);
+    expect(await send({ signature: byText(older) }, { secret: btoa(older) })).toEqual(accepted);
+  });
+
+  it("have one tag, by which the command finds the keys", async () => {
+    const by = standardWebhooks({ secret: `v1,${secret}`, now: () => seconds * 1_000 });
+    const headers = { "webhook-id": id, "webhook-timestamp": `${seconds}`, "webhook-signature": v1(content) };
+    const secretTags = [await secretTag(Buffer.from(secret.slice(6), "base64"))];
+    expect(await outcome(by, { headers, body })).toEqual({ ...accepted, secretTags });
+  });
+});
+
 describe("one good signature is enough", () => {
   it.each([
     `${wrong} ${v1(content)}`,

@@ -205,10 +205,13 @@ describe.each(vectors.map((vector) => [`${vector.sender}, ${vector.from}`, vecto
         const by = providerOf(vector, { [keyName]: [key, other] });
         expect(importKey).not.toHaveBeenCalled();
         const request = new Request(vector.url, { method: "POST", headers, body });
-        for (let time = 0; time < 2; time += 1) await by.verify(request, new TextEncoder().encode(body));
-        expect(request.bodyUsed).toBe(false);
+        await by.verify(request, new TextEncoder().encode(body));
         // Once to verify, once to tag.
-        expect(importKey).toHaveBeenCalledTimes(4);
+        const imports = importKey.mock.calls.length;
+        expect(imports).toBeGreaterThanOrEqual(4);
+        await by.verify(request, new TextEncoder().encode(body));
+        expect(importKey).toHaveBeenCalledTimes(imports);
+        expect(request.bodyUsed).toBe(false);
         const keys = await Promise.all(
           importKey.mock.results.map(({ value }) => value as Promise<CryptoKey>),
         );
