@@ -3,7 +3,7 @@ import { generated, requireForm, requireForms, urlOption } from "./option-checks
 import type { IdOptions, PublicKeyOptions, SecretOptions, ToleranceOptions, UrlOptions } from "./options.ts";
 import type { WebhookProvider } from "./provider.ts";
 import { readerOf, readIds, type Scheme } from "./scheme.ts";
-import { type SignatureAlgorithm, signatureCheck } from "./signature-check.ts";
+import { type Key, type SignatureAlgorithm, type SignatureCheck, signatureCheck } from "./signature-check.ts";
 import { type ReadSigned, type SignedRequest, verifier } from "./verifier.ts";
 
 /** How a sender signs, and which options its users have besides `secret` and `name`. */
@@ -16,6 +16,8 @@ export type Row = {
   readonly publicKey?: (text: string) => Uint8Array;
   /** It signs the time. Its users have `tolerance`, of which this is the default, in ms, and `now`. */
   readonly tolerance?: number;
+  /** Times in the future are not compared, because the sender's own libraries do not. */
+  readonly anyFuture?: boolean;
   /** It signs the URL. Its users have, or must give, `url`. */
   readonly url?: "optional" | "required";
   /** Where the event's id is; see {@link Scheme}. */
@@ -24,6 +26,8 @@ export type Row = {
   readonly deliveryId?: Scheme["deliveryId"];
   /** Its users have, or must give, `id`: whether `deliveryId` is the id. The default is the one in the body. */
   readonly idOption?: "optional" | "required";
+  /** Checks signatures. Default: by `algorithm`. */
+  readonly check?: (keys: readonly Key[]) => SignatureCheck;
   /** Further options; the sender checks them. */
   readonly moreOptions?: readonly string[];
   /** The most bytes of a delivery, where the sender documents that. */
@@ -73,12 +77,13 @@ export function sender(call: string, options: SenderOptions, row: Row): WebhookP
     : requireForms("secret", options.secret, row.secret ?? generated);
   return verifier({
     name,
-    check: signatureCheck(row.algorithm ?? "HMAC-SHA256", keys),
+    check: row.check?.(keys) ?? signatureCheck(row.algorithm ?? "HMAC-SHA256", keys),
     read: readerBy(row, given),
     tagged: options.name === undefined ? keys : [],
     tolerance: options.tolerance,
     now: options.now,
     defaultTolerance: row.tolerance,
+    anyFuture: row.anyFuture,
     maxBody: row.maxBody,
   });
 }

@@ -18,6 +18,7 @@ export const clockSkew = 10_000;
  *
  * @param provider the provider's name, for the error, which is a `WebhookVerificationError`: `outside-tolerance`
  * @param fallback the tolerance, in ms, if the options have none
+ * @param anyFuture whether times in the future are not compared; default false
  * @throws {RangeError} `tolerance` is out of range
  * @throws {TypeError} `now` is not a function
  *
@@ -29,6 +30,7 @@ export function toleranceCheck(
   provider: string,
   { tolerance, now = systemRuntime.now }: ToleranceOptions,
   fallback = 300_000,
+  anyFuture = false,
 ): ToleranceCheck {
   if (tolerance !== undefined && !(Number.isSafeInteger(tolerance) && tolerance >= 1_000)) {
     throw new RangeError(`tolerance must be an integer of at least 1000 ms, not ${String(tolerance)}`);
@@ -38,7 +40,7 @@ export function toleranceCheck(
   return (timestamp, expires) => {
     const allowed = tolerance ?? (expires === undefined ? fallback : clockSkew);
     const time = wholeSeconds(now());
-    const early = wholeSeconds(timestamp) - time;
+    const early = anyFuture ? Number.NEGATIVE_INFINITY : wholeSeconds(timestamp) - time;
     const late = time - wholeSeconds(expires ?? timestamp);
     const off = Math.max(early, late);
     // In this form NaN is refused: the answer of a broken clock, or a time that is missing.

@@ -51,6 +51,8 @@ export interface VerifierOptions extends ToleranceOptions {
   readonly tagged: readonly Key[];
   /** The tolerance, in ms, if the options have none. */
   readonly defaultTolerance?: number | undefined;
+  /** Times in the future are not compared. */
+  readonly anyFuture?: boolean | undefined;
   readonly maxBody?: number | undefined;
 }
 
@@ -64,7 +66,7 @@ export interface VerifierOptions extends ToleranceOptions {
 export function verifier(options: VerifierOptions): WebhookProvider {
   const { check, read, tagged, maxBody } = options;
   const name = requireForm("name", options.name);
-  const checkTolerance = toleranceCheck(name, options, options.defaultTolerance);
+  const checkTolerance = toleranceCheck(name, options, options.defaultTolerance, options.anyFuture);
   // The tags are kept, not the promise of them, which belongs to the request that made it.
   let secretTags: readonly string[] | undefined;
 

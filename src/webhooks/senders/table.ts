@@ -134,8 +134,9 @@ export function meta(options: SecretOptions): WebhookProvider {
  *
  * Paddle waits 5 s for an answer, accepts only 200, and retries 60 times within 3 days.
  *
- * @param options `secret`: the notification destination's secret key, `pdl_ntfset_…`; `tolerance`: default 5 000, as in
- * Paddle's own libraries
+ * @param options `secret`: the notification destination's secret key, `pdl_ntfset_…`; `tolerance`: how far the time may be
+ * in the past, default 5 000. As in Paddle's own library, a time in the future is not compared, so a clock of yours that is
+ * slow refuses nothing
  * @throws {TypeError} at once: an option is unknown or not of its form
  *
  * @example
@@ -150,6 +151,7 @@ export function paddle(options: SecretOptions & ToleranceOptions): WebhookProvid
     signedText: "{time}:{body}",
     time: { entry: "ts=" },
     tolerance: 5_000,
+    anyFuture: true,
     id: { field: "event_id" },
   });
 }

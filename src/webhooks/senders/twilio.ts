@@ -5,16 +5,18 @@ import { urlOf } from "../option-checks.ts";
 import type { IdOptions, SecretOptions, UrlOptions } from "../options.ts";
 import { badSignature, type WebhookProvider } from "../provider.ts";
 import { type Given, sender } from "../sender.ts";
+import { type Key, type SignatureCheck, signatureCheck } from "../signature-check.ts";
 import type { SignedRequest } from "../verifier.ts";
 
 /**
- * Twilio's webhooks: `X-Twilio-Signature` is the base64 HMAC-SHA1 of the URL and the form's fields, sorted by name. For
- * other bodies it is that of the URL alone, whose parameter `bodySHA256` is the body's hash. Twilio signs neither an id
- * nor a time. The id is the hash of what is signed, not of the body: the same fields in another order or spelling have
+ * Twilio's webhooks: `X-Twilio-Signature` is the base64 HMAC of the URL and the form's fields, sorted by name. For other
+ * bodies it is that of the URL alone, whose parameter `bodySHA256` is the body's hash. It is HMAC-SHA1 with the account's
+ * auth token, or HMAC-SHA256 with a shared key of Twilio's webhook settings: give that as `secret`, or both in a list. The
+ * port of the URL may be signed or not, as in Twilio's own library. Twilio signs neither an id nor a time. The id is the hash of what is signed, not of the body: the same fields in another order or spelling have
  * the same signature. Requests that are equal in all of it count as one: see docs/webhooks.md for voice menus. With
  * `id: "header"` the id is `I-Twilio-Idempotency-Token`.
  *
- * @param options `secret`: the account's auth token; `url`: the parameter `bodySHA256`, which Twilio adds itself, is
+ * @param options `secret`: the account's auth token, a shared key, or both; `url`: the parameter `bodySHA256`, which Twilio adds itself, is
  * taken from the request
  * @throws {TypeError} at once: an option is unknown or not of its form
  *
@@ -24,7 +26,7 @@ import type { SignedRequest } from "../verifier.ts";
  */
 export function twilio(options: SecretOptions & UrlOptions & IdOptions): WebhookProvider {
   return sender("twilio", options, {
-    algorithm: "HMAC-SHA1",
+    check: checkEither,
     url: "optional",
     deliveryId: "i-twilio-idempotency-token",
     idOption: "optional",
@@ -32,15 +34,27 @@ export function twilio(options: SecretOptions & UrlOptions & IdOptions): Webhook
   });
 }
 
+/** Checks what is signed with the URL as it is given and with its port: `signed` has both, and one that holds is enough. */
+function checkEither(keys: readonly Key[]): SignatureCheck {
+  const checks = { 20: signatureCheck("HMAC-SHA1", keys), 32: signatureCheck("HMAC-SHA256", keys) };
+  return async ([signature], signed) => {
+    const check = checks[signature!.length as keyof typeof checks];
+    for (const text of signed as readonly string[]) if (await check([signature!], text)) return true;
+    return false;
+  };
+}
+
 function readRequest(
   { name, url = urlOf, fromBody }: Given,
   request: Request,
   body: Uint8Array,
 ): SignedRequest {
-  const form = { decode: decodeBase64, length: 20 };
+  const form = { decode: decodeEither };
   const signatures = requireSignature(name, request, "x-twilio-signature", form);
   const hash = /[?&]bodySHA256=([0-9a-f]{64})$/.exec(request.url)?.[1];
-  const signed = hash === undefined ? url(request) + fieldsOf(body) : withHash(url(request), hash);
+  const fields = hash === undefined ? fieldsOf(body) : "";
+  const given = hash === undefined ? url(request) : withHash(url(request), hash);
+  const signed = withAndWithoutPort(given).map((candidate) => candidate + fields);
   return {
     signatures,
     signed,
@@ -49,7 +63,7 @@ function readRequest(
       // With a hash at another place, the URL alone would be signed, and nothing of the body.
       const isBound = hash === undefined ? !/bodySHA256/i.test(request.url) : hash === (await bodyHash(body));
       if (!isBound) throw badSignature(name, "the URL's bodySHA256 is not that of the body");
-      return fromBody ? { id: await bodyHash(new TextEncoder().encode(signed)) } : {};
+      return fromBody ? { id: await bodyHash(new TextEncoder().encode(signed[0])) } : {};
     },
   };
 }
@@ -68,6 +82,20 @@ function fieldsOf(body: Uint8Array): string {
   }
   const names = [...fields.keys()].sort();
   return names.flatMap((name) => [...fields.get(name)!].sort().map((value) => name + value)).join("");
+}
+
+/** The signature of either algorithm; its length tells which. */
+function decodeEither(text: string): Uint8Array | undefined {
+  const bytes = decodeBase64(text);
+  return bytes?.length === 20 || bytes?.length === 32 ? bytes : undefined;
+}
+
+/** A URL without its port, by which the delivery is known, and with it, or with the standard one if it has none. */
+function withAndWithoutPort(url: string): readonly string[] {
+  const parts = /^((https?):\/\/[^/?#]*?)(:\d+)?([/?#].*)?$/is.exec(url);
+  if (!parts) return [url];
+  const [, host, scheme, port = /s$/i.test(scheme!) ? ":443" : ":80", rest = ""] = parts;
+  return [host + rest, host + port + rest];
 }
 
 function withHash(url: string, hash: string): string {

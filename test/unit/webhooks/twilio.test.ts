@@ -53,6 +53,36 @@ it("refuses a JSON delivery whose body is not bound by a hash at the end of the 
   expect(await outcome(provider({ url }), arrival(signed, json, signed))).toBe("bad-signature");
 });
 
+it.each([
+  ["https://shop.example/hook?a=1", "https://shop.example:443/hook?a=1"],
+  ["http://shop.example", "http://shop.example:80"],
+  ["https://user:1234@shop.example/hook", "https://user:1234@shop.example:443/hook"],
+  ["https://[::1]/hook", "https://[::1]:443/hook"],
+])("takes %s and %s as one URL: Twilio signs either, and both are one delivery", async (one, other) => {
+  const ids = [one, other].flatMap((given) =>
+    [one, other].map((signed) => idOf(provider({ url: given }), arrival(`${signed}A1`, "A=1"))),
+  );
+  expect(new Set(await Promise.all(ids)).size).toBe(1);
+  const elsewhere = arrival(`${one.replace("shop", "shop2").replace("[::1]", "[::2]")}A1`, "A=1");
+  expect(await outcome(provider({ url: one }), elsewhere)).toBe("bad-signature");
+});
+
+it("takes a port that is not the standard one as signed or left out", async () => {
+  const given = "https://shop.example:8443/hook";
+  const portless = "https://shop.example/hook";
+  for (const signed of [given, portless]) {
+    expect(await idOf(provider({ url: given }), arrival(`${signed}A1`, "A=1"))).toBe(hash(`${portless}A1`));
+  }
+});
+
+it("takes the auth token and a shared key side by side", async () => {
+  const by = provider({ secret: ["12345", "shared"] });
+  const signature = hmac("shared", `${url}A1`, "base64");
+  for (const headers of [{ "x-twilio-signature": signature }, arrival(`${url}A1`, "").headers]) {
+    expect(await outcome(by, { headers, body: "A=1", url })).toMatchObject({ id: hash(`${url}A1`) });
+  }
+});
+
 it("signs the URL as it was given, not as a proxy or a parser spells it", async () => {
   const given = "https://shop.example/hook?name='O'";
   const behind = { ...arrival(`${given}A1`, "A=1", "http://10.0.0.1:8080/hook?name=%27O%27") };

@@ -15,6 +15,8 @@ export interface Vector {
   readonly badSecrets: readonly string[];
   /** How far the signed time may be in the past and in the future, in ms. Absent: any age is accepted. */
   readonly tolerance?: number;
+  /** Times in the future are not compared: the sender's own library does not. */
+  readonly anyFuture?: boolean;
   /** How long the sender itself lets a delivery be accepted, in ms, besides the tolerance. */
   readonly lifetime: number;
   /** Headers that are not signed and may be absent, and those that are not signed and must be there. */
