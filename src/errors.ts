@@ -116,10 +116,21 @@ export class QuorumError extends RedlockError {
   /** Each endpoint's answer; those of outcome `error` carry their `cause`. */
   readonly votes: readonly Vote[];
 
-  constructor(action: string, resources: readonly string[], votes: readonly Vote[], late = false) {
+  /**
+   * Too few endpoints answered in time.
+   *
+   * @param time `late`: whether they answered, but too late; `ttl`: in ms, of what they were asked for
+   */
+  constructor(
+    action: string,
+    resources: readonly string[],
+    votes: readonly Vote[],
+    { late = false, ttl }: { readonly late?: boolean; readonly ttl?: number | undefined } = {},
+  ) {
     const answers = votes.map(({ endpoint, outcome, cause }) => cause?.message ?? `${endpoint}: ${outcome}`);
-    const why = late ? "the answers came too late for the ttl (in ms) or the deadline" : answers.join("; ");
-    super("NO_QUORUM", `no quorum to ${action} ${list(resources)}: ${why}`, {
+    const why = late ? "the answers came too late for the ttl or the deadline" : answers.join("; ");
+    const isTime = late || votes.some(({ cause }) => cause?.kind === "timeout");
+    super("NO_QUORUM", `no quorum to ${action} ${list(resources)}: ${why}${isTime ? secondsHint(ttl) : ""}`, {
       cause: votes.find((vote) => vote.cause)?.cause,
     });
     this.name = "QuorumError";
@@ -176,6 +187,14 @@ export class EndpointError extends RedlockError {
       // The last two are those of other servers, and of Upstash in former times.
       /\b(WRONGPASS|NOAUTH|NOPERM|shebang|Invalid token|Unauthorized)\b/.test(message);
   }
+}
+
+/**
+ * What follows the reason of an error for which a time was too short. A ttl, lease or interval below a second is allowed,
+ * but usually seconds were meant.
+ */
+export function secondsHint(ms: number | undefined): string {
+  return ms && ms < 1_000 ? `: ${ms} is ${ms} ms; did you mean ${ms}_000?` : "";
 }
 
 function list(resources: readonly string[]): string {

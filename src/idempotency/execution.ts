@@ -1,4 +1,5 @@
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import { secondsHint } from "../errors.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
@@ -148,7 +149,8 @@ export class Execution<Value> {
     const { roundResult, unstored } = await complete(this.#request, this.#claim, result, lease);
     if (roundResult === "refused") {
       this.#report("lost");
-      throw new LeaseLostError(key, "another run took over before the result could be stored");
+      const why = "another run took over before the result could be stored";
+      throw new LeaseLostError(key, why + secondsHint(this.#claim.lease));
     }
     // Without a quorum the record stays pending and keeps other runs away.
     const reason = roundResult === "granted" ? unstored : "no-quorum";

@@ -264,7 +264,10 @@ export class RunCall<Value> {
     }
     // Stryker disable next-line ConditionalExpression,EqualityOperator,StringLiteral: it is only in the error's text
     const late = state.kind === "run";
-    throw this.#failed("unavailable", new QuorumError("begin", [key], last.votes(), late));
+    throw this.#failed(
+      "unavailable",
+      new QuorumError("begin", [key], last.votes(), { late, ttl: settings.ttl }),
+    );
   }
 
   /** Reports how the call ends, and returns its error. */

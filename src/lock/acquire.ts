@@ -266,7 +266,10 @@ class Acquisition {
   #errorOf({ result, round, last }: RoundAttempt, retryAfter: number | undefined): RedlockError {
     // A round that was cut short may turn out to be the last. Its rollback has ended since, and more answers are known.
     if (result !== "refused" && !isRefused(round)) {
-      return new QuorumError("acquire", this.#resources, last.votes(), result === "granted");
+      return new QuorumError("acquire", this.#resources, last.votes(), {
+        late: result === "granted",
+        ttl: this.#settings.ttl,
+      });
     }
     // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
     const how = this.#strategy?.heldText ?? (this.#isAlwaysSplit ? splitHint : undefined);

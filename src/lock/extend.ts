@@ -39,7 +39,7 @@ export async function extendOnQuorum(
   if (validity.loss) throw validity.loss;
   if (result === "refused") throw validity.lose("no quorum has its token any more");
   // This cannot be too late: the validity was at most this ttl's when the requests were sent, and has not ended.
-  if (result !== "granted") throw new QuorumError("extend", names, round.votes());
+  if (result !== "granted") throw new QuorumError("extend", names, round.votes(), { ttl });
   validity.extend(ttl, round.elapsed);
   return round;
 }

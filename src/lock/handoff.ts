@@ -1,6 +1,6 @@
 import { checkInteger, checkOptions, checkText, wrongType } from "../check.ts";
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
-import { LockLostError, QuorumError } from "../errors.ts";
+import { LockLostError, QuorumError, secondsHint } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
@@ -123,9 +123,13 @@ export async function resume(
       next: isSplit && result !== "granted" ? "pause" : "end",
       end() {
         if (isGone) {
-          throw new LockLostError(given.resources, "it was resumed before, or released, or has expired");
+          const why = "it was resumed before, or released, or has expired";
+          throw new LockLostError(given.resources, why + secondsHint(given.ttl));
         }
-        throw new QuorumError("resume", given.resources, round.votes(), result === "granted");
+        throw new QuorumError("resume", given.resources, round.votes(), {
+          late: result === "granted",
+          ttl: given.ttl,
+        });
       },
     };
   });

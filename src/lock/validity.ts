@@ -1,4 +1,4 @@
-import type { RedlockError } from "../errors.ts";
+import { type RedlockError, secondsHint } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { sharedTimer } from "../shared-timer.ts";
 
@@ -71,7 +71,7 @@ export class Validity {
 
   /** Says that nothing extends it any more, because it would be held for longer than allowed. */
   endBy(maxHold: number): void {
-    this.#last = maxHold < this.#options.limit ? `maxHold ${maxHold} ms` : "deadline";
+    this.#last = maxHold < this.#options.limit ? `maxHold ${maxHold} ms${secondsHint(maxHold)}` : "deadline";
   }
 
   /** The error it was lost with. Checks the clock first. */
@@ -142,8 +142,7 @@ export class Validity {
   /** Loses it because its time is over, and names the limit that came first. */
   #expire(): void {
     const { limit, elapsed, term = "ttl" } = this.#options;
-    // Seconds instead of ms are the usual mistake.
-    const ttl = `${term} ${this.#ttl} ms${this.#ttl < 1_000 ? ", not s" : ""}`;
+    const ttl = `${term} ${this.#ttl} ms${secondsHint(this.#ttl)}`;
     const isLimit = limit - elapsed() <= this.#budget - this.#elapsed();
     this.lose(`its validity ended (${isLimit ? "deadline" : (this.#last ?? ttl)})`);
   }

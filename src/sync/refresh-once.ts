@@ -1,6 +1,6 @@
 import { unlessAborted } from "../abort.ts";
 import { checkText, checkType, type Schema, typed, wrongType } from "../check.ts";
-import { LockLostError } from "../errors.ts";
+import { LockLostError, secondsHint } from "../errors.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
@@ -133,7 +133,7 @@ class Refresh<Value> {
     if (signal?.aborted) throw signal.reason;
     if (lock.signal.aborted) throw lock.signal.reason;
     const fence = lock.fence!;
-    const tooLong = new LockLostError([this.#key], `maxHold ${maxHold} ms`);
+    const tooLong = new LockLostError([this.#key], `maxHold ${maxHold} ms${secondsHint(maxHold)}`);
     let fresh: Value;
     try {
       fresh = await within(runtime, maxHold, tooLong, (limit) =>

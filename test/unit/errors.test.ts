@@ -104,7 +104,28 @@ describe("fields", () => {
     expect(error.votes).toBe(votes);
     expect(error.cause).toBe(refused);
     expect(new QuorumError("acquire", ["a"], [{ endpoint: "e", outcome: "held" }]).cause).toBe(undefined);
-    expect(new QuorumError("acquire", ["a"], votes, true).message).toContain("came too late");
+  });
+
+  test.each([
+    ["answers that came too late", [], { late: true, ttl: 30 }, true],
+    [
+      "an endpoint that did not answer in time",
+      [{ endpoint: "eu", outcome: "error", cause: timeout }],
+      { ttl: 30 },
+      true,
+    ],
+    ["a ttl of a second", [], { late: true, ttl: 1_000 }, false],
+    [
+      "answers that have nothing to do with time",
+      [{ endpoint: "us", outcome: "error", cause: refused }],
+      { ttl: 30 },
+      false,
+    ],
+  ] as const)("QuorumError asks whether seconds were meant, after %s: %j", (_, votes, time, asks) => {
+    const { message } = new QuorumError("acquire", ["a"], votes, time);
+    const hint = ": 30 is 30 ms; did you mean 30_000?";
+    if (asks) expect(message.endsWith(hint)).toBe(true);
+    else expect(message).not.toContain("did you mean");
   });
 
   test.each([0, 302, 400, 401, 403, 404, 408, 429, 500, 503])("EndpointError: status %i", (status) => {

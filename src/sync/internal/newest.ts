@@ -1,6 +1,6 @@
 import { unlessAborted } from "../../abort.ts";
 import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
-import { LockLostError, QuorumError } from "../../errors.ts";
+import { LockLostError, QuorumError, secondsHint } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
 import { rollback } from "../../quorum/rollback.ts";
@@ -73,7 +73,7 @@ export class NewestCall {
       this.#sequence = Math.max(...later.map(sequenceIn)) + 1;
       later = await this.#send(remainingWait(), signal);
     }
-    if (untilDeadline() <= 0) throw new QuorumError(kind, [name], this.#round!.votes(), true);
+    if (untilDeadline() <= 0) throw new QuorumError(kind, [name], this.#round!.votes(), { late: true });
     this.#sinceNewest = this.#round!.elapsed;
   }
 
@@ -92,7 +92,10 @@ export class NewestCall {
       return false;
     }
     if (this.remaining() <= 0) {
-      throw new LockLostError([this.#context.name], "newer calls may have come and gone");
+      throw new LockLostError(
+        [this.#context.name],
+        `newer calls may have come and gone${secondsHint(this.#context.ttl)}`,
+      );
     }
     this.#sinceNewest = this.#round!.elapsed;
     return true;

@@ -122,6 +122,6 @@ describe("autoExtend", () => {
     const most = maxHold ?? limit!;
     expect(calls.length).toBeLessThanOrEqual(Math.ceil(most / 494));
     for (const [at, ttl] of calls) expect(at + ttl).toBeLessThanOrEqual(most);
-    expect(loss?.message).toContain(limit ? "(deadline)" : `(maxHold ${maxHold} ms)`);
+    expect(loss?.message).toContain(limit ? "(deadline)" : `(maxHold ${maxHold} ms`);
   });
 });

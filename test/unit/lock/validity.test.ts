@@ -28,7 +28,7 @@ describe("signal", () => {
   test.each([
     ["the ttl", {}, undefined, "ttl 1000 ms"],
     // Seconds are the usual mistake.
-    ["a short ttl", { ttl: 30 }, undefined, "ttl 30 ms, not s"],
+    ["a short ttl", { ttl: 30 }, undefined, "ttl 30 ms: 30 is 30 ms; did you mean 30_000?"],
     ["the ttl that was requested last", {}, 2_000, "ttl 2000 ms"],
     ["a lease", { term: "lease" as const }, undefined, "lease 1000 ms"],
     ["the deadline", { limit: 400 }, undefined, "deadline"],
