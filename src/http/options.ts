@@ -59,7 +59,10 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
    * a delivery that was handled at another path is refused: 500 `HANDLER_MISMATCH`.
    */
   readonly handler?: string | undefined;
-  /** How long a response is kept, in ms. Default: 24 hours; for webhooks 7 days, longer than senders retry. */
+  /**
+   * How long a response is kept, in ms. For webhooks at least as long as the sender retries (`retries` of the provider), else
+   * a RangeError. Default: 24 hours; for webhooks 7 days, which is enough for every sender of this package.
+   */
   readonly retention?: number | undefined;
   /**
    * How long a duplicate waits for the first request's response, in ms. Default 0; for webhooks 2 000, and at most
@@ -228,6 +231,8 @@ export function resolveRules(what: string, options: RouteOptions<never, never>):
   const { fingerprint = !webhook, maxRequestBody } = given;
   const mostStored = Math.max(0, Math.floor(maxResult / 2) - 16_384);
   const { maxResponseBody = Math.min(262_144, mostStored) } = given;
+  const runs = runOptions(given, webhook);
+  if (webhook && typeof options.provider !== "function") checkRetention(options.provider!, runs);
   if (webhook && failOpen) throw new RangeError("failOpen is not for webhooks: their senders try again");
   return {
     what,
@@ -243,7 +248,7 @@ export function resolveRules(what: string, options: RouteOptions<never, never>):
     omitHeaders: omitHeaders.map((name) => name.toLowerCase()),
     maxRequestBody,
     maxResponseBody: checkInteger("maxResponseBody", maxResponseBody, 0, mostStored),
-    runs: runOptions(given, webhook),
+    runs,
     onEvent,
   };
 }
@@ -297,6 +302,30 @@ function checkHandler(option: string, name: string): void {
       `${option} must be 1 to 255 visible ASCII characters without *, got ${JSON.stringify(name.slice(0, 80))}`,
     );
   }
+}
+
+/**
+ * Refuses a retention that is over while the sender may still retry: its retry would run the handler again.
+ *
+ * @throws RangeError naming both times
+ */
+export function checkRetention(
+  { name, retries = 0 }: WebhookProvider,
+  { retention = 0 }: IdempotencyOptions,
+): void {
+  if (retention >= retries) return;
+  const inSeconds = retention * 1_000;
+  // Nobody means more than a year.
+  const hint =
+    inSeconds >= retries && inSeconds <= 366 * 86_400_000 ? `; did you mean ${grouped(inSeconds)}?` : "";
+  throw new RangeError(
+    `retention is ${grouped(retention)} ms, and ${name} retries a delivery for ${grouped(retries)} ms: a retry after the retention would run again${hint}`,
+  );
+}
+
+/** An integer as it is written in code: 604_800_000. */
+function grouped(integer: number): string {
+  return String(integer).replace(/\B(?=(?:\d{3})+$)/g, "_");
 }
 
 /** The name of a header. */

@@ -11,7 +11,13 @@ import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook } from "../webhooks/index.ts";
 import { handlerOf, withPath } from "./handler.ts";
-import { checkProvider, type Delivery, type HttpEvent, type ResolvedRules } from "./options.ts";
+import {
+  checkProvider,
+  checkRetention,
+  type Delivery,
+  type HttpEvent,
+  type ResolvedRules,
+} from "./options.ts";
 import { type Problem, problem, problemOf, problemResponse } from "./problem.ts";
 import type { DeliveryOptions, RequestOptions } from "./route.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
@@ -123,6 +129,8 @@ async function admitDelivery(
 ): Promise<KeyedRequest | HttpAnswer> {
   const { request } = exchange;
   const provider = checkProvider(exchange.provider);
+  // It may be another one for each request.
+  checkRetention(provider, rules.runs);
   const body = await exchange.body(rules.maxRequestBody ?? provider.maxBody ?? 5_242_880);
   if (!body) return refuse(rules, "", problem("BODY_TOO_LARGE"));
   let verified: VerifiedWebhook;

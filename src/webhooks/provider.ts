@@ -43,6 +43,11 @@ export interface WebhookProvider {
   /** The most bytes that a delivery of this sender has, where it documents that; see `maxRequestBody`. */
   readonly maxBody?: number | undefined;
   /**
+   * For how long after the first delivery the sender retries, in ms, where it documents that. A `retention` below it is a
+   * `RangeError`: a retry that comes later would run again. Default: not known, and every retention is accepted.
+   */
+  readonly retries?: number | undefined;
+  /**
    * Verifies one delivery.
    *
    * @param request the request; its headers are read, its own body is not

@@ -32,6 +32,8 @@ export type Row = {
   readonly moreOptions?: readonly string[];
   /** The most bytes of a delivery, where the sender documents that. */
   readonly maxBody?: number;
+  /** For how long it retries a delivery, in ms, where it documents that. */
+  readonly retries?: number;
 } & (
   | (Omit<Scheme, "url" | "scope"> & { readonly scope?: (given: Given) => Scheme["scope"] })
   | {
@@ -85,6 +87,7 @@ export function sender(call: string, options: SenderOptions, row: Row): WebhookP
     defaultTolerance: row.tolerance,
     anyFuture: row.anyFuture,
     maxBody: row.maxBody,
+    retries: row.retries,
   });
 }
 

@@ -54,6 +54,7 @@ export interface VerifierOptions extends ToleranceOptions {
   /** Times in the future are not compared. */
   readonly anyFuture?: boolean | undefined;
   readonly maxBody?: number | undefined;
+  readonly retries?: number | undefined;
 }
 
 /**
@@ -64,7 +65,7 @@ export interface VerifierOptions extends ToleranceOptions {
  * @throws {RangeError} `tolerance` is out of range
  */
 export function verifier(options: VerifierOptions): WebhookProvider {
-  const { check, read, tagged, maxBody } = options;
+  const { check, read, tagged, maxBody, retries } = options;
   const name = requireForm("name", options.name);
   const checkTolerance = toleranceCheck(name, options, options.defaultTolerance, options.anyFuture);
   // The tags are kept, not the promise of them, which belongs to the request that made it.
@@ -77,6 +78,7 @@ export function verifier(options: VerifierOptions): WebhookProvider {
   return {
     name,
     maxBody,
+    retries,
     async verify(request, body) {
       requireBytes(body);
       const { signatures, signed, url, open, ...claims } = await read(request, body);

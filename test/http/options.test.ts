@@ -5,6 +5,7 @@ import { idempotent } from "../../src/hono/index.ts";
 import { type HttpRules, withIdempotency } from "../../src/http/index.ts";
 import { Redlock } from "../../src/index.ts";
 import { idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
+import { stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { steppingRuntime } from "../support/stepping-runtime.ts";
@@ -60,6 +61,24 @@ describe("wrong options are refused at set-up", () => {
       ],
       ["failOpen for webhooks", { redlock, provider, failOpen: true }, RangeError, /failOpen/],
       ["a short retention", { redlock, retention: 20_000, lease: 30_000 }, RangeError, /retention/],
+      [
+        "a retention in seconds, which is over before the sender's last retry",
+        { redlock, provider: stripe({ secret: "whsec_1" }), retention: 604_800 },
+        RangeError,
+        /retention is 604_800 ms, and stripe retries .* 259_200_000 ms: .*; did you mean 604_800_000\?$/,
+      ],
+      [
+        "one that is too short as it is",
+        { redlock, provider: stripe({ secret: "whsec_1" }), retention: 259_199_999 },
+        RangeError,
+        /retention is 259_199_999 ms, and stripe retries .* would run again$/,
+      ],
+      [
+        "one that is too short in seconds, too",
+        { redlock, provider: stripe({ secret: "whsec_1" }), retention: 86_400 },
+        RangeError,
+        /259_200_000 ms: a retry after the retention would run again$/,
+      ],
       ["an empty scope", { redlock, scope: [] }, TypeError, /scope/],
       ["an empty lock", { redlock, lock: "" }, RangeError, /lock/],
     ];
@@ -88,6 +107,7 @@ describe("wrong options are refused at set-up", () => {
     [{ wait: 60_001 }],
     [{ wait: 60_000 }, true],
     [{ wait: 0 }, true],
+    [{ retention: 30_000 }, true],
   ])("but not what is just within the bounds: %j", (options, webhook = false) => {
     expect(() => idempotent({ redlock, ...options, ...(webhook && { provider }) })).not.toThrow();
   });
@@ -102,6 +122,18 @@ describe("wrong options are refused at set-up", () => {
 
   test("they are checked even where the client is made for each request", () => {
     expect(() => idempotent({ redlock: () => redlock, lease: 5 })).toThrow(RangeError);
+  });
+
+  test("a short retention is refused where the provider is made for each request, and before a handler runs", async () => {
+    const app = new Hono();
+    app.onError((error) => Response.json(error.message, { status: 500 }));
+    const rules = { redlock, retention: 604_800, provider: () => stripe({ secret: "whsec_1" }) };
+    app.post("*", idempotent(rules), () => expect.unreachable("nothing may run"));
+    const response = await app.fetch(post());
+    expect([response.status, await response.json()]).toEqual([
+      500,
+      expect.stringMatching(/did you mean 604_800_000/),
+    ]);
   });
 
   test("withIdempotency checks them before it reads the body", async () => {

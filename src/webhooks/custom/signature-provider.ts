@@ -1,4 +1,4 @@
-import { type Check, checkOptions, checkType, later, type Schema, typed } from "../../check.ts";
+import { type Check, checkOptions, checkType, integer, later, type Schema, typed } from "../../check.ts";
 import { decodeBase64, decodeBase64Url, decodeHex, type Encoding } from "../encoding.ts";
 import { listOf, refuseNoise, requireForm, requireForms } from "../option-checks.ts";
 import type { ToleranceOptions } from "../options.ts";
@@ -44,6 +44,11 @@ export interface SignatureProviderOptions extends ToleranceOptions, Partial<Desc
    */
   readonly encoding?: Encoding | undefined;
   /**
+   * For how long the sender retries a delivery, in ms. A `retention` below it is a `RangeError` where the provider is used.
+   * An integer of at least 0. Default: not known, and every retention is accepted.
+   */
+  readonly retries?: number | undefined;
+  /**
    * Reads what was signed, where `header` and its like cannot say it: over the URL or parts of a form, or as a JWT. Nothing
    * of the request is known to be genuine yet: take no decision here but to refuse it, with a `WebhookVerificationError`,
    * and leave what needs the content to `open`.
@@ -59,7 +64,7 @@ export interface SignatureProviderOptions extends ToleranceOptions, Partial<Desc
  *
  * @throws {TypeError} at once: an option is unknown, missing or not of its form; `signedText` contradicts `id` or
  * `time`; `tolerance` or `now` is given without a time
- * @throws {RangeError} at once: `tolerance` is out of range
+ * @throws {RangeError} at once: `tolerance` or `retries` is out of range
  *
  * @example
  * // acme-signature: sha256=…, of the time in acme-time, a dot and the body, whose event_id is the event's id
@@ -91,7 +96,7 @@ export interface SignatureProviderOptions extends ToleranceOptions, Partial<Desc
 export function signatureProvider(options: SignatureProviderOptions): WebhookProvider {
   checkOptions("signatureProvider", options, schema, { required: ["name", "algorithm"] });
   checkCombination(options);
-  const { name, algorithm, tagSecrets = true, header, encoding = "hex", tolerance, now } = options;
+  const { name, algorithm, tagSecrets = true, header, encoding = "hex", tolerance, now, retries } = options;
   const keys = checkKeys(options);
   const { read = readerOf(name, { ...options, header: header!, decode: decoders[encoding] }) } = options;
   return verifier({
@@ -101,6 +106,7 @@ export function signatureProvider(options: SignatureProviderOptions): WebhookPro
     tagged: tagSecrets ? keys : [],
     tolerance,
     now,
+    retries,
   });
 }
 
@@ -127,6 +133,7 @@ const schema: Schema<SignatureProviderOptions> = {
   key: later,
   tagSecrets: typed("boolean"),
   read: typed("function"),
+  retries: integer(0, 2 ** 45, "ms"),
   tolerance: later,
   now: later,
 };

@@ -26,6 +26,7 @@ const timeHeader = "x-hubspot-request-timestamp";
  */
 export function hubspot(options: SecretOptions & UrlOptions & ToleranceOptions): WebhookProvider {
   return sender("hubspot", options, {
+    retries: 24 * 3_600_000,
     url: "optional",
     tolerance: 300_000,
     read: readRequest,

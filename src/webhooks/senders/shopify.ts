@@ -39,6 +39,7 @@ export function shopify(options: ShopifyOptions): WebhookProvider {
 /** The provider for one of the two ways of naming the headers. */
 function providerBy(prefix: string, options: ShopifyOptions): WebhookProvider {
   return sender("shopify", options, {
+    retries: 4 * 3_600_000,
     header: `${prefix}-hmac-sha256`,
     decode: decodeBase64,
     // Shopify's documentation named the event's id as the deduplication id before it named the delivery's.

@@ -59,6 +59,8 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvi
 
   return verifier({
     name,
+    // Svix's schedule, which the standard recommends: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h.
+    retries: 99_305_000,
     tolerance,
     now,
     tagged: options.name === undefined ? identifying : [],

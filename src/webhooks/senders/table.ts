@@ -13,6 +13,10 @@ import { sender } from "../sender.ts";
 /** Of a time that is checked only if the user gives a tolerance: the sender names none. */
 const anyAge = Number.POSITIVE_INFINITY;
 
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
 /**
  * Discord's interactions and webhook events: `X-Signature-Ed25519` signs the time in `X-Signature-Timestamp` and the
  * body. The id is the body's `id`, which interactions have, or else the hash of the body: webhook events have no id.
@@ -30,6 +34,7 @@ const anyAge = Number.POSITIVE_INFINITY;
  */
 export function discord(options: PublicKeyOptions & ToleranceOptions): WebhookProvider {
   return sender("discord", options, {
+    retries: 10 * minute,
     algorithm: "Ed25519",
     publicKey: (text) => decodeHex(requireForm("publicKey", text, /^[0-9a-f]{64}$/i))!,
     header: "x-signature-ed25519",
@@ -81,7 +86,12 @@ export function github(options: SecretOptions & IdOptions): WebhookProvider {
  * const { id } = await provider.verify(request, body);
  */
 export function lemonSqueezy(options: SecretOptions): WebhookProvider {
-  return sender("lemonSqueezy", options, { name: "lemon-squeezy", secret: chosen, header: "x-signature" });
+  return sender("lemonSqueezy", options, {
+    retries: 155_000,
+    name: "lemon-squeezy",
+    secret: chosen,
+    header: "x-signature",
+  });
 }
 
 /**
@@ -100,6 +110,7 @@ export function lemonSqueezy(options: SecretOptions): WebhookProvider {
  */
 export function linear(options: SecretOptions & IdOptions & ToleranceOptions): WebhookProvider {
   return sender("linear", options, {
+    retries: minute + hour + 6 * hour,
     header: "linear-signature",
     time: { field: "webhookTimestamp" },
     tolerance: 60_000,
@@ -124,7 +135,12 @@ export function linear(options: SecretOptions & IdOptions & ToleranceOptions): W
  * const { id } = await provider.verify(request, body);
  */
 export function meta(options: SecretOptions): WebhookProvider {
-  return sender("meta", options, { header: "x-hub-signature-256", prefix: "sha256=" });
+  return sender("meta", options, {
+    // WhatsApp's; the others do not retry for longer.
+    retries: 7 * day,
+    header: "x-hub-signature-256",
+    prefix: "sha256=",
+  });
 }
 
 /**
@@ -145,6 +161,7 @@ export function meta(options: SecretOptions): WebhookProvider {
  */
 export function paddle(options: SecretOptions & ToleranceOptions): WebhookProvider {
   return sender("paddle", options, {
+    retries: 3 * day,
     header: "paddle-signature",
     prefix: "h1=",
     separator: ";",
@@ -171,6 +188,7 @@ export function paddle(options: SecretOptions & ToleranceOptions): WebhookProvid
  */
 export function sendgrid(options: PublicKeyOptions & ToleranceOptions): WebhookProvider {
   return sender("sendgrid", options, {
+    retries: day,
     algorithm: "ECDSA-P256-SHA256",
     publicKey: decodeP256,
     header: "x-twilio-email-event-webhook-signature",
@@ -207,6 +225,7 @@ function decodeP256(text: string): Uint8Array {
  */
 export function slack(options: SecretOptions & ToleranceOptions): WebhookProvider {
   return sender("slack", options, {
+    retries: 6 * minute,
     header: "x-slack-signature",
     prefix: "v0=",
     signedText: "v0:{time}:{body}",
@@ -230,6 +249,7 @@ export function slack(options: SecretOptions & ToleranceOptions): WebhookProvide
  */
 export function square(options: SecretOptions & Required<UrlOptions>): WebhookProvider {
   return sender("square", options, {
+    retries: day,
     header: "x-square-hmacsha256-signature",
     decode: decodeBase64,
     signedText: "{url}{body}",
@@ -254,6 +274,7 @@ export function square(options: SecretOptions & Required<UrlOptions>): WebhookPr
  */
 export function stripe(options: SecretOptions & ToleranceOptions): WebhookProvider {
   return sender("stripe", options, {
+    retries: 3 * day,
     secret: /^whsec_[^\s,;|]+$/,
     header: "stripe-signature",
     prefix: "v1=",
@@ -322,6 +343,7 @@ function parseUtc(name: string, header: string, time: string): number {
  */
 export function zoom(options: SecretOptions & ToleranceOptions): WebhookProvider {
   return sender("zoom", options, {
+    retries: 85 * minute,
     header: "x-zm-signature",
     prefix: "v0=",
     signedText: "v0:{time}:{body}",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Arrival, bytes, hmac, outcome } from "./outcome.ts";
-import { make, providerOf, vectorOf } from "./vectors.ts";
+import { make, providerOf, vectorOf, vectors } from "./vectors.ts";
 
 // What is special of one row of the table of senders, beyond its vectors.
 
@@ -39,6 +39,22 @@ test.each([
 test("GitHub's deliveries may have 25 MiB; other senders document no limit", () => {
   expect(providerOf(vectorOf("github")).maxBody).toBe(26_214_400);
   expect(providerOf(vectorOf("stripe")).maxBody).toBeUndefined();
+});
+
+test("each sender says for how long it retries, where it publishes that, and 7 days are enough for all", () => {
+  const hours = (sender: string) => (providerOf(vectorOf(sender)).retries ?? 0) / 3_600_000;
+  const senders = [...new Set(vectors.map(({ sender }) => sender))];
+  const published = Object.fromEntries(senders.map((sender) => [sender, hours(sender)]));
+  expect(Math.max(...Object.values(published))).toBeLessThanOrEqual(7 * 24);
+  expect(published).toMatchObject({
+    stripe: 72,
+    paddle: 72,
+    meta: 168,
+    shopify: 4,
+    square: 24,
+    github: 0,
+    qstash: 0,
+  });
 });
 
 test("a body is checked byte for byte, also one that is not UTF-8", async () => {
