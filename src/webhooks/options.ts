@@ -25,8 +25,9 @@ export interface PublicKeyOptions extends NamedOptions {
 export interface IdOptions {
   /**
    * `"body"`: the id is the hash of what is signed, as the sender's description says: no header can turn a captured
-   * delivery into a new one, and equal deliveries count as one. `"header"`: the id is the sender's header, which is not
-   * signed. Default `"body"`.
+   * delivery into a new one, and equal deliveries count as one, even if they are two events: docs/webhooks.md lists the
+   * kinds. `"header"`: the id is the sender's header, which is not signed, so anyone who captured a delivery can repeat it
+   * under new ids. Default `"body"`.
    */
   readonly id?: "header" | "body" | undefined;
 }

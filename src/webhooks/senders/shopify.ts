@@ -17,6 +17,9 @@ import { sender } from "../sender.ts";
  * the scope, or a captured body could be sent again under the name of any shop. With `id: "header"` the scope is shop
  * and topic.
  *
+ * Bodies that contain only ids, such as those of `inventory_levels/disconnect`, are equal when the event happens again, and
+ * then count as one: see docs/webhooks.md.
+ *
  * Shopify waits 5 s for an answer and retries 8 times within 4 hours, with the same body. It may go on signing with an
  * old secret for an hour.
  *
