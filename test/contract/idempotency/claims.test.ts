@@ -97,6 +97,7 @@ describe("a claim", () => {
       "granted",
       "granted",
     ]);
+    expect((call.error as QuorumError).message).toMatch(/too late .*: 60 is 60 ms; did you mean 60_000\?$/);
     expect(records(world)).toEqual([null, null, null]);
   });
 

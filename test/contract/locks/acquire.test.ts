@@ -275,7 +275,9 @@ describe("answers that come too late", () => {
     await runtime.advance(97);
     expect(call.error).toBeInstanceOf(QuorumError);
     expect((call.error as QuorumError).votes.map(({ outcome }) => outcome)).toContain("granted");
-    expect((call.error as QuorumError).message).toContain("too late");
+    expect((call.error as QuorumError).message).toMatch(
+      /too late .*: 100 is 100 ms; did you mean 100_000\?$/,
+    );
     expect(values("r")).toEqual([null, null, null]);
   });
 
@@ -289,6 +291,7 @@ describe("answers that come too late", () => {
     expect(events.slice(1).map(({ type }) => type)).toEqual(new Array(3).fill("endpointError"));
     await runtime.advance(5_000);
     expect(call.error).toBeInstanceOf(QuorumError);
+    expect((call.error as QuorumError).message).toMatch(/: 50 is 50 ms; did you mean 50_000\?$/);
   });
 });
 
