@@ -22,6 +22,11 @@ function valuesByName(headers: readonly unknown[]): Record<string, unknown[]> {
   return values;
 }
 
+/** Whether the server says that the connection has ended: the handler has not given up. */
+function isOfConnection(error: unknown): boolean {
+  return Object(error).code === "ECONNRESET";
+}
+
 /**
  * Keeps back what the handler writes to `res` until its record is stored: status, headers and body. A body that is not
  * stored, by the rules of {@link isStream}, is passed on as soon as `send` is called, and so is all that follows.
@@ -166,6 +171,7 @@ export class HeldResponse {
         // Informational responses are sent at once.
         _writeRaw: (...given) => mask.socket()?.write(...given),
         writeHead: (...given) => this.#writeHead(given),
+        writeHeader: (...given) => this.#writeHead(given),
         write: (...given) => this.#writeBy("write", given),
         end: (...given) => this.#end(given),
         destroy: (error) => this.#destroy(error),
@@ -178,8 +184,12 @@ export class HeldResponse {
     );
     const { socket } = req;
     if (socket && Object.hasOwn(req, "socket")) {
-      // Express does it after an error behind the first byte. What the server does by itself is no fault of the handler.
-      req.socket = withDestroy(socket, (error) => this.#breakOff(() => socket.destroy(error), error));
+      // Express does it after an error behind the first byte; Deno's server, when the client leaves.
+      req.socket = withDestroy(socket, (error) =>
+        isOfConnection(error)
+          ? socket.destroy(error)
+          : this.#breakOff(() => socket.destroy(error), error),
+      );
     }
     return mask;
   }
@@ -199,6 +209,8 @@ export class HeldResponse {
         this.#isGone = true;
         return true;
       }
+      // Without the middleware the response is over by now, and a late write says nothing. Unheard, it ends the process.
+      if (event === "error" && this.#hasEnded && res.listenerCount(event) === 0) return false;
       const isHeard = emit.call(res, event, ...given);
       // For those who listen to the response's socket.
       if (event === "close") sink.emit("close");
@@ -295,11 +307,16 @@ export class HeldResponse {
     const res = this.#res;
     const isWaiting = !res.stream && !this.#mask.socket();
     // Node 24: the connection has ended before it was the response's turn.
-    if (isWaiting && Object(error).code === "ECONNRESET") {
+    if (isWaiting && isOfConnection(error)) {
       this.#isGone = true;
       return Object.assign(res, { destroyed: true });
     }
-    return this.#breakOff(() => this.#mask.original.destroy.call(res, error), error);
+    const destroy = () => {
+      // Bun answers 200 where only the response is destroyed.
+      this.#mask.socket()?.destroy(error);
+      return this.#mask.original.destroy.call(res, error);
+    };
+    return this.#breakOff(destroy, error);
   }
 
   /** The handler, or its framework, ends the connection: after its answer, or in place of one. */

@@ -9,10 +9,13 @@ import {
 
 /** The properties of a response that are its shadow's while it is held. */
 const stateNames = [
+  "_closed",
   "_header",
   "closed",
+  "connection",
   "destroyed",
   "errored",
+  "finished",
   "headersSent",
   "socket",
   "writableEnded",
@@ -44,22 +47,42 @@ export function maskWith(
   isPassing: () => boolean,
 ): Mask {
   let { socket } = res;
+  const standIn = standInFor(res, () => socket);
   const original = replaceMethods(res, shadow, own, isPassing);
   const undo = stateNames.map((name) =>
     replaceState(res, shadow, name, (value) => {
       // Node sets it when it is the response's turn.
       if (name === "socket") socket = value as Connection;
+      standIn.begin();
     }),
   );
   return {
     original,
     socket: () => socket,
     takeOff() {
+      standIn.end();
       for (const each of undo) each();
       // Node calls this one by way of the response: who has replaced it within has been heard.
       res.writeHead = original.writeHead;
     },
   };
+}
+
+/**
+ * What Node's server finds at the connection while the handler's response is held: it would close the connection at its
+ * shutdown, as idle, if the response said that it is finished.
+ */
+function standInFor(res: Outgoing, socketOf: () => Connection | null | undefined) {
+  const unfinished = new Proxy(res, {
+    get: (_, name) => (name === "finished" ? false : Reflect.get(res, name)),
+  });
+  const replace = (one: Outgoing, other: Outgoing) => {
+    const socket = socketOf();
+    if (socket?._httpMessage === one) socket._httpMessage = other;
+  };
+  const begin = () => replace(res, unfinished);
+  begin();
+  return { begin, end: () => replace(unfinished, res) };
 }
 
 function replaceMethods(

@@ -5,6 +5,8 @@ export type Method = (...given: unknown[]) => unknown;
 export interface Connection {
   destroy: Method;
   write: Method;
+  /** The response whose turn it is. */
+  _httpMessage?: object | null;
 }
 
 /** The methods of a response that act on its shadow while it is held; others end in these, or concern the connection. */
@@ -23,6 +25,7 @@ export const methodNames = [
   "setHeader",
   "write",
   "writeHead",
+  "writeHeader",
 ] as const;
 
 export type Methods = Record<(typeof methodNames)[number], Method>;
@@ -43,6 +46,7 @@ export interface Outgoing extends Methods {
   /** HTTP/2: what the response is written to. */
   readonly stream?: { readonly destroyed: boolean };
   emit: (event: string, ...given: unknown[]) => boolean;
+  listenerCount(event: string): number;
   once(event: string, listener: () => void): unknown;
   removeAllListeners(event: string): unknown;
 }
@@ -114,7 +118,7 @@ export function shadowOf(res: Outgoing, room: number, owner: SinkOwner): Shadow 
   Object.assign(sink, { cork: () => undefined, destroy: owner.destroy });
   response.assignSocket(sink);
   response.socket = new Proxy(sink, {
-    get: (_, name) => bound(name in sink ? sink : owner.socket(), name),
+    get: (_, name) => bound(name in sink || /^(_|Symbol)/.test(String(name)) ? sink : owner.socket(), name),
   });
   // Node keeps the headers of `writeHead` only beside others.
   response.setHeader("x", "");

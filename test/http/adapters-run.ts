@@ -1,3 +1,4 @@
+import { deepEqual, equal, match } from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { constants, gunzipSync } from "node:zlib";
 import express5 from "express";
@@ -147,6 +148,28 @@ export interface Observed {
   readonly runs: readonly [number, number];
 }
 
+/** Of one connection or message, or added for a replay. docs/frameworks.md says what is not replayed. */
+const notReplayed = /^(connection|content-length|transfer-encoding|set-cookie|idempotent-.*)$/;
+const replayed = (headers: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !notReplayed.test(name)));
+
+/** Fails unless all is as it is without the middleware, and the retry gets what was answered. */
+export function verify({ outcome, differs, plain, guarded, retried, runs: [before, after] }: Observed): void {
+  const fails = outcome === "again" || outcome === "cut";
+  if (guarded !== undefined && !differs) equal(guarded, outcome === "cut" ? "" : plain);
+  equal(after, fails ? before + 1 : 1, "runs");
+  // The client had left before its body was parsed.
+  if (before === 0) return;
+  equal(retried.headers["idempotent-replayed"] === "true", !fails, "replayed");
+  if (fails) return match(retried.body, /second/);
+  const first = differs ? guarded : plain;
+  // How much of a stream that breaks off has arrived is open.
+  if (first === undefined || (differs && outcome === "omitted")) return;
+  const { status, body, headers } = seen(first);
+  deepEqual([retried.status, retried.body], [status, outcome === "omitted" ? "" : body]);
+  if (outcome === "answer") deepEqual(replayed(retried.headers), replayed(headers));
+}
+
 /** Runs one combination. */
 export async function observe(
   client: Client,
@@ -255,7 +278,7 @@ async function answerTo(port: number, text: string, prepare?: (socket: Socket) =
 }
 
 /** The last response in these bytes, behind those that only inform. */
-export function seen(answer: string): Seen {
+function seen(answer: string): Seen {
   const [, head, rest] = /^(?:HTTP\/1.1 1.*?\r\n\r\n)*(.*?)\r\n\r\n(.*)$/s.exec(answer) ?? ["", "", ""];
   const [first, ...lines] = head!.split("\r\n");
   const headers: Record<string, string> = {};
