@@ -2,7 +2,7 @@ import type { Delivery, ResolvedRules, RouteOptions } from "../http/options.ts";
 import { routeFor } from "../http/route.ts";
 import { type IdempotentRun, serve } from "../http/serve.ts";
 import { HeldResponse } from "./held-response.ts";
-import { bodyOf, type NodeRequest, type NodeResponse, requestOf } from "./message.ts";
+import { bodyOf, type NodeRequest, type NodeResponse, type Origin, requestOf } from "./message.ts";
 
 /**
  * Options of {@link idempotentExpress} and {@link idempotentFastify}. Those that differ between requests may be functions
@@ -29,6 +29,7 @@ export interface NodeExchange<Req> {
   /** The framework's request. */
   readonly request: Req & IdempotentRequest;
   readonly incoming: NodeRequest;
+  readonly origin: Origin;
   readonly outgoing: NodeResponse;
   /** The declared pattern of the route, if it is known. */
   readonly pattern: unknown;
@@ -57,7 +58,7 @@ export async function answerOnce<Req>(
       ...(await routeFor(options, [request], (delivery) => {
         request.webhook = delivery;
       })),
-      request: requestOf(incoming, gone.signal),
+      request: requestOf(incoming, gone.signal, exchange.origin),
       pattern: exchange.pattern,
       outer: request.idempotency,
       body: (cap) => bodyOf(incoming, cap, rules.webhook),

@@ -7,12 +7,18 @@ import {
   type NodeWebhookOptions,
   sendWhole,
 } from "./exchange.ts";
-import type { NodeRequest, NodeResponse } from "./message.ts";
+import type { NodeRequest, NodeResponse, Origin } from "./message.ts";
 
 declare global {
   namespace Express {
     interface Request extends IdempotentRequest {}
   }
+}
+
+/** What Express knows of a request; Connect does not. */
+interface ExpressRequest extends NodeRequest {
+  readonly protocol?: string;
+  readonly hostname?: string;
 }
 
 /** Middleware of Express, Connect and Nest. */
@@ -57,6 +63,7 @@ export function idempotentExpress<Req extends NodeRequest>(
     const answered = answerOnce(rules, options, {
       request: req,
       incoming: req,
+      origin: originOf(req),
       outgoing: res,
       pattern: (req as { readonly route?: { readonly path?: unknown } }).route?.path,
       headers: res.getHeaders(),
@@ -65,4 +72,11 @@ export function idempotentExpress<Req extends NodeRequest>(
     });
     answered.catch(next);
   };
+}
+
+/** By the setting `trust proxy`. Express 4 warns of `req.host`, and `req.hostname` has no port. */
+function originOf({ protocol, hostname, headers }: ExpressRequest): Origin {
+  const forwarded = String(headers["x-forwarded-host"] ?? "").replace(/\s*,.*/, "");
+  const isTrusted = forwarded.replace(/:\d+$/, "") === hostname;
+  return { protocol, host: isTrusted ? forwarded : undefined };
 }

@@ -14,6 +14,10 @@ import type { NodeRequest, NodeResponse } from "./message.ts";
 export interface FastifyRequestLike extends IdempotentRequest {
   readonly raw: NodeRequest;
   readonly headers: NodeRequest["headers"];
+  /** `http` or `https`, by the option `trustProxy`. */
+  readonly protocol: string;
+  /** By the same option. */
+  readonly host: string;
   readonly params: unknown;
   readonly query: unknown;
   readonly routeOptions: { readonly url?: string | undefined };
@@ -85,6 +89,7 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
       const answered = answerOnce(rules, options, {
         request,
         incoming: request.raw,
+        origin: request,
         outgoing: reply.raw,
         pattern: request.routeOptions.url,
         headers: { ...reply.raw.getHeaders(), ...reply.getHeaders() },

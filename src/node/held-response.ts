@@ -186,9 +186,7 @@ export class HeldResponse {
     if (socket && Object.hasOwn(req, "socket")) {
       // Express does it after an error behind the first byte; Deno's server, when the client leaves.
       req.socket = withDestroy(socket, (error) =>
-        isOfConnection(error)
-          ? socket.destroy(error)
-          : this.#breakOff(() => socket.destroy(error), error),
+        isOfConnection(error) ? socket.destroy(error) : this.#breakOff(() => socket.destroy(error), error),
       );
     }
     return mask;

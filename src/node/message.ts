@@ -14,8 +14,14 @@ export interface NodeRequest {
   readonly httpVersionMajor?: number;
   /** Express: the URL before routers have cut their part off. */
   readonly originalUrl?: string;
-  /** Express: `http` or `https`, by the setting `trust proxy`. */
-  readonly protocol?: string;
+}
+
+/** Where a request was sent to, by what the framework knows of proxies. */
+export interface Origin {
+  /** `http` or `https`. */
+  readonly protocol?: string | undefined;
+  /** With its port, if it has one. */
+  readonly host?: string | undefined;
 }
 
 /** A response of `node:http`. */
@@ -56,18 +62,19 @@ interface Incoming extends NodeRequest {
 }
 
 /** A request without its body. */
-export function requestOf(req: NodeRequest, signal: AbortSignal): Request {
+export function requestOf(req: NodeRequest, signal: AbortSignal, origin: Origin): Request {
   const { method = "GET", url: path = "/", originalUrl = path } = req;
-  const { socket, protocol = socket?.encrypted ? "https" : "http" } = req as Incoming;
+  const { protocol = (req as Incoming).socket?.encrypted ? "https" : "http" } = origin;
   const headers = new Headers();
   for (const [name, value] of Object.entries(req.headers)) {
     if (value !== undefined && !name.startsWith(":")) headers.set(name, String(value));
   }
-  const host = String(req.headers[":authority"] ?? req.headers.host ?? "localhost");
+  // An empty one would make a host of the path's first part.
+  const host = origin.host || req.headers[":authority"] || req.headers.host || "localhost";
   try {
-    const origin = `${protocol}://${host}`;
+    const base = `${protocol}://${host}`;
     // Proxies send whole URLs. A path that begins with two slashes must not be taken for a host.
-    const url = originalUrl.startsWith("/") ? `${origin}${originalUrl}` : new URL(originalUrl, origin);
+    const url = originalUrl.startsWith("/") ? `${base}${originalUrl}` : new URL(originalUrl, base);
     return new Request(url, { method, headers, signal });
   } catch (cause) {
     throw badRequest("the request has no valid URL, host or method", cause);
@@ -96,6 +103,12 @@ export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Pro
   if (isUnread(req as Incoming)) return readAndReturn(req as Incoming, expected, cap);
   const parsed = exact ? undefined : parsedBody(req as Incoming);
   if (parsed) return parsed.length > cap ? undefined : parsed;
+  if (typeof rawBody === "string") {
+    throw new TypeError(
+      "req.rawBody is a string, and a signature needs the bytes: keep the Buffer itself, as in express.json({ verify: " +
+        "(req, _res, buffer) => { req.rawBody = buffer; } })",
+    );
+  }
   throw new TypeError(
     "the body has been read, or others listen to it, and its bytes are gone: mount this before the body parser, or parse " +
       'this route with express.raw({ type: "*/*" }) (Nest: rawBody: true)',

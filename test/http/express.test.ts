@@ -206,6 +206,15 @@ describe.each([
         { provider },
       ],
       ["is a form with files", express.text({ type: "multipart/*" }), "mount this before the body parser"],
+      [
+        "keeps it as text",
+        express.json({
+          type: () => true,
+          verify: (req: Any, _: Any, buffer: Any) => Object.assign(req, { rawBody: `${buffer}` }),
+        }),
+        "keep the Buffer itself",
+        { provider },
+      ],
       ["listens", hears((req) => req.on("data", () => undefined)), "others listen to it"],
       ["listens, and waits", hears((req) => req.on("data", () => undefined).pause()), "others listen to it"],
       ["does not want it", hears((req) => req.resume()), "others listen to it"],
@@ -267,6 +276,19 @@ describe.each([
       expect(errors[0]).toMatchObject({ status: 400 });
       expect(await free(key)).toBe(true);
     });
+  });
+
+  test("behind a proxy that Express trusts, the address is the one that the client has called", async () => {
+    const addresses: string[] = [];
+    const fingerprint = ({ url }: Request) => void addresses.push(new URL(url).origin);
+    for (const isTrusted of [true, false]) {
+      const app = appWith((_req, res) => res.end(), { fingerprint }).set("trust proxy", isTrusted);
+      const stand = await serve(app);
+      const headers = { "x-forwarded-proto": "https", "x-forwarded-host": "shop.example:8443, inner" };
+      await stand.send(post(freshKey(), { headers }));
+      if (!isTrusted) addresses.push(`http://127.0.0.1:${stand.port}`);
+    }
+    expect(addresses).toEqual(["https://shop.example:8443", addresses[2], addresses[2]]);
   });
 
   test("the whole path counts, also in a router", async () => {

@@ -34,3 +34,18 @@ test("the plugin is for the routes of its context only, and may be registered in
   }
   expect((await post("/a")).statusCode).toBe(400);
 });
+
+test("with trustProxy the address is the one that the client has called", async () => {
+  const addresses: string[] = [];
+  const fingerprint = ({ url }: Request) => void addresses.push(url);
+  for (const trustProxy of [true, false]) {
+    await app?.close();
+    app = Fastify({ trustProxy });
+    await app.register(idempotentFastify({ redlock: at.client.redlock, fingerprint }));
+    app.post("/", async () => "ok");
+    const forwarded = { "x-forwarded-proto": "https", "x-forwarded-host": "shop.example" };
+    const headers = { host: "inner", "idempotency-key": freshKey(), ...forwarded };
+    await app.inject({ method: "POST", url: "/", headers });
+  }
+  expect(addresses).toEqual(["https://shop.example/", "http://inner/"]);
+});

@@ -134,11 +134,12 @@ test.each([
   ["/a?b=%20", "a.example/a?b=%20"],
   ["//evil.example/a", "a.example//evil.example/a"],
   ["http://b.example/a", "b.example/a"],
-])("%s is the address of %s", async (path, address) => {
+  ["/a/b", "localhost/a/b", " "],
+])("%s is the address of %s", async (path, address, host = "a.example") => {
   const addresses: string[] = [];
   const fingerprint = ({ url }: Request) => void addresses.push(url);
   const { port } = await serve((_req, res) => res.end(), undefined, { fingerprint });
-  const headers = { "idempotency-key": freshKey(), host: "a.example" };
+  const headers = { "idempotency-key": freshKey(), host };
   const sent = request({ port, host: "127.0.0.1", method: "POST", path, headers }).end();
   const [answer] = (await once(sent, "response")) as [IncomingMessage];
   answer.resume();
