@@ -57,6 +57,8 @@ export class HeldResponse {
   #hasEnded = false;
   /** `end` has brought the last bytes: with them in one call, Node knows the length. */
   #endHasBytes = false;
+  /** How often the handler has called `cork` and not `uncork`. */
+  #corks = 0;
   /** The connection has ended, and the handler has not been told. */
   #isGone: boolean;
   /** Names of headers that the handler has removed: Node adds some by itself otherwise. */
@@ -93,7 +95,7 @@ export class HeldResponse {
   send(): void {
     // While a stream's record was stored.
     if (this.wasGivenUp) return;
-    const { write, writeHead, end, flushHeaders } = this.#mask.original;
+    const { cork, write, writeHead, end, flushHeaders } = this.#mask.original;
     const { writableNeedDrain } = this.#shadow.response;
     this.#stop();
     this.#copyHeaders();
@@ -108,6 +110,8 @@ export class HeldResponse {
     for (const chunk of this.#chunks.splice(0)) hasRoom = write.call(res, chunk);
     if (this.#hasEnded) end.call(res, last);
     else if (this.#length === 0) flushHeaders.call(res);
+    // Behind these bytes, which Node would otherwise send behind the end.
+    for (; this.#corks > 0 && !this.#hasEnded; this.#corks -= 1) cork.call(res);
     if (writableNeedDrain && hasRoom) res.emit("drain");
     this.#tellGone();
   }
@@ -172,6 +176,12 @@ export class HeldResponse {
         _writeRaw: (...given) => mask.socket()?.write(...given),
         writeHead: (...given) => this.#writeHead(given),
         writeHeader: (...given) => this.#writeHead(given),
+        cork: () => {
+          this.#corks += 1;
+        },
+        uncork: () => {
+          this.#corks = Math.max(0, this.#corks - 1);
+        },
         write: (...given) => this.#writeBy("write", given),
         end: (...given) => this.#end(given),
         destroy: (error) => this.#destroy(error),
@@ -250,11 +260,11 @@ export class HeldResponse {
       if (chunk.length > 0) this.#chunks.push(Uint8Array.prototype.slice.call(chunk));
       this.#length += chunk.length;
     }
-    if (this.#phase !== "held" || this.#length <= this.#cap) done();
-    else {
-      this.#askForMore = done;
-      this.#answer("unfinished");
-    }
+    const isEnd = this.#hasEnded && chunk.length === 0;
+    if (this.#phase !== "held" || (this.#length <= this.#cap && !isEnd)) return done();
+    // The shadow must not finish before the response does.
+    this.#askForMore = done;
+    if (!isEnd) this.#answer("unfinished");
   }
 
   #end(given: unknown[]): unknown {

@@ -13,6 +13,7 @@ export interface Connection {
 export const methodNames = [
   "_writeRaw",
   "appendHeader",
+  "cork",
   "destroy",
   "end",
   "flushHeaders",
@@ -23,6 +24,7 @@ export const methodNames = [
   "hasHeader",
   "removeHeader",
   "setHeader",
+  "uncork",
   "write",
   "writeHead",
   "writeHeader",
