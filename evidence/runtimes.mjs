@@ -17,8 +17,11 @@ import { pinnedRuntime } from "./runtimes/matrix/pinned.mjs";
 
 const matrix = join(project, "evidence/runtimes/matrix");
 
-/** A program of the matrix, with the sources' imports replaced by the package's. `bundle`: the package is included. */
-async function programOf(entry, { folder, stage, bundle, format = "esm" }) {
+/**
+ * A program of the matrix, with the sources' imports replaced by the package's. `bundle`: the package is included;
+ * `external`: no package is, and this one is in `folder`.
+ */
+async function programOf(entry, { folder, stage, bundle, external = false, format = "esm" }) {
   const fromPackage = {
     name: "from-package",
     setup({ onResolve, resolve }) {
@@ -27,6 +30,9 @@ async function programOf(entry, { folder, stage, bundle, format = "esm" }) {
           .replace(/^.*\/local\/src/, "redis-rest-local")
           .replace(/^.*\/src/, "redlock-edge")
           .replace(/\/index\.ts$/, "");
+        const [packed, part = ""] = name.split(/\/(.*)/);
+        const file = join(folder, "node_modules", packed, "dist", part, "index.js");
+        if (external) return { path: pathToFileURL(file).href, external };
         return bundle ? resolve(name, { resolveDir: folder, kind }) : { path: name, external: true };
       });
     },
@@ -39,6 +45,7 @@ async function programOf(entry, { folder, stage, bundle, format = "esm" }) {
     target: "es2022",
     define: { STAGE: JSON.stringify(stage) },
     plugins: [fromPackage],
+    ...(external && { packages: "external", platform: "node" }),
     logLevel: "silent",
   });
   return outputFiles[0].text;
@@ -80,7 +87,8 @@ async function versionOf(name) {
 const programs = {
   node: { title: "Node", options: [] },
   bun: { title: "Bun", options: ["run"] },
-  deno: { title: "Deno", options: ["run", "--allow-all"] },
+  // It would take the packages of this repository for its own.
+  deno: { title: "Deno", options: ["run", "--allow-all", "--node-modules-dir=manual"] },
 };
 
 /** Whether `redis-rest-local` starts endpoints on this runtime, writes their file, and a lock can be acquired there. */
@@ -115,11 +123,16 @@ async function isDevServer(folder, command) {
 /** The runtimes with a command, and their reports. */
 async function commandReports(folder, stage) {
   await writeFile(join(folder, "program.mjs"), await programOf("program.ts", { folder, stage }));
+  // Where the frameworks are installed.
+  const frameworks = join(project, "node_modules/.cache/frameworks.mjs");
+  const text = await programOf("frameworks.ts", { folder, stage, external: true });
+  await writeFile(frameworks, text);
   const found = [];
   const add = async (name, command) => {
     const report = await reportOf(command[0], [...command.slice(1), "program.mjs"], folder);
     const dev = (await isDevServer(folder, command)) ? "yes" : "no";
-    found.push([name, { ...report, dev }]);
+    const http = await reportOf(command[0], [...command.slice(1), frameworks], project);
+    found.push([name, { ...report, dev, http }]);
   };
   await add(`Node ${process.versions.node.split(".")[0]}`, [process.execPath]);
   const { devDependencies } = JSON.parse(await readFile(join(matrix, "package.json"), "utf8"));
@@ -143,9 +156,13 @@ async function reports(folder, stage) {
   ];
 }
 
-function rowOf([name, { passed, failed, awaitUsing, dev = "–" }]) {
-  const count = passed.length + Object.keys(failed).length;
-  return `| ${name} | ${passed.length}/${count} | ${awaitUsing} | ${dev} |`;
+/** How many have passed, of how many. */
+function shareOf({ passed, failed }) {
+  return `${passed.length}/${passed.length + Object.keys(failed).length}`;
+}
+
+function rowOf([name, { awaitUsing, dev = "–", http, ...report }]) {
+  return `| ${name} | ${shareOf(report)} | ${awaitUsing} | ${dev} | ${http ? shareOf(http) : "–"} |`;
 }
 
 const { openStage } = await load("evidence/runtimes/stage.ts");
@@ -157,17 +174,17 @@ try {
   const rows = all.map(rowOf);
   console.log(
     [
-      "| runtime | cases passed | `await using` | local endpoints |",
-      "| --- | --- | --- | --- |",
+      "| runtime | cases passed | `await using` | local endpoints | Express and Fastify |",
+      "| --- | --- | --- | --- | --- |",
       ...rows,
     ].join("\n"),
   );
-  for (const [name, { failed, dev }] of all) {
+  for (const [name, { failed, dev, http }] of all) {
     if (dev === "no") {
       console.error(`\n${name}: redis-rest-local does not work`);
       process.exitCode = 1;
     }
-    for (const [title, error] of Object.entries(failed)) {
+    for (const [title, error] of Object.entries({ ...failed, ...http?.failed })) {
       console.error(`\n${name}: ${title}\n${error}`);
       process.exitCode = 1;
     }

@@ -348,6 +348,8 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
       const options = { redlock: client(healthy), waitUntil: context };
       const response = await withIdempotency(proxied(request), pay, options);
       same(response.headers.get("idempotent-replayed"), replayed, "replayed");
+      const type = response.headers.get("content-type")?.toLowerCase().replace(/\s/g, "");
+      same(type, "text/plain;charset=utf-8", "type of a string");
       same(await response.text(), "/payments ü", "answer");
     }
     same(runs, 1, "runs");

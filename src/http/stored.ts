@@ -83,7 +83,16 @@ export async function captureResponse(
   const read = await readBody(response, policy.maxResponseBody);
   const sent = !unread || read === unread ? response : new Response(read as BodyInit, response);
   const body = ArrayBuffer.isView(read) ? read : undefined;
-  return { response: sent, stored: { status, headers: storedHeaders(response, policy, body), body } };
+  if (body && sent !== response && isUntypedText(response, body)) {
+    sent.headers.set("content-type", "text/plain;charset=utf-8");
+  }
+  return { response: sent, stored: { status, headers: storedHeaders(sent, policy, body), body } };
+}
+
+/** Bun adds the type of a string only when it sends the response: bytes in its place would be sent with another type. */
+function isUntypedText({ headers }: Response, body: Uint8Array): boolean {
+  const isUntyped = body.length > 0 && !headers.has("content-type");
+  return isUntyped && !new Response("text").headers.has("content-type") && textOf(body) !== undefined;
 }
 
 /** The bytes of a response's body; a stream of them where they are not to be stored. */

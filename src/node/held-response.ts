@@ -35,6 +35,11 @@ function isOfConnection(error: unknown): boolean {
  * replaced on `res` itself, because frameworks and middleware have references to it. The connection may end meanwhile: the
  * handler does not see it before its answer has ended, so that it can end it. Later, the methods only pass calls on;
  * middleware within may have kept them.
+ *
+ * Why not `res` itself, on a socket that collects: middleware further out that compresses stands between the handler and
+ * that socket, so its bytes would be stored. Node takes no head back, which a response in place of the handler's needs. And
+ * HTTP/2 and Bun have no socket to exchange. Why not `write` and `end` alone: an error handler would find `headersSent`
+ * false behind an answer, and answer once more.
  */
 export class HeldResponse {
   /** Rejects if the handler gives its response up. */
@@ -260,11 +265,12 @@ export class HeldResponse {
       if (chunk.length > 0) this.#chunks.push(Uint8Array.prototype.slice.call(chunk));
       this.#length += chunk.length;
     }
-    const isEnd = this.#hasEnded && chunk.length === 0;
-    if (this.#phase !== "held" || (this.#length <= this.#cap && !isEnd)) return done();
-    // The shadow must not finish before the response does.
-    this.#askForMore = done;
-    if (!isEnd) this.#answer("unfinished");
+    // With the last bytes done, the shadow would be finished before the response is.
+    const isLast = this.#hasEnded && this.#shadow.sink.writableLength <= chunk.length;
+    const isTooLong = this.#length > this.#cap;
+    if (this.#phase === "held" && (isLast || isTooLong)) this.#askForMore = done;
+    else done();
+    if (isTooLong) this.#answer("unfinished");
   }
 
   #end(given: unknown[]): unknown {

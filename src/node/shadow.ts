@@ -68,6 +68,7 @@ interface ServerResponse extends Methods {
 
 /** A socket on which only a body arrives. */
 interface Sink {
+  readonly writableLength: number;
   emit(event: string): boolean;
   uncork(): void;
 }

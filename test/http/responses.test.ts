@@ -1,6 +1,6 @@
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { EndpointError } from "../../src/errors.ts";
 import type { HttpOptions } from "../../src/http/index.ts";
 import { responseCodec, type StoredResponse } from "../../src/http/stored.ts";
@@ -156,6 +156,30 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     expect(first.headers).toEqual(everyHeader);
     expect(again.headers).toEqual({ ...replayed, "idempotent-replayed": "true" });
     expect(JSON.stringify(await recordsOf(at.store, key, [], "http"))).not.toContain("secret");
+  });
+
+  test("a string keeps its type where the runtime adds that only when it sends, as Bun does", async () => {
+    class LateResponse extends Response {
+      constructor(body?: BodyInit | null, init?: ResponseInit) {
+        super(body, init);
+        if (!new Headers(init?.headers).has("content-type")) this.headers.delete("content-type");
+      }
+    }
+    vi.stubGlobal("Response", LateResponse);
+    try {
+      for (const [body, type] of [
+        ["caf\u00e9", "text/plain;charset=utf-8"],
+        [everyByte, null],
+      ] as const) {
+        const fetch = serving(() => new Response(body));
+        const key = freshKey();
+        for (const request of [post(key), post(key)]) {
+          expect((await fetch(request)).headers.get("content-type")).toBe(type);
+        }
+      }
+    } finally {
+      vi.unstubAllGlobals();
+    }
   });
 
   test("headers that omitHeaders or the connection names are not replayed", async () => {
