@@ -44,6 +44,8 @@ export interface Exchange extends RequestOptions {
 export interface Handled {
   readonly response: Response;
   readonly failed?: boolean;
+  /** Its headers are all that would be sent: no runtime adds a type. */
+  readonly isComplete?: boolean;
 }
 
 /** How a request was answered. */
@@ -248,8 +250,8 @@ async function runHandler(
   handling: Handling,
 ): Promise<StoredResponse> {
   try {
-    const { response, failed } = await handle();
-    const captured = failed ? { response } : await captureResponse(response, rules);
+    const { response, failed, isComplete } = await handle();
+    const captured = failed ? { response } : await captureResponse(response, rules, isComplete);
     handling.response = captured.response;
     if (captured.stored) return captured.stored;
   } catch (error) {

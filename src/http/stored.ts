@@ -71,10 +71,15 @@ export interface StoragePolicy {
   readonly store: (response: Response) => boolean;
 }
 
-/** Reads the part of a response that is stored, if any, and returns the response to send, with its body unread. */
+/**
+ * Reads the part of a response that is stored, if any, and returns the response to send, with its body unread.
+ *
+ * @param isComplete whether no runtime adds a type to its headers
+ */
 export async function captureResponse(
   response: Response,
   policy: StoragePolicy,
+  isComplete = false,
 ): Promise<{ readonly response: Response; readonly stored?: StoredResponse }> {
   const { status, body: unread } = response;
   // 101 is an upgraded connection, 0 a network error: neither can be constructed again. 206 is a part that the request's
@@ -83,7 +88,7 @@ export async function captureResponse(
   const read = await readBody(response, policy.maxResponseBody);
   const sent = !unread || read === unread ? response : new Response(read as BodyInit, response);
   const body = ArrayBuffer.isView(read) ? read : undefined;
-  if (body && sent !== response && isUntypedText(response, body)) {
+  if (body && sent !== response && !isComplete && isUntypedText(response, body)) {
     sent.headers.set("content-type", "text/plain;charset=utf-8");
   }
   return { response: sent, stored: { status, headers: storedHeaders(sent, policy, body), body } };

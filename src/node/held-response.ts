@@ -59,6 +59,8 @@ export class HeldResponse {
   /** What the handler has written; `isImplied` by the body, not by `writeHead` or `flushHeaders`. */
   #head: { readonly status: number; readonly message: string; readonly isImplied: boolean } | undefined;
   #isWriting = false;
+  /** All of it, with its end. */
+  #isSent = false;
   #hasEnded = false;
   /** `end` has brought the last bytes: with them in one call, Node knows the length. */
   #endHasBytes = false;
@@ -115,6 +117,7 @@ export class HeldResponse {
     for (const chunk of this.#chunks.splice(0)) hasRoom = write.call(res, chunk);
     if (this.#hasEnded) end.call(res, last);
     else if (this.#length === 0) flushHeaders.call(res);
+    this.#isSent = this.#hasEnded;
     // Behind these bytes, which Node would otherwise send behind the end.
     for (; this.#corks > 0 && !this.#hasEnded; this.#corks -= 1) cork.call(res);
     if (writableNeedDrain && hasRoom) res.emit("drain");
@@ -195,7 +198,8 @@ export class HeldResponse {
           this.#removed.push(given[0] as string);
         },
       },
-      () => this.#phase === "passing",
+      // Behind the end of the answer that was held, nothing is written any more.
+      (name) => this.#phase === "passing" && !(this.#isSent && /^(write|end)$/.test(name)),
     );
     const { socket } = req;
     if (socket && Object.hasOwn(req, "socket")) {
@@ -304,7 +308,8 @@ export class HeldResponse {
       : new Response(null, { status: 500 });
     // An error that a parser may have made of a request whose client has gone: the retry will have its body.
     const isOfLostRequest = status >= 400 && this.#isGone && !this.#res.req.readableEnded;
-    this.#settle.resolve({ response, failed: this.hasFailed || !isStorable || isOfLostRequest });
+    const failed = this.hasFailed || !isStorable || isOfLostRequest;
+    this.#settle.resolve({ response, failed, isComplete: true });
   }
 
   /** Status, and the headers that the handler has set or changed. */

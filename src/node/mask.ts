@@ -38,13 +38,13 @@ export interface Mask {
  * Lets `res` answer as its shadow, by properties of its own: frameworks and middleware have references to it.
  *
  * @param own what is done in place of the shadow's methods
- * @param isPassing whether the methods pass calls on: middleware within may have kept them
+ * @param isPassing whether a method passes calls on: middleware within may have kept them
  */
 export function maskWith(
   res: Outgoing,
   shadow: Shadow,
   own: Partial<Methods>,
-  isPassing: () => boolean,
+  isPassing: (name: string) => boolean,
 ): Mask {
   let { socket } = res;
   const standIn = standInFor(res, () => socket);
@@ -89,7 +89,7 @@ function replaceMethods(
   res: Outgoing,
   { response, methods }: Shadow,
   own: Partial<Methods>,
-  isPassing: () => boolean,
+  isPassing: (name: string) => boolean,
 ): Methods {
   const original = {} as Methods;
   for (const name of methodNames) {
@@ -99,7 +99,7 @@ function replaceMethods(
     original[name] = passed;
     const held: Method = own[name] ?? ((...given) => methods[name].apply(response, given));
     res[name] = (...given) => {
-      if (isPassing()) return passed.apply(res, given);
+      if (isPassing(name)) return passed.apply(res, given);
       const result = held(...given);
       return result === response ? res : result;
     };

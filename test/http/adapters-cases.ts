@@ -89,6 +89,13 @@ const plainHandlers: Record<string, [Outcome, Run<Any>]> = {
       res.end("{}");
     },
   ],
+  "heartbeat until the end": [
+    "answer",
+    (res) => {
+      setImmediate(() => res.finished || res.write(" "));
+      res.end("whole");
+    },
+  ],
   pipe: ["answer", (res, step) => void Readable.from(slowly(step, "a", "b")).pipe(res)],
   pipeline: ["answer", (res, step) => pipeline(Readable.from(slowly(step, "a", "b")), res)],
   "pipeline of a file": ["answer", (res) => pipeline(createReadStream(packageFile), res)],
@@ -264,7 +271,7 @@ export const fastifyStacks: Record<string, Stack & { prepare?: Prepare }> = {
 export const exceptions: readonly [handler: RegExp, stack: RegExp, outcome: Outcome, differs: boolean][] = [
   // What these send later is cut off or written behind the end without the middleware; with it, the answer is whole.
   [/behind the answer/, /(session|compression.*) further out|all/, "answer", true],
-  [/write after end/, /session further out|all/, "answer", true],
+  [/write after end|until the end/, /session further out|all/, "answer", true],
   // These end the answer later: for those around them, the error comes before its end.
   [/behind the answer/, /session within/, "cut", false],
   // A stream, because it is encoded before it is held.
