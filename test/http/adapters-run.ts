@@ -156,7 +156,7 @@ const replayed = (headers: Readonly<Record<string, string>>) =>
 
 /** From Node 26 on, writes of one turn are one chunk, and the held ones are all of one turn. */
 function joined(answer: string): string {
-  const [, head, rest] = /^(.*\r\ntransfer-encoding: chunked\r\n.*?\r\n\r\n)(.*)$/is.exec(answer) ?? [];
+  const [, head, rest] = /^(.*\r\ntransfer-encoding: chunked.*?\r\n\r\n)(.*)$/is.exec(answer) ?? [];
   const joins = Number.parseInt(process.versions.node, 10) >= 26 && rest !== undefined;
   return joins ? `${head}${withoutChunks(Buffer.from(rest, "latin1")).toString("latin1")}` : answer;
 }
