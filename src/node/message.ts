@@ -161,7 +161,7 @@ function readAndReturn(
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
-    const listeners = { readable, end: finish, error: fail, close: fail };
+    const listeners = { readable, end, error: fail, close: fail };
     // Nothing is announced any more.
     if (req.destroyed) return fail();
     // It is over, and without a byte: to listen is to read, which would announce the end.
@@ -183,6 +183,13 @@ function readAndReturn(
         }
       }
       if (expected === undefined ? isComplete(req) : length >= expected) finish();
+    }
+    function end(): void {
+      // One that was encoded may have been decoded on the way.
+      if (length >= (expected ?? 0) || req.headers["content-encoding"]) return finish();
+      stop();
+      const cut = `only ${length} of the body's ${expected} bytes have come`;
+      reject(new TypeError(`${cut}: raise the limit of what has cut it`));
     }
     function finish(): void {
       stop();

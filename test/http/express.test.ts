@@ -1,4 +1,6 @@
 import { once } from "node:events";
+import { type IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
 import express5 from "express";
 import express4 from "express4";
 import { afterEach, describe, expect, test } from "vitest";
@@ -141,6 +143,16 @@ describe.each([
     await until(() => errors.length > 0, "the error of the request");
     expect(String(errors)).toContain("the client has gone");
     expect(await free(key)).toBe(true);
+  });
+
+  test("a body that ends before its announced length is not handled", async () => {
+    const headers = { "content-length": "9", "idempotency-key": freshKey() };
+    const req = Object.assign(Readable.from([Buffer.from("{}")]), { method: "POST", headers });
+    const error = await new Promise<unknown>((resolve) => {
+      guard()(req, new ServerResponse(req as IncomingMessage & Any), resolve);
+    });
+    expect(String(error)).toContain("only 2 of the body's 9 bytes");
+    expect(await free(headers["idempotency-key"])).toBe(true);
   });
 
   describe("the request's body", () => {
