@@ -6,8 +6,8 @@ import { noFingerprint } from "./record.ts";
 export type KeyKind = "run" | "http" | "flight";
 
 /**
- * The hash of a key, its scope and its kind, and of a request's handler. They are hashed as JSON, so that no delimiter in them can make two keys the
- * same; the lists of `run` and the other kinds differ in length.
+ * The hash of a key, its scope and its kind, and of a request's handler. They are hashed as JSON, so that no delimiter
+ * in them can make two keys the same; the lists of `run` and the other kinds differ in length.
  */
 export function hashKey(
   scope: string | readonly string[],

@@ -106,7 +106,7 @@ export interface RunOptions<Value> extends IdempotencyOptions {
 /** {@link RunOptions} of a run with a lock, whose handler gets a fence. */
 export type LockedRunOptions<Value> = RunOptions<Value> & { readonly lock: string | readonly string[] };
 
-/** `kind` is for the HTTP handlers and the single flights of this package, `handler` for the former, `isStale` for the latter. */
+/** `kind` is for HTTP handlers and single flights, `handler` for the former, `isStale` for the latter. */
 type AnyRunOptions<Value> = RunOptions<Value> &
   Partial<Pick<RunRequest<Value>, "isStale">> & {
     readonly kind?: KeyKind;

@@ -186,7 +186,11 @@ function readAndReturn(
     }
     function end(): void {
       // One that was encoded may have been decoded on the way.
-      if (length >= (expected ?? 0) || req.headers["content-encoding"]) return finish();
+      const isWhole = length >= (expected ?? 0) || req.headers["content-encoding"] !== undefined;
+      if (isWhole) {
+        finish();
+        return;
+      }
       stop();
       const cut = `only ${length} of the body's ${expected} bytes have come`;
       reject(new TypeError(`${cut}: raise the limit of what has cut it`));

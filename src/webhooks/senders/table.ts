@@ -48,7 +48,8 @@ export function discord(options: PublicKeyOptions & ToleranceOptions): WebhookPr
 /**
  * GitHub's webhooks: `X-Hub-Signature-256` is the hex HMAC-SHA256 of the body. The id is the body's hash, or with
  * `id: "header"` `X-GitHub-Delivery`. Some events have equal bodies when they happen again, such as a member who is removed
- * twice, and then count as one: docs/webhooks.md lists them. `deliveryId` is `X-GitHub-Delivery`. GitHub signs no time. The older `X-Hub-Signature` (SHA-1) is ignored.
+ * twice, and then count as one: docs/webhooks.md lists them. `deliveryId` is `X-GitHub-Delivery`. GitHub signs no time.
+ * The older `X-Hub-Signature` (SHA-1) is ignored.
  *
  * GitHub waits 10 s for an answer and does not retry by itself; a redelivery by hand or through its API keeps the
  * body and the delivery id. Several webhooks may send an event in equal bodies: give each of them its own name.

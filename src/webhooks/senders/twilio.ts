@@ -12,12 +12,13 @@ import type { SignedRequest } from "../verifier.ts";
  * Twilio's webhooks: `X-Twilio-Signature` is the base64 HMAC of the URL and the form's fields, sorted by name. For other
  * bodies it is that of the URL alone, whose parameter `bodySHA256` is the body's hash. It is HMAC-SHA1 with the account's
  * auth token, or HMAC-SHA256 with a shared key of Twilio's webhook settings: give that as `secret`, or both in a list. The
- * port of the URL may be signed or not, as in Twilio's own library. Twilio signs neither an id nor a time. The id is the hash of what is signed, not of the body: the same fields in another order or spelling have
- * the same signature. Requests that are equal in all of it count as one: see docs/webhooks.md for voice menus. With
- * `id: "header"` the id is `I-Twilio-Idempotency-Token`.
+ * port of the URL may be signed or not, as in Twilio's own library. Twilio signs neither an id nor a time. The id is
+ * the hash of what is signed, not of the body: the same fields in another order or spelling have the same signature.
+ * Requests that are equal in all of it count as one: see docs/webhooks.md for voice menus. With `id: "header"` the id
+ * is `I-Twilio-Idempotency-Token`.
  *
- * @param options `secret`: the account's auth token, a shared key, or both; `url`: the parameter `bodySHA256`, which Twilio adds itself, is
- * taken from the request
+ * @param options `secret`: the account's auth token, a shared key, or both; `url`: the parameter `bodySHA256`, which Twilio
+ * adds itself, is taken from the request
  * @throws {TypeError} at once: an option is unknown or not of its form
  *
  * @example
