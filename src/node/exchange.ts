@@ -2,7 +2,14 @@ import type { Delivery, ResolvedRules, RouteOptions } from "../http/options.ts";
 import { routeFor } from "../http/route.ts";
 import { type IdempotentRun, serve } from "../http/serve.ts";
 import { HeldResponse } from "./held-response.ts";
-import { bodyOf, type NodeRequest, type NodeResponse, type Origin, requestOf } from "./message.ts";
+import {
+  bodyOf,
+  dropUnread,
+  type NodeRequest,
+  type NodeResponse,
+  type Origin,
+  requestOf,
+} from "./message.ts";
 
 /**
  * Options of {@link idempotentExpress} and {@link idempotentFastify}. Those that differ between requests may be functions
@@ -83,7 +90,7 @@ export async function answerOnce<Req>(
 }
 
 async function answerInstead<Req>(
-  { outgoing, reply }: NodeExchange<Req>,
+  { incoming, outgoing, reply }: NodeExchange<Req>,
   held: HeldResponse | undefined,
   response: Response,
   isReplayed: boolean,
@@ -95,6 +102,7 @@ async function answerInstead<Req>(
   // The framework believes that the handler has answered.
   if (held) held.replace(() => sendWhole(outgoing, response, body));
   else reply(response, body, isReplayed);
+  dropUnread(incoming);
 }
 
 /** Sends a response whose body is in memory. */

@@ -2,7 +2,7 @@ import { concatBytes } from "../bytes.ts";
 import type { Handled } from "../http/serve.ts";
 import { isBodiless, isStream } from "../http/stored.ts";
 import { type Mask, maskWith } from "./mask.ts";
-import type { HeaderValue, NodeResponse } from "./message.ts";
+import { dropUnread, type HeaderValue, type NodeResponse } from "./message.ts";
 import { headerNames, type Outgoing, type Shadow, shadowOf, withDestroy } from "./shadow.ts";
 
 /**
@@ -229,6 +229,7 @@ export class HeldResponse {
       // Without the middleware the response is over by now, and a late write says nothing. Unheard, it ends the process.
       if (event === "error" && this.#hasEnded && res.listenerCount(event) === 0) return false;
       const isHeard = emit.call(res, event, ...given);
+      if (event === "finish") dropUnread(res.req);
       // For those who listen to the response's socket.
       if (event === "close") sink.emit("close");
       return isHeard;

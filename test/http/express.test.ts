@@ -145,6 +145,26 @@ describe.each([
     expect(await free(key)).toBe(true);
   });
 
+  test.each(["handled", "replayed"])(
+    "a request whose body nobody reads is closed when it is %s",
+    async (how) => {
+      const requests: Any[] = [];
+      const app = appWith(
+        (_req, res) => res.send("ok"),
+        {},
+        (req, _res, next) => {
+          requests.push({ closed: once(req, "close") });
+          next();
+        },
+      );
+      const stand = await serve(app);
+      const key = freshKey();
+      await stand.send(post(key));
+      if (how === "replayed") await stand.send(post(key));
+      await requests.at(-1).closed;
+    },
+  );
+
   test("a body that ends before its announced length is not handled", async () => {
     const headers = { "content-length": "9", "idempotency-key": freshKey() };
     const req = Object.assign(Readable.from([Buffer.from("{}")]), { method: "POST", headers });
