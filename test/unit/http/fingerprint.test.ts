@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { requestFingerprint } from "../../../src/http/fingerprint.ts";
 import { jsonFingerprint } from "../../../src/http/index.ts";
 
 const bytes = (body: string | Uint8Array) =>
@@ -68,4 +69,19 @@ describe("jsonFingerprint", () => {
       /jsonFingerprint has no option "include"/,
     );
   });
+});
+
+test.each([
+  ["--a", 70, true],
+  ["--a", 71, false],
+  // An open quotation mark, whose search would be slow in such a body.
+  ['"--', 70, false],
+])("a form's boundary %s… of %i characters is left out: %s", (start, length, isLeftOut) => {
+  const takenWith = (end: string) => {
+    const boundary = start.padEnd(length - 1, "-") + end;
+    const headers = { "content-type": `multipart/form-data; boundary=${boundary}` };
+    const body = bytes(`--${boundary}\r\n\r\n1\r\n--${boundary}--`);
+    return requestFingerprint(new Request("https://a.example/", { method: "POST", headers }), body);
+  };
+  expect(String(takenWith("x")) === String(takenWith("y"))).toBe(isLeftOut);
 });
