@@ -81,21 +81,22 @@ export async function captureResponse(
   policy: StoragePolicy,
   isComplete = false,
 ): Promise<{ readonly response: Response; readonly stored?: StoredResponse }> {
-  const { status, body: unread } = response;
+  // The headers first: Bun adds the type of a form or a Blob when they are read, but not after the body.
+  const { status, headers, body: unread } = response;
   // 101 is an upgraded connection, 0 a network error: neither can be constructed again. 206 is a part that the request's
   // Range has named, which is not in the fingerprint.
   if (status < 200 || status > 599 || status === 206 || !policy.store(response)) return { response };
   const read = await readBody(response, policy.maxResponseBody);
   const sent = !unread || read === unread ? response : new Response(read as BodyInit, response);
   const body = ArrayBuffer.isView(read) ? read : undefined;
-  if (body && sent !== response && !isComplete && isUntypedText(response, body)) {
+  if (body && sent !== response && !isComplete && isUntypedText(headers, body)) {
     sent.headers.set("content-type", "text/plain;charset=utf-8");
   }
   return { response: sent, stored: { status, headers: storedHeaders(sent, policy, body), body } };
 }
 
 /** Bun adds the type of a string only when it sends the response: bytes in its place would be sent with another type. */
-function isUntypedText({ headers }: Response, body: Uint8Array): boolean {
+function isUntypedText(headers: Headers, body: Uint8Array): boolean {
   const isUntyped = body.length > 0 && !headers.has("content-type");
   return isUntyped && !new Response("text").headers.has("content-type") && textOf(body) !== undefined;
 }
