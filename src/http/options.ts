@@ -315,9 +315,9 @@ export function checkRetention(
 ): void {
   if (retention >= retries) return;
   const inSeconds = retention * 1_000;
-  // Nobody means more than a year.
+  // Nobody who writes seconds means more than a month.
   const hint =
-    inSeconds >= retries && inSeconds <= 366 * 86_400_000 ? `; did you mean ${grouped(inSeconds)}?` : "";
+    inSeconds >= retries && inSeconds <= 31 * 86_400_000 ? `; did you mean ${grouped(inSeconds)}?` : "";
   throw new RangeError(
     `retention is ${grouped(retention)} ms, and ${name} retries a delivery for ${grouped(retries)} ms: a retry after the retention would run again${hint}`,
   );

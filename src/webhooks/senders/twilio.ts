@@ -53,7 +53,7 @@ function readRequest(
   const form = { decode: decodeEither };
   const signatures = requireSignature(name, request, "x-twilio-signature", form);
   const hash = /[?&]bodySHA256=([0-9a-f]{64})$/.exec(request.url)?.[1];
-  const fields = hash === undefined ? fieldsOf(body) : "";
+  const fields = hash === undefined ? fieldsOf(name, body) : "";
   const given = hash === undefined ? url(request) : withHash(url(request), hash);
   const signed = withAndWithoutPort(given).map((candidate) => candidate + fields);
   return {
@@ -69,20 +69,26 @@ function readRequest(
   };
 }
 
+/** Twilio sends fewer than a hundred. */
+const mostFields = 1_000;
+
 /**
  * The fields of a form as they are signed: sorted by name, each with its different values, sorted, without separators.
- * Read in one pass: anyone can send megabytes of fields, and the signature is checked only after this.
+ * Bounded, because anyone can send megabytes of fields, and the signature is checked only after this.
  */
-function fieldsOf(body: Uint8Array): string {
+function fieldsOf(name: string, body: Uint8Array): string {
   const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(body);
+  if (text.split("&", mostFields + 1).length > mostFields) {
+    throw badSignature(name, `the form has more than ${mostFields} fields`);
+  }
   const fields = new Map<string, Set<string>>();
   // Behind an "&": alone, a "?" at the beginning would be left out.
-  for (const [name, value] of new URLSearchParams(`&${text}`)) {
-    const values = fields.get(name) ?? new Set();
-    fields.set(name, values.add(value));
+  for (const [field, value] of new URLSearchParams(`&${text}`)) {
+    const values = fields.get(field) ?? new Set();
+    fields.set(field, values.add(value));
   }
   const names = [...fields.keys()].sort();
-  return names.flatMap((name) => [...fields.get(name)!].sort().map((value) => name + value)).join("");
+  return names.flatMap((field) => [...fields.get(field)!].sort().map((value) => field + value)).join("");
 }
 
 /** The signature of either algorithm; its length tells which. */

@@ -108,11 +108,13 @@ it("adds the hash to a URL that was given without it, with or without a query", 
   }
 });
 
-it("reads a form of megabytes in one pass, before it knows who sent it", async () => {
-  const names = Array.from({ length: 60_000 }, (_, index) => `a${index}`);
-  expect(await outcome(provider(), arrival("", names.join("&")))).toBe("bad-signature");
+it.each([
+  [1_000, expect.objectContaining({ idSigned: true })],
+  [1_001, "bad-signature"],
+])("of a form with %i fields: %s", async (count, expected) => {
+  const names = Array.from({ length: count }, (_, index) => `a${index}`);
   const signed = url + [...names].sort().join("");
-  expect(await outcome(provider(), arrival(signed, names.join("&")))).toMatchObject({ idSigned: true });
+  expect(await outcome(provider(), arrival(signed, names.join("&")))).toEqual(expected);
 });
 
 it("takes a body that is not UTF-8 as what its decoder reads", async () => {
