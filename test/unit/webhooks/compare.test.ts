@@ -52,11 +52,16 @@ function isStricterStripe(headers: Parts, offset: number): boolean {
   return offset > 300 || !form.test(headers["stripe-signature"] ?? "");
 }
 
+/** Ours also accepts a signature in upper-case hex. */
+function withLowerHex(header: string): string {
+  return header.replace(/=[0-9a-f]+/gi, (hex) => hex.toLowerCase());
+}
+
 const comparisons: Readonly<Record<string, Comparison>> = {
   "@octokit/webhooks-methods": {
     provider: github({ secret: "hush" }),
     genuine: async (body) => ({ "x-hub-signature-256": await sign("hush", body), body }),
-    theirs: (body, headers) => verify("hush", body, headers["x-hub-signature-256"]!),
+    theirs: (body, headers) => verify("hush", body, withLowerHex(headers["x-hub-signature-256"]!)),
   },
   standardwebhooks: {
     provider: standardWebhooks({ secret: standardSecret }),
@@ -76,7 +81,7 @@ const comparisons: Readonly<Record<string, Comparison>> = {
       body: payload,
     }),
     theirs: (body, headers) =>
-      webhooks.signature!.verifyHeader(body, headers["stripe-signature"]!, stripeSecret, 300),
+      webhooks.signature!.verifyHeader(body, withLowerHex(headers["stripe-signature"]!), stripeSecret, 300),
     isStricter: isStricterStripe,
   },
 };
