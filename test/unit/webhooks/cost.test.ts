@@ -26,10 +26,10 @@ const fills = [
   "%41",
 ];
 
-/** The shortest of several times, in ms: other programs on the machine make single ones longer. */
-async function shortest(run: () => unknown): Promise<number> {
+/** The shortest of several times, in ms, until it is below `enough`: other programs on the machine make single ones longer. */
+async function shortest(turns: number, enough: number, run: () => unknown): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
-  for (let turn = 0; turn < 8; turn += 1) {
+  for (let turn = 0; turn < turns && best >= enough; turn += 1) {
     const start = performance.now();
     await run();
     best = Math.min(best, performance.now() - start);
@@ -42,7 +42,9 @@ it.each(vectors.map((vector) => [`${vector.sender}, ${vector.from}`, vector] as 
   async (_, vector) => {
     const provider = providerOf(vector, { name: "n" });
     const content = bytes(vector.body);
-    const hash = await shortest(() => createHash("sha256").update("a".repeat(size)).digest());
+    const hash = await shortest(8, 0, () => createHash("sha256").update("a".repeat(size)).digest());
+    // To decode it first takes at least 50 times as long as to hash it; now it is less than 3 times.
+    const most = 20 * hash;
     for (const [header, genuine] of Object.entries(vector.headers)) {
       const prefix = /^(?:[a-z]\w*=|v1a?,)?/i.exec(genuine)![0];
       for (const fill of fills) {
@@ -51,9 +53,8 @@ it.each(vectors.map((vector) => [`${vector.sender}, ${vector.from}`, vector] as 
           method: "POST",
           headers: { ...vector.headers, [header]: value },
         });
-        const cost = await shortest(() => provider.verify(request, content).catch(() => undefined));
-        // To decode it first takes at least 50 times as long as to hash it; now it is less than 3 times.
-        expect(cost / hash, `${header}: ${fill}`).toBeLessThan(20);
+        const verify = () => provider.verify(request, content).catch(() => undefined);
+        expect(await shortest(100, most, verify), `${header}: ${fill}`).toBeLessThan(most);
       }
     }
   },
