@@ -54,12 +54,13 @@ function readRequest(
   const signatures = requireSignature(name, request, "x-twilio-signature", form);
   const hash = /[?&]bodySHA256=([0-9a-f]{64})$/.exec(request.url)?.[1];
   const fields = hash === undefined ? fieldsOf(name, body) : "";
-  const given = hash === undefined ? url(request) : withHash(url(request), hash);
+  const address = url(request);
+  const given = hash === undefined ? address : withHash(address, hash);
   const signed = withAndWithoutPort(given).map((candidate) => candidate + fields);
   return {
     signatures,
     signed,
-    url: url(request),
+    url: address,
     async open() {
       // With a hash at another place, the URL alone would be signed, and nothing of the body.
       const isBound = hash === undefined ? !/bodySHA256/i.test(request.url) : hash === (await bodyHash(body));
