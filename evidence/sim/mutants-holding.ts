@@ -7,9 +7,9 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "the ttl begins when the endpoint executes the request, not when its answer arrives",
     patches: [
       patch(
-        "lock/acquire.ts #lockOf",
-        "limit, round,",
-        "limit, round: Object.assign(Object.create(round), { elapsed: stopwatch(this.#settings.runtime) }),",
+        "lock/validity.ts constructor",
+        "this.#elapsed = options.elapsed;",
+        "const now = options.runtime.now();\nthis.#elapsed = () => options.runtime.now() - now;",
       ),
     ],
     noticedBy: twoHolders,
@@ -44,7 +44,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "shorter extensions are forgotten",
     breaks: "a shorter extension that is executed late shortens a longer one that was granted",
-    patches: [patch("lock/lock.ts #extendOne", "this.#openExtensions.lowest(name) < ttl", "ttl < 0")],
+    patches: [patch("lock/lock.ts #extendOne", "one.ttl < ttl", "ttl < 0")],
     noticedBy: twoHolders,
   },
   {

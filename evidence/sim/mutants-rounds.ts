@@ -11,7 +11,7 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "requests have no timeout",
     breaks: "a request without an answer is awaited without a limit (node-redlock: extend hung)",
-    patches: [patch("quorum/round.ts PendingRound", "timer(this.#timeout,", "timer(1e9,")],
+    patches: [patch("quorum/round.ts Round", "timer(this.#timeout,", "timer(1e9,")],
     noticedBy: ["calls end", "validity is honest", "waiters are served"],
   },
   {
@@ -29,7 +29,9 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "overtaken rollback is not repeated",
     breaks: "an acquire that is answered after its rollback stands until its ttl",
-    patches: [patch("quorum/rollback.ts Unsettled", "acquiredNothing(late)", "late")],
+    patches: [
+      patch("quorum/undo.ts repeatIfLate", "isLate || isDropped(call, error)", "isDropped(call, error)"),
+    ],
     noticedBy: ["nothing is abandoned"],
   },
   {

@@ -64,6 +64,11 @@ export class RequestTrail {
   /** A completed record replaced the pending one, or was sent to do so. */
   completed = false;
 
+  /** Whether the holder knows that nothing stands there, and asks nothing: its claim was refused, or never sent. */
+  get isOwedNothing(): boolean {
+    return this.releases === 0 && (this.acquires === 0 || this.acquireGranted === false);
+  }
+
   constructor(process: Process, server: Server) {
     this.process = process;
     this.server = server;

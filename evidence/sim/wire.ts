@@ -303,11 +303,11 @@ export class Wire {
     };
   }
 
-  /** How many endpoints answered a release with "freed", and with "gone". One may have answered both. */
+  /** How many endpoints answered a release with "freed", and with "gone" or with nothing to release. One may have done both. */
   releaseVotes(nonce: string): { freed: number; gone: number } {
     return {
       freed: this.#trails.count(nonce, ({ answeredFreed }) => answeredFreed),
-      gone: this.#trails.count(nonce, ({ answeredGone }) => answeredGone),
+      gone: this.#trails.count(nonce, ({ answeredGone }) => answeredGone) + this.#owedNothing(nonce),
     };
   }
 
@@ -320,8 +320,14 @@ export class Wire {
   releasesExecuted(nonce: string): { freed: number; gone: number } {
     return {
       freed: this.#trails.count(nonce, ({ freed }) => freed),
-      gone: this.#trails.count(nonce, ({ foundGone }) => foundGone),
+      gone: this.#trails.count(nonce, ({ foundGone }) => foundGone) + this.#owedNothing(nonce),
     };
+  }
+
+  /** At how many endpoints a release has nothing to do, because nothing was sent there, or it was refused. */
+  #owedNothing(nonce: string): number {
+    return this.#world.servers.filter((server) => this.#trails.find(nonce, server)?.isOwedNothing ?? true)
+      .length;
   }
 
   /** On how many endpoints a request to extend or verify has found the value since `time`. */

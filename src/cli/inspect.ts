@@ -39,7 +39,7 @@ async function usersOf({ redlock }: Client, name: string): Promise<(readonly str
     return { outcome: "granted", kinds: (await Promise.all(asked)).flat() } as const;
   });
   await round.done;
-  return round.answers.map((answer) => (answer?.outcome === "granted" ? answer.kinds : undefined));
+  return round.calls.map(({ answer }) => (answer?.outcome === "granted" ? answer.kinds : undefined));
 }
 
 function quorumError(error: unknown): QuorumError {

@@ -14,13 +14,8 @@ export interface EndpointCall {
   readonly endpoint: Endpoint;
   readonly signal: CallSignal;
   readonly cost: RequestCost;
-  /**
-   * How many of its commands may be executed: those that were sent, without those that were refused with NOSCRIPT. 0: none,
-   * for certain. Undefined: its first command is still to come, so this proves nothing.
-   */
-  mayBeExecuted: number | undefined;
-  /** How many commands wait to be sent. */
-  waiting: number;
+  /** Whether the endpoint may execute it: false while it waits for room, and if it was dropped there. */
+  isSent: boolean;
   /** Whether a command was sent again because an endpoint had refused to take several. */
   isResent: boolean;
   /** Whether its script is sent as text in any case, because a NOSCRIPT may get lost. */
@@ -37,8 +32,7 @@ export function newCall(
     endpoint,
     signal,
     cost,
-    mayBeExecuted: undefined,
-    waiting: 0,
+    isSent: false,
     isResent: false,
     sendsText: false,
   };
@@ -48,8 +42,6 @@ export function newCall(
 export function send(call: EndpointCall, command: Command): Promise<unknown> {
   const { endpoint, signal, cost } = call;
   let isCounted = false;
-  call.mayBeExecuted ??= 0;
-  call.waiting += 1;
   return sendThrough(endpoint, command, signal, (part) => {
     cost.requests += part;
     if (isCounted) {
@@ -58,7 +50,6 @@ export function send(call: EndpointCall, command: Command): Promise<unknown> {
     }
     isCounted = true;
     cost.commands += 1;
-    call.mayBeExecuted! += 1;
-    call.waiting -= 1;
+    call.isSent = true;
   });
 }

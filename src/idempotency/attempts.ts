@@ -2,9 +2,9 @@ import { unlessAborted } from "../abort.ts";
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import type { Vote } from "../errors.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
-import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
+import { undoQuietly } from "../quorum/undo.ts";
 import { type Cell, claimOrRead, end, keep } from "../redis/cell.ts";
 import type { RunClaim } from "./claim.ts";
 import { countOf, countText } from "./record.ts";
@@ -46,11 +46,11 @@ export async function countAttempt(
   const reading = runRound(settings, (call) => readOrWrite(call, cellOf(1), retention), options);
   let last: Round<Answer> = reading;
   let result = await unlessAborted(reading.result, signal);
-  const before = reading.answers.map((answer) => (answer?.outcome === "granted" ? answer.before : 0));
+  const before = reading.answers().map((answer) => answer.before);
   const count = 1 + Math.max(0, ...before);
   // Replaces every endpoint's count by this run's, by comparison with the text that the endpoint returned.
-  const raiseOne = async (call: EndpointCall): Promise<Answer> => {
-    const snapshot = await reading.eventualAnswers[settings.endpoints.indexOf(call.endpoint)]!;
+  const raiseOne = async (call: EndpointCall, index: number): Promise<Answer> => {
+    const snapshot = await reading.calls[index]!.ended;
     if (snapshot.outcome === "error") throw snapshot.cause;
     return keep(call, { keys: [counter], value: snapshot.text }, retention, { next: cellOf(count).value });
   };
@@ -60,7 +60,7 @@ export async function countAttempt(
   }
   // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
   const rollBack = (perform: (call: EndpointCall) => Promise<Answer>) =>
-    mostlyDone(settings, rollback(settings, last, perform));
+    mostlyDone(settings, undoQuietly(settings, last.calls, perform));
   return {
     state: stateAfterCount(result, count, maxAttempts),
     clear: () => rollBack((call) => end(call, cellOf(count))),

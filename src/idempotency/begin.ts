@@ -1,6 +1,7 @@
 import { timeUntilFree } from "../lock/contention.ts";
-import type { Failure, Round } from "../quorum/round.ts";
-import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
+import type { Call } from "../quorum/call.ts";
+import type { Round } from "../quorum/round.ts";
+import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { classifyRecords, type RecordState } from "./record.ts";
 
@@ -17,7 +18,8 @@ export type BeginState =
   | { readonly kind: "locked"; readonly retryAfter: number | undefined }
   | RecordState;
 
-type BeginAnswers = Round<CellAnswer>["answers"];
+/** The part of a call that shows what its endpoint has stored. */
+type BeginCall = Pick<Call<CellAnswer>, "answer">;
 
 /** What a round of begins means; waits for every endpoint where later answers may change it. */
 export async function stateOfBegin(
@@ -25,17 +27,21 @@ export async function stateOfBegin(
   result: RoundResult,
   fingerprint: string,
 ): Promise<BeginState> {
-  const state = classifyBegin(round.answers, result, fingerprint);
+  const state = classifyBegin(round.calls, result, fingerprint);
   if (result === "granted" || !isPreliminary(state)) return state;
   await round.done;
-  return classifyBegin(round.answers, result, fingerprint);
+  return classifyBegin(round.calls, result, fingerprint);
 }
 
 /** What the answers so far mean for a run with this fingerprint. */
-export function classifyBegin(answers: BeginAnswers, result: RoundResult, fingerprint: string): BeginState {
-  const { length: count } = answers;
+export function classifyBegin(
+  calls: readonly BeginCall[],
+  result: RoundResult,
+  fingerprint: string,
+): BeginState {
+  const { length: count } = calls;
   const quorum = quorumOf(count);
-  const held = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer] : []));
+  const held = calls.flatMap(({ answer }) => (answer?.outcome === "held" ? [answer] : []));
   const others = held.flatMap(({ other, blockedBy }) => (blockedBy === undefined ? (other ?? []) : []));
   const state = classifyRecords(others, fingerprint, count);
   if (result === "granted") {
@@ -45,11 +51,11 @@ export function classifyBegin(answers: BeginAnswers, result: RoundResult, finger
     return isComplete ? state : { kind: "run" };
   }
   if (state.kind !== "split-vote") return state;
-  if (answers.filter(isWrongType).length > count - quorum) return { kind: "corrupt" };
+  if (calls.filter(isWrongType).length > count - quorum) return { kind: "corrupt" };
   if (held.length - others.length > count - quorum)
-    return { kind: "locked", retryAfter: timeUntilFree(answers) };
+    return { kind: "locked", retryAfter: timeUntilFree(calls) };
   // From so few answers nobody can have a quorum; with more, contenders may have kept it from each other.
-  const answered = answers.filter((answer) => answer && answer.outcome !== "error").length;
+  const answered = calls.filter(({ answer }) => answer && answer.outcome !== "error").length;
   return result === "unavailable" && answered < quorum ? { kind: "unclear" } : state;
 }
 
@@ -61,6 +67,6 @@ function isPreliminary(state: BeginState): boolean {
 }
 
 /** Whether an endpoint says that the value at the key is not a string, but a list, a hash or the like. */
-function isWrongType(answer: Answer | Failure | undefined): boolean {
+function isWrongType({ answer }: BeginCall): boolean {
   return answer?.outcome === "error" && answer.cause.message.includes("WRONGTYPE");
 }

@@ -69,8 +69,8 @@ async function remove(
   { name, counter }: RecordKeys,
   { round }: KeyReading,
 ): Promise<void> {
-  const removeOne = async (call: EndpointCall): Promise<Answer> => {
-    const snapshot = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
+  const removeOne = async (call: EndpointCall, index: number): Promise<Answer> => {
+    const snapshot = round.calls[index]!.answer!;
     // Reported by the reading; nothing is known there to remove.
     if (snapshot.outcome === "error") return { outcome: "lost" };
     const { text, counted }: KeySnapshot = snapshot;

@@ -163,8 +163,7 @@ export async function inspectKey(
     state,
     remaining: remainingOf(snapshots, text, endpoints.length),
     attempts: Math.max(...snapshots.map(({ counted }) => countOf(counted) ?? 0)),
-    votes: round.answers.map((answer, index): KeyVote => {
-      const endpoint = endpoints[index]!.name;
+    votes: round.calls.map(({ answer, endpoint: { name: endpoint } }): KeyVote => {
       if (!answer || answer.outcome === "error") {
         return { endpoint, state: "error", ...(answer && { cause: answer.cause }) };
       }

@@ -4,12 +4,13 @@ import { LockHeldError, QuorumError, type RedlockError, type Vote } from "../err
 import { emit, newId } from "../events.ts";
 import { holderHash, holderOf } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
+import type { Call } from "../quorum/call.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
-import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
-import { type Cell, end, keep } from "../redis/cell.ts";
+import { undoQuietly } from "../quorum/undo.ts";
+import { type Cell, type CellAnswer, end, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt } from "./attempts.ts";
 import { type BeginState, stateOfBegin } from "./begin.ts";
@@ -111,7 +112,7 @@ export class RunCall<Value> {
       within: kind === "split-vote" || kind === "stale" ? settleTimeout(settings) : settings.wait,
       retryAfter: pass.state.kind === "locked" ? pass.state.retryAfter : undefined,
       took: claim.round.elapsed(),
-      holderHash: holderHash(claim.round.answers),
+      holderHash: holderHash(claim.round.calls),
       end: () => this.#end(pass),
     };
   }
@@ -130,7 +131,7 @@ export class RunCall<Value> {
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
     const isLast = progress.remaining() <= timeout;
     const lease = leaseWithin(settings, limit);
-    const options = { cost: this.#cost, cutsShort: !isLast, yields: true, timeout: lease };
+    const options = { cost: this.#cost, isHasty: !isLast, yields: true, timeout: lease };
     const round = runRound(settings, (call) => operations.begin(call, lease), options);
     return { token, operations, startedAt, lease, limit, round };
   }
@@ -209,12 +210,10 @@ export class RunCall<Value> {
   #rollBack({ state, claim, attempt }: Pass<Value>): Promise<void> {
     const { settings } = this.#request;
     const decided = state.kind === "replay" ? state : undefined;
-    const rollbackOne = (call: EndpointCall): Promise<Answer> => {
-      if (!decided) return claim.operations.free(call);
-      return this.#replaceOne(call, claim, decided);
-    };
+    const undoOne = (call: Call, begin: Call<CellAnswer>): Promise<Answer> =>
+      decided ? this.#replaceOne(call, begin, { claim, decided }) : claim.operations.free(call);
     const everywhere = decided !== undefined;
-    const free = () => rollback(settings, claim.round, rollbackOne, { everywhere }).done;
+    const free = () => undoQuietly(settings, claim.round.calls, undoOne, { everywhere }).done;
     // The count first: a run that finds the key free must not count this one, whose handler has not begun.
     return attempt ? attempt.undo().then(free) : free();
   }
@@ -222,11 +221,10 @@ export class RunCall<Value> {
   /** Replaces this run's claim, or another complete record, by the one that a quorum has. */
   #replaceOne(
     call: EndpointCall,
-    { operations, round }: RunClaim,
-    { record, text }: ReplayState<Value>,
+    { answer }: Call<CellAnswer>,
+    { claim: { operations }, decided: { record, text } }: Replacement<Value>,
   ): Promise<Answer> {
     const { own } = operations;
-    const answer = round.answers[this.#request.settings.endpoints.indexOf(call.endpoint)];
     const found = (answer?.outcome === "held" && answer.other) || own.value;
     const stays = found === text || (found !== own.value && !isComplete(found));
     // Stryker disable next-line ObjectLiteral,StringLiteral: nobody reads the votes of this rollback
@@ -255,7 +253,7 @@ export class RunCall<Value> {
       case "busy":
         throw this.#failed("busy", new InProgressError(key, retryAfter(this.#request, state.record)));
       case "locked": {
-        const known = { retryAfter: state.retryAfter, holder: holderOf(claim.round.answers) };
+        const known = { retryAfter: state.retryAfter, holder: holderOf(claim.round.calls) };
         throw this.#failed("locked", new LockHeldError(lock ?? [], this.#elapsed(), known));
       }
       case "split-vote":
@@ -279,6 +277,12 @@ export class RunCall<Value> {
     this.#report(type, details);
     return error;
   }
+}
+
+/** A record that a quorum has, and the claim of this run that it replaces. */
+interface Replacement<Value> {
+  readonly claim: RunClaim;
+  readonly decided: ReplayState<Value>;
 }
 
 /** What follows a pass without a run. */

@@ -3,9 +3,9 @@ import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
-import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
+import { undoQuietly } from "../quorum/undo.ts";
 import { type Cell, type CellAnswer, claim } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { holderHash, holderOf, timeUntilFree } from "./contention.ts";
@@ -183,7 +183,7 @@ class Acquisition {
     const claimOne = (call: EndpointCall) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
     // The settings' timeout counts, unless the ttl is shorter: an answer that comes after it is useless.
-    const options = { cost, timeout: ttl, cutsShort: !isLast, yields: true };
+    const options = { cost, timeout: ttl, isHasty: !isLast, yields: true };
     const round = runRound(this.#settings, claimOne, options);
     const result = await unlessAborted(round.result, signal);
     if (result !== "granted") return { lockClaim, result, round, last: round };
@@ -212,8 +212,8 @@ class Acquisition {
     const { result, round, last } = attempt;
     const { onEvent } = this.#settings;
     const isHeld = result === "refused";
-    this.#isAlwaysSplit &&= round.answers.some((answer) => answer?.outcome === "granted");
-    const retryAfter = isHeld ? timeUntilFree(round.answers) : undefined;
+    this.#isAlwaysSplit &&= round.calls.some(({ answer }) => answer?.outcome === "granted");
+    const retryAfter = isHeld ? timeUntilFree(round.calls) : undefined;
     const waited = progress.elapsed();
     const failed: FailedRound = { isHeld, retryAfter, remainingWait: progress.remaining(), waited };
     this.#rollBack(attempt, progress);
@@ -224,11 +224,11 @@ class Acquisition {
       next: following instanceof Error || isHopeless(last.votes()) ? "end" : following,
       retryAfter,
       took: round.elapsed(),
-      holderHash: holderHash(round.answers),
+      holderHash: holderHash(round.calls),
       report: (retryIn) => {
         // Without a hook nobody needs to know the holder.
         if (isHeld && onEvent) {
-          const holder = holderOf(round.answers);
+          const holder = holderOf(round.calls);
           emit(onEvent, { type: "contended", ...this.#facts(), retryIn, holder });
         }
       },
@@ -248,14 +248,18 @@ class Acquisition {
     // message, waiters would wake each other again and again.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
     const releaseOne = releaseFunctionOf(settings, this.#resources, this.#strategy);
-    const context = { ...this.#settings, caller: progress };
-    progress.keep(rollback(context, round, (call) => releaseOne(call, cell, tombstoneRetention)).done);
+    const undone = undoQuietly(this.#settings, round.calls, (call, claim) => {
+      // A synchronizer's tickets may be claimed once more. Of a lock, a request that is over needs no tombstone.
+      const needsTombstone = this.#strategy !== undefined || !claim.isOver;
+      return releaseOne(call, needsTombstone ? cell : { ...cell, tombstone: undefined }, tombstoneRetention);
+    });
+    progress.keep(undone.done);
   }
 
   /** Waits for the message of a release, where others hold the lock and publish one. Else undefined: the loop pauses. */
   #rest(round: Round<CellAnswer>, poll: number, longest: number): Promise<void> | undefined {
     const { signal } = this.#options;
-    const outcomes = round.answers.map((answer) => answer?.outcome);
+    const outcomes = round.calls.map(({ answer }) => answer?.outcome);
     if (!outcomes.includes("held") || poll === 0) return undefined;
     this.#listener ??= listenFor(this.#settings, this.#resources, this.#strategy);
     // Those that got a part each have kept each other out: nobody may hold it, so nobody may publish its release.
@@ -273,13 +277,13 @@ class Acquisition {
     }
     // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
     const how = this.#strategy?.heldText ?? (this.#isAlwaysSplit ? splitHint : undefined);
-    const holder = holderOf(round.answers);
+    const holder = holderOf(round.calls);
     return new LockHeldError(this.#resources, this.#elapsed(), { retryAfter, holder, how });
   }
 }
 
 const splitHint = " is held by someone else, or two endpoints are one database (npx redlock-edge doctor)";
 
-function isRefused({ answers }: Round<CellAnswer>): boolean {
-  return isVeto(answers.filter((answer) => answer?.outcome === "held").length, answers.length);
+function isRefused(round: Round<CellAnswer>): boolean {
+  return isVeto(round.answers().filter(({ outcome }) => outcome === "held").length, round.calls.length);
 }

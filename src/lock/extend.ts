@@ -1,5 +1,6 @@
-import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
+import type { RequestCost } from "../endpoints/endpoint-call.ts";
 import { QuorumError } from "../errors.ts";
+import type { Perform } from "../quorum/call.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { stopwatch } from "../runtime.ts";
@@ -13,7 +14,7 @@ export interface Extension {
   readonly names: readonly string[];
   readonly cost: RequestCost;
   /** Extends on one endpoint. */
-  readonly perform: (call: EndpointCall) => Promise<Answer>;
+  readonly perform: Perform<Answer>;
 }
 
 /**

@@ -96,11 +96,11 @@ export class Fence {
 }
 
 /** The highest fence that a round drew, and whether a quorum has it. */
-function highestFence({ answers }: Round<CellAnswer>): { fence: number; isAtQuorum: boolean } {
-  const fences = answers.flatMap((answer) => (answer as CellAnswer | undefined)?.fence || []);
+function highestFence(round: Round<CellAnswer>): { fence: number; isAtQuorum: boolean } {
+  const fences = round.answers().flatMap(({ fence }) => fence || []);
   const fence = Math.max(...fences);
   const count = fences.filter((drawn) => drawn === fence).length;
-  return { fence, isAtQuorum: count >= quorumOf(answers.length) };
+  return { fence, isAtQuorum: count >= quorumOf(round.calls.length) };
 }
 
 /**

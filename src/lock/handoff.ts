@@ -4,9 +4,9 @@ import { LockLostError, QuorumError, secondsHint } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
-import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, isVeto, quorumOf } from "../quorum/tally.ts";
+import { undoQuietly } from "../quorum/undo.ts";
 import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
 import { clientStateOf, type LockClient, settingsOf } from "./client.ts";
@@ -116,9 +116,9 @@ export async function resume(
     }
     // Only all answers show who has it.
     await round.done;
-    const isSplit = mayBeSplit(round.answers, own);
+    const isSplit = mayBeSplit(round, own);
     const isGone = result === "refused" && !isSplit;
-    progress.keep(undo(settings, { claim, round }, isGone ? undefined : given));
+    progress.keep(undoSwap(settings, { claim, round }, isGone ? undefined : given));
     return {
       next: isSplit && result !== "granted" ? "pause" : "end",
       end() {
@@ -160,12 +160,16 @@ function swapNonces(settings: Settings, given: LockJSON, fence: Fence | undefine
  * Undoes a failed attempt. `given`: its nonce is put back, because the message may be tried again. Where the attempt was
  * not answered, it may be executed later, and would keep the lock for nobody: it finds a tombstone.
  */
-async function undo(settings: Settings, { claim, round }: Swap, given: LockJSON | undefined): Promise<void> {
+async function undoSwap(
+  settings: Settings,
+  { claim, round }: Swap,
+  given: LockJSON | undefined,
+): Promise<void> {
   const { runtime, backoff, wait } = settings;
   const next = given && { text: holderText(given), ttl: given.ttl };
   const undoOne = (call: EndpointCall) =>
     end(call, guardedCell(claim), { next, tombstoneTtl: tombstoneRetention });
-  const first = rollback(settings, round, undoOne);
+  const first = undoQuietly(settings, round.calls, undoOne);
   let undoing: Round<Answer> | undefined = first;
   // Where the swap has a quorum and its undo has none, everybody would take this attempt for a holder, until the ttl.
   const undone = retry<void>({ runtime, backoff, wait: given?.ttl ?? wait }, {}, async () => {
@@ -184,15 +188,16 @@ async function undo(settings: Settings, { claim, round }: Swap, given: LockJSON 
  *
  * @param own the values of this call: what undoes its earlier attempts may not be executed yet
  */
-function mayBeSplit(answers: Round<CellAnswer>["answers"], own: ReadonlySet<string>): boolean {
-  const quorum = quorumOf(answers.length);
-  const lost = answers.flatMap((answer) => (answer?.outcome === "lost" ? [answer.other] : []));
+function mayBeSplit(round: Round<CellAnswer>, own: ReadonlySet<string>): boolean {
+  const { length } = round.calls;
+  const quorum = quorumOf(length);
+  const lost = round.answers().flatMap(({ outcome, other }) => (outcome === "lost" ? [other] : []));
   const others = lost.filter(Boolean);
   const isTaken = others.some(
     (one) => !own.has(one!) && others.filter((other) => other === one).length >= quorum,
   );
   const gone = lost.length - others.length;
-  return others.length > 0 && !isTaken && !isVeto(gone, answers.length);
+  return others.length > 0 && !isTaken && !isVeto(gone, length);
 }
 
 /** The hold begins; the round that took it over is reported for its costs. */

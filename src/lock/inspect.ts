@@ -98,8 +98,8 @@ export async function inspect(
     // It is free once fewer than a quorum of endpoints have it.
     remaining: (held && expiries[quorum - 1]) || 0,
     fence: Math.max(...answers.map(({ fence }) => fence)) || undefined,
-    votes: endpoints.map((endpoint, index): InspectionVote => {
-      const answer = round.answers[index]!;
+    votes: round.calls.map(({ answer: known, endpoint }): InspectionVote => {
+      const answer = known!;
       if (answer.outcome === "error") return { endpoint: endpoint.name, ...answer };
       const { holder, remaining, fence } = answer;
       const outcome = holder ? "held" : "free";

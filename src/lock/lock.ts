@@ -1,11 +1,12 @@
 import { checkInteger } from "../check.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit, type HoldEnd, type RedlockEvent } from "../events.ts";
+import type { Call } from "../quorum/call.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
-import { rollback } from "../quorum/rollback.ts";
-import { type Failure, type Round, runRound } from "../quorum/round.ts";
+import { runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
+import { undo } from "../quorum/undo.ts";
 import { type Cell, type CounterTerms, keep, restore } from "../redis/cell.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
@@ -14,7 +15,6 @@ import type { Fence } from "./fence.ts";
 import { type HoldOperations, type Release, releaseFunctionOf } from "./hold-operations.ts";
 import { guardedCell, heldCell, type LockClaim, tombstoneRetention } from "./lock-claim.ts";
 import type { LockParts, LockState } from "./lock-state.ts";
-import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
 import { Validity } from "./validity.ts";
 
@@ -45,13 +45,12 @@ export class Lock {
   readonly #isRestorable: boolean;
   readonly #fence: Fence | undefined;
   readonly #validity: Validity;
-  /** The round that acquired it, or took it over; its late requests are rolled back at the release. */
-  readonly #round: Round<Answer>;
-  /** For each request that acquires it and may still be executed, the name of its endpoint. */
-  readonly #pendingAcquires: string[] = [];
-  #openExtensions: OpenExtensions | undefined;
-  /** The requests that restore it, until they end. */
-  #restores: readonly Promise<void>[] = [];
+  /** For each endpoint, the claim that its value may come from. A release undoes it. */
+  readonly #claims: Call[];
+  /** The extensions that may still be executed. */
+  readonly #open: OpenExtension[] = [];
+  /** ms since before the request that acquired it, or took it over. */
+  readonly #held: () => number;
   /** The number of its events. Undefined once one of them has reported the end of the hold. */
   #id: number | undefined;
   #ttl: number;
@@ -75,11 +74,9 @@ export class Lock {
     this.#releaseOn = releaseFunctionOf(settings, claim.resources, operations);
     this.#isRestorable = !operations;
     this.#ttl = ttl;
-    this.#round = round;
-    const { onEvent, endpoints } = settings;
-    endpoints.forEach(({ name }, index) => {
-      if (!isExecuted(round.answers[index])) void this.#notePending(name, round.eventualAnswers[index]!);
-    });
+    this.#claims = [...round.calls];
+    this.#held = round.elapsed;
+    const { onEvent } = settings;
     this.#validity = new Validity({
       runtime: settings.runtime,
       driftFactor: settings.driftFactor,
@@ -137,8 +134,8 @@ export class Lock {
   }
 
   /**
-   * Releases the lock on every endpoint. Waits for a quorum, and without `waitUntil` for the others as long as they usually
-   * take (half as long again, at least 50 ms); their requests go on.
+   * Releases the lock on every endpoint. Waits for a quorum, and without `waitUntil` for the others half as long again
+   * (at least 50 ms in all); their requests go on.
    *
    * @returns true: released on a quorum; false: it was already gone, or released before
    * @throws QuorumError when it cannot be known; the ttl frees it. It may be tried again.
@@ -208,7 +205,7 @@ export class Lock {
     do {
       last = this.#extension;
       await last;
-      await Promise.all([this.#round.done, ...this.#restores]);
+      await Promise.all(this.#claims.map(({ settled }) => settled));
     } while (last !== this.#extension);
   }
 
@@ -218,6 +215,8 @@ export class Lock {
     const cost = { requests: 0, commands: 0 };
     this.#ttl = ttl;
     const renewal = this.#fence?.renewal(ttl);
+    const claims = [...this.#claims];
+    const settled = claims.map(({ answer }) => answer !== undefined);
     const round = await extendOnQuorum(settings, this.#validity, {
       ttl,
       names: resources,
@@ -225,7 +224,12 @@ export class Lock {
       perform: (call) => this.#extendOne(call, ttl, renewal),
     });
     if (renewal) this.#fence!.written(round);
-    if (this.#isRestorable) this.#restoreWhereLost(round, ttl);
+    if (this.#isRestorable) {
+      round.calls.forEach((call, index) => {
+        // If a claim was under way when the extension was sent, it may stand there since.
+        if (settled[index]) this.#restore(call, index, claims[index]!);
+      });
+    }
     if (settings.onEvent) {
       const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
       emit(settings.onEvent, { type: "extended", ...event });
@@ -235,41 +239,48 @@ export class Lock {
     return this.remaining();
   }
 
-  #extendOne(call: EndpointCall, ttl: number, terms: CounterTerms | undefined): Promise<Answer> {
-    const { name } = call.endpoint;
+  async #extendOne(call: Call, ttl: number, terms: CounterTerms | undefined): Promise<Answer> {
+    const { endpoint } = call;
+    const open = this.#open.filter((one) => one.endpoint === endpoint);
     // A shorter extension that is executed later would undo this one, so this endpoint must not vote for it.
-    this.#openExtensions ??= new OpenExtensions();
-    if (this.#openExtensions.lowest(name) < ttl) {
-      throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
+    if (open.some((one) => one.ttl < ttl)) {
+      throw new EndpointError(endpoint.name, "timeout", "an earlier, shorter extension is unanswered");
     }
-    return this.#openExtensions.send(name, ttl, () =>
-      terms ? keep(call, guardedCell(this.#claim), ttl, { terms }) : this.#keepOn(call, this.#cell, ttl),
-    );
+    let own = open.find((one) => one.ttl === ttl);
+    if (!own) {
+      own = { endpoint, ttl, count: 0 };
+      this.#open.push(own);
+    }
+    own.count += 1;
+    // If it fails, it stays in the list, because nobody learns whether it is executed.
+    const answer = await (terms
+      ? keep(call, guardedCell(this.#claim), ttl, { terms })
+      : this.#keepOn(call, this.#cell, ttl));
+    own.count -= 1;
+    if (own.count === 0) this.#open.splice(this.#open.indexOf(own), 1);
+    return answer;
   }
 
-  /** Restores the lock where it is gone, now that a quorum has shown that nobody else can have it. */
-  #restoreWhereLost({ eventualAnswers }: Round<Answer>, ttl: number): void {
+  /**
+   * If an endpoint has lost it, claims it there once more: a quorum has just shown that nobody else can have it.
+   *
+   * @param lost the claim that was listed there when the extension was sent
+   */
+  #restore({ endpoint, ended }: Call, index: number, lost: Call): void {
     const settings = this.#settings;
-    const { endpoints, runtime, timeout } = settings;
-    for (const [index, endpoint] of endpoints.entries()) {
-      const restored = eventualAnswers[index]!.then(async ({ outcome }) => {
-        if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
-        const cell = guardedCell(this.#claim);
-        const round = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
-          restore(call, cell, ttl, this.#fence?.terms(ttl)),
-        );
-        this.#restores = [...this.#restores, round.done];
-        await this.#notePending(endpoint.name, round.eventualAnswers[0]!);
-        this.#restores = this.#restores.filter((one) => one !== round.done);
-      });
-      runInBackground(settings, restored);
-    }
-  }
-
-  /** Notes a request that acquires it until it is answered: a release before that leaves a tombstone. */
-  async #notePending(name: string, request: Promise<Answer | Failure>): Promise<void> {
-    this.#pendingAcquires.push(name);
-    if (isExecuted(await request)) this.#pendingAcquires.splice(this.#pendingAcquires.indexOf(name), 1);
+    const restored = ended.then(async ({ outcome }) => {
+      const isOver = this.#validity.released || this.#validity.loss;
+      if (outcome !== "lost" || isOver || lost !== this.#claims[index]) return;
+      const cell = guardedCell(this.#claim);
+      const alone = { ...settings, endpoints: [endpoint], onFailure: undefined };
+      const round = runRound(alone, (call) => restore(call, cell, this.#ttl, this.#fence?.terms(this.#ttl)));
+      const claim = round.calls[0]!;
+      // A claim that has failed may be executed yet, so the release must look at it.
+      if (lost.isOver) this.#claims[index] = claim;
+      // If somebody else is there, the release looks at the claim that was lost, in case that is executed twice.
+      if ((await claim.ended).outcome === "held") this.#claims[index] = lost;
+    });
+    runInBackground(settings, restored);
   }
 
   async #releaseEverywhere(): Promise<boolean> {
@@ -279,13 +290,13 @@ export class Lock {
     // After its ttl room is of no use any more: it is sent at once.
     const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
     if (!admission.enter()) await admission.wait(patience);
-    const options = { everywhere: true };
-    const round = rollback(settings, this.#round, (call) => this.#releaseOne(call), options);
+    const options = { everywhere: !this.#isRestorable };
+    const round = undo(settings, this.#claims, (call, claim) => this.#releaseOne(call, claim), options);
     const isInBackground = runInBackground(settings, round.done);
     const result = await round.result;
     admission.leave();
     // Without waitUntil nothing else may keep the other requests alive.
-    if (!isInBackground && round.answers.includes(undefined)) await mostlyDone(settings, round);
+    if (!isInBackground) await mostlyDone(settings, round);
     const freed = result === "granted";
     this.#isOver = result !== "unavailable";
     if (onEvent) {
@@ -301,22 +312,23 @@ export class Lock {
   #endOfHold(): HoldEnd {
     const id = this.#id;
     this.#id = undefined;
-    return { id, resources: this.resources, held: this.#round.elapsed() };
+    return { id, resources: this.resources, held: this.#held() };
   }
 
   /** Releases it on one endpoint. */
-  #releaseOne(call: EndpointCall): Promise<Answer> {
-    // Where a request may still be executed that acquires, restores or resumes it, there is a tombstone for it. SET NX heeds
-    // none, but a release that is sent once more finds there what the first one did.
-    if (!this.#pendingAcquires.includes(call.endpoint.name)) {
-      return this.#releaseOn(call, this.#cell, 0);
-    }
+  #releaseOne(call: Call, claim: Call): Promise<Answer> {
+    if (claim.isOver) return this.#releaseOn(call, this.#cell, 0);
+    // A request that may still be executed finds a tombstone. `SET … NX` does not look at it, but a release that is sent once
+    // more finds there what the first one did.
     const { tombstone } = guardedCell(this.#claim);
     return this.#releaseOn(call, { ...this.#cell, tombstone }, tombstoneRetention);
   }
 }
 
-/** Whether a request cannot be executed any more, because it was. */
-function isExecuted(answer: Answer | Failure | undefined): boolean {
-  return answer !== undefined && answer.outcome !== "error";
+/** An extension that may still be executed at an endpoint, because it is under way or has failed. */
+interface OpenExtension {
+  readonly endpoint: Endpoint;
+  readonly ttl: number;
+  /** How many requests for it there are. */
+  count: number;
 }

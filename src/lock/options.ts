@@ -44,8 +44,8 @@ export interface LockOptions {
   /** The beginning of every key; without braces. Default `redlock`. */
   readonly prefix?: string | undefined;
   /**
-   * Keeps late requests alive, for example the Worker's `ctx`. Default: none; then they are waited for as long as they
-   * usually take.
+   * Keeps late requests alive, for example the Worker's `ctx`. Default: none; then calls wait for them, half as long
+   * again as for the quorum.
    */
   readonly waitUntil?: WaitUntil | undefined;
   /** Extends the lock at half of its ttl until it is released. Default false; `using`: true. */
@@ -137,6 +137,7 @@ type Filled = {
 /** {@link LockOptions} with every default filled in, and what rounds need. */
 export interface Settings extends RoundContext, Filled, Pick<Required<LockOptions>, Optional> {
   readonly admission: Admission;
+  readonly waitUntil: WaitUntil | undefined;
 }
 
 /** Merges layers of options: later layers win, except where they have `undefined`. */

@@ -25,7 +25,7 @@ export async function query<Reply extends Answer>(
 ): Promise<Answers<Reply>> {
   const round = runRound(context, ask);
   await enough(round);
-  const answers = round.answers.filter((answer): answer is Reply => !!answer && answer.outcome !== "error");
+  const answers = round.answers();
   if (answers.length >= quorumOf(context.endpoints.length)) return { round, answers };
   throw new QuorumError(...subject, round.votes());
 }

@@ -31,8 +31,6 @@ export interface Progress {
   remaining(ms?: number): number;
   /** ms until the deadline: a duration, so that only elapsed time counts. Infinity: there is none. */
   untilDeadline(): number;
-  /** Whether the caller still waits for an attempt to succeed, and not only for rollbacks. */
-  isWaiting(): boolean;
   /**
    * Keeps the rollback of a failed attempt alive: by `waitUntil`; without it, the call waits for it before it fails. The next
    * attempt does not wait for it.
@@ -79,12 +77,10 @@ export async function retry<Value>(
   // Most calls succeed with their first attempt, so these are made where one fails.
   let nextPause: ReturnType<typeof pauses> | undefined;
   let rollbacks: Set<Promise<unknown>> | undefined;
-  let isWaiting = true;
   const progress: Progress = {
     elapsed,
     remaining: (ms = wait) => Math.min(ms, limit) - elapsed(),
     untilDeadline: () => (limit === Infinity ? limit : limit - elapsed()),
-    isWaiting: () => isWaiting && !signal?.aborted,
     keep(rollback) {
       if (runInBackground(settings, rollback)) return;
       rollbacks ??= new Set();
@@ -102,7 +98,6 @@ export async function retry<Value>(
     // After the deadline nothing that is granted is valid.
     if (next === "end" || progress.untilDeadline() <= 0 || (remaining <= 0 && next !== "at-once")) {
       failed.report?.(undefined);
-      isWaiting = false;
       if (rollbacks) await unlessAborted(Promise.allSettled(rollbacks), signal);
       if (signal?.aborted) throw signal.reason;
       return failed.end();

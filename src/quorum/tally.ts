@@ -23,17 +23,17 @@ export function isVeto(against: number, count: number): boolean {
  * The result that follows from the answers so far, or `undefined` while it is open. Failure is reported only once
  * contention and outage can be told apart; the last answer always decides.
  *
- * @param answers by endpoint; undefined where its answer is missing
+ * @param calls one for each endpoint; without an answer while that is missing
  */
 export function tally(
-  answers: readonly (Answer | { readonly outcome: "error" } | undefined)[],
+  calls: readonly { readonly answer: { readonly outcome: Answer["outcome"] | "error" } | undefined }[],
 ): RoundResult | undefined {
-  const { length } = answers;
+  const { length } = calls;
   const quorum = quorumOf(length);
   let granted = 0;
   let refused = 0;
   let pending = 0;
-  for (const answer of answers) {
+  for (const { answer } of calls) {
     if (!answer) pending += 1;
     else if (answer.outcome === "granted") granted += 1;
     else if (answer.outcome !== "error") refused += 1;

@@ -46,7 +46,7 @@ export async function runScript(
     } catch (error) {
       // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
       if (!(error as Error).message.includes("NOSCRIPT")) throw error;
-      call.mayBeExecuted! -= 1;
+      call.isSent = false;
     }
   }
   scripts.add(script);

@@ -241,8 +241,8 @@ class Call<Value> {
 /** Gives up as soon as a quorum shows who holds it; where contenders got a part each, one of them shall get it. */
 function unlessHeld(name: string): LockStrategy {
   return {
-    afterFailedRound: ({ answers }, { waited }) =>
-      holderHash(answers) === undefined ? "pause" : new LockHeldError([name], waited),
+    afterFailedRound: ({ calls }, { waited }) =>
+      holderHash(calls) === undefined ? "pause" : new LockHeldError([name], waited),
   };
 }
 

@@ -108,7 +108,7 @@ export class ChannelListener implements WakeUpListener {
    *
    * @returns whether it has one
    */
-  #join(channel: string, { answers }: WakeUpPause["round"], isFar: (endpoint: Endpoint) => boolean): boolean {
+  #join(channel: string, { calls }: WakeUpPause["round"], isFar: (endpoint: Endpoint) => boolean): boolean {
     const { endpoints, latencies } = this.#settings;
     const joined = this.#streams.get(channel);
     const now = this.#elapsed();
@@ -117,7 +117,7 @@ export class ChannelListener implements WakeUpListener {
       (one, index) =>
         latencies?.get(one) !== 0 &&
         (one === joined?.endpoint ||
-          (answers[index]?.outcome !== "error" &&
+          (calls[index]?.answer?.outcome !== "error" &&
             subscribeOf(one) &&
             (this.#restsUntil.get(one) ?? 0) <= now)),
     );

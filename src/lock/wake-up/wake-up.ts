@@ -59,7 +59,7 @@ export interface WakeUpListener {
 /** A pause between two rounds. */
 export interface WakeUpPause {
   /** The last round. */
-  readonly round: Pick<Round<Answer>, "answers" | "elapsed">;
+  readonly round: Pick<Round<Answer>, "calls" | "elapsed">;
   /** ms to pause where no stream can be had. */
   readonly poll: number;
   /** ms to pause at most. */

@@ -178,10 +178,8 @@ function snapshotOf(
   round: Round<ArrivalAnswer>,
   result: RoundResult,
 ): ArrivalSnapshot {
-  const total = round.answers.length;
-  const answers = round.answers.filter(
-    (answer): answer is ArrivalAnswer => !!answer && answer.outcome !== "error",
-  );
+  const total = round.calls.length;
+  const answers = round.answers();
   // Only where no quorum remains: a minority may have been reached first by a client with a wrong number.
   const others = answers.flatMap(({ inUse = [] }) => inUse);
   if (isVeto(others.length, total)) {

@@ -49,8 +49,8 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
 
   return {
     acquire: (call, { value }, ttl) => run(call, value, ["acquire", ttl, Math.floor(waited())]),
-    granted({ answers }) {
-      const drawn = answers.map((answer) => (answer && "fence" in answer && answer.fence) || 0);
+    granted(round) {
+      const drawn = round.answers().map((answer) => answer.fence ?? 0);
       fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));
       return undefined;
     },
@@ -60,9 +60,9 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
     confirm() {
       confirmations += 1;
     },
-    afterFailedRound({ answers }, { isHeld, retryAfter, waited: ms }) {
-      const runs = answers.filter((answer) => answer && "hasRun" in answer && answer.hasRun).length;
-      const isOver = isHeld && isVeto(runs, answers.length);
+    afterFailedRound(round, { isHeld, retryAfter, waited: ms }) {
+      const runs = round.answers().filter(({ hasRun }) => hasRun).length;
+      const isOver = isHeld && isVeto(runs, round.calls.length);
       return isOver ? new LockHeldError([name], ms, { retryAfter: retryAfter ?? 1 }) : "pause";
     },
   };

@@ -3,8 +3,8 @@ import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import { LockLostError, QuorumError, secondsHint } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
-import { rollback } from "../../quorum/rollback.ts";
 import { isHopeless, type Round, runRound } from "../../quorum/round.ts";
+import { undoQuietly } from "../../quorum/undo.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
@@ -107,7 +107,7 @@ export class NewestCall {
     // It was aborted before it was announced.
     if (!this.#round) return;
     const own = { keys: [this.#key], value: this.#text() };
-    const rolledBack = rollback(settings, this.#round, (call) => end(call, own)).done;
+    const rolledBack = undoQuietly(settings, this.#round.calls, (call) => end(call, own)).done;
     if (!runInBackground(settings, rolledBack)) await unlessAborted(rolledBack, signal);
   }
 
@@ -150,8 +150,8 @@ async function announceOne(call: EndpointCall, key: string, text: string, ttl: n
 }
 
 /** The later calls that endpoints have returned. */
-function laterCalls({ answers }: Round<CellAnswer>): string[] {
-  return answers.flatMap((answer) => (answer && "other" in answer && answer.other) || []);
+function laterCalls(round: Round<CellAnswer>): string[] {
+  return round.answers().flatMap(({ other }) => other ?? []);
 }
 
 function idOf(text: string): string {

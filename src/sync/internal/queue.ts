@@ -23,7 +23,7 @@ import { isInteger, runCounting } from "./reply.ts";
  * of every endpoint that refuses it. The pauses depend on how many tickets are ahead, and on how fast they were served.
  */
 export function queueStrategy(settings: Settings, name: string): HoldStrategy<QueueAnswer> {
-  const { runtime, endpoints, backoff, wait, timeout, wakeUp } = settings;
+  const { runtime, backoff, wait, timeout, wakeUp } = settings;
   const ticket = newTicket(runtime);
   const requests = new QueueRequests(settings, name, ticket);
   const { lock } = requests;
@@ -55,7 +55,8 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
       return undefined;
     },
     release(call, cell, tombstoneTtl, notify) {
-      const outcome = grantingRound?.answers[endpoints.indexOf(call.endpoint)]?.outcome;
+      const claim = grantingRound?.calls.find(({ endpoint }) => endpoint === call.endpoint);
+      const outcome = claim?.answer?.outcome;
       // Where the lock was not free yet, or nothing is known, the holder's ticket may be in the queue.
       if (isAcquired && cell.value === value && outcome !== "granted") {
         return requests.remove(call, value);
@@ -77,10 +78,10 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
       if (!value || wait === 0) return undefined;
       return runRound({ ...settings, onFailure: undefined }, (call) => requests.remove(call, ticket)).done;
     },
-    afterFailedRound({ answers }) {
-      const counts = answers.flatMap((answer) => (answer && answer.outcome !== "error" ? answer.ahead : []));
+    afterFailedRound(round) {
+      const counts = round.answers().flatMap((answer) => answer.ahead);
       // The most that are ahead at any endpoint of the most favourable quorum, among those that have answered.
-      ahead = counts.sort((a, b) => a - b)[Math.min(quorumOf(answers.length), counts.length) - 1];
+      ahead = counts.sort((a, b) => a - b)[Math.min(quorumOf(round.calls.length), counts.length) - 1];
       const pause = pacer.pause(ahead);
       return pause === undefined ? "pause" : { pause };
     },

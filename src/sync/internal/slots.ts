@@ -53,22 +53,20 @@ export function slotStrategy(
     },
     extend: (call, cell, ttl) =>
       ttl > 0 ? operate(call, cell, { limitKey, limit, ttl, span: 0, others: [] }) : keep(call, cell, 0),
-    granted({ answers }) {
-      const granted = answers.flatMap(
-        (answer) => (answer && "slotKey" in answer && answer.slotKey) || [],
-      )[0]!;
+    granted(round) {
+      const granted = round.answers().flatMap(({ slotKey }) => slotKey || [])[0]!;
       onGranted(slots.indexOf(granted));
       return [granted];
     },
     afterFailedRound(round, { isHeld, remainingWait }) {
-      const answers = round.answers.filter((answer) => answer !== undefined && answer.outcome !== "error");
+      const answers = round.answers();
       // Only where no quorum remains: a minority may have been reached first by a client with a wrong limit.
       const others = answers.flatMap(({ inUse = 0 }) => inUse || []);
       if (isVeto(others.length, count)) return new LimitMismatchError(name, limit, others[0]!);
       tried.add(proposed);
       const freeAt = countFree(slots, answers);
       // The result was clear before all had answered: those that have not may have the slot free.
-      const pending = round.answers.filter((answer) => !answer).length;
+      const pending = round.calls.filter(({ answer }) => !answer).length;
       const open = slots.filter((slot) => freeAt.get(slot)! + pending >= quorumOf(count) && !tried.has(slot));
       const triesNext = open.length > 0 && (isHeld || remainingWait > 0);
       if (!triesNext) tried.clear();

@@ -1,7 +1,7 @@
 import { tombstoneRetention } from "../../lock/lock-claim.ts";
 import type { Settings } from "../../lock/options.ts";
 import { maxFallbackPoll } from "../../lock/wake-up/wake-up.ts";
-import { rollback } from "../../quorum/rollback.ts";
+import { runRound } from "../../quorum/round.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { maxTimerDelay, randomToken } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
@@ -75,9 +75,11 @@ export function writerStrategy(settings: Settings, name: string): HoldStrategy {
       // Nothing was announced: it does not wait, or has ended before its first round.
       if (wait === 0 || rounds === 0) return undefined;
       const own = { keys: [key], value: id };
-      return rollback(settings, undefined, (call) =>
-        strategy.release(call, own, tombstoneRetention, !!wakeUp),
-      ).done;
+      return runRound({ ...settings, onFailure: undefined }, (call) => {
+        // As text, because nobody may hear a NOSCRIPT any more.
+        call.sendsText = true;
+        return strategy.release(call, own, tombstoneRetention, !!wakeUp);
+      }).done;
     },
   };
 }

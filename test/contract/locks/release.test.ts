@@ -26,9 +26,8 @@ describe("a release", () => {
   test.each<[what: string, end: (lock: Lock, redlock: Redlock) => Promise<unknown>]>([
     ["a release", (lock) => lock.release()],
     ["a release by an operator", (_, redlock) => forceRelease(redlock, "r")],
-  ])("%s waits for its quorum, then for the others as long as they usually take", async (_, end) => {
+  ])("%s waits for its quorum, then at least 50 ms for the others", async (_, end) => {
     expect(await patience(0, end)).toBe(50);
-    expect(await patience(200, end)).toBe(300);
   });
 
   test("without latencies waits half as long again as its quorum took", async () => {

@@ -37,14 +37,14 @@ describe.each(["redis", "upstash"] as const)("an extension in the %s dialect", (
     expect(values("r")).toEqual(free);
   });
 
-  test("of a lock with a late acquire: the release leaves a tombstone where it was restored, too", async () => {
+  test("of a lock with a late acquire restores nothing there, and the release leaves a tombstone", async () => {
     const { runtime, client, values, late } = newWorld();
     const { redlock, links } = client({ timeout: 5_000, waitUntil: () => undefined });
     links[2]!.fate = () => (links[2]!.sent.length === 1 ? late(1_000) : "delivered");
     const lock = await redlock.acquire("r", { fencing: true, ttl: 30_000 });
     await lock.extend();
     await runtime.advance(0);
-    expect(values("r")).not.toContain(null);
+    expect(values("r")[2]).toBe(null);
     expect(await lock.release()).toBe(true);
     await runtime.advance(1_000);
     expect(values("r")).toEqual(free);

@@ -1,13 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { EndpointError } from "../../../src/errors.ts";
 import { stateAfterCount } from "../../../src/idempotency/attempts.ts";
-import { classifyBegin } from "../../../src/idempotency/begin.ts";
+import { classifyBegin as classify } from "../../../src/idempotency/begin.ts";
 import { completeText, noFingerprint, parseRecord, pendingText } from "../../../src/idempotency/record.ts";
-import type { Failure } from "../../../src/quorum/round.ts";
+import type { Failure } from "../../../src/quorum/call.ts";
 import type { RoundResult } from "../../../src/quorum/tally.ts";
 import type { CellAnswer } from "../../../src/redis/cell.ts";
 
 type Given = CellAnswer | Failure | undefined;
+
+const classifyBegin = (answers: readonly Given[], result: RoundResult, fingerprint: string) =>
+  classify(
+    answers.map((answer) => ({ answer })),
+    result,
+    fingerprint,
+  );
 
 const failure = (message: string): Failure => ({
   outcome: "error",

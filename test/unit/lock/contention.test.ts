@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { EndpointError } from "../../../src/errors.ts";
-import { holderHash } from "../../../src/lock/contention.ts";
+import { holderHash as hashSeen } from "../../../src/lock/contention.ts";
 import type { CellAnswer } from "../../../src/redis/cell.ts";
 
 const by = (other?: string): CellAnswer => ({ outcome: "held", other });
 const granted: CellAnswer = { outcome: "granted" };
 const failed = { outcome: "error", cause: new EndpointError("e", "network", "down") } as const;
+
+const holderHash = (answers: readonly (CellAnswer | typeof failed | undefined)[]) =>
+  hashSeen(answers.map((answer) => ({ answer })));
 
 describe("holderHash", () => {
   test.each([

@@ -50,7 +50,9 @@ describe("tally", () => {
           const open = reachable(granted, refused, pending, count);
           const expected = open.size === 1 ? [...open][0] : undefined;
           const answers = answersOf(granted, refused, pending, count);
-          expect(tally(answers), `${granted} ${refused} ${pending}`).toBe(expected);
+          expect(tally(answers.map((answer) => ({ answer }))), `${granted} ${refused} ${pending}`).toBe(
+            expected,
+          );
           cases += 1;
         }
       }

@@ -65,7 +65,7 @@ describe("which endpoint streams", () => {
       known.flatMap((ms, index) => (Number.isNaN(ms) ? [] : [[endpoints[index]!, ms] as const])),
     );
     const listener = listenerOf(settingsOf(runtime, endpoints, { latencies }), waiter, ["c"]);
-    const round = { answers: answers as never, elapsed: () => 100 };
+    const round = { calls: answers.map((answer) => ({ answer })) as never, elapsed: () => 100 };
     const over = pauseOf(runtime, listener, { round, poll: 500, longest: 600 });
     await runtime.advance(600);
     expect(endpoints.map(({ subscriptions }) => subscriptions.length > 0)).toEqual(
@@ -84,7 +84,10 @@ describe("which endpoint streams", () => {
       endpoints.map(({ subscriptions }) => subscriptions.filter(({ signal }) => !signal.aborted).length);
     const pause = (answers: readonly unknown[]) => {
       const began = runtime.monotonic() - 2;
-      const round = { answers: answers as never, elapsed: () => runtime.monotonic() - began };
+      const round = {
+        calls: answers.map((answer) => ({ answer })) as never,
+        elapsed: () => runtime.monotonic() - began,
+      };
       return pauseOf(runtime, listener, { round, longest: 100 });
     };
     const first = pause([undefined, answered]);
@@ -117,7 +120,7 @@ describe("which endpoint streams", () => {
     const endpoints = [streamingEndpoint(), streamingEndpoint()];
     const listener = listenerOf(settingsOf(runtime, endpoints), waiter, ["c"]);
     for (const outcome of [answered, failed]) {
-      const round = { answers: [outcome, answered] as never, elapsed: () => 2 };
+      const round = { calls: [{ answer: outcome }, { answer: answered }] as never, elapsed: () => 2 };
       const over = pauseOf(runtime, listener, { round, longest: 100 });
       await runtime.advance(100);
       await over;

@@ -72,7 +72,7 @@ export async function pauseOf(
   pause: Partial<WakeUpPause> = {},
 ): Promise<number> {
   const began = runtime.monotonic();
-  const round = { answers: [], elapsed: () => 100 };
+  const round = { calls: [], elapsed: () => 100 };
   const defaults = { round, poll: 10_000, longest: 20_000, signal: undefined };
   await listener.wait({ ...defaults, ...pause });
   return runtime.monotonic() - began;

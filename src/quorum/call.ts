@@ -1,0 +1,107 @@
+import type { CallSignal } from "../endpoints/call-signal.ts";
+import type { Endpoint } from "../endpoints/endpoint.ts";
+import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
+import { EndpointError, type Vote } from "../errors.ts";
+import type { Answer } from "./tally.ts";
+
+/** The failure of an endpoint stands in place of its answer. */
+export interface Failure {
+  readonly outcome: "error";
+  readonly cause: EndpointError;
+}
+
+/** Makes the request to one endpoint; `index` is its place in the client's order. */
+export type Perform<A extends Answer> = (call: Call, index: number) => Promise<A>;
+
+/** What a call needs of its round. */
+export interface CallRound<A extends Answer> {
+  readonly signal: CallSignal;
+  readonly cost: RequestCost;
+  /** Hears of the answer of a call, once. */
+  note(call: Call<A>, answer: A | Failure): void;
+}
+
+/** One request of a round to one endpoint, and what has become of it. */
+export class Call<A extends Answer = Answer> implements EndpointCall {
+  readonly endpoint: Endpoint;
+  /**
+   * Its answer, or its failure: a timeout counts as one. Undefined until one of them is known. Once it is known, it never
+   * changes.
+   */
+  answer: A | Failure | undefined = undefined;
+  /** What really came of it, even if that is known only after the timeout. Never rejects. */
+  ended!: Promise<A | Failure>;
+  /** Whether the endpoint may execute it: false while it waits for room, and if it was dropped there. */
+  isSent = false;
+  isResent = false;
+  sendsText = false;
+  readonly #round: CallRound<A>;
+  #settled: Promise<void> | undefined = undefined;
+  #settle: (() => void) | undefined = undefined;
+
+  constructor(endpoint: Endpoint, round: CallRound<A>) {
+    this.endpoint = endpoint;
+    this.#round = round;
+  }
+
+  get signal(): CallSignal {
+    return this.#round.signal;
+  }
+
+  get cost(): RequestCost {
+    return this.#round.cost;
+  }
+
+  /** Resolves when `answer` is known. */
+  get settled(): Promise<void> {
+    // Few ask for it.
+    this.#settled ??= new Promise((resolve) => {
+      if (this.answer) resolve();
+      else this.#settle = resolve;
+    });
+    return this.#settled;
+  }
+
+  /** What every endpoint's vote is made of. */
+  get vote(): Vote {
+    const { answer } = this;
+    const { name } = this.endpoint;
+    if (answer?.outcome === "error") return { endpoint: name, outcome: "error", cause: answer.cause };
+    return { endpoint: name, outcome: (answer as Answer | undefined)?.outcome ?? "pending" };
+  }
+
+  /** Whether it cannot be executed any more: it was answered, or given up before it was sent. */
+  get isOver(): boolean {
+    return this.answer !== undefined && (this.answer.outcome !== "error" || !this.isSent);
+  }
+
+  /** Whether it has done nothing, and will not: it was refused, or given up before it was sent. */
+  get hasDoneNothing(): boolean {
+    return this.isOver && this.answer!.outcome !== "granted";
+  }
+
+  /** @internal Begins it. */
+  async start(perform: Perform<A>, index: number): Promise<A | Failure> {
+    try {
+      return this.settle(await perform(this, index));
+    } catch (error) {
+      return this.settle({ outcome: "error", cause: endpointErrorOf(this.endpoint, error) });
+    }
+  }
+
+  /** @internal Takes the first outcome as its answer: after a timeout the failure stands. Returns the outcome. */
+  settle(outcome: A | Failure): A | Failure {
+    if (this.answer) return outcome;
+    this.answer = outcome;
+    this.#settle?.();
+    this.#round.note(this, outcome);
+    return outcome;
+  }
+}
+
+function endpointErrorOf({ name }: Endpoint, error: unknown): EndpointError {
+  if (error instanceof EndpointError) return error;
+  // An endpoint that a user has made threw it, or a reply made no sense.
+  const reason = error instanceof Error ? error.message : String(error);
+  return new EndpointError(name, "malformed", reason, { cause: error });
+}

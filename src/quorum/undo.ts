@@ -1,0 +1,91 @@
+import { EndpointError } from "../errors.ts";
+import { runInBackground, settledWithin } from "../runtime.ts";
+import type { Call } from "./call.ts";
+import { type Round, type RoundContext, runRound } from "./round.ts";
+import type { Answer } from "./tally.ts";
+
+/** Takes back on one endpoint exactly what the claim may have done there, and nothing newer. */
+export type Release = (call: Call, claim: Call) => Promise<Answer>;
+
+/** Options of an undo. */
+export interface UndoOptions {
+  /** Whether it also releases if the claim was refused: some synchronizers leave a ticket there. Default false. */
+  readonly everywhere?: boolean;
+}
+
+/**
+ * Undoes claims, one for each endpoint; a release is the same thing. HTTP keeps no order, so a claim without an answer may be
+ * executed after its undo. At each endpoint, the undo waits until the claim there has settled, for a quarter of the timeout
+ * at most. If the claim was refused or never sent, there is nothing to do; otherwise it is released. That is done again if
+ * the claim ends later, if it fails, and as long as it could not be sent.
+ */
+export function undo(
+  context: RoundContext,
+  claims: readonly Call[],
+  release: Release,
+  { everywhere = false }: UndoOptions = {},
+): Round {
+  const takeBack = (call: Call, claim: Call): Promise<Answer> => {
+    if (claim.hasDoneNothing && !everywhere) return Promise.resolve({ outcome: "lost" });
+    // The script goes as text if nobody may hear a NOSCRIPT any more.
+    call.sendsText = claim.answer?.outcome !== "granted";
+    const released = release(call, claim);
+    // If a granted claim is left behind at many endpoints, contenders keep each other out.
+    if (claim.isOver) released.catch(() => runInBackground(context, sendAgain(context, claim, release)));
+    else runInBackground(context, repeatIfLate(context, call, claim, { released, release }));
+    return released;
+  };
+  return runRound(context, (call, index) => {
+    const claim = claims[index]!;
+    if (claim.answer) return takeBack(call, claim);
+    const { runtime, timeout } = context;
+    return settledWithin(runtime, timeout / 4, claim.settled).then(() => takeBack(call, claim));
+  });
+}
+
+/** The same for claims whose failures have been reported, so that those of their undo are not news. */
+export function undoQuietly(
+  context: RoundContext,
+  claims: readonly Call[],
+  release: Release,
+  options?: UndoOptions,
+): Round {
+  return undo({ ...context, onFailure: undefined }, claims, release, options);
+}
+
+/** Sends the undo of a claim without an answer once more, if the claim may have been executed after it. */
+async function repeatIfLate(
+  context: RoundContext,
+  call: Call,
+  claim: Call,
+  { released, release }: { readonly released: Promise<Answer>; readonly release: Release },
+): Promise<void> {
+  const before = claim.answer;
+  const error: unknown = await released.then(
+    () => undefined,
+    (reason) => reason,
+  );
+  const late = await claim.ended;
+  // It was answered after its undo; or it had no answer then and has failed since, so it may have been executed last.
+  const isLate = late.outcome === "granted" || (late.outcome === "error" && claim.isSent && !before);
+  if (isLate || isDropped(call, error)) await sendAgain(context, claim, release);
+}
+
+/** If there is no room to send it, it is tried again, because the value would stand until its ttl. */
+async function sendAgain(context: RoundContext, claim: Call, release: Release): Promise<void> {
+  const alone = { ...context, endpoints: [claim.endpoint], onFailure: undefined };
+  for (let wasDropped = true; wasDropped; ) {
+    const round = runRound(alone, (call) => {
+      call.sendsText = true;
+      return release(call, claim);
+    });
+    await round.done;
+    const call = round.calls[0]!;
+    wasDropped = call.answer?.outcome === "error" && isDropped(call, call.answer.cause);
+  }
+}
+
+/** Whether it was given up because there was no room to send it. If it fails otherwise, it would fail again at once. */
+function isDropped({ isSent }: Call, error: unknown): boolean {
+  return !isSent && error instanceof EndpointError && error.kind === "timeout";
+}
