@@ -29,6 +29,12 @@ export class VirtualWorld {
     }));
   }
 
+  /** Commands that all endpoints have executed, those of scripts included. */
+  get billed() {
+    const billed = this.#servers.flatMap(({ memory }) => memory.log.map(({ billed }) => billed));
+    return billed.reduce((sum, each) => sum + each, 0);
+  }
+
   get now() {
     return this.#time.elapsed;
   }

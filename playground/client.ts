@@ -102,7 +102,7 @@ export class Client implements Sender {
 
   /** Records what the library reports. */
   note(event: RedlockEvent): void {
-    if (event.type === "endpointError") return;
+    if (!("resources" in event)) return;
     const key = event.resources.join(", ");
     const call = `${this.name} ${event.id}`;
     if (event.type === "acquiring") this.record({ phase: "called", operation: "acquire", key, call });

@@ -1,10 +1,11 @@
+import type { EndedRequest } from "./endpoints/request-watch.ts";
 import type { EndpointError, LockHolder, RedlockError } from "./errors.ts";
 
 /** Fields of every event about a lock. */
 export interface LockEvent {
   /**
    * The lock's number, the same in all its events, and no other lock's or run's in this process. Undefined in what
-   * `extended` and `released` report after the lock's last event, for the sake of `requests` and `commands`.
+   * `extended` and `released` report after the lock's last event.
    */
   readonly id: number | undefined;
   readonly resources: readonly string[];
@@ -14,10 +15,6 @@ export interface LockEvent {
 export interface OperationEvent extends LockEvent {
   /** ms since the operation began. */
   readonly elapsed: number;
-  /** HTTP requests sent for it so far; of one that it shared with other operations, its part: a half, where two did. */
-  readonly requests: number;
-  /** Redis commands executed for it so far, as Upstash bills them; without answers that are still under way. */
-  readonly commands: number;
 }
 
 /** Fields of every event that ends a hold. */
@@ -79,7 +76,12 @@ export type RedlockEvent =
   | (HoldEnd & { readonly type: "lost"; readonly reason: string })
   /** This process has done with it, but it stays held: handed over, or, by `once`, left to its ttl. */
   | (HoldEnd & { readonly type: "detached" })
-  | { readonly type: "endpointError"; readonly endpoint: string; readonly error: EndpointError };
+  | { readonly type: "endpointError"; readonly endpoint: string; readonly error: EndpointError }
+  /**
+   * A request to an endpoint has ended, sometimes after the call that it was for: one for each HTTP request, however many
+   * calls share it; over an SDK's client or a socket one for each command. Streams of `wakeUp` are none.
+   */
+  | (EndedRequest & { readonly type: "request" });
 
 /** Receives events. Its errors and rejections are ignored: observing must not change what is observed. */
 export type EventHook<Event> = (event: Event) => void;

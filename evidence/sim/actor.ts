@@ -54,7 +54,7 @@ export function createActor(shared: SharedContext, process: Process): Actor {
       : createLink({ ...way, exactReplies: scenario.exactReplies[index] === true });
   });
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;
-  const onEvent = (event: RedlockEvent) => watchEvent(world, process, event);
+  const onEvent = ({ type }: RedlockEvent) => world.count(`event ${type}`);
   const wakeUp = listens ? pubSub : undefined;
   const redlock = new Redlock({ endpoints, runtime: process, waitUntil, onEvent, wakeUp });
   return {
@@ -68,18 +68,6 @@ export function createActor(shared: SharedContext, process: Process): Actor {
 
 /** The longest that a call waits where messages wake it up, in ms: longer than it trusts in messages for others. */
 export const longestWait = 90_000;
-
-function watchEvent(world: World, process: Process, event: RedlockEvent): void {
-  world.count(`event ${event.type}`);
-  if (event.type !== "acquired") return;
-  // At most four requests to an endpoint: the script's hash and its text, for the acquire and for the fence.
-  const most = event.rounds * world.servers.length * 4;
-  world.check(
-    "requests are bounded",
-    event.requests <= most,
-    () => `${process.name} sent ${event.requests} requests in ${event.rounds} rounds`,
-  );
-}
 
 /** The virtual time of a deadline by a process's wall clock, as it is now; Infinity: there is none. */
 export function timeOf({ world, process }: Actor, deadline: number | undefined): number {

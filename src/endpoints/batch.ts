@@ -199,7 +199,8 @@ class Batches {
     };
     this.#open += 1;
     this.#inFlight += length;
-    for (const { onSent } of batch) onSent?.(1 / length);
+    let unreported = length;
+    for (const { onSent } of batch) if (onSent?.(unreported)) unreported = 0;
     watch();
     const outcomes = await this.#post(batch, controller.signal);
     ignoreAbort?.();

@@ -1,19 +1,14 @@
 import type { CallSignal } from "./call-signal.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
+import { type RequestHook, RequestWatch } from "./request-watch.ts";
 import { sendThrough } from "./transport.ts";
-
-/** Requests sent, and commands as Upstash bills them. */
-export interface RequestCost {
-  /** Of a request that several operations share, each has a part. */
-  requests: number;
-  commands: number;
-}
 
 /** What one round asks of one endpoint: one command or several, until the round waits no longer. */
 export interface EndpointCall {
   readonly endpoint: Endpoint;
   readonly signal: CallSignal;
-  readonly cost: RequestCost;
+  /** Called for every request that has ended. */
+  readonly onRequest: RequestHook | undefined;
   /** Whether the endpoint may execute it: false while it waits for room, and if it was dropped there. */
   isSent: boolean;
   /** Whether a command was sent again because an endpoint had refused to take several. */
@@ -26,12 +21,12 @@ export interface EndpointCall {
 export function newCall(
   endpoint: Endpoint,
   signal: CallSignal,
-  cost: RequestCost = { requests: 0, commands: 0 },
+  onRequest?: RequestHook | undefined,
 ): EndpointCall {
   return {
     endpoint,
     signal,
-    cost,
+    onRequest,
     isSent: false,
     isResent: false,
     sendsText: false,
@@ -40,16 +35,16 @@ export function newCall(
 
 /** Sends one command. */
 export function send(call: EndpointCall, command: Command): Promise<unknown> {
-  const { endpoint, signal, cost } = call;
-  let isCounted = false;
-  return sendThrough(endpoint, command, signal, (part) => {
-    cost.requests += part;
-    if (isCounted) {
-      call.isResent = true;
-      return;
-    }
-    isCounted = true;
-    cost.commands += 1;
+  const { endpoint, signal, onRequest } = call;
+  const watch = onRequest && new RequestWatch(endpoint.name, signal.now, onRequest);
+  let wasSent = false;
+  const reply = sendThrough(endpoint, command, signal, (commands) => {
+    call.isResent ||= wasSent;
+    wasSent = true;
     call.isSent = true;
+    if (commands > 0) watch?.begin(commands);
+    return watch !== undefined;
   });
+  void watch?.endWith(reply);
+  return reply;
 }

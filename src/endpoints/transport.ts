@@ -8,8 +8,13 @@ import type { Command, Endpoint } from "./endpoint.ts";
 /** Why a command was not sent that waited until its timeout. */
 export const notSent = "not sent in time: others were sent first, or there is no connection";
 
-/** Called when a command is sent. `part`: its part of the request, 1 / n where n commands share it. */
-export type SentHook = (part: number) => void;
+/**
+ * Called when a command is sent.
+ *
+ * @param commands how many commands its request carries; 0: another one of them reports the request
+ * @returns whether this one reports the request
+ */
+export type SentHook = (commands: number) => boolean;
 
 /** How commands reach a server. */
 export interface Transport {

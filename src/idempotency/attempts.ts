@@ -38,11 +38,11 @@ type CountSnapshot = Answer & {
  */
 export async function countAttempt(
   { settings, counter, retention, maxAttempts, signal }: RunRequest<unknown>,
-  { token, round: { cost } }: RunClaim,
+  { token }: RunClaim,
   within: number,
 ): Promise<Attempt> {
   const cellOf = (count: number): Cell => ({ keys: [counter], value: countText({ count, token }) });
-  const options = { cost, timeout: within };
+  const options = { timeout: within };
   const reading = runRound(settings, (call) => readOrWrite(call, cellOf(1), retention), options);
   let last: Round<Answer> = reading;
   let result = await unlessAborted(reading.result, signal);

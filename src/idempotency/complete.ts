@@ -89,7 +89,7 @@ export async function complete(
  */
 function storing(
   { settings, fingerprint, retention, maxResult }: RunRequest<unknown>,
-  { operations, token, startedAt, round: { cost } }: RunClaim,
+  { operations, token, startedAt }: RunClaim,
   result: Result,
 ): () => Promise<CompletionResult> {
   const completedAt = Math.max(Math.floor(settings.runtime.now()), startedAt);
@@ -109,7 +109,7 @@ function storing(
         throw error;
       }
     };
-    const round = runRound(settings, storeOne, { cost });
+    const round = runRound(settings, storeOne);
     const roundResult = await round.result;
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
     const isKeptAlive = runInBackground(settings, round.done);

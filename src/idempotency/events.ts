@@ -52,10 +52,6 @@ export interface IdempotencyEvent {
   readonly error?: unknown;
   /** ms since the call. */
   readonly elapsed: number;
-  /** HTTP requests sent for it so far. */
-  readonly requests: number;
-  /** Redis commands executed for it so far, as Upstash bills them; answers still under way are not in yet. */
-  readonly commands: number;
 }
 
 /** Emits an event of a call. */

@@ -90,7 +90,7 @@ export class Execution<Value> {
   /** Renews the lease until the handler has ended. */
   #renewLease(): void {
     const { settings, key } = this.#request;
-    const { operations, lease, limit, round } = this.#claim;
+    const { operations, lease, limit } = this.#claim;
     const { runtime, maxHold, backoff } = settings;
     const { fence } = operations;
     const renew = async (ttl: number) => {
@@ -99,7 +99,7 @@ export class Execution<Value> {
       const terms = fence?.renewal(newLease);
       const perform = (call: EndpointCall) => operations.extend(call, newLease, terms);
       // Stryker disable next-line ArrayDeclaration: it is only in the text of an error that the renewal ignores
-      const extension = { ttl, names: [key], cost: round.cost, perform };
+      const extension = { ttl, names: [key], perform };
       const renewed = await extendOnQuorum(settings, this.validity, extension);
       if (terms) fence?.written(renewed);
     };

@@ -1,5 +1,5 @@
 import { unlessAborted } from "../abort.ts";
-import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { LockHeldError, QuorumError, type RedlockError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { holderHash, holderOf } from "../lock/contention.ts";
@@ -58,13 +58,12 @@ interface Pass<Value> {
 export class RunCall<Value> {
   readonly #request: RunRequest<Value>;
   readonly #elapsed: () => number;
-  readonly #cost: RequestCost = { requests: 0, commands: 0 };
   readonly #id = newId();
   #hasEnded = false;
   readonly #report: Report = (type, details) => {
     const { key, onEvent } = this.#request;
     this.#hasEnded = type !== "called";
-    emit(onEvent, { type, id: this.#id, key, ...details, elapsed: this.#elapsed(), ...this.#cost });
+    emit(onEvent, { type, id: this.#id, key, ...details, elapsed: this.#elapsed() });
   };
 
   constructor(request: RunRequest<Value>) {
@@ -131,7 +130,7 @@ export class RunCall<Value> {
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
     const isLast = progress.remaining() <= timeout;
     const lease = leaseWithin(settings, limit);
-    const options = { cost: this.#cost, isHasty: !isLast, yields: true, timeout: lease };
+    const options = { isHasty: !isLast, yields: true, timeout: lease };
     const round = runRound(settings, (call) => operations.begin(call, lease), options);
     return { token, operations, startedAt, lease, limit, round };
   }
@@ -146,7 +145,7 @@ export class RunCall<Value> {
     const state = await this.#stateAfterBegin(claim, result);
     const begun: Pass<Value> = { state, claim, result, last: round };
     if (state.kind !== "run") return begun;
-    const claimed = { cell: operations.cell, ttl: lease, cost: this.#cost };
+    const claimed = { cell: operations.cell, ttl: lease };
     const raise = operations.fence?.bringToQuorum(settings, round, claimed);
     const raised = raise ? await unlessAborted(raise.result, signal) : "granted";
     const drawn = { ...begun, last: raise ?? round };
@@ -190,7 +189,7 @@ export class RunCall<Value> {
   async #remove({ operations }: RunClaim, text: string): Promise<CallState<Value>> {
     const { settings, signal } = this.#request;
     const stale = { ...operations.own, value: text };
-    const round = runRound(settings, (call) => end(call, stale), { cost: this.#cost });
+    const round = runRound(settings, (call) => end(call, stale));
     await unlessAborted(mostlyDone(settings, round), signal);
     return { kind: "stale", isRemoved: (await unlessAborted(round.result, signal)) === "granted" };
   }
@@ -199,7 +198,7 @@ export class RunCall<Value> {
     const { settings, signal } = this.#request;
     const retention = remainingRetention(this.#request, record);
     const completeRecord = (call: EndpointCall) => completeOne(call, operations, { text, retention });
-    const round = runRound(settings, completeRecord, { cost: this.#cost });
+    const round = runRound(settings, completeRecord);
     return (await unlessAborted(round.result, signal)) === "granted";
   }
 

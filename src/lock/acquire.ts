@@ -1,5 +1,5 @@
 import { unlessAborted } from "../abort.ts";
-import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
@@ -90,7 +90,6 @@ class Acquisition {
   readonly #lockKeys: readonly string[];
   readonly #id = newId();
   readonly #elapsed: () => number;
-  readonly #cost: RequestCost = { requests: 0, commands: 0 };
   #rounds = 0;
   /** Whether each round so far was granted by some endpoint. */
   #isAlwaysSplit = true;
@@ -137,7 +136,7 @@ class Acquisition {
 
   #facts(): Facts {
     const elapsed = this.#elapsed();
-    return { id: this.#id, resources: this.#resources, rounds: this.#rounds, elapsed, ...this.#cost };
+    return { id: this.#id, resources: this.#resources, rounds: this.#rounds, elapsed };
   }
 
   /** Waits for its turn, and sends a round. */
@@ -175,7 +174,6 @@ class Acquisition {
     // The last round is not cut short, so that it can tell contention from an outage.
     const isLast = progress.remaining() <= timeout;
     const limit = progress.untilDeadline();
-    const cost = this.#cost;
     const fence = fencing ? new Fence(leastFence(runtime), fenceRetention) : undefined;
     const cell = acquiredCell(lockClaim, fencing);
     // Only a waiter needs to know the holder: the first round often finds none, and would ask Redis before 7.0 twice.
@@ -183,11 +181,11 @@ class Acquisition {
     const claimOne = (call: EndpointCall) =>
       this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
     // The settings' timeout counts, unless the ttl is shorter: an answer that comes after it is useless.
-    const options = { cost, timeout: ttl, isHasty: !isLast, yields: true };
+    const options = { timeout: ttl, isHasty: !isLast, yields: true };
     const round = runRound(this.#settings, claimOne, options);
     const result = await unlessAborted(round.result, signal);
     if (result !== "granted") return { lockClaim, result, round, last: round };
-    const raise = fence?.bringToQuorum(this.#settings, round, { cell, ttl, cost });
+    const raise = fence?.bringToQuorum(this.#settings, round, { cell, ttl });
     const last = raise ?? round;
     if (raise) {
       const raised = await unlessAborted(raise.result, signal);

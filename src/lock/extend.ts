@@ -1,4 +1,3 @@
-import type { RequestCost } from "../endpoints/endpoint-call.ts";
 import { QuorumError } from "../errors.ts";
 import type { Perform } from "../quorum/call.ts";
 import { type Round, runRound } from "../quorum/round.ts";
@@ -12,7 +11,6 @@ export interface Extension {
   readonly ttl: number;
   /** The resources, for the error. */
   readonly names: readonly string[];
-  readonly cost: RequestCost;
   /** Extends on one endpoint. */
   readonly perform: Perform<Answer>;
 }
@@ -27,7 +25,7 @@ export interface Extension {
 export async function extendOnQuorum(
   settings: Settings,
   validity: Validity,
-  { ttl, names, cost, perform }: Extension,
+  { ttl, names, perform }: Extension,
 ): Promise<Round<Answer>> {
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
@@ -35,7 +33,7 @@ export async function extendOnQuorum(
   // Stryker disable next-line EqualityOperator: where both are equal, the same validity is set again
   if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(ttl, stopwatch(settings.runtime));
   // No request may outlast the validity: a hanging request must not hide its end.
-  const round = runRound(settings, perform, { cost, timeout: validity.remaining() });
+  const round = runRound(settings, perform, { timeout: validity.remaining() });
   const result = await round.result;
   if (validity.loss) throw validity.loss;
   if (result === "refused") throw validity.lose("no quorum has its token any more");

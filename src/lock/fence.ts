@@ -1,4 +1,4 @@
-import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, type CounterTerms, keep } from "../redis/cell.ts";
@@ -25,8 +25,6 @@ export function leastFence(runtime: Pick<Runtime, "now">): number {
 interface Claimed {
   readonly cell: Cell;
   readonly ttl: number;
-  /** The requests of the second round are added to it. */
-  readonly cost: RequestCost;
 }
 
 /** The fence of a hold, and its counters at the endpoints, which must outlive the hold, however long that is. */
@@ -73,7 +71,7 @@ export class Fence {
   bringToQuorum(
     settings: Settings,
     round: Round<CellAnswer>,
-    { cell, ttl, cost }: Claimed,
+    { cell, ttl }: Claimed,
   ): Round<CellAnswer> | undefined {
     const { fence, isAtQuorum } = highestFence(round);
     this.#value = fence;
@@ -81,7 +79,7 @@ export class Fence {
     if (isAtQuorum) return undefined;
     const terms = this.terms(ttl);
     const raise = async (call: EndpointCall) => voteForFence(await keep(call, cell, 0, { terms }), fence);
-    return runRound(settings, raise, { cost, timeout: ttl });
+    return runRound(settings, raise, { timeout: ttl });
   }
 
   /** What an extension does with the counters: nothing, unless their time is nearly over. */

@@ -200,12 +200,12 @@ function mayBeSplit(round: Round<CellAnswer>, own: ReadonlySet<string>): boolean
   return others.length > 0 && !isTaken && !isVeto(gone, length);
 }
 
-/** The hold begins; the round that took it over is reported for its costs. */
-function begun({ onEvent }: Settings, lock: Lock, { elapsed, cost }: Swap["round"]): Lock {
+/** The hold begins, with the extension that took it over. */
+function begun({ onEvent }: Settings, lock: Lock, { elapsed }: Swap["round"]): Lock {
   const { id, claim } = lock.parts();
   const { resources, fence, ttl } = lock;
   lock.activate(() => ({ type: "resumed", id, resources, note: claim.note, fence }));
-  emit(onEvent, { type: "extended", id, resources, ttl, elapsed: elapsed(), ...cost });
+  emit(onEvent, { type: "extended", id, resources, ttl, elapsed: elapsed() });
   return lock;
 }
 

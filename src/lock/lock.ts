@@ -212,7 +212,6 @@ export class Lock {
   async #extend(ttl: number): Promise<number> {
     const { resources } = this;
     const settings = this.#settings;
-    const cost = { requests: 0, commands: 0 };
     this.#ttl = ttl;
     const renewal = this.#fence?.renewal(ttl);
     const claims = [...this.#claims];
@@ -220,7 +219,6 @@ export class Lock {
     const round = await extendOnQuorum(settings, this.#validity, {
       ttl,
       names: resources,
-      cost,
       perform: (call) => this.#extendOne(call, ttl, renewal),
     });
     if (renewal) this.#fence!.written(round);
@@ -231,7 +229,7 @@ export class Lock {
       });
     }
     if (settings.onEvent) {
-      const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
+      const event = { id: this.#id, resources, ttl, elapsed: round.elapsed() };
       emit(settings.onEvent, { type: "extended", ...event });
     }
     // It may have been released while the extension was under way.
@@ -301,7 +299,7 @@ export class Lock {
     this.#isOver = result !== "unavailable";
     if (onEvent) {
       const known = this.#isOver ? freed : undefined;
-      const end = { ...this.#endOfHold(), elapsed: round.elapsed(), ...round.cost };
+      const end = { ...this.#endOfHold(), elapsed: round.elapsed() };
       emit(onEvent, { type: "released", ...end, freed: known });
     }
     if (!this.#isOver) throw new QuorumError("release", this.resources, round.votes());

@@ -197,6 +197,7 @@ export function resolveSettings(
     latencies,
     admission,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
+    onRequest: onEvent && ((request) => emit(onEvent, { type: "request", ...request })),
   };
   checkInteger("fenceRetention (ms)", settings.fenceRetention, ttl, 2 ** 45);
   return settings;

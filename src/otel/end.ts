@@ -35,11 +35,11 @@ export function endOf(event: ObservedEvent): OperationEnd | undefined {
 
 function endOfAcquire(event: Extract<ObservedEvent, { rounds: number }>): OperationEnd | undefined {
   if (event.type === "contended") return undefined;
-  const { type, rounds, requests, commands, elapsed: ms } = event;
-  const costs = { "redlock.rounds": rounds, "redlock.requests": requests, "redlock.commands": commands };
-  const end = { operation: "acquire", outcome: type, error: undefined, ms, attributes: costs } as const;
+  const { type, rounds, elapsed: ms } = event;
+  const attributes = { "redlock.rounds": rounds };
+  const end = { operation: "acquire", outcome: type, error: undefined, ms, attributes } as const;
   if (type === "acquired") {
-    return { ...end, attributes: { ...costs, "redlock.fencing": event.fence !== undefined } };
+    return { ...end, attributes: { ...attributes, "redlock.fencing": event.fence !== undefined } };
   }
   if (type === "aborted") return { ...end, error: typeOf(event.error) };
   const { code } = event.error;
@@ -59,15 +59,10 @@ function endOfHold(event: Extract<ObservedEvent, { resources: unknown }>): Opera
 }
 
 function endOfRun(event: Exclude<Extract<ObservedEvent, { id: number }>, RedlockEvent>): OperationEnd {
-  const { type: outcome, reason, requests, commands, elapsed: ms } = event;
+  const { type: outcome, reason, elapsed: ms } = event;
   const isThrown = outcome === "failed" || outcome === "aborted";
   const error = isThrown ? typeOf(event.error) : outcome === "unstored" ? reason : runErrors[outcome];
-  const attributes = {
-    "redlock.requests": requests,
-    "redlock.commands": commands,
-    ...(reason && { "redlock.reason": reason }),
-  };
-  return { operation: "run", outcome, error, ms, attributes };
+  return { operation: "run", outcome, error, ms, attributes: reason ? { "redlock.reason": reason } : {} };
 }
 
 /** The code or the name of an error. Its message stays out: it may name resources, keys and persons. */

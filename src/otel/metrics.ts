@@ -1,23 +1,23 @@
 import type { Attributes, Counter, Histogram, Meter } from "@opentelemetry/api";
 import { endOf, type ObservedEvent, type OperationEnd } from "./end.ts";
 
-/** Bounds in seconds: of a wait for a lock, from one round trip near by to `wait`. */
+/** Bounds in seconds: of a request or a wait for a lock, from one round trip near by to `wait`. */
 const waitBounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 /** Bounds in seconds: of a hold or a run, up to `maxHold`. */
 const holdBounds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** Name, bounds and description of the durations, by operation. */
+/** Name, bounds and description of the durations, by what they are of. */
 const durations = {
   acquire: ["redlock.acquire.duration", waitBounds, "From the call of acquire to its end"],
   hold: ["redlock.hold.duration", holdBounds, "From the acquire of a lock to the end of its hold"],
   run: ["idempotency.run.duration", holdBounds, "From the call of run to its end"],
+  request: ["redlock.endpoint.request.duration", waitBounds, "From the request to an endpoint to its end"],
 } as const;
 
 /** Unit and description of the counters. */
 const counters = {
   "redlock.operations": ["{operation}", "Operations that have ended"],
-  "redlock.requests": ["{request}", "HTTP requests sent"],
-  "redlock.commands": ["{command}", "Redis commands executed, as Upstash bills them"],
+  "redlock.endpoint.commands": ["{command}", "Commands sent, of which a script is one"],
   "redlock.endpoint.errors": ["{error}", "Answers that did not count"],
   "idempotency.http.answers": ["{answer}", "Requests refused, or handled unguarded"],
 } as const;
@@ -30,9 +30,9 @@ const counters = {
  */
 export function metricsOf(meter: Meter, common: Attributes): (event: ObservedEvent) => void {
   const histograms = new Map<string, Histogram>();
-  for (const [operation, [name, bounds, description]] of Object.entries(durations)) {
+  for (const [what, [name, bounds, description]] of Object.entries(durations)) {
     const options = { unit: "s", description, advice: { explicitBucketBoundaries: [...bounds] } };
-    histograms.set(operation, meter.createHistogram(name, options));
+    histograms.set(what, meter.createHistogram(name, options));
   }
   const counts = new Map<string, Counter>();
   for (const [name, [unit, description]] of Object.entries(counters)) {
@@ -42,17 +42,21 @@ export function metricsOf(meter: Meter, common: Attributes): (event: ObservedEve
   const add = (name: keyof typeof counters, attributes: Attributes, value = 1) =>
     counts.get(name)!.add(value, { ...common, ...attributes });
 
+  const record = (what: keyof typeof durations, attributes: Attributes, ms: number) =>
+    histograms.get(what)!.record(ms / 1_000, { ...common, ...attributes });
+
   const recordEnd = ({ operation, outcome, error, ms }: OperationEnd) => {
     const attributes = { "redlock.outcome": outcome, ...(error && { "error.type": error }) };
-    histograms.get(operation)!.record(ms / 1_000, { ...common, ...attributes });
+    record(operation, attributes, ms);
     add("redlock.operations", { "redlock.operation": operation, ...attributes });
   };
 
   return (event) => {
-    const operation = costOperation(event);
-    if (operation && "requests" in event) {
-      add("redlock.requests", { "redlock.operation": operation }, event.requests);
-      add("redlock.commands", { "redlock.operation": operation }, event.commands);
+    if (event.type === "request") {
+      const { endpoint, commands, elapsed, failure } = event;
+      const attributes = { "redlock.endpoint": endpoint, ...(failure && { "error.type": failure }) };
+      record("request", attributes, elapsed);
+      add("redlock.endpoint.commands", attributes, commands);
     }
     if (event.type === "endpointError") {
       const { endpoint, error } = event;
@@ -67,12 +71,4 @@ export function metricsOf(meter: Meter, common: Attributes): (event: ObservedEve
     const isOfNone = "id" in event && event.id === undefined;
     if (end && !isOfNone) recordEnd(end);
   };
-}
-
-/** What an event's requests were for; undefined where a later event counts them, too. */
-function costOperation(event: ObservedEvent): string | undefined {
-  if (!("resources" in event)) return endOf(event)?.operation;
-  if (event.type === "extended") return "extend";
-  if (event.type === "released") return "release";
-  return event.type === "contended" ? undefined : "acquire";
 }

@@ -1,6 +1,7 @@
 import type { CallSignal } from "../endpoints/call-signal.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointCall, RequestCost } from "../endpoints/endpoint-call.ts";
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { RequestHook } from "../endpoints/request-watch.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import type { Answer } from "./tally.ts";
 
@@ -16,7 +17,7 @@ export type Perform<A extends Answer> = (call: Call, index: number) => Promise<A
 /** What a call needs of its round. */
 export interface CallRound<A extends Answer> {
   readonly signal: CallSignal;
-  readonly cost: RequestCost;
+  readonly onRequest: RequestHook | undefined;
   /** Hears of the answer of a call, once. */
   note(call: Call<A>, answer: A | Failure): void;
 }
@@ -48,8 +49,8 @@ export class Call<A extends Answer = Answer> implements EndpointCall {
     return this.#round.signal;
   }
 
-  get cost(): RequestCost {
-    return this.#round.cost;
+  get onRequest(): RequestHook | undefined {
+    return this.#round.onRequest;
   }
 
   /** Resolves when `answer` is known. */

@@ -1,6 +1,6 @@
 import { CallSignal } from "../endpoints/call-signal.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { RequestCost } from "../endpoints/endpoint-call.ts";
+import type { RequestHook } from "../endpoints/request-watch.ts";
 import { unsentReason } from "../endpoints/transport.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch, type WaitUntil } from "../runtime.ts";
@@ -20,14 +20,14 @@ export interface RoundContext {
   readonly waitUntil?: WaitUntil | undefined;
   /** Called for every endpoint that failed. */
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
+  /** Called for every request that has ended. */
+  readonly onRequest?: RequestHook | undefined;
   /** Shared by the rounds of a client. Default: this round learns nothing for others. */
   readonly latencies?: Latencies;
 }
 
 /** What belongs to one round only. */
 export interface RoundOptions {
-  /** The requests of this round are added to it. Default: a count of its own. */
-  readonly cost?: RequestCost;
   /** An endpoint has at most so many ms to answer, if that is less than the context's timeout. */
   readonly timeout?: number;
   /**
@@ -53,7 +53,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   /** ms since before the first request was sent. */
   readonly elapsed: () => number;
   readonly signal: CallSignal;
-  readonly cost: RequestCost;
+  readonly onRequest: RequestHook | undefined;
   readonly #context: RoundContext;
   readonly #timeout: number;
   #isHasty: boolean;
@@ -70,7 +70,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     this.#context = context;
     this.#timeout = Math.min(timeout, context.timeout);
     this.signal = new CallSignal({ timeout: this.#timeout, now: () => runtime.monotonic(), yields });
-    this.cost = options.cost ?? { requests: 0, commands: 0 };
+    this.onRequest = context.onRequest;
     this.#isHasty = isHasty;
     this.#missing = endpoints.length;
     this.result = new Promise((resolve) => {

@@ -224,8 +224,6 @@ async function operate(
   const head = [operation, value, keys.length, ttl, tombstoneTtl, least, retention];
   const reply = await run(names, [...head, ...expected.flatMap((text, index) => [text, following[index]!])]);
   if (!Array.isArray(reply) || !Number.isSafeInteger(reply[1])) throw unexpectedReply();
-  // Upstash bills them beside the script itself.
-  call.cost.commands += reply[1];
   if (reply[0] !== value) return refusal(call, operation, reply, keys.length);
   if (operation === "end") return ended(reply[2], cell);
   return terms ? { outcome: "granted", fence: readFence(reply[2]) } : granted;

@@ -26,7 +26,7 @@ it("examples/otel/console prints the spans of its job, and the metrics", async (
   expect(outcomes).toEqual(["acquired", "executed", "released", "acquired", "held", "released"]);
   // All of one trace: the job's.
   expect(new Set([...output.matchAll(/^ {2}traceId: '(.*)',$/gm)].map(([, id]) => id)).size).toBe(1);
-  for (const metric of ["redlock.acquire.duration", "redlock.hold.duration", "redlock.commands"]) {
+  for (const metric of ["redlock.acquire.duration", "redlock.hold.duration", "redlock.endpoint.commands"]) {
     expect(output).toContain(`name: '${metric}'`);
   }
   expect(output).not.toContain("token");

@@ -8,12 +8,11 @@ import { type OtelOptions, otel } from "../../src/otel/index.ts";
 
 // What each event becomes: the end of an operation, and instruments.
 
-const costs = { elapsed: 1_500, requests: 4, commands: 7 };
+const elapsed = 1_500;
 const lock = { id: 1, resources: ["a", "b"] };
-const run = { id: 2, key: "k", ...costs };
-const spent = { "redlock.requests": 4, "redlock.commands": 7 };
+const run = { id: 2, key: "k", elapsed };
 const notAcquired = (error: RedlockError) =>
-  ({ type: "notAcquired", ...lock, ...costs, rounds: 3, error }) as const;
+  ({ type: "notAcquired", ...lock, elapsed, rounds: 3, error }) as const;
 
 /** A meter that notes its instruments and what is added to them. */
 function notedMeter() {
@@ -33,72 +32,62 @@ function notedMeter() {
 describe("the end of an operation", () => {
   test.each<[event: ObservedEvent, outcome: string, error: string | undefined, attributes: Attributes]>([
     [
-      { type: "acquired", ...lock, ...costs, rounds: 3, fence: 5 },
+      { type: "acquired", ...lock, elapsed, rounds: 3, fence: 5 },
       "acquired",
       undefined,
-      { "redlock.rounds": 3, ...spent, "redlock.fencing": true },
+      { "redlock.rounds": 3, "redlock.fencing": true },
     ],
     [
-      { type: "acquired", ...lock, ...costs, rounds: 3, fence: undefined },
+      { type: "acquired", ...lock, elapsed, rounds: 3, fence: undefined },
       "acquired",
       undefined,
-      { "redlock.rounds": 3, ...spent, "redlock.fencing": false },
+      { "redlock.rounds": 3, "redlock.fencing": false },
     ],
-    [notAcquired(new LockHeldError(["a"], 1)), "held", undefined, { "redlock.rounds": 3, ...spent }],
-    [
-      notAcquired(new RedlockError("NO_QUORUM", "m")),
-      "unavailable",
-      "NO_QUORUM",
-      { "redlock.rounds": 3, ...spent },
-    ],
+    [notAcquired(new LockHeldError(["a"], 1)), "held", undefined, { "redlock.rounds": 3 }],
+    [notAcquired(new RedlockError("NO_QUORUM", "m")), "unavailable", "NO_QUORUM", { "redlock.rounds": 3 }],
     [
       notAcquired(new RedlockError("LIMIT_MISMATCH", "m")),
       "failed",
       "LIMIT_MISMATCH",
-      { "redlock.rounds": 3, ...spent },
+      { "redlock.rounds": 3 },
     ],
     [
-      { type: "aborted", ...lock, ...costs, rounds: 3, error: new TypeError("m") },
+      { type: "aborted", ...lock, elapsed, rounds: 3, error: new TypeError("m") },
       "aborted",
       "TypeError",
-      { "redlock.rounds": 3, ...spent },
+      { "redlock.rounds": 3 },
     ],
-    [{ type: "released", ...lock, ...costs, held: 1_500, freed: true }, "released", undefined, {}],
-    [{ type: "released", ...lock, ...costs, held: 1_500, freed: false }, "gone", "LOCK_LOST", {}],
-    [{ type: "released", ...lock, ...costs, held: 1_500, freed: undefined }, "unreleased", "NO_QUORUM", {}],
+    [{ type: "released", ...lock, elapsed, held: 1_500, freed: true }, "released", undefined, {}],
+    [{ type: "released", ...lock, elapsed, held: 1_500, freed: false }, "gone", "LOCK_LOST", {}],
+    [{ type: "released", ...lock, elapsed, held: 1_500, freed: undefined }, "unreleased", "NO_QUORUM", {}],
     [{ type: "lost", ...lock, held: 1_500, reason: "why" }, "lost", "LOCK_LOST", { "redlock.reason": "why" }],
     [{ type: "detached", ...lock, held: 1_500 }, "detached", undefined, {}],
-    [{ type: "executed", ...run }, "executed", undefined, spent],
-    [{ type: "replayed", ...run }, "replayed", undefined, spent],
-    [{ type: "busy", ...run }, "busy", undefined, spent],
-    [{ type: "lost", ...run }, "lost", "LEASE_LOST", spent],
-    [{ type: "mismatch", ...run }, "mismatch", "FINGERPRINT_MISMATCH", spent],
-    [{ type: "dead", ...run }, "dead", "DEAD_KEY", spent],
-    [{ type: "corrupt", ...run }, "corrupt", "RECORD_CORRUPT", spent],
-    [{ type: "unavailable", ...run }, "unavailable", "NO_QUORUM", spent],
+    [{ type: "executed", ...run }, "executed", undefined, {}],
+    [{ type: "replayed", ...run }, "replayed", undefined, {}],
+    [{ type: "busy", ...run }, "busy", undefined, {}],
+    [{ type: "lost", ...run }, "lost", "LEASE_LOST", {}],
+    [{ type: "mismatch", ...run }, "mismatch", "FINGERPRINT_MISMATCH", {}],
+    [{ type: "dead", ...run }, "dead", "DEAD_KEY", {}],
+    [{ type: "corrupt", ...run }, "corrupt", "RECORD_CORRUPT", {}],
+    [{ type: "unavailable", ...run }, "unavailable", "NO_QUORUM", {}],
     [
       { type: "omitted", ...run, reason: "too-large" },
       "omitted",
       "RESULT_UNAVAILABLE",
-      { ...spent, "redlock.reason": "too-large" },
+      { "redlock.reason": "too-large" },
     ],
     [
       { type: "unstored", ...run, reason: "no-quorum" },
       "unstored",
       "no-quorum",
-      { ...spent, "redlock.reason": "no-quorum" },
+      { "redlock.reason": "no-quorum" },
     ],
-    [
-      { type: "failed", ...run, error: { code: "CARD_DECLINED", name: "E" } },
-      "failed",
-      "CARD_DECLINED",
-      spent,
-    ],
-    [{ type: "failed", ...run, error: { code: 5, name: "E" } }, "failed", "E", spent],
-    [{ type: "failed", ...run, error: { code: "", name: "" } }, "failed", "_OTHER", spent],
-    [{ type: "failed", ...run, error: undefined }, "failed", "_OTHER", spent],
-    [{ type: "failed", ...run, error: "a text about a customer" }, "failed", "_OTHER", spent],
-    [{ type: "aborted", ...run, error: new RangeError("m") }, "aborted", "RangeError", spent],
+    [{ type: "failed", ...run, error: { code: "CARD_DECLINED", name: "E" } }, "failed", "CARD_DECLINED", {}],
+    [{ type: "failed", ...run, error: { code: 5, name: "E" } }, "failed", "E", {}],
+    [{ type: "failed", ...run, error: { code: "", name: "" } }, "failed", "_OTHER", {}],
+    [{ type: "failed", ...run, error: undefined }, "failed", "_OTHER", {}],
+    [{ type: "failed", ...run, error: "a text about a customer" }, "failed", "_OTHER", {}],
+    [{ type: "aborted", ...run, error: new RangeError("m") }, "aborted", "RangeError", {}],
   ])("%j is %s", (event, outcome, error, attributes) => {
     const operation = "key" in event ? "run" : "held" in event ? "hold" : "acquire";
     expect(endOf(event)).toEqual({ operation, outcome, error, ms: 1_500, attributes });
@@ -110,33 +99,37 @@ describe("the end of an operation", () => {
     expect(added).toContainEqual(["redlock.operations", 1, { "redlock.operation": operation, ...told }]);
   });
 
-  test.each<[event: ObservedEvent, cost: string | undefined]>([
-    [{ type: "acquiring", ...lock }, undefined],
-    [{ type: "called", ...run }, undefined],
-    [{ type: "contended", ...lock, ...costs, rounds: 1, retryIn: 5 }, undefined],
-    [{ type: "resumed", ...lock, fence: 1 }, undefined],
-    [{ type: "extended", ...lock, ...costs, ttl: 10 }, "extend"],
-    [{ type: "extended", ...lock, ...costs, id: undefined, ttl: 10 }, "extend"],
-  ])("is not told by %j, whose requests count for %s", (event, cost) => {
+  test.each<ObservedEvent>([
+    { type: "acquiring", ...lock },
+    { type: "called", ...run },
+    { type: "contended", ...lock, elapsed, rounds: 1, retryIn: 5 },
+    { type: "resumed", ...lock, fence: 1 },
+    { type: "extended", ...lock, elapsed, ttl: 10 },
+    { type: "extended", ...lock, elapsed, id: undefined, ttl: 10 },
+  ])("is not told by %j", (event) => {
     expect(endOf(event)).toBe(undefined);
     const { meter, added } = notedMeter();
     otel({ meter })(event);
-    const attributes = { "redlock.operation": cost };
-    expect(added).toEqual(
-      cost === undefined
-        ? []
-        : [
-            ["redlock.requests", 4, attributes],
-            ["redlock.commands", 7, attributes],
-          ],
-    );
+    expect(added).toEqual([]);
   });
 
-  test("of a hold that had ended before is not told again; its requests count", () => {
+  test("of a hold that had ended before is not told again", () => {
     const { meter, added } = notedMeter();
-    otel({ meter })({ type: "released", ...lock, ...costs, id: undefined, held: 5, freed: true });
-    expect(added.map(([name]) => name)).toEqual(["redlock.requests", "redlock.commands"]);
+    otel({ meter })({ type: "released", ...lock, elapsed, id: undefined, held: 5, freed: true });
+    expect(added).toEqual([]);
   });
+});
+
+test.each([undefined, "timeout"] as const)("a request is measured, and its commands count: %s", (failure) => {
+  const { meter, added } = notedMeter();
+  const request = { type: "request", endpoint: "e1", commands: 7, elapsed, failure } as const;
+  otel({ meter, attributes: { use: "imports" } })(request);
+  expect(endOf(request)).toBe(undefined);
+  const attributes = { use: "imports", "redlock.endpoint": "e1", ...(failure && { "error.type": failure }) };
+  expect(added).toEqual([
+    ["redlock.endpoint.request.duration", 1.5, attributes],
+    ["redlock.endpoint.commands", 7, attributes],
+  ]);
 });
 
 test("the instruments are those of docs/observability.md, with descriptions", () => {
@@ -155,6 +148,7 @@ test("the instruments are those of docs/observability.md, with descriptions", ()
       "redlock.acquire.duration": 10,
       "redlock.hold.duration": 300,
       "idempotency.run.duration": 300,
+      "redlock.endpoint.request.duration": 10,
     };
     expect(advice?.explicitBucketBoundaries?.at(-1)).toBe(last[name as keyof typeof last]);
   }

@@ -89,9 +89,10 @@ test("a lock has two spans, in the context of the caller", async () => {
     { name: "redlock.hold", outcome: "released", error: undefined, parent: spanId },
     { name: "request", parent: undefined },
   ]);
-  expect(await series("redlock.requests")).toEqual(
-    ["acquire", "extend", "release"].map((operation) => [{ "redlock.operation": operation }, 3]),
-  );
+  const toEach = ["e1", "e2", "e3"].map((name) => ({ "redlock.endpoint": name }));
+  expect(await series("redlock.endpoint.commands")).toEqual(toEach.map((attributes) => [attributes, 3]));
+  const durations = await series("redlock.endpoint.request.duration");
+  expect(durations).toEqual(toEach.map((attributes) => [attributes, expect.objectContaining({ count: 3 })]));
 });
 
 test("a run and a request have one span, whatever becomes of them", async () => {

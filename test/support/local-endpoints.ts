@@ -35,8 +35,12 @@ export interface Local {
   readonly quorum: number;
   /** A client for these endpoints. */
   redlock(options?: Omit<RedlockOptions, "endpoints">): Redlock;
-  /** A client that records its events. */
-  observed(options?: Omit<RedlockOptions, "endpoints">): { redlock: Redlock; events: RedlockEvent[] };
+  /** A client that records its events, those of its requests apart. */
+  observed(options?: Omit<RedlockOptions, "endpoints">): {
+    readonly redlock: Redlock;
+    readonly events: RedlockEvent[];
+    readonly requests: Extract<RedlockEvent, { type: "request" }>[];
+  };
   /** The endpoints as {@link Local.redlock} uses them. */
   connect(): Endpoint[];
   /** The value of the resource's key by endpoint; null where it does not exist. */
@@ -153,9 +157,12 @@ function clientsOf(
     redlock: (options = {}) => new Redlock({ ...patient, ...options, endpoints: connect() }),
     observed(options = {}) {
       const events: RedlockEvent[] = [];
-      const onEvent = (event: RedlockEvent) => events.push(event);
+      const requests: Extract<RedlockEvent, { type: "request" }>[] = [];
+      const onEvent = (event: RedlockEvent) =>
+        event.type === "request" ? requests.push(event) : events.push(event);
       return {
         events,
+        requests,
         redlock: new Redlock({ ...patient, ...options, endpoints: connect(), onEvent }),
       };
     },

@@ -266,20 +266,21 @@ export function lockContract(open: () => Promise<Local>): void {
     });
   });
 
-  test("events report what happened and what it cost", async () => {
+  test("events report what happened, and every request", async () => {
     const [first, resource] = [newResource(), newResource()];
-    const { redlock, events } = local.observed();
-    // What waits for a connection is not sent yet, and not counted.
+    const { redlock, events, requests } = local.observed();
+    const { count } = local.set;
     await redlock.acquire(first);
-    await until(async () => (await local.holders(first)) === local.set.count, "all connections");
+    await until(() => requests.length === count, "all connections");
     events.splice(0);
+    requests.splice(0);
     const note = "who and why";
     const lock = await redlock.acquire(resource, { fencing: true, note });
     await lock.extend(900_000);
     await redlock.tryAcquire(resource, { fencing: true });
     await lock.release();
-    const { count } = local.set;
-    const cost = { requests: count, commands: expect.any(Number), elapsed: expect.any(Number) };
+    await until(() => requests.length === 4 * count, "all requests");
+    const elapsed = expect.any(Number);
     const [id, other] = events.flatMap((event) => (event.type === "acquiring" ? [event.id!] : []));
     expect(other).toBeGreaterThan(id!);
     const resources = [resource];
@@ -288,12 +289,20 @@ export function lockContract(open: () => Promise<Local>): void {
     const holder = { note, expiresIn: expect.any(Number) };
     expect(events).toEqual([
       { type: "acquiring", id, resources },
-      { type: "acquired", id, resources, rounds: 1, note, fence: lock.fence, ...cost },
-      { type: "extended", id, resources, ttl: 900_000, ...cost },
+      { type: "acquired", id, resources, rounds: 1, note, fence: lock.fence, elapsed },
+      { type: "extended", id, resources, ttl: 900_000, elapsed },
       { type: "acquiring", id: other, resources },
-      { type: "contended", id: other, resources, rounds: 1, retryIn: undefined, holder, ...cost },
-      { type: "notAcquired", id: other, resources, rounds: 1, error, ...cost },
-      { type: "released", id, resources, held, freed: true, ...cost },
+      { type: "contended", id: other, resources, rounds: 1, retryIn: undefined, holder, elapsed },
+      { type: "notAcquired", id: other, resources, rounds: 1, error, elapsed },
+      { type: "released", id, resources, held, freed: true, elapsed },
     ]);
+    const endpoint = expect.any(String);
+    for (const request of requests) {
+      expect(request).toEqual({ type: "request", endpoint, commands: 1, elapsed, failure: undefined });
+    }
+    const names = requests.map((request) => request.endpoint);
+    expect([...new Set(names)].map((name) => names.filter((one) => one === name).length)).toEqual(
+      Array(count).fill(4),
+    );
   });
 }

@@ -46,6 +46,7 @@ export interface VirtualWorld {
 export interface VirtualClient {
   readonly redlock: Redlock;
   readonly links: readonly Link[];
+  /** Without those of requests. */
   readonly events: RedlockEvent[];
 }
 
@@ -89,7 +90,7 @@ export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): 
         : links;
       if (!isNew) used.forEach(trusted);
       const events: RedlockEvent[] = [];
-      const onEvent = (event: RedlockEvent) => events.push(event);
+      const onEvent = (event: RedlockEvent) => event.type !== "request" && events.push(event);
       const backoff = { min: 10, max: 10 };
       const redlock = new Redlock({ timeout: 100, backoff, onEvent, ...options, endpoints: used, runtime });
       return { redlock, links, events };

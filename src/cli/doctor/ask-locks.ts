@@ -119,8 +119,12 @@ export async function askEvalsha(session: Session): Promise<Seen> {
   if (!refusal.message.includes("NOSCRIPT")) throw refusal;
   const [first, second] = [cellOf(session, "text", { terms }), cellOf(session, "hash", { terms })];
   const claimByHash = async (call: EndpointCall) => {
-    const answer = await claim({ ...call, sendsText: false }, second, probeTtl, { terms });
-    if (call.cost.requests > 1) throw new Error("NOSCRIPT, of a script that it has just run");
+    let requests = 0;
+    const onRequest = () => {
+      requests += 1;
+    };
+    const answer = await claim({ ...call, onRequest, sendsText: false }, second, probeTtl, { terms });
+    if (requests > 1) throw new Error("NOSCRIPT, of a script that it has just run");
     return answer;
   };
   const storedOf = ({ keys, value }: typeof first) => ({ key: keys[0]!, value, ttl: probeTtl });

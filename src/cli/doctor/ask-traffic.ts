@@ -29,8 +29,9 @@ export async function askPipeline(session: Session): Promise<Seen> {
   ];
   const transport = transportOf(session.open())!;
   let wasAlone = false;
-  const onSent = (part: number) => {
-    wasAlone ||= part === 1;
+  const onSent = (together: number) => {
+    wasAlone ||= together === 1;
+    return false;
   };
   const outcomes = await session.limited((signal) =>
     Promise.allSettled(commands.map((command) => transport.send(command, signal, onSent))),

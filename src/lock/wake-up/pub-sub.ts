@@ -45,6 +45,5 @@ async function releaseAndPublish(
 ): Promise<unknown> {
   const reply = await runScript(call, publishScript, keys, args);
   if (!Array.isArray(reply) || reply.length !== 2 || !Number.isSafeInteger(reply[1])) throw unexpectedReply();
-  call.cost.commands += Number(reply[1]);
   return reply[0];
 }

@@ -28,7 +28,5 @@ export async function runCounting(
 ): Promise<readonly unknown[]> {
   const [echo, commands, ...items] = itemsOf(await runScript(call, script, keys, args));
   if (!isInteger(commands)) throw unexpectedReply();
-  // Upstash bills them beside the script itself.
-  call.cost.commands += commands;
   return [echo, ...items];
 }

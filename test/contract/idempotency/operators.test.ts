@@ -250,7 +250,7 @@ describe("forget", () => {
     const client = runner(
       world,
       {},
-      { onEvent: (event) => "endpoint" in event && failures.push(event.endpoint) },
+      { onEvent: (event) => event.type === "endpointError" && failures.push(event.endpoint) },
     );
     silence(client.links.slice(2));
     const { error } = await outcomeOf(forgetKey(client.idempotency, "key"));

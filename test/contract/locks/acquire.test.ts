@@ -41,7 +41,7 @@ describe("the deadline of an acquire", () => {
     expect(error).toBeInstanceOf(RangeError);
     expect(links.flatMap(({ sent }) => sent)).toEqual([]);
     const call = { id: expect.any(Number), resources: ["r"] };
-    const took = { rounds: 0, elapsed: 0, requests: 0, commands: 0 };
+    const took = { rounds: 0, elapsed: 0 };
     expect(events).toEqual([
       { type: "acquiring", ...call },
       { type: "aborted", ...call, ...took, error },

@@ -129,7 +129,7 @@ describe("resume", () => {
       const { id } = events[0] as { id: number };
       expect(events).toMatchObject([
         { type: "resumed", id, resources: ["a", "b"], fence: json.fence },
-        { type: "extended", id, ttl: 30_000, requests: 3 },
+        { type: "extended", id, ttl: 30_000, elapsed: 30 },
       ]);
       for (const each of links) each.fate = () => "delivered";
       expect([await lock.verify(), await lock.release()]).toEqual([true, true]);

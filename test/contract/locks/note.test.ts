@@ -19,8 +19,10 @@ describe.each([
 
   test("it stands beside the nonce from acquire to release, and costs no request and no command", async () => {
     const { runtime, client, values, endpoints } = virtualWorld({ dialect });
+    const logs = () => endpoints.map(({ log }) => log.map(({ billed }) => billed));
     const use = async (saying: string | undefined) => {
       const { redlock, links, events } = client();
+      const before = logs();
       const lock = await redlock.acquire("r", { ...given, note: saying });
       const value = saying === undefined ? lock.token : `${lock.token} ${saying}`;
       expect(values("r")).toEqual(all(value));
@@ -32,8 +34,8 @@ describe.each([
       expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
       expect(values("r")).toEqual(free);
       expect(events.find(({ type }) => type === "acquired")).toMatchObject({ note: saying });
-      const commands = events.map((event) => ("commands" in event ? event.commands : 0));
-      return [commands, links.map(({ sent }) => sent.length)];
+      const billed = logs().map((log, index) => log.slice(before[index]!.length));
+      return [billed, links.map(({ sent }) => sent.length)];
     };
     expect(await use(note)).toEqual(await use(undefined));
   });

@@ -26,7 +26,7 @@ export function visitor(store: OpenStore, options: Omit<RedlockOptions, "endpoin
   const redlock = new Redlock({
     ...patient,
     backoff: { min: 2, max: 20 },
-    onEvent: (event) => events.push(event),
+    onEvent: (event) => event.type !== "request" && events.push(event),
     ...options,
     endpoints: links,
   });

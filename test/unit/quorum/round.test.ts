@@ -31,11 +31,10 @@ function rig(count: number, { isHasty = false, latency = new Map<string, number>
     if (reply instanceof Error) throw reply;
     return reply;
   };
-  const cost = { requests: 0, commands: 0 };
   const known = new Map(endpoints.flatMap((endpoint) => [[endpoint, latency.get(endpoint.name)!] as const]));
   for (const [endpoint, ms] of known) if (ms === undefined) known.delete(endpoint);
   const context = { endpoints, runtime, timeout, onFailure, latencies: known };
-  const round = runRound(context, perform, { cost, isHasty });
+  const round = runRound(context, perform, { isHasty });
   const learnt = () => Object.fromEntries([...known].map(([{ name }, ms]) => [name, ms]));
   const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
   const fail = (index: number, error: Error) => replies[index]!.open(error);
