@@ -72,12 +72,11 @@ export function claimOf(
   }
   if (!Array.isArray(reply)) return nothing;
   if (op === "peek") return isText(reply[0]) ? snapshotClaim(reply) : nothing;
-  const [echo, commands, word, remaining, other] = reply;
+  const [echo, word, remaining, other] = reply;
   if (op === "free") {
     if (reply.length !== 1) return nothing;
     return echo === value ? { said: "yes" } : echo === 0 ? { said: "no" } : nothing;
   }
-  if (!isInteger(commands)) return nothing;
   if (echo === value) return op === "end" ? endClaim(word, count) : grantClaim(word, fenced);
   const isPlace = isInteger(word) && word >= 0 && word <= count;
   if (echo !== 0 || op === "end" || !isPlace || !isText(other) || !isInteger(remaining)) return nothing;

@@ -4,7 +4,10 @@ const rows = {
   "src/sync/internal/slot.lua": [
     ['local own, slots, remaining = 0, "", 1', "every ttl is longer"],
     ['local own, slots, remaining = 0, "", -1', "every ttl is longer"],
-    ['if own > 1 and span > 0 then remaining = run("PTTL", KEYS[own]) end', "the first key is the limit's"],
+    [
+      'if own > 1 and span > 0 then remaining = redis.call("PTTL", KEYS[own]) end',
+      "the first key is the limit's",
+    ],
   ],
   "src/sync/internal/interval.lua": [
     ["if number > tonumber(confirmed or -1) then", "the first confirmation has the number 1"],
@@ -17,15 +20,18 @@ const rows = {
   "src/sync/internal/member.lua": [
     ["return tonumber(found[2] or 1) - now, found[1]", "it is long past, as 0 is"],
     ["return tonumber(found[2] or -1) - now, found[1]", "it is long past, as 0 is"],
-    ['local subscribers = free and run("PUBSUB", "NUMSUB", channel)[2] or -1', "it is only compared with 0"],
-    ['local found = tonumber(run("ZSCORE", KEYS[1], member) or 1) > now', "it is long past, as 0 is"],
-    ['local found = tonumber(run("ZSCORE", KEYS[1], member) or -1) > now', "it is long past, as 0 is"],
     [
-      'if tonumber(run("ZSCORE", KEYS[1], member) or 1) > now then return {member, spent} end',
+      'local subscribers = free and redis.call("PUBSUB", "NUMSUB", channel)[2] or -1',
+      "it is only compared with 0",
+    ],
+    ['local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or 1) > now', "it is long past, as 0 is"],
+    ['local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or -1) > now', "it is long past, as 0 is"],
+    [
+      'if tonumber(redis.call("ZSCORE", KEYS[1], member) or 1) > now then return {member} end',
       "it is long past, as 0 is",
     ],
     [
-      'if tonumber(run("ZSCORE", KEYS[1], member) or -1) > now then return {member, spent} end',
+      'if tonumber(redis.call("ZSCORE", KEYS[1], member) or -1) > now then return {member} end',
       "it is long past, as 0 is",
     ],
     ["local retryAfter = -1", "it is only compared with 0"],
@@ -37,10 +43,10 @@ const rows = {
       "if remaining > -1 and string.sub(other, from) ~= string.sub(member, from) then retryAfter = remaining end",
       "0 ms of it are none",
     ],
-    ['if retryAfter >= 0 and run("ZSCORE", KEYS[1], member) then retryAfter = 0 end', "0 becomes 0"],
-    ['if retryAfter > -1 and run("ZSCORE", KEYS[1], member) then retryAfter = 0 end', "0 becomes 0"],
+    ['if retryAfter >= 0 and redis.call("ZSCORE", KEYS[1], member) then retryAfter = 0 end', "0 becomes 0"],
+    ['if retryAfter > -1 and redis.call("ZSCORE", KEYS[1], member) then retryAfter = 0 end', "0 becomes 0"],
     [
-      'if retryAfter > 0 and run("ZSCORE", KEYS[1], member) then retryAfter = -1 end',
+      'if retryAfter > 0 and redis.call("ZSCORE", KEYS[1], member) then retryAfter = -1 end',
       "it is only compared with 0",
     ],
   ],

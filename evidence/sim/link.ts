@@ -183,7 +183,7 @@ class Link {
     const granted = this.#isGranted(request, command, reply);
     if (reply === null && command.includes("GET")) this.#stored.add(request.value);
     // A refusal names the key that is in the way. The first one is that of a run's record.
-    const byLock = request.own[0] !== request.value && Number((reply as Reply[])[2]) > 1;
+    const byLock = request.own[0] !== request.value && Number((reply as Reply[])[1]) > 1;
     this.#wire.answered(this.#process, this.#server, request, { granted, byLock });
     this.#world.trace(
       () =>

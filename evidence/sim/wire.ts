@@ -457,8 +457,7 @@ export class Wire {
 /** Whether a reply says that the request was done. */
 export function isGranted(request: Request, command: Command, reply: unknown): boolean {
   if (Array.isArray(reply)) {
-    // A release that publishes replies with that of the release, and with what the messages cost.
-    const [first, , hits] = Array.isArray(reply[0]) ? reply[0] : reply;
+    const [first, hits] = reply;
     if (first !== request.value || request.operation !== "end" || typeof hits !== "string") {
       return first === request.value;
     }

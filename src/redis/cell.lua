@@ -20,10 +20,10 @@
 -- 7. for how many ms a counter outlives the moment that its number names
 -- 8 and on: for each key what is expected there, then the next value; `""` for nothing
 --
--- Replies. `commands` is the number of commands that the script has executed:
--- {token, commands, fence}: done
--- {token, commands, hits}: `end` is done. A `t` for each key that had what was expected, an `f` for each other
--- {0, commands, number, ms, value}: refused by the key with this number, 0 for the tombstone; its ms to live, and its value.
+-- Replies:
+-- {token, fence}: done
+-- {token, hits}: `end` is done. A `t` for each key that had what was expected, an `f` for each other
+-- {0, number, ms, value}: refused by the key with this number, 0 for the tombstone; its ms to live, and its value.
 --    The ms are -2 unless a lock is claimed: its next value is the token
 --
 -- A second execution changes nothing. Numbers are printed with %.0f: Lua would write 1.79e+12.
@@ -31,18 +31,12 @@
 local op, token, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local fence, kept = tonumber(ARGV[6]), tonumber(ARGV[7])
 local tombstone, counters = n + 1, n + 2
-local spent = 0
 
 local function expected(i) return ARGV[6 + 2 * i] end
 local function following(i) return ARGV[7 + 2 * i] end
-local function run(...)
-  spent = spent + 1
-  return redis.call(...)
-end
-
 -- MGET finds nothing at a key of another type. SET with GET then fails with Redis's own error, and the rollback deletes what
 -- the script has written before.
-local found = run("MGET", unpack(KEYS))
+local found = redis.call("MGET", unpack(KEYS))
 
 if op == "end" then
   -- An earlier execution has found everything, and its reply is repeated. What a late `SET … NX` has written since goes, too.
@@ -52,14 +46,14 @@ if op == "end" then
     local isOwn = found[i] == expected(i)
     hits = hits .. ((isOwn or isRepeated) and "t" or "f")
     if isOwn and following(i) == "" then gone[#gone + 1] = KEYS[i] end
-    if isOwn and following(i) ~= "" then run("SET", KEYS[i], following(i), "PX", ttl) end
+    if isOwn and following(i) ~= "" then redis.call("SET", KEYS[i], following(i), "PX", ttl) end
   end
-  if #gone > 0 then run("DEL", unpack(gone)) end
+  if #gone > 0 then redis.call("DEL", unpack(gone)) end
   if KEYS[tombstone] and not isRepeated then
     local foundAll = not string.find(hits, "f")
-    run("SET", KEYS[tombstone], foundAll and token or found[tombstone] or 1, "PX", ARGV[5])
+    redis.call("SET", KEYS[tombstone], foundAll and token or found[tombstone] or 1, "PX", ARGV[5])
   end
-  return {token, spent, hits}
+  return {token, hits}
 end
 
 local keeps, isNew = op == "keep", false
@@ -68,31 +62,31 @@ for i = 1, n do
   local isOwn = found[i] == following(i) or keeps and found[i] == expected(i)
   if not isOwn and (found[i] or keeps) then
     local remaining = -2
-    if found[i] and not keeps and following(i) == token then remaining = run("PTTL", KEYS[i]) end
-    return {0, spent, i, remaining, found[i] or ""}
+    if found[i] and not keeps and following(i) == token then remaining = redis.call("PTTL", KEYS[i]) end
+    return {0, i, remaining, found[i] or ""}
   end
   isNew = isNew or not found[i]
 end
-if found[tombstone] then return {0, spent, 0, -2, ""} end
+if found[tombstone] then return {0, 0, -2, ""} end
 
 for i = counters, #KEYS do
   local count = tonumber(found[i] or 0)
   -- This is no counter. Nothing is written, and the reply shows it in the fence's place.
-  if not count then return {token, spent, found[i]} end
+  if not count then return {token, found[i]} end
   -- A second execution finds its own values, and draws no other fence.
   fence = math.max(fence, count + (op == "claim" and isNew and 1 or 0))
 end
 if KEYS[counters] then
   -- A client whose clock is ahead draws a fence of the future. The counter must live until this endpoint's clock, by which
   -- it expires, has passed that moment.
-  local time = run("TIME")
+  local time = redis.call("TIME")
   kept = kept + math.max(0, fence - time[1] * 1e3 - math.floor(time[2] / 1e3))
 end
 fence = string.format("%.0f", fence)
-for i = counters, #KEYS do run("SET", KEYS[i], fence, "PX", string.format("%.0f", kept), "GET") end
+for i = counters, #KEYS do redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept), "GET") end
 for i = 1, n do
   -- A late second execution of a claim or a swap must not undo an extension.
   local isDue = not found[i] or keeps and found[i] == expected(i)
-  if ttl ~= "0" and isDue then run("SET", KEYS[i], following(i), "PX", ttl, "GET") end
+  if ttl ~= "0" and isDue then redis.call("SET", KEYS[i], following(i), "PX", ttl, "GET") end
 end
-return {token, spent, fence}
+return {token, fence}

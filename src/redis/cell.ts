@@ -223,10 +223,10 @@ async function operate(
   const { least, retention } = terms ?? { least: 0, retention: 0 };
   const head = [operation, value, keys.length, ttl, tombstoneTtl, least, retention];
   const reply = await run(names, [...head, ...expected.flatMap((text, index) => [text, following[index]!])]);
-  if (!Array.isArray(reply) || !Number.isSafeInteger(reply[1])) throw unexpectedReply();
+  if (!Array.isArray(reply)) throw unexpectedReply();
   if (reply[0] !== value) return refusal(call, operation, reply, keys.length);
-  if (operation === "end") return ended(reply[2], cell);
-  return terms ? { outcome: "granted", fence: readFence(reply[2]) } : granted;
+  if (operation === "end") return ended(reply[1], cell);
+  return terms ? { outcome: "granted", fence: readFence(reply[1]) } : granted;
 }
 
 /** The answer of an `end`. `hits`: for each key, whether it had the expected value. */
@@ -244,7 +244,7 @@ function refusal(
   reply: readonly unknown[],
   count: number,
 ): CellAnswer {
-  const [no, , position, remaining, other] = reply;
+  const [no, position, remaining, other] = reply;
   const isKey = Number.isSafeInteger(position) && Number(position) >= 0 && Number(position) <= count;
   if (no !== 0 || operation === "end" || !isKey || !isSnapshot(call, other, remaining))
     throw unexpectedReply();

@@ -1,15 +1,15 @@
-import { counting, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `memberScript`, which says what it does. */
 export const memberTwin: Twin = {
   sha: {
-    redis: "09837c62c9fd2cc67a9df84579191f7a65d1f3fd",
-    upstash: "c87cd7a2d25ae4df60653f92bb2966dd9412f9c3",
+    redis: "713178eb9b7ed88526a8bf5a6dcf2b16b68625a3",
+    upstash: "ae34e520ae2305728114d09e9886b7c8adb9620a",
   },
-  run: counting((twin) => {
+  run: (twin) => {
     const now = timeOf(twin.call);
     return twin.args[0] === "acquire" ? acquire(twin, now) : extendOrRelease(twin, now);
-  }),
+  },
 };
 
 function extendOrRelease({ call, keys, args }: TwinCall, now: number): readonly Reply[] {

@@ -4,8 +4,8 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "d5211691e32ce7c620960290cbf28773df17cb3a",
-    upstash: "747a5d42956320664dca57bae420d05e5620a2f0",
+    redis: "81a3d26f58d76007d6fe47e4b370f0a30b16c670",
+    upstash: "f5a074831b4a367ea31277a7c14d88f1b930992b",
   },
   run,
 };
@@ -13,13 +13,9 @@ export const publishTwin: Twin = {
 function run(twin: TwinCall): Reply {
   const { call, args } = twin;
   const reply = cellTwin.run(twin);
-  let spent = 0;
   for (const channel of args.slice(7 + 2 * whole(args[2]!))) {
     const [, subscribers] = call("PUBSUB", "NUMSUB", channel) as [string, number];
-    spent += 1;
-    if (subscribers === 0) continue;
-    call("PUBLISH", channel, subscribers);
-    spent += 1;
+    if (subscribers > 0) call("PUBLISH", channel, subscribers);
   }
-  return [reply, spent];
+  return reply;
 }

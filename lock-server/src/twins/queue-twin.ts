@@ -1,12 +1,12 @@
-import { counting, type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "15a757582eb4c7e56c89a63324b164f7fb6f3d9c",
-    upstash: "315939038d2992d1e11fce88305986553f6f5491",
+    redis: "096725043e780b933c5967a63342c3227ffa87b4",
+    upstash: "b4812e12d16887a86031b4600c95db8761dae2e4",
   },
-  run: counting(run),
+  run,
 };
 
 function run(twin: TwinCall): readonly Reply[] {

@@ -1,12 +1,12 @@
-import { counting, type Found, type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
+import { type Found, type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 
 /** The twin of `slotScript`, which says what it does. */
 export const slotTwin: Twin = {
   sha: {
-    redis: "27cb7041328886fbbc378ad8b47720381d422282",
-    upstash: "ddffb25bc9b24a9b06749a6314abe9bc09496712",
+    redis: "d5c81fbbfdbc5a38d5d9ec304ef691b55f48a40d",
+    upstash: "648616441922d2dacd0c565aab269b8fcc014dc5",
   },
-  run: counting(run),
+  run,
 };
 
 function run({ call, keys, args }: TwinCall): readonly Reply[] {

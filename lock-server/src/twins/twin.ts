@@ -47,16 +47,3 @@ export function timeOf(call: TwinCall["call"]): number {
   const [seconds, micros] = call("TIME") as [string, string];
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
-
-/** The run of a script that returns, behind the first item of its reply, how many commands it has executed. */
-export function counting(run: (twin: TwinCall) => readonly Reply[]): Twin["run"] {
-  return (twin) => {
-    let spent = 0;
-    const call: TwinCall["call"] = (...words) => {
-      spent += 1;
-      return twin.call(...words);
-    };
-    const [first = null, ...rest] = run({ ...twin, call });
-    return [first, spent, ...rest];
-  };
-}

@@ -1,6 +1,5 @@
-import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import { endThrough } from "../../redis/cell.ts";
-import { runScript, unexpectedReply } from "../../redis/script.ts";
+import { runScript } from "../../redis/script.ts";
 import { channelOf } from "./channel.ts";
 import { ChannelListener } from "./channel-listener.ts";
 import { publishScript } from "./publish.lua.ts";
@@ -23,7 +22,9 @@ export const pubSub: WakeUp = {
     const channels = channelsOf(prefix, kind, resources);
     return (call, cell, tombstoneTtl) =>
       endThrough(call, cell, { tombstoneTtl }, (keys, args) =>
-        releaseAndPublish(call, keys, [...args, ...channels]),
+        // It publishes also where it does not find its value: a holder has a quorum, and perhaps not the endpoint at which
+        // all listen.
+        runScript(call, publishScript, keys, [...args, ...channels]),
       );
   },
   listen: (settings, waiter, resources) =>
@@ -32,18 +33,4 @@ export const pubSub: WakeUp = {
 
 function channelsOf(prefix: string, kind: string, resources: readonly string[]): string[] {
   return resources.map((resource) => channelOf(prefix, kind, resource));
-}
-
-/**
- * Runs the script, and returns the reply of the release. It publishes also where it does not find its value: a holder has a
- * quorum, and perhaps not the endpoint at which all listen.
- */
-async function releaseAndPublish(
-  call: EndpointCall,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-): Promise<unknown> {
-  const reply = await runScript(call, publishScript, keys, args);
-  if (!Array.isArray(reply) || reply.length !== 2 || !Number.isSafeInteger(reply[1])) throw unexpectedReply();
-  return reply[0];
 }

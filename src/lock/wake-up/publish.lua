@@ -2,7 +2,7 @@
 --
 -- KEYS, ARGV: those of an `end` in cell.lua. The other ARGV: the channels.
 --
--- Reply: {the reply of cell.lua, commands that were called for the messages}.
+-- Reply: that of cell.lua.
 --
 -- Executed twice it publishes twice: a message is a hint only.
 
@@ -11,14 +11,10 @@ local function finish()
 end
 
 -- Also where it did not find its value: a holder has a quorum, and perhaps not the endpoint at which all listen.
-local reply, spent = finish(), 0
+local reply = finish()
 for i = 8 + 2 * tonumber(ARGV[3]), #ARGV do
   -- Each of those that wait draws its turn from their number.
   local subscribers = redis.call("PUBSUB", "NUMSUB", ARGV[i])[2]
-  spent = spent + 1
-  if subscribers > 0 then
-    redis.call("PUBLISH", ARGV[i], subscribers)
-    spent = spent + 1
-  end
+  if subscribers > 0 then redis.call("PUBLISH", ARGV[i], subscribers) end
 end
-return {reply, spent}
+return reply

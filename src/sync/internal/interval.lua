@@ -15,53 +15,47 @@
 --    fence; 6. for how many ms the keys 2 and 3 outlive the interval;
 --    `release` what has the value, and leave the tombstone: 3. for how many ms
 --
--- Replies. `commands` is the number of commands that the script has executed:
--- {value, commands, the largest fence}: done
--- {0, commands, ms, "c"}: refused for a claim, or a tombstone
--- {0, commands, ms, "r"}: refused for a run that has the interval, or had it when the call was made. `ms`: until it ends
--- {0, commands}, to `extend` and `release`: it does not have the value
+-- Replies:
+-- {value, the largest fence}: done
+-- {0, ms, "c"}: refused for a claim, or a tombstone
+-- {0, ms, "r"}: refused for a run that has the interval, or had it when the call was made. `ms`: until it ends
+-- {0}, to `extend` and `release`: it does not have the value
 
 local value, op, ms, number = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local spent = 0
-
-local function run(...)
-  spent = spent + 1
-  return redis.call(...)
-end
 
 -- MGET finds nothing at a key of another type. SET with GET fails there, with Redis's own error.
-local found = run("MGET", unpack(KEYS))
+local found = redis.call("MGET", unpack(KEYS))
 local holder = found[1] or ""
 local own, confirmed = string.sub(holder, -#value) == value, string.match(holder, "^r(%d+):")
 local ends, before = string.match(found[2] or "0:0", "(%d+):(%d+)")
 if op == "release" then
-  if own then run("DEL", KEYS[1]) end
+  if own then redis.call("DEL", KEYS[1]) end
   -- A run that is released has not begun: the interval before it is the last one again.
-  if own and confirmed and found[2] then run("SET", KEYS[2], before .. ":" .. before, "KEEPTTL") end
-  if KEYS[4] then run("SET", KEYS[4], 1, "PX", ms) end
-  return {own and value or 0, spent}
+  if own and confirmed and found[2] then redis.call("SET", KEYS[2], before .. ":" .. before, "KEEPTTL") end
+  if KEYS[4] then redis.call("SET", KEYS[4], 1, "PX", ms) end
+  return {own and value or 0}
 end
-local time = run("TIME")
+local time = redis.call("TIME")
 local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
 if op == "extend" then
-  if not own then return {0, spent} end
+  if not own then return {0} end
   -- A second execution of a confirmation changes nothing, so no late request prolongs the interval.
   if number > tonumber(confirmed or 0) then
     local fence, kept = tonumber(ARGV[5]), ms + ARGV[6]
     ends = string.format("%.0f:", now + ms) .. (confirmed and before or ends)
-    run("SET", KEYS[1], "r" .. number .. ":" .. value, "PX", ms)
-    run("SET", KEYS[2], ends, "PX", kept, "GET")
+    redis.call("SET", KEYS[1], "r" .. number .. ":" .. value, "PX", ms)
+    redis.call("SET", KEYS[2], ends, "PX", kept, "GET")
     fence = math.max(tonumber(found[3] or 0), fence)
     -- A fence from a client whose clock is ahead is remembered until its time has passed.
     kept = string.format("%.0f", kept + math.max(0, fence - now))
-    run("SET", KEYS[3], string.format("%.0f", fence), "PX", kept, "GET")
+    redis.call("SET", KEYS[3], string.format("%.0f", fence), "PX", kept, "GET")
   end
 elseif not own then
   if holder ~= "" and not confirmed or found[4] then
-    local remaining = math.max(0, run("PTTL", KEYS[1]))
-    return {0, spent, remaining, "c"}
+    local remaining = math.max(0, redis.call("PTTL", KEYS[1]))
+    return {0, remaining, "c"}
   end
-  if confirmed or ends + number > now then return {0, spent, math.max(0, ends - now), "r"} end
-  run("SET", KEYS[1], value, "PX", ms, "GET")
+  if confirmed or ends + number > now then return {0, math.max(0, ends - now), "r"} end
+  redis.call("SET", KEYS[1], value, "PX", ms, "GET")
 end
-return {value, spent, found[3] or 0}
+return {value, found[3] or 0}

@@ -4,10 +4,10 @@ import type { LockStrategy } from "../../lock/acquire.ts";
 import { isVeto } from "../../quorum/tally.ts";
 import { type CellAnswer, readCounter } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { unexpectedReply } from "../../redis/script.ts";
+import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, stopwatch } from "../../runtime.ts";
 import { intervalScript } from "./interval.lua.ts";
-import { isInteger, runCounting } from "./reply.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 
 // The interval of `once`: first a short claim, then, when the claim's process is about to run, a run that stands for the
 // whole interval. The stored value says which of the two it is, so that a refused call knows what to wait for.
@@ -81,7 +81,7 @@ async function operate(
   args: IntervalArguments,
 ): Promise<IntervalAnswer> {
   const [operation] = args;
-  const [echo, other, kind] = await runCounting(call, intervalScript, names, [value, ...args]);
+  const [echo, other, kind] = itemsOf(await runScript(call, intervalScript, names, [value, ...args]));
   if (echo === value) {
     const drawn = Number(other) === 0 ? 0 : readCounter(other);
     if (operation === "release" || drawn !== undefined) return { outcome: "granted", fence: drawn };

@@ -19,36 +19,30 @@
 -- 8. ttl of the announcement in ms
 -- 9. for a release with wake-ups, the channel of those that wait
 --
--- Replies. `commands` is the number of commands that the script has executed:
--- {member, commands}: done; the nonce is unguessable, so no client in between can invent this reply
--- {0, commands, ms until the last obstacle expires}: `acquire` was refused
--- {0, commands}: the member was not there
+-- Replies:
+-- {member}: done; the nonce is unguessable, so no client in between can invent this reply
+-- {0, ms until the last obstacle expires}: `acquire` was refused
+-- {0}: the member was not there
 --
 -- A second execution of a release finds the tombstone of the first, and replies the same.
 
 local op, member, from, ttl, tombstones, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local always, expiry, channel = ARGV[7] == "1", tonumber(ARGV[8]), ARGV[9]
-local spent = 0
 
-local function run(...)
-  spent = spent + 1
-  return redis.call(...)
-end
-
-local time = run("TIME")
+local time = redis.call("TIME")
 local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
 local waiting = KEYS[2 + tombstones]
 
 -- ms until the last deadline, and who has it: all members are of one group, so this one represents all.
 local function last(key)
-  local found = run("ZRANGE", key, -1, -1, "WITHSCORES")
+  local found = redis.call("ZRANGE", key, -1, -1, "WITHSCORES")
   return tonumber(found[2] or 0) - now, found[1]
 end
 
 local function put(key, how, name, ms, remaining)
-  run("ZREMRANGEBYSCORE", key, "-inf", string.format("%.0f", now))
-  run("ZADD", key, how, string.format("%.0f", now + ms), name)
-  run("PEXPIREAT", key, string.format("%.0f", now + math.max(ms, remaining)))
+  redis.call("ZREMRANGEBYSCORE", key, "-inf", string.format("%.0f", now))
+  redis.call("ZADD", key, how, string.format("%.0f", now + ms), name)
+  redis.call("PEXPIREAT", key, string.format("%.0f", now + math.max(ms, remaining)))
 end
 
 -- Tells those that can be served now, also where the released member was not there: a holder has a quorum, and perhaps
@@ -56,41 +50,41 @@ end
 local function tell(removed)
   local free = last(KEYS[1]) <= 0
   if waiting then
-    local writers = run("ZCOUNT", waiting, string.format("(%.0f", now), "+inf")
+    local writers = redis.call("ZCOUNT", waiting, string.format("(%.0f", now), "+inf")
     if writers > 0 and free then
       -- The writers draw their turns as soon as there is no member.
-      run("PUBLISH", channel, writers .. ":w")
+      redis.call("PUBLISH", channel, writers .. ":w")
     elseif writers == 0 and (free or removed) then
       -- No writer is left: all readers may come.
-      run("PUBLISH", channel, "0:r")
+      redis.call("PUBLISH", channel, "0:r")
     end
     return
   end
   -- Without announcements, all that wait draw.
-  local subscribers = free and run("PUBSUB", "NUMSUB", channel)[2] or 0
-  if subscribers > 0 then run("PUBLISH", channel, subscribers) end
+  local subscribers = free and redis.call("PUBSUB", "NUMSUB", channel)[2] or 0
+  if subscribers > 0 then redis.call("PUBLISH", channel, subscribers) end
 end
 
 if op ~= "acquire" then
-  local found = tonumber(run("ZSCORE", KEYS[1], member) or 0) > now
+  local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now
   if op == "release" then
-    if not found and tombstones ~= "0" then found = run("GET", KEYS[2]) == "freed" end
-    run("ZREM", KEYS[1], member)
-    local removed = waiting and id ~= "" and run("ZREM", waiting, id) == 1
-    for i = 2, 1 + tombstones do run("SET", KEYS[i], found and "freed" or 1, "PX", ttl) end
+    if not found and tombstones ~= "0" then found = redis.call("GET", KEYS[2]) == "freed" end
+    redis.call("ZREM", KEYS[1], member)
+    local removed = waiting and id ~= "" and redis.call("ZREM", waiting, id) == 1
+    for i = 2, 1 + tombstones do redis.call("SET", KEYS[i], found and "freed" or 1, "PX", ttl) end
     if channel then tell(removed) end
   elseif found and ttl > 0 then
     -- XX: only an extension shortens a deadline.
     put(KEYS[1], "XX", member, ttl, last(KEYS[1]))
   end
-  return {found and member or 0, spent}
+  return {found and member or 0}
 end
 
-if run("EXISTS", unpack(KEYS, 2, 1 + tombstones)) > 0 then
+if redis.call("EXISTS", unpack(KEYS, 2, 1 + tombstones)) > 0 then
   -- A member that is there is not refused: the tombstone is then that of its announcement. A refused request is not
   -- rolled back, and the member would stay.
-  if tonumber(run("ZSCORE", KEYS[1], member) or 0) > now then return {member, spent} end
-  return {0, spent, 0}
+  if tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now then return {member} end
+  return {0, 0}
 end
 local remaining, other = last(KEYS[1])
 local retryAfter = 0
@@ -98,11 +92,11 @@ if remaining > 0 and string.sub(other, from) ~= string.sub(member, from) then re
 if waiting and id == "" then
   retryAfter = math.max(retryAfter, (last(waiting)))
   -- The announcement came after the member: this request is a second execution.
-  if retryAfter > 0 and run("ZSCORE", KEYS[1], member) then retryAfter = 0 end
+  if retryAfter > 0 and redis.call("ZSCORE", KEYS[1], member) then retryAfter = 0 end
 elseif waiting and (retryAfter > 0 or always) then
   put(waiting, "GT", id, expiry, (last(waiting)))
 end
-if retryAfter > 0 then return {0, spent, retryAfter} end
+if retryAfter > 0 then return {0, retryAfter} end
 -- GT: a late second execution must not undo an extension.
 put(KEYS[1], "GT", member, ttl, remaining)
-return {member, spent}
+return {member}

@@ -4,11 +4,11 @@ import { channelOf } from "../../lock/wake-up/channel.ts";
 import type { Waiter } from "../../lock/wake-up/wake-up.ts";
 import type { Cell, CellAnswer } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { unexpectedReply } from "../../redis/script.ts";
+import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { tokenLength } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { memberScript } from "./member.lua.ts";
-import { isInteger, runCounting } from "./reply.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 
 // A lock that several hold together: the members of one group. Each member has its own deadline, so that one whose
 // process died expires while the others go on. Members are a set of nonces, not a count: a request that is executed
@@ -116,7 +116,7 @@ export async function requestMember(
   const from = tokenLength + 1;
   const args = [operation, value, from, ttl, tombstones.length, ...announced, ...(channel ? [channel] : [])];
   // The time until the obstacle expires.
-  const [echo, remaining] = await runCounting(call, memberScript, names, args);
+  const [echo, remaining] = itemsOf(await runScript(call, memberScript, names, args));
   if (echo === value && remaining === undefined) return { outcome: "granted" };
   if (echo === 0 && operation !== "acquire" && remaining === undefined) return { outcome: "lost" };
   if (echo === 0 && operation === "acquire" && isInteger(remaining) && remaining >= 0) {

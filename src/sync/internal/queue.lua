@@ -21,9 +21,9 @@
 -- 6. with wake-ups, ms in which a living waiter answers a call
 -- 7. with wake-ups, the channel on which the first ticket is called when the lock is free, unless its round is rolled back
 --
--- Replies. `commands` is the number of commands that the script has executed:
--- {value, commands, 0}: the lock has the value, or, for a ticket or lock that was removed, had it
--- {0, commands, live tickets before this one}: it does not have it
+-- Replies:
+-- {value, 0}: the lock has the value, or, for a ticket or lock that was removed, had it
+-- {0, live tickets before this one}: it does not have it
 -- With wake-ups, a request that found the lock free is replied one item more: ms after which to ask again; 0: no matter
 --
 -- A second execution does no more than the first: the lock's ttl stays, a ticket's own requests only extend its expiry,
@@ -31,15 +31,9 @@
 
 local value, ticket, expiry, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local retention, grace, channel = ARGV[5], tonumber(ARGV[6]), ARGV[7]
-local spent = 0
-
-local function run(...)
-  spent = spent + 1
-  return redis.call(...)
-end
 
 -- MGET finds nothing at a key of another type. SET with GET fails there, with Redis's own error.
-local found = run("MGET", unpack(KEYS))
+local found = redis.call("MGET", unpack(KEYS))
 local holder, queue = found[1], found[2] or ""
 
 -- Calls the first ticket. Of the others about four look after whether it has come, drawn from the number of streams.
@@ -52,40 +46,40 @@ local function tell()
   if channel and first then
     local others = ""
     if count > 1 then
-      others = ":" .. run("PUBSUB", "NUMSUB", channel)[2]
+      others = ":" .. redis.call("PUBSUB", "NUMSUB", channel)[2]
     end
-    run("PUBLISH", channel, "0:" .. first .. others)
+    redis.call("PUBLISH", channel, "0:" .. first .. others)
   end
 end
 
 if ttl > 0 then
-  if holder == value then return {value, spent, 0} end
-  if found[3] or found[4] then return {0, spent, 0} end
+  if holder == value then return {value, 0} end
+  if found[3] or found[4] then return {0, 0} end
   if not holder and queue == "" then
-    run("SET", KEYS[1], value, "PX", ttl, "GET")
-    return {value, spent, 0}
+    redis.call("SET", KEYS[1], value, "PX", ttl, "GET")
+    return {value, 0}
   end
 end
 
 if ticket == "" then
   -- A second release finds its tombstone, and replies the same.
-  if found[3] == "freed" then return {value, spent, 0} end
-  if holder == value then run("DEL", KEYS[1]) end
-  if KEYS[3] then run("SET", KEYS[3], holder == value and "freed" or 1, "PX", expiry) end
+  if found[3] == "freed" then return {value, 0} end
+  if holder == value then redis.call("DEL", KEYS[1]) end
+  if KEYS[3] then redis.call("SET", KEYS[3], holder == value and "freed" or 1, "PX", expiry) end
   if not holder or holder == value then tell() end
-  return {holder == value and value or 0, spent, 0}
+  return {holder == value and value or 0, 0}
 end
 
 local rollsBack = ttl == 0 and KEYS[4]
-if ttl == 0 and holder == value then run("DEL", KEYS[1]) end
+if ttl == 0 and holder == value then redis.call("DEL", KEYS[1]) end
 if rollsBack then
-  run("SET", KEYS[4], 1, "PX", retention)
-  if holder ~= value then return {0, spent, 0} end
+  redis.call("SET", KEYS[4], 1, "PX", retention)
+  if holder ~= value then return {0, 0} end
   -- The ticket was removed meanwhile: it does not return.
-  if found[3] then return {value, spent, 0} end
+  if found[3] then return {value, 0} end
 end
 
-local time = run("TIME")
+local time = redis.call("TIME")
 local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
 local live, ahead, latest, own = {}, 0, 0, now + expiry
 for other, expiries in string.gmatch(queue, "(%w+):(%d+)") do
@@ -124,24 +118,24 @@ local before = queue
 queue = table.concat(live, ",")
 if queue ~= "" and not acquires then queue = queue .. mark end
 if queue == "" and before ~= "" then
-  run("DEL", KEYS[2])
+  redis.call("DEL", KEYS[2])
 elseif queue ~= before then
-  run("SET", KEYS[2], queue, "PX", string.format("%.0f", latest - now), "GET")
+  redis.call("SET", KEYS[2], queue, "PX", string.format("%.0f", latest - now), "GET")
 end
 if acquires then
-  run("SET", KEYS[1], value, "PX", ttl, "GET")
-  return {value, spent, 0}
+  redis.call("SET", KEYS[1], value, "PX", ttl, "GET")
+  return {value, 0}
 end
-if rollsBack then return {value, spent, 0} end
+if rollsBack then return {value, 0} end
 if calling == "first" then
   tell()
 elseif calling then
-  run("PUBLISH", channel, "0:all")
+  redis.call("PUBLISH", channel, "0:all")
 end
-if ttl > 0 then return {0, spent, ahead, again} end
+if ttl > 0 then return {0, ahead, again} end
 
 -- The ticket was removed, and the lock if it had the value.
-run("SET", KEYS[3], 1, "PX", expiry)
+redis.call("SET", KEYS[3], 1, "PX", expiry)
 if not holder or holder == value then tell() end
-if holder ~= value then return {0, spent, ahead} end
-return {value, spent, 0}
+if holder ~= value then return {0, ahead} end
+return {value, 0}

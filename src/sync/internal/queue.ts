@@ -8,12 +8,12 @@ import { type Round, runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { unexpectedReply } from "../../redis/script.ts";
+import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, randomToken } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { queueScript } from "./queue.lua.ts";
 import { queuePacer } from "./queue-pacer.ts";
-import { isInteger, runCounting } from "./reply.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 
 // A plain lock with a queue of tickets at every endpoint. The lock alone decides who holds it; the queue only decides who
 // may try. A ticket has the same position at every endpoint, so all of them grant the free lock to the same one.
@@ -170,7 +170,7 @@ export class QueueRequests {
     args: readonly (string | number)[],
   ): Promise<QueueAnswer> {
     const keys = [this.lock, this.#queue, ...tombstones.map((text) => this.tombstoneOf(text))];
-    const [echo, ahead, again = 0] = await runCounting(call, queueScript, keys, [value, ...args]);
+    const [echo, ahead, again = 0] = itemsOf(await runScript(call, queueScript, keys, [value, ...args]));
     if (!isInteger(ahead) || !isInteger(again) || ahead < 0) throw unexpectedReply();
     if (echo !== 0 && (echo !== value || ahead > 0)) throw unexpectedReply();
     if (echo === value) return { outcome: "granted", ahead };

@@ -3,11 +3,11 @@ import type { Settings } from "../../lock/options.ts";
 import { isVeto, quorumOf } from "../../quorum/tally.ts";
 import { type Cell, type CellAnswer, keep } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { unexpectedReply } from "../../redis/script.ts";
+import { runScript, unexpectedReply } from "../../redis/script.ts";
 import type { Runtime } from "../../runtime.ts";
 import { LimitMismatchError } from "../errors.ts";
 import type { HoldStrategy } from "./hold.ts";
-import { isInteger, runCounting } from "./reply.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 import { slotScript } from "./slot.lua.ts";
 
 // A semaphore has one slot per permit, and a slot is a lock. So the limit is as exact as a lock is exclusive. Counting
@@ -112,7 +112,7 @@ async function operate(
   const refusal = span === 0 ? "lost" : "held";
   const names = [...keys, ...others];
   const args = [value, limit, ttl, span];
-  const [echo, index, states] = await runCounting(call, slotScript, [limitKey, ...names], args);
+  const [echo, index, states] = itemsOf(await runScript(call, slotScript, [limitKey, ...names], args));
   if (echo === 0 && states === "" && isInteger(index) && index !== limit) {
     // Stryker disable next-line ArrayDeclaration: an unknown slot is never proposed
     return { outcome: refusal, free: [], inUse: index };

@@ -29,8 +29,6 @@ interface Ask {
   readonly send: (to: Endpoint) => Promise<unknown>;
   /** Where the value stands in the command. */
   readonly echo: (command: Command) => unknown;
-  /** Whether the number of commands that the script has executed follows the first item. Default false. */
-  readonly counts?: true | undefined;
   readonly garbage: readonly Reply[];
 }
 
@@ -39,18 +37,13 @@ const clientOf = (endpoint: Endpoint) =>
 const callOf = (endpoint: Endpoint) => newCall(endpoint, new CallSignal());
 
 /** What becomes of a request whose reply is this one. */
-async function outcomeWith({ send, echo, counts }: Omit<Ask, "garbage">, reply: Reply) {
-  const replyTo = (command: Command) => {
-    const made = reply(String(echo(command)));
-    if (counts && Array.isArray(made)) made.splice(1, 0, 1);
-    return made;
-  };
+async function outcomeWith({ send, echo }: Omit<Ask, "garbage">, reply: Reply) {
   const { value, error } = await outcomeOf(
     send({
       name: "e",
       dialect: "redis",
       exactReplies: true,
-      send: async (command) => replyTo(command),
+      send: async (command) => reply(String(echo(command))),
     }),
   );
   const { cause } = (error instanceof QuorumError && error.votes[0]) || {};
@@ -68,9 +61,8 @@ const interval = intervalStrategy(systemRuntime, "redlock", "n");
 const ticket = new QueueRequests({ prefix: "redlock", timeout: 100 } as Settings, "q", "ticket");
 const later = (text: string) => `d0${"9".repeat(14)}0${text}`;
 
-const counting = { echo: () => value, counts: true } as const;
+const echoing = { echo: () => value };
 const semaphore: Omit<Ask, "garbage"> = {
-  counts: true,
   send: (to) => new Semaphore(clientOf(to), "s", { limit: 2 }).tryAcquire(),
   echo: at(6),
 };
@@ -84,22 +76,22 @@ const look = {
 };
 const acquire = {
   send: (to: Endpoint) => requestMember(callOf(to), "acquire", cell, { ttl: 10 }),
-  ...counting,
+  ...echoing,
 };
 const extend = {
   send: (to: Endpoint) => requestMember(callOf(to), "extend", cell, { ttl: 10 }),
-  ...counting,
+  ...echoing,
 };
 const release = {
   send: (to: Endpoint) => requestMember(callOf(to), "release", cell, { ttl: 0 }),
-  ...counting,
+  ...echoing,
 };
-const claim = { send: (to: Endpoint) => interval.acquire!(callOf(to), cell, 10), ...counting };
-const confirm = { send: (to: Endpoint) => interval.extend!(callOf(to), cell, 10), ...counting };
-const end = { send: (to: Endpoint) => interval.release!(callOf(to), cell, 0, false), ...counting };
+const claim = { send: (to: Endpoint) => interval.acquire!(callOf(to), cell, 10), ...echoing };
+const confirm = { send: (to: Endpoint) => interval.extend!(callOf(to), cell, 10), ...echoing };
+const end = { send: (to: Endpoint) => interval.release!(callOf(to), cell, 0, false), ...echoing };
 const queue = {
   send: (to: Endpoint) => ticket.acquire(callOf(to), value, { ttl: 10, expiry: 10 }),
-  ...counting,
+  ...echoing,
 };
 /** It replies the nonce, which follows the keys. */
 const free = (kind: SynchronizerKind): Omit<Ask, "garbage"> => ({
@@ -163,7 +155,6 @@ const asks: Record<string, Ask> = {
   "a semaphore of one": {
     send: (to) => new Semaphore(clientOf(to), "s", { limit: 1 }).tryAcquire(),
     echo: at(5),
-    counts: true,
     garbage: [(own) => [own, 1, ["f"]]],
   },
   "an arrival at a latch": {
@@ -276,11 +267,6 @@ test.each<[what: string, ask: Omit<Ask, "garbage">, reply: Reply, value: unknown
   const { value: given } = await outcomeWith(ask, reply);
   if (expected instanceof Object) expect(given).toMatchObject(expected);
   else expect(given).toBe(expected);
-});
-
-test.each([[[value]], [[value, "1"]], [[value, 1.5]]])("does not take %j without a count", async (reply) => {
-  const { error } = await outcomeWith({ ...extend, counts: undefined }, () => reply);
-  expect((error as Error).message).toMatch(/unexpected reply/);
 });
 
 test.each<[what: string, ask: Omit<Ask, "garbage">, reply: Reply]>([

@@ -24,7 +24,7 @@ describe.each(luaFiles())("%s", (file) => {
 
 test("the script of cells uses only declared keys, and formats no number itself", () => {
   const { source } = cellScript;
-  const keys = [...source.matchAll(/run\("(?!TIME)\w+", ([^,)]+)/g)].map(([, key]) => key);
+  const keys = [...source.matchAll(/redis\.call\("(?!TIME)\w+", ([^,)]+)/g)].map(([, key]) => key);
   expect(keys.length).toBeGreaterThan(0);
   for (const key of keys) expect(key).toMatch(/^(unpack\((KEYS|gone)|KEYS\[)/);
   expect(source).not.toMatch(/tostring|%d/);
