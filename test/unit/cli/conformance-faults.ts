@@ -167,9 +167,9 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     "a script extends what is not there": scripts(/^keep$/, undefined, (key, execute) =>
       execute(["SET", key, "v", "NX", "PX", "60000"]),
     ),
-    "a script's PTTL is in seconds": inReply(3, (ms) => Math.floor(ms / 1_000)),
-    "a script's PTTL is a thousand times as long": inReply(3, (ms) => ms * 1_000),
-    "a script prints numbers with an exponent": inReply(2, (fence) => fence.toExponential(7)),
+    "a script's PTTL is in seconds": inReply(2, (ms) => Math.floor(ms / 1_000)),
+    "a script's PTTL is a thousand times as long": inReply(2, (ms) => ms * 1_000),
+    "a script prints numbers with an exponent": inReply(1, (fence) => fence.toExponential(7)),
   },
   evalsha: {
     "no script is remembered": refusing(/^EVALSHA /, "NOSCRIPT No matching script"),
