@@ -1,5 +1,4 @@
-import type { RedlockErrorCode } from "../../src/errors.ts";
-import { LockHeldError, QuorumError } from "../../src/index.ts";
+import { LockHeldError, QuorumError, type RedlockErrorCode } from "../../src/index.ts";
 import { type Actor, drawOptions } from "./actor.ts";
 import { checkExtensionRate, type HeldHandle, release, useHandle } from "./handles.ts";
 

@@ -1,6 +1,4 @@
-import { pubSub, Redlock, type RedlockEvent } from "../../src/index.ts";
-import type { AcquireOptions } from "../../src/lock/options.ts";
-import { sleep, type WaitUntil } from "../../src/runtime.ts";
+import { type AcquireOptions, pubSub, Redlock, type WaitUntil } from "../../src/index.ts";
 import type { Calls } from "./calls.ts";
 import type { Draw } from "./draw.ts";
 import type { Holds } from "./holds.ts";
@@ -54,15 +52,14 @@ export function createActor(shared: SharedContext, process: Process): Actor {
       : createLink({ ...way, exactReplies: scenario.exactReplies[index] === true });
   });
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;
-  const onEvent = ({ type }: RedlockEvent) => world.count(`event ${type}`);
   const wakeUp = listens ? pubSub : undefined;
-  const redlock = new Redlock({ endpoints, runtime: process, waitUntil, onEvent, wakeUp });
+  const redlock = new Redlock({ endpoints, runtime: process, waitUntil, wakeUp });
   return {
     ...shared,
     process,
     draw: world.draw.fork(),
     redlock,
-    sleep: (ms) => sleep(process, ms),
+    sleep: (ms) => new Promise((resolve) => void process.timer(ms, resolve)),
   };
 }
 
@@ -73,7 +70,7 @@ export const longestWait = 90_000;
 export function timeOf({ world, process }: Actor, deadline: number | undefined): number {
   return deadline === undefined
     ? Number.POSITIVE_INFINITY
-    : world.now + (deadline - process.now()) / process.rate;
+    : world.now + (deadline - process.wallClock()) / process.rate;
 }
 
 /** What a holder says of itself: every second one nothing, by a number that is drawn anyway. */
@@ -106,6 +103,6 @@ export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions 
     backoff: { min, max: draw.pick([min, 4 * min, 10 * min]) },
     fencing: scenario.fencing,
     fenceRetention: scenario.retention?.ms,
-    deadline: draw.chance(0.06) ? process.now() + draw.between(0, 2 * ttl) : undefined,
+    deadline: draw.chance(0.06) ? process.wallClock() + draw.between(0, 2 * ttl) : undefined,
   };
 }

@@ -1,4 +1,4 @@
-import { quorumOf } from "../../src/quorum/tally.ts";
+import { quorumOf } from "./field.ts";
 import type { Request } from "./request.ts";
 
 /** A client of the library. */

@@ -1,4 +1,4 @@
-import { isRedlockError, type RedlockErrorCode } from "../../src/errors.ts";
+import { isRedlockError, type RedlockErrorCode } from "../../src/index.ts";
 import type { Process } from "./process.ts";
 import type { WakeUps } from "./wake-ups.ts";
 import type { World } from "./world.ts";

@@ -4,7 +4,7 @@ import type { World } from "./world.ts";
 // What a request about a cell does at one endpoint, by what stood there before and after.
 
 /** The values at the keys of a cell, and its fence counters. */
-interface Contents {
+export interface Contents {
   readonly values: readonly (string | null)[];
   readonly counters: readonly (string | null)[];
 }

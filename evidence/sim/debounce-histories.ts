@@ -1,6 +1,6 @@
-import { quorumOf } from "../../src/quorum/tally.ts";
 import type { Announcement, Announcements } from "./announcements.ts";
 import { type Assumption, invariants } from "./assumptions.ts";
+import { quorumOf } from "./field.ts";
 import type { World } from "./world.ts";
 
 /** One call of `debounce`, when its routine begins or when it ends without one. */

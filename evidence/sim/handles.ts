@@ -1,8 +1,8 @@
 import { LockHeldError, QuorumError } from "../../src/index.ts";
-import { quorumOf } from "../../src/quorum/tally.ts";
 import type { Hold as Handle } from "../../src/sync/index.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
+import { quorumOf } from "./field.ts";
 import { type Hold, type Holds, newHold } from "./holds.ts";
 
 // Operations on the handle of a hold, with the checks of what each returns.

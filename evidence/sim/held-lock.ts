@@ -1,4 +1,4 @@
-import type { Lock } from "../../src/lock/lock.ts";
+import type { Lock } from "../../src/index.ts";
 import type { Actor } from "./actor.ts";
 import { type HeldHandle, recordHold } from "./handles.ts";
 import type { Hold } from "./holds.ts";

@@ -1,5 +1,5 @@
-import { quorumOf } from "../../src/quorum/tally.ts";
 import { type Assumption, type Invariant, invariants } from "./assumptions.ts";
+import { quorumOf } from "./field.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 

@@ -1,10 +1,8 @@
 import { setMaxListeners } from "node:events";
-import { EndpointError } from "../../src/errors.ts";
-import { type Command, type Endpoint, httpEndpoint } from "../../src/index.ts";
+import { type Command, type Endpoint, EndpointError, httpEndpoint } from "../../src/index.ts";
 import { BundlingCarrier } from "./bundle.ts";
 import type { Draw } from "./draw.ts";
 import { createLink, type LinkOptions, type Observer } from "./link.ts";
-import { readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
 
 // A link that goes through the library's own HTTP endpoint: its `fetch` answers with statuses and JSON texts, some of
@@ -80,9 +78,6 @@ async function runPath({ origin, pathname }: URL, { body }: RequestInit): Promis
   return asResponse({ status: 200, headers, body: null, text: () => Promise.resolve(text) });
 }
 
-/** How many were created. */
-let links = 0;
-
 /** The path of a gateway, behind which the API is. */
 const basePath = "/redis";
 
@@ -101,9 +96,7 @@ export function createHttpLink(options: HttpLinkOptions): Endpoint {
   addresses.set(origin + basePath, respond);
   servers.set(origin, server);
   const maxRequests = batches ? world.draw.pick([1, 2, 6]) : undefined;
-  links += 1;
-  // Another one each time: what a client has seen of an address must not be known in the next simulation.
-  const known = { token: `token-${links}`, name, dialect, maxRequests };
+  const known = { token: "token", name, dialect, maxRequests };
   const kind = gateways ? world.draw.pick(["direct", "gateway", "with a path"] as const) : "direct";
   if (kind === "with a path") {
     try {
@@ -130,6 +123,7 @@ class HttpLink {
     this.#draw = options.world.draw.fork();
     const { wire } = options;
     const observer: Observer = {
+      read: (command) => wire.read(command),
       sent: (...sent) => wire.sent(...sent),
       givenUp: (...given) => wire.givenUp(...given),
       scriptUnknown: (...unknown) => wire.scriptUnknown(...unknown),
@@ -163,7 +157,7 @@ class HttpLink {
       : undefined;
     if (flaw) {
       world.count(`reply ${flaw}`);
-      for (const command of commands) wire.failed(process, readRequest(command));
+      for (const command of commands) wire.failed(process, wire.read(command));
     }
     return this.#response(flaw ? spoil(flaw, { status, text }, draw) : { status, text, note }, until);
   }

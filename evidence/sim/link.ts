@@ -1,18 +1,23 @@
 import { type Reply, ReplyError } from "../../local/src/memory/index.ts";
-import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
-import { EndpointError, type EndpointErrorKind } from "../../src/errors.ts";
-import { checkCell, contentsOf } from "./claims.ts";
+import { type Command, type Endpoint, EndpointError, type EndpointErrorKind } from "../../src/index.ts";
+import { type Contents, checkCell, contentsOf } from "./claims.ts";
 import type { Process } from "./process.ts";
-import { nonceOf, type Request, readRequest } from "./request.ts";
+import { nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, snapshotFor, standsFor } from "./standing.ts";
 import { openSubscription } from "./subscription.ts";
 import type { WakeUps } from "./wake-ups.ts";
-import { isGranted, type Wire } from "./wire.ts";
+import type { Wire } from "./wire.ts";
 import type { World } from "./world.ts";
 
 /** What a client gets back. */
-export type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
+export type Answer =
+  | {
+      readonly reply: Reply;
+      /** A lock refuses a run, and not the record of another run. */
+      readonly byLock?: boolean;
+    }
+  | { readonly error: EndpointError };
 
 /** The longest word of a command that servers accept: longer than every script, shorter than some runs' results. */
 const longestWord = 20_000;
@@ -22,7 +27,15 @@ const tooLarge = "HTTP 400, ERR max request size exceeded";
 /** What a link reports to. */
 export type Observer = Pick<
   Wire,
-  "sent" | "givenUp" | "scriptUnknown" | "executed" | "answered" | "failed" | "refusedForSize" | "isRestored"
+  | "read"
+  | "sent"
+  | "givenUp"
+  | "scriptUnknown"
+  | "executed"
+  | "answered"
+  | "failed"
+  | "refusedForSize"
+  | "isRestored"
 >;
 
 /** Who decides what becomes of messages: whether and when each is executed and answered. */
@@ -93,6 +106,13 @@ function describe({ operation, raises, keys, value }: Request, command: Command,
   return `${what} by ${String(command[0])}${again}`;
 }
 
+/** Whether only locks are in the way of a run, and not the record of another one. */
+function isLocked({ own, value }: Request, before: Contents | undefined): boolean {
+  const [record, ...locks] = before?.values ?? [];
+  const isRunWithLocks = own[0] !== value;
+  return isRunWithLocks && (record === null || record === own[0]) && locks.some((lock) => lock !== null);
+}
+
 /** An answer that is an error. */
 export function failure({ name }: Server, kind: EndpointErrorKind, message: string): Answer {
   return { error: new EndpointError(name, kind, message) };
@@ -121,8 +141,7 @@ class Link {
 
   /** @throws EndpointError as every endpoint does; `timeout` as soon as `signal` aborts */
   send(command: Command, signal: AbortSignal): Promise<unknown> {
-    const request = readRequest(command);
-    this.#wire.sent(this.#process, this.#server, request, command);
+    const request = this.#wire.sent(this.#process, this.#server, this.#wire.read(command), command);
     this.#world.count("requests");
     return new Promise((resolve, reject) => {
       let open = true;
@@ -150,7 +169,7 @@ class Link {
       const receive = (answer: Answer) => {
         if (!open) return;
         if ("reply" in answer) {
-          this.#answered(request, command, answer.reply);
+          this.#answered(request, command, answer);
           settle(() => resolve(answer.reply));
         } else if (answer.error.kind === "network" && retries > 0) {
           retries -= 1;
@@ -169,21 +188,23 @@ class Link {
   }
 
   /** The process asks once whether what it was told to be stored is there: its own value is no refusal then. */
-  #isGranted(request: Request, command: Command, reply: Reply): boolean {
-    return isGranted(request, command, reply) || (reply === request.value && this.#stored.has(reply));
+  #isGranted(request: Request, reply: Reply): boolean {
+    return request.isDone(reply) || (reply === request.value && this.#stored.has(reply));
   }
 
-  #answered(request: Request, command: Command, reply: Reply): void {
+  #answered(
+    request: Request,
+    command: Command,
+    { reply, byLock = false }: Extract<Answer, { reply: Reply }>,
+  ): void {
     // Only a plain command has null for an answer: whatever else gets it knows no more than before.
     const isPlain = command[0] === "SET" && !command.includes("GET");
     if (this.#server.answersNull && !isPlain) {
       this.#wire.failed(this.#process, request);
       return;
     }
-    const granted = this.#isGranted(request, command, reply);
+    const granted = this.#isGranted(request, reply);
     if (reply === null && command.includes("GET")) this.#stored.add(request.value);
-    // A refusal names the key that is in the way. The first one is that of a run's record.
-    const byLock = request.own[0] !== request.value && Number((reply as Reply[])[1]) > 1;
     this.#wire.answered(this.#process, this.#server, request, { granted, byLock });
     this.#world.trace(
       () =>
@@ -218,12 +239,12 @@ class Link {
     const before = this.#before(request);
     try {
       const reply = server.execute(command);
-      const granted = this.#isGranted(request, command, reply);
+      const granted = this.#isGranted(request, reply);
       this.#note(request, before, { granted, copy, found });
       const execution = { where: server.name, granted, before: contentsBefore, after: contents() };
       checkCell(world, request, execution);
       if (request.operation === "claim" && !granted) this.#checkRefusal(request, command);
-      return { reply };
+      return !granted && isLocked(request, contentsBefore) ? { reply, byLock: true } : { reply };
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
       if (copy === 0 && error.message.startsWith("NOSCRIPT"))

@@ -1,4 +1,3 @@
-import { stopwatch } from "../../src/runtime.ts";
 import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
 import type { FaultKind, Scenario } from "./scenario.ts";
@@ -210,14 +209,14 @@ class Nemesis {
     }
     if (!this.#world.keeps("kept memory") && this.#world.keeps("agreeing clocks")) return;
     const process = this.#anyProcess();
-    if (process.frozen && this.#world.keeps("a clock that goes on")) return;
+    if (this.#world.keeps("a clock that goes on") && !process.goesOnIf("set")) return;
     const step = this.#draw.pick([
       this.#draw.between(-2 * ttl, 2 * ttl),
       this.#draw.between(-3_600_000, 3_600_000),
     ]);
     this.#noteMoment({ name: clockSet(Math.floor(step)), client: process.name });
     process.setClock(step);
-    this.#clockChanged(process);
+    this.#clockSet(process);
   }
 
   #pause(process: Process): void {
@@ -228,7 +227,7 @@ class Nemesis {
 
   #freeze(process: Process): void {
     if (!process.running) return;
-    this.#clockChanged(process);
+    if (this.#world.keeps("a clock that goes on") && !process.goesOnIf("frozen")) return;
     process.pause(true);
     const since = this.#world.now;
     const detail = "its clocks stand still, too";
@@ -249,13 +248,7 @@ class Nemesis {
   #resume(process: Process, stoodStill = process.frozen): void {
     process.resume();
     for (const name of ["paused", "frozen"]) this.#ended({ name, client: process.name });
-    if (stoodStill) this.#clockChanged(process);
-  }
-
-  /** One clock may be set, and then the other one stand still, as long as the library reads both in between. */
-  #clockChanged(process: Process): void {
-    if (this.#world.keeps("a clock that goes on")) stopwatch(process);
-    this.#clockSet(process);
+    if (stoodStill) this.#clockSet(process);
   }
 }
 

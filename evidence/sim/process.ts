@@ -1,9 +1,12 @@
-import type { Runtime } from "../../src/runtime.ts";
+import type { Runtime } from "../../src/index.ts";
 import type { Draw } from "./draw.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** The wall-clock time at which every simulation begins: 2023-11-14. */
 export const epoch = 1_700_000_000_000;
+
+/** Its wall clock was set, or its monotonic clock stood still. */
+type Disturbance = "set" | "frozen";
 
 /**
  * One client process. Its code runs while it is neither paused nor dead, and it has clocks of its own: it is the
@@ -32,6 +35,11 @@ export class Process implements Runtime {
   #pausedAt = 0;
   #pausedFor = 0;
   #wallOffset = 0;
+  /** What has happened to one of its clocks since the library read both. */
+  #unread: Disturbance | undefined;
+  /** When the library last read each, in virtual ms. */
+  #wallReadAt = Number.NaN;
+  #monotonicReadAt = Number.NaN;
 
   constructor(name: string, scheduler: Scheduler, draw: Draw, rate: number) {
     this.name = name;
@@ -54,30 +62,66 @@ export class Process implements Runtime {
     return this.#pausedFor + (this.#paused ? this.#scheduler.now - this.#pausedAt : 0);
   }
 
+  /** The library reads its wall clock. */
   now(): number {
+    this.#wallReadAt = this.#scheduler.now;
+    this.#noteRead();
+    return this.wallClock();
+  }
+
+  /** The library reads its monotonic clock. */
+  monotonic(): number {
+    this.#monotonicReadAt = this.#scheduler.now;
+    this.#noteRead();
+    return this.#monotonicClock();
+  }
+
+  /** What its wall clock shows, in ms since 1970. */
+  wallClock(): number {
     return epoch + this.#wallOffset + Math.floor(this.#scheduler.now * this.rate);
+  }
+
+  #monotonicClock(): number {
+    return ((this.#frozenAt ?? this.#scheduler.now) - this.#frozenFor) * this.rate;
+  }
+
+  #noteRead(): void {
+    if (this.#wallReadAt === this.#monotonicReadAt) this.#unread = undefined;
+  }
+
+  #disturb(how: Disturbance): void {
+    this.disturbances += 1;
+    this.#unread = how;
+    this.#wallReadAt = Number.NaN;
+    this.#monotonicReadAt = Number.NaN;
+  }
+
+  /** Whether one of its clocks goes on in spite of a disturbance: since the library read both, the other one did. */
+  goesOnIf(how: Disturbance): boolean {
+    return !this.frozen && (this.#unread === undefined || this.#unread === how);
+  }
+
+  /** Sets its wall clock before anybody has read it: it is so many ms ahead of the world's. */
+  startClock(ms: number): void {
+    this.#wallOffset = Math.floor(ms);
   }
 
   /** Moves its wall clock by so many ms. */
   setClock(ms: number): void {
     this.#wallOffset += Math.floor(ms);
-    this.disturbances += 1;
-  }
-
-  monotonic(): number {
-    return ((this.#frozenAt ?? this.#scheduler.now) - this.#frozenFor) * this.rate;
+    this.#disturb("set");
   }
 
   /** Fires up to 2 ms late or 1 ms early, as timers do; not while the process is paused. */
   timer(ms: number, callback: () => void, keepsAlive = true): () => void {
     // With these, every hold would be watched for the sake of the hook; most users have none.
     if (!keepsAlive) return () => undefined;
-    const due = this.monotonic() + Math.max(0, ms + this.#draw.between(-1, 2));
+    const due = this.#monotonicClock() + Math.max(0, ms + this.#draw.between(-1, 2));
     let cancel: (() => void) | undefined;
     let cancelled = false;
     const fire = () => {
       if (cancelled) return;
-      const remaining = due - this.monotonic();
+      const remaining = due - this.#monotonicClock();
       // The monotonic clock may have stood still meanwhile.
       if (remaining > 0.001) arm(remaining);
       else callback();
@@ -85,7 +129,7 @@ export class Process implements Runtime {
     const arm = (remaining: number) => {
       cancel = this.#scheduler.at(this.#scheduler.now + remaining / this.rate, () => this.deliver(fire));
     };
-    arm(due - this.monotonic());
+    arm(due - this.#monotonicClock());
     return () => {
       cancelled = true;
       cancel?.();
@@ -114,7 +158,7 @@ export class Process implements Runtime {
     this.#pausedAt = this.#scheduler.now;
     if (!frozen) return;
     this.#frozenAt = this.#scheduler.now;
-    this.disturbances += 1;
+    this.#disturb("frozen");
   }
 
   /** Lets the process go on. Callbacks that became due meanwhile run in a random order, one at a time. */
@@ -122,7 +166,11 @@ export class Process implements Runtime {
     if (!this.#paused) return;
     this.#paused = false;
     this.#pausedFor += this.#scheduler.now - this.#pausedAt;
-    if (this.#frozenAt !== undefined) this.#frozenFor += this.#scheduler.now - this.#frozenAt;
+    if (this.#frozenAt !== undefined) {
+      this.#frozenFor += this.#scheduler.now - this.#frozenAt;
+      // What was read meanwhile was read from a clock that stood still.
+      this.#unread = "frozen";
+    }
     this.#frozenAt = undefined;
     const inbox = this.#inbox;
     this.#inbox = [];

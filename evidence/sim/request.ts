@@ -1,31 +1,27 @@
-import type { Command } from "../../src/endpoints/endpoint.ts";
-import { freeScript } from "../../src/lock/free.lua.ts";
-import { peekScript } from "../../src/redis/peek.lua.ts";
-import type { Script } from "../../src/redis/script.ts";
-import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
-import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
-import { memberScript } from "../../src/sync/internal/member.lua.ts";
-import { newestScript } from "../../src/sync/internal/newest.lua.ts";
-import { queueScript } from "../../src/sync/internal/queue.lua.ts";
-import { slotScript } from "../../src/sync/internal/slot.lua.ts";
+import type { Reply } from "../../local/src/memory/index.ts";
+import type { Command } from "../../src/index.ts";
 
-/** A command of the library, parsed. */
+/** What a command of the library does. Simulations check the library by what it sends, not by its internal state. */
 export interface Request {
-  /** As cell.lua calls it, also where a native command or the script of a synchronizer does it. */
+  /**
+   * `claim`: writes values where there are none; `restore`: the same, for a holder that knows that the server has lost them;
+   * `keep`: changes the ttl of values, replaces them, or only looks whether they are there; `end`: removes them, or replaces
+   * them by what is no claim; `free`: removes whatever is there; `peek`: reads; `announce`: says that a call was made.
+   */
   readonly operation: "claim" | "restore" | "keep" | "end" | "free" | "peek" | "announce";
   readonly keys: readonly string[];
   /** The whole value, or the pending record. Of a run with locks the value of its locks. */
   readonly value: string;
   /** By key: what is claimed, or expected there. Only the record of a run with locks differs from `value`. */
   readonly own: readonly string[];
-  /** By key, of cells: what a `keep` or an `end` writes there; "": it is deleted. */
+  /** By key, of values at keys of their own: what a `keep` or an `end` writes there; "": it is deleted. */
   readonly next?: readonly string[];
   readonly tombstone: string | undefined;
-  /** The fence counters, of cells. */
+  /** The fence counters that it writes. */
   readonly counters?: readonly string[];
   /** Only raises the fence counters; the value is left as it is. */
   readonly raises: boolean;
-  /** ms for which the value is to stand; of cells and announcements only. */
+  /** ms for which the value is to stand; of values at keys of their own and announcements only. 0: it does not change. */
   readonly ttl?: number;
   /** The value is a member of a set. */
   readonly isMember?: boolean;
@@ -35,53 +31,29 @@ export interface Request {
   readonly counter?: string | undefined;
   /** A further key that the request depends on. */
   readonly about?: string;
-}
-
-/** Parses a command. Simulations check the library by what it sends, not by its internal state. */
-export function readRequest(command: Command): Request {
-  const words = command.map(String);
-  const [name, key = "", text = ""] = words;
-  const expected = words[words.indexOf("IFEQ") + 1]!;
-  const ttl = Number(words[words.indexOf("PX") + 1]);
-  if (name === "SET" && words.includes("IFEQ"))
-    return requestOf("keep", [key], expected, { ttl, next: [text] });
-  if (name === "SET") return requestOf("claim", [key], text, { ttl, next: [text] });
-  if (name === "DELEX") return requestOf("end", [key], expected, { next: [""] });
-  if (name !== "EVALSHA" && name !== "EVAL") throw new Error(`the library sent an unknown command: ${name}`);
-  const count = Number(words[2]);
-  const names = words.slice(3, 3 + count);
-  const args = words.slice(3 + count);
-  const read = readers.find(([script]) => isScript(key, script))?.[1] ?? readCell;
-  return read(names, args);
+  /** Whether a server's reply says that it was done. */
+  readonly isDone: (reply: Reply) => boolean;
 }
 
 /** A request about one value at all its keys. */
-function requestOf(
+export function requestOf(
   operation: Request["operation"],
   keys: readonly string[],
   value: string,
-  more: Partial<Request> = {},
+  more: Partial<Request> & Pick<Request, "isDone">,
 ): Request {
   const own = keys.map(() => value);
   return { operation, keys, value, own, tombstone: undefined, raises: false, ...more };
 }
 
-/** What cell.lua gets, also as a part of another script. */
-function readCell(names: string[], args: string[]): Request {
-  const [operation, token = "", count, ttl] = args;
-  const n = Number(count);
-  const keys = names.slice(0, n);
-  const pairs = args.slice(7, 7 + 2 * n);
-  const next = keys.map((_, index) => pairs[2 * index + 1]!);
-  const isExpected = operation === "keep" || operation === "end";
-  return requestOf(operation as Request["operation"], keys, token, {
-    own: isExpected ? keys.map((_, index) => pairs[2 * index]!) : next,
-    next,
-    tombstone: names[n],
-    counters: names.slice(n + 1),
-    raises: operation === "keep" && ttl === "0" && names.length > n,
-    ttl: Number(ttl),
-  });
+/** A command's keys and its other words. */
+export function partsOf([name, second = "", ...rest]: readonly string[]): {
+  readonly keys: readonly string[];
+  readonly words: readonly string[];
+} {
+  if (name !== "EVALSHA" && name !== "EVAL") return { keys: [second], words: rest };
+  const [count, ...names] = rest;
+  return { keys: names.slice(0, Number(count)), words: names.slice(Number(count)) };
 }
 
 /** What a lock that is handed over has from now on, where a request puts it in the place of its nonce. */
@@ -96,66 +68,18 @@ export function isCount({ value }: Request): boolean {
   return value.startsWith("A1 ");
 }
 
-/** Whether a command's hash or text is that of a script. */
-function isScript(text: string, { source, sha }: Script): boolean {
-  return text === sha.redis || text === sha.upstash || text.endsWith(source);
-}
-
-function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]): Request {
-  const operation = span === "0" ? "keep" : "claim";
-  const keys = span === "0" ? slots : slots.slice(0, Number(span));
-  return requestOf(operation, keys, value, { about: limit! });
-}
-
-/** What the scripts of synchronizers call it. */
-const operations: Readonly<Record<string, Request["operation"]>> = {
-  acquire: "claim",
-  extend: "keep",
-  release: "end",
-};
-
-function readMember(names: string[], args: string[]): Request {
-  const [key, tombstone] = names;
-  const [operation = "", value = "", , , tombstones, id] = args;
-  return requestOf(operations[operation]!, [key!], value, {
-    tombstone: tombstones === "0" ? undefined : tombstone,
-    isMember: true,
-    // The announcements come last.
-    announces: operation === "acquire" && id ? { key: names.at(-1)!, id } : undefined,
-  });
-}
-
-function readTicket(names: string[], [value = "", text = "", , ttl]: string[]): Request {
-  const [lock, , ...tombstones] = names;
-  const operation = ttl === "0" ? "end" : "claim";
-  // The release of a holder, which tells those that wait.
-  if (text === "") return requestOf(operation, [lock!], value, { tombstone: tombstones[0] });
-  return requestOf(operation, [lock!], value, { tombstone: tombstones[1] });
-}
-
-/** By script. Arrivals and announcements acquire nothing: they stay, or stand until a later one replaces them. */
-const readers: readonly (readonly [Script, (names: string[], args: string[]) => Request])[] = [
-  [peekScript, ([key, counter]) => requestOf("peek", [key!], "", { counter })],
-  [freeScript, (keys, [, value = ""]) => requestOf("free", keys, value)],
-  [slotScript, readSlots],
-  [memberScript, readMember],
-  [arrivalScript, (keys, [value = ""]) => requestOf("peek", keys, value)],
-  [queueScript, readTicket],
-  [
-    intervalScript,
-    ([key, , , tombstone], [value = "", operation = ""]) =>
-      requestOf(operations[operation]!, [key!], value, { tombstone }),
-  ],
-  [newestScript, (keys, [value = "", ttl]) => requestOf("announce", keys, value, { ttl: Number(ttl) })],
-];
-
 /** The part of a value that differs in every round: a lock's nonce, or a run's token. */
 export function nonceOf(value: string): string {
   const record = /^[PCN]1 (\S+) /.exec(value);
   return record ? record[1]! : value.slice(0, 33);
 }
 
+/** Whether a text is the record of an idempotent run that has ended. */
+export function isResult(text: string): boolean {
+  return /^[CN]1 /.test(text);
+}
+
 /** Whether a command stores the record of an idempotent run that has ended. Called for every request. */
 export function isCompletion(command: Command): boolean {
-  return command.some((word) => typeof word === "string" && /^[CN]1 /.test(word));
+  return command.some((word) => typeof word === "string" && isResult(word));
 }

@@ -1,4 +1,4 @@
-import type { Dialect } from "../../src/endpoints/endpoint.ts";
+import type { Dialect } from "../../src/index.ts";
 import type { Draw } from "./draw.ts";
 import { type Forging, forgeries } from "./forged.ts";
 import { mixed, type Synchronizer, synchronizers } from "./synchronizers.ts";

@@ -1,6 +1,6 @@
 import { toBytes } from "../../local/src/engine/bytes.ts";
 import { Engine, type Push, type Reply } from "../../local/src/memory/index.ts";
-import type { Command, Dialect } from "../../src/endpoints/endpoint.ts";
+import type { Command, Dialect } from "../../src/index.ts";
 import { epoch } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
 

@@ -66,6 +66,9 @@ export interface Simulation {
   readonly lines: readonly string[];
 }
 
+/** How many were begun in this process. */
+let simulations = 0;
+
 /**
  * Runs one simulation. Only one can run at a time.
  *
@@ -85,7 +88,9 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
     without,
   );
   const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
-  const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, traced);
+  simulations += 1;
+  const drops = repeats ? [...dropped, "single execution" as const] : dropped;
+  const world = new World(events, { dropped: drops, traced, serial: simulations });
   try {
     await play(world, scenario);
     return {
@@ -185,19 +190,19 @@ function createServersAndProcesses(world: World, scenario: Scenario): void {
   const rate = () => 1 + (steady ? draw.between(-0.0045, 0.0045) : draw.between(-0.1, 0.1));
   for (const [index, dialect] of scenario.dialects.entries()) {
     const offset = draw.pick([0, draw.between(-600_000, 600_000)]);
-    world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset }));
+    const name = world.ownName(`r${index}`);
+    world.servers.push(new Server({ name, dialect, scheduler, rate: rate(), offset }));
   }
   if (scenario.oddEndpoint === "silent") world.servers.at(-1)!.silent = true;
   if (scenario.oddEndpoint === "answers null") world.servers.at(-1)!.answersNull = true;
   const agree = !world.keeps("kept memory") && world.keeps("agreeing clocks");
   for (let index = 0; index < scenario.processes; index += 1) {
     const process = new Process(`p${index}`, scheduler, draw.fork(), agree ? 1 : rate());
-    process.setClock(
+    process.startClock(
       agree
         ? draw.between(-25, 25)
         : draw.pick([0, draw.between(-1_000, 1_000), draw.between(-3.6e6, 3.6e6)]),
     );
-    process.disturbances = 0;
     world.processes.push(process);
   }
   if (scenario.retention) setClocksApart(world, scenario.retention, scenario.ttl);
@@ -207,10 +212,7 @@ function createServersAndProcesses(world: World, scenario: Scenario): void {
 function setClocksApart({ servers, processes, draw }: World, retention: Retention, ttl: number): void {
   const [least, most] = retention.clocks === "ahead" ? [0, 40] : [-40, 0];
   for (const server of servers) server.offset = 0;
-  for (const process of processes) {
-    process.setClock(epoch - process.now() + draw.pick([0, draw.between(least, most)]) * ttl);
-    process.disturbances = 0;
-  }
+  for (const process of processes) process.startClock(draw.pick([0, draw.between(least, most)]) * ttl);
 }
 
 /** One process makes its calls. */

@@ -1,6 +1,6 @@
 import { eventOf } from "../../local/src/event-stream.ts";
 import type { Push } from "../../local/src/memory/index.ts";
-import { EndpointError, type EndpointErrorKind } from "../../src/errors.ts";
+import { EndpointError, type EndpointErrorKind } from "../../src/index.ts";
 import type { Process } from "./process.ts";
 import type { Server } from "./server.ts";
 import type { StreamRecord, WakeUps } from "./wake-ups.ts";

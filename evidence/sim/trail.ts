@@ -51,6 +51,8 @@ export class RequestTrail {
   /** A release removed the value, and a release did not find it, whatever was replied. */
   freed = false;
   foundGone = false;
+  /** A request to extend or verify was answered with "gone". */
+  answeredLost = false;
   /** When a release that leaves a tombstone removed the value: another execution of it says the same. */
   freedAt = Number.NEGATIVE_INFINITY;
   /** When a request to extend or verify last found the value; undefined: never. */

@@ -1,8 +1,9 @@
-import type { Command } from "../../src/endpoints/endpoint.ts";
+import type { Command } from "../../src/index.ts";
 import { Announcements } from "./announcements.ts";
 import { invariants } from "./assumptions.ts";
 import { ByNonce } from "./by-nonce.ts";
 import type { Process } from "./process.ts";
+import { Rehearsal } from "./rehearsal.ts";
 import { isCompletion, isCount, nonceOf, type Request, successorOf } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, type Stored, standsFor } from "./standing.ts";
@@ -23,6 +24,7 @@ const mostUploads = 4;
 export class Wire {
   readonly #world: World;
   readonly #wakeUps: WakeUps;
+  readonly #rehearsal = new Rehearsal();
   readonly #trails = new ByNonce<Server, RequestTrail>();
   /** The nonce of the last round, by process and key. */
   readonly #last = new Map<string, string>();
@@ -50,15 +52,32 @@ export class Wire {
     this.announcements = new Announcements(world);
   }
 
-  /** A client sends a request. */
-  sent(process: Process, server: Server, request: Request, command: Command): void {
+  /** What a command does. */
+  read(command: Command): Request {
+    return this.#rehearsal.read(command);
+  }
+
+  /**
+   * A client sends a request.
+   *
+   * @returns the request; a claim counts as a restore if the client knows that the server has lost the value
+   */
+  sent(process: Process, server: Server, request: Request, command: Command): Request {
     if (request.operation === "announce") {
       this.announcements.sent(process, request);
-      return;
+      return request;
     }
-    if (isCount(request)) return;
-    const { operation } = request;
+    if (isCount(request)) return request;
     const trail = this.#trail(process, server, request);
+    const restores = request.operation === "claim" && trail.answeredLost && !isCompletion(command);
+    const judged: Request = restores ? { ...request, operation: "restore" } : request;
+    this.#noteSent(trail, judged, command);
+    return judged;
+  }
+
+  #noteSent(trail: RequestTrail, request: Request, command: Command): void {
+    const { operation } = request;
+    const { process } = trail;
     if (operation === "peek") this.#wakeUps.asked(process, request.value);
     if (operation === "free")
       this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
@@ -271,6 +290,7 @@ export class Wire {
     if (request.operation === "peek") this.#wakeUps.refused(process, request.value);
     const successor = successorOf(request);
     if (request.operation === "keep" && granted) this.#taken(process, server, successor ?? request);
+    else if (request.operation === "keep" && !successor) trail.answeredLost = true;
     // As of an acquire, a refusal proves that nothing was stored.
     else if (successor) this.#trail(process, server, successor).acquireGranted ??= false;
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
@@ -452,20 +472,4 @@ export class Wire {
   #trail(process: Process, server: Server, request: Request): RequestTrail {
     return this.#trails.of(nonceOf(request.value), server, () => new RequestTrail(process, server));
   }
-}
-
-/** Whether a reply says that the request was done. */
-export function isGranted(request: Request, command: Command, reply: unknown): boolean {
-  if (Array.isArray(reply)) {
-    const [first, hits] = reply;
-    if (first !== request.value || request.operation !== "end" || typeof hits !== "string") {
-      return first === request.value;
-    }
-    // The end of a run with locks is about its record.
-    return request.own[0] === request.value ? !hits.includes("f") : hits.startsWith("t");
-  }
-  // A lock's own value may be there because two names are of one endpoint; a run's counts as granted.
-  const isLock = request.keys[0]!.startsWith("redlock:lock:");
-  if (command.includes("GET")) return reply === null || (!isLock && reply === request.value);
-  return reply === "OK" || reply === 1;
 }

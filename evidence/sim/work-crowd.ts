@@ -1,5 +1,5 @@
-import { keyOf } from "../../src/redis/keys.ts";
 import type { SharedContext } from "./actor.ts";
+import { keyOf } from "./field.ts";
 
 // A crowd: more calls at once than the servers execute in time, each for a lock that nobody else wants.
 
@@ -22,7 +22,7 @@ export async function meetCrowd({ world, scenario, actors }: SharedContext): Pro
   await world.scheduler.run(world.now + 3 * timeout);
   const refused = names.filter((_, index) => ended[index]!.status === "rejected");
   const standing = refused.filter((name) =>
-    world.servers.some((server) => server.execute(["EXISTS", keyOf("redlock", "lock", name)]) === 1),
+    world.servers.some((server) => server.execute(["EXISTS", keyOf("lock", name)]) === 1),
   );
   const granted = ended.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
   const least = Math.min(callers, (0.7 * wait) / pace);

@@ -1,16 +1,16 @@
 import { LockLostError, QuorumError } from "../../src/index.ts";
-import { keyOf } from "../../src/redis/keys.ts";
 import { type DebounceOutcome, debounce } from "../../src/sync/index.ts";
 import { type Actor, drawOptions, type SharedContext } from "./actor.ts";
 import type { Announcement, Announcements } from "./announcements.ts";
 import { type DebounceCall, DebounceHistories } from "./debounce-histories.ts";
 import type { Draw } from "./draw.ts";
+import { keyOf } from "./field.ts";
 import type { Process } from "./process.ts";
 import type { Workload } from "./synchronizers.ts";
 import type { World } from "./world.ts";
 
 const name = "reindex";
-const key = keyOf("redlock", "debounce", name);
+const key = keyOf("debounce", name);
 
 /** How many ms before the end of its window a call may send its second round: timers fire early. */
 const early = 1;

@@ -59,7 +59,7 @@ export class FairWorkload extends HoldWorkload {
     if (this.#mayDie(actor) && draw.chance(0.5)) this.#dieInTheQueue(process, draw.between(30, 400));
     for (let round = 0; round < 2; round += 1) {
       await actor.sleep(draw.between(0, 300));
-      const [invoked, ticket] = [world.now, process.now()];
+      const [invoked, ticket] = [world.now, process.wallClock()];
       const lock = new FairLock(redlock, this.name, { ttl: probeTtl, wait: 10 * bound });
       let served: Served | undefined;
       const isServed = await this.serve(actor, bound, {

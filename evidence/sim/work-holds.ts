@@ -1,4 +1,3 @@
-import { keyOf } from "../../src/redis/keys.ts";
 import {
   type Hold as Handle,
   LimitMismatchError,
@@ -18,6 +17,7 @@ import {
 import { type Actor, noteOf, type SharedContext } from "./actor.ts";
 import { type Invariant, invariants } from "./assumptions.ts";
 import type { Draw } from "./draw.ts";
+import { keyOf } from "./field.ts";
 import { checkRefusal, type HeldHandle, recordHold, release } from "./handles.ts";
 import { checkPermits } from "./histories.ts";
 import { type Hold, Holds } from "./holds.ts";
@@ -74,7 +74,7 @@ export abstract class HoldWorkload<H extends Handle = Handle> implements Workloa
   ) {
     this.shared = shared;
     this.name = name;
-    this.key = keyOf("redlock", kind, name);
+    this.key = keyOf(kind, name);
     this.holds = new Holds(shared.world, invariant);
   }
 
@@ -129,7 +129,7 @@ export abstract class HoldWorkload<H extends Handle = Handle> implements Workloa
   }
 }
 
-const writersKey = keyOf("redlock", "writers", "catalogue");
+const writersKey = keyOf("writers", "catalogue");
 
 const reading = { counted: "reading", group: "readers" };
 const writing = { counted: "writing" };
@@ -323,7 +323,7 @@ export class SemaphoreWorkload extends HoldWorkload<Permit> {
   ): HeldHandle {
     const { world } = this.shared;
     const { slot } = acquired.handle;
-    const key = keyOf("redlock", `slot:${slot}`, this.name);
+    const key = keyOf(`slot:${slot}`, this.name);
     const nonce = actor.wire.lastRound(actor.process, key)!;
     const resources = [`${this.name}#${slot}`];
     const held = recordHold(actor, { ...acquired, keys: [key], resources, nonce, holds: this.holds });

@@ -10,18 +10,17 @@ import {
   type Outcome as RunOutcome,
 } from "../../src/idempotency/index.ts";
 import { LockHeldError, QuorumError, type RedlockErrorCode } from "../../src/index.ts";
-import { quorumOf } from "../../src/quorum/tally.ts";
-import { keyOf } from "../../src/redis/keys.ts";
 import { type Actor, drawOptions, noteOf, timeOf } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
 import { checkLocksFreed } from "./claims.ts";
+import { keyOf, quorumOf } from "./field.ts";
 import { type Hold, newHold } from "./holds.ts";
 import { countKeyOf, type RunHistories, recordKeyOf } from "./run-histories.ts";
 import { drawResources, longestUpdate, updateAccount } from "./work-lock.ts";
 import type { World } from "./world.ts";
 
 const lockKeysOf = (resources: readonly string[]): string[] =>
-  resources.map((resource) => keyOf("redlock", "lock", resource));
+  resources.map((resource) => keyOf("lock", resource));
 
 /** A run's value in the histories when its result could not be stored. */
 const noResult = "no result";
@@ -164,14 +163,13 @@ export class Run {
     this.#value = value;
     this.#result = result;
     this.#recorded = result === value ? value : noResult;
-    this.#budget = (plan.options.deadline ?? Infinity) - actor.process.now();
+    this.#budget = (plan.options.deadline ?? Infinity) - actor.process.wallClock();
     this.#limit = timeOf(actor, plan.options.deadline);
     this.#idempotency = new Idempotency(actor.redlock, {
       // Far beyond the end of the simulation.
       retention: 86_400_000,
       maxResult,
       maxAttempts: plan.maxAttempts,
-      onEvent: ({ type, reason }) => this.#observe(type, reason),
     });
   }
 
@@ -210,13 +208,6 @@ export class Run {
     if ("value" in outcome) this.#checkOutcome(outcome.value);
     else this.#checkError(outcome.error);
     return outcome;
-  }
-
-  #observe(type: string, reason: string | undefined): void {
-    this.#world.count(`run: ${type}${reason ? `, ${reason}` : ""}`);
-    if (type !== "executed" && (type !== "unstored" || reason === "no-quorum")) return;
-    this.#stored = true;
-    this.#histories.stored(this.#plan.key, this.#recorded, this.#invoked);
   }
 
   /** The handler of a run with locks. Its fence guards an account. */
@@ -320,6 +311,9 @@ export class Run {
       world.check("waiters are served", unstored !== "no-quorum", what);
     }
     world.count(`run ${status}`);
+    if (unstored) world.count(`run: unstored, ${unstored}`);
+    this.#stored = status === "executed" && unstored !== "no-quorum";
+    if (this.#stored) this.#histories.stored(key, this.#recorded, this.#invoked);
     if (status === "replayed") this.#histories.replayed(key, String(value), this.#invoked);
     else {
       const what = () => `${process.name}: ${String(value)} instead of ${this.#value}`;
@@ -358,6 +352,7 @@ export class Run {
 
   /** The locks are held only if so many endpoints said so that no quorum was left. */
   #checkLocked(): void {
+    this.#world.count("run: locks held");
     const { process, wire, scenario } = this.#actor;
     const { key, lock } = this.#plan;
     const token = wire.lastRound(process, recordKeyOf(key));
@@ -369,6 +364,7 @@ export class Run {
 
   /** A key is in progress only if an endpoint said so. */
   #checkInProgress(): void {
+    this.#world.count("run: in progress");
     const { process, wire } = this.#actor;
     const { key } = this.#plan;
     const nonce = wire.lastRound(process, recordKeyOf(key));

@@ -1,8 +1,7 @@
-import { LockHeldError, LockLostError, QuorumError } from "../../src/index.ts";
-import type { Lock } from "../../src/lock/lock.ts";
-import { keyOf } from "../../src/redis/keys.ts";
+import { type Lock, LockHeldError, LockLostError, QuorumError } from "../../src/index.ts";
 import { type Actor, drawOptions, noteOf, timeOf } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
+import { keyOf } from "./field.ts";
 import { checkExtensionRate, checkRefusal, release, useHandle } from "./handles.ts";
 import { recordLock, type Times } from "./held-lock.ts";
 import type { Hold } from "./holds.ts";
@@ -192,7 +191,7 @@ export function drawResources({ draw, scenario }: Actor): string[] {
 function checkFailure(actor: Actor, [resource]: readonly string[], error: unknown): void {
   const held = error === null || error instanceof LockHeldError;
   actor.world.count(held ? "held" : error instanceof QuorumError ? "unavailable" : "aborted");
-  checkRefusal(actor, keyOf("redlock", "lock", resource!), error);
+  checkRefusal(actor, keyOf("lock", resource!), error);
 }
 
 /** The longest time, in ms, that {@link updateAccount} takes. */

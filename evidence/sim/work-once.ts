@@ -1,11 +1,9 @@
 import { LockLostError, QuorumError } from "../../src/index.ts";
-import { quorumOf } from "../../src/quorum/tally.ts";
-import { keyOf } from "../../src/redis/keys.ts";
-import { stopwatch } from "../../src/runtime.ts";
 import { type OnceContext, type OnceOutcome, once } from "../../src/sync/index.ts";
 import { type Actor, drawOptions, type SharedContext } from "./actor.ts";
 import type { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
+import { keyOf, quorumOf } from "./field.ts";
 import { checkRefusal } from "./handles.ts";
 import { Holds, newHold } from "./holds.ts";
 import { byClocks, type OnceCall, OnceHistories, rounding } from "./once-histories.ts";
@@ -14,7 +12,7 @@ import type { Workload } from "./synchronizers.ts";
 import type { World } from "./world.ts";
 
 const name = "nightly";
-const key = keyOf("redlock", "once", name);
+const key = keyOf("once", name);
 
 // A key may stand for less than its ttl in true time: that is the fastest clock.
 const fastest = 0.995;
@@ -76,9 +74,9 @@ export class OnceWorkload implements Workload {
       transit: () => Math.min(timeout, ttl) / process.rate + process.pausedFor - pausedFor + 4,
     };
     // A deadline that is over by now would be refused.
-    const deadline = options.deadline && Math.max(options.deadline, process.now() + 1);
-    const waitable = Math.min(wait, (deadline ?? Infinity) - process.now());
-    const waited = stopwatch(process);
+    const deadline = options.deadline && Math.max(options.deadline, process.wallClock() + 1);
+    const waitable = Math.min(wait, (deadline ?? Infinity) - process.wallClock());
+    const { disturbances } = process;
     const result = {};
     let ran = false;
     const given = { ...options, every, ttl, deadline };
@@ -105,7 +103,9 @@ export class OnceWorkload implements Workload {
     this.#checkOutcome(actor, outcome.value, ran, result);
     if (!outcome.value.ran) this.#histories.skipped(call, outcome.value.retryAfter);
     // One that has waited to its end returns when to try again, whatever becomes of the claim that it met.
-    if (!outcome.value.ran && waited() < 0.99 * waitable) this.#checkSkip(actor, call);
+    const waited = (this.#world.now - call.invoked) * process.rate;
+    const hasGoodClocks = process.disturbances === disturbances;
+    if (!outcome.value.ran && hasGoodClocks && waited < 0.99 * waitable) this.#checkSkip(actor, call);
   }
 
   /** One replica runs, and all others learn of it. */
@@ -206,13 +206,14 @@ export class OnceWorkload implements Workload {
     this.#histories.begins(call, first, call.transit());
     // An interval is never released, and is relied on after the routine's end as well.
     kept.add(nonce);
-    const elapsed = stopwatch(process);
+    const began = world.now;
     const { signal, fence } = context;
     const hold = newHold({
       resources: [name],
       nonce,
       process,
-      remaining: () => budget - elapsed(),
+      // It outlives the routine, and with that the context.
+      remaining: () => budget - (world.now - began) * process.rate,
       lossReported: () => signal.aborted,
       invoked: call.invoked,
       acquired: world.now,

@@ -1,8 +1,7 @@
 import { forceRelease, type Inspection, inspect } from "../../src/index.ts";
-import { quorumOf } from "../../src/quorum/tally.ts";
-import { keyOf } from "../../src/redis/keys.ts";
 import type { Actor } from "./actor.ts";
 import { type Invariant, invariants } from "./assumptions.ts";
+import { keyOf, quorumOf } from "./field.ts";
 import { recordHold, release, verify } from "./handles.ts";
 import type { Hold } from "./holds.ts";
 
@@ -56,7 +55,7 @@ export async function probeOperator(actor: Actor, bound: number): Promise<void> 
 
 /** A resource, asked about with ms for each request. */
 export function targetOf(resource: string, timeout: number): Target {
-  return { resource, key: keyOf("redlock", "lock", resource), timeout };
+  return { resource, key: keyOf("lock", resource), timeout };
 }
 
 /** Inspects a resource. Undefined: too few endpoints answered. */

@@ -1,4 +1,4 @@
-import type { RedlockErrorCode } from "../../src/errors.ts";
+import type { RedlockErrorCode } from "../../src/index.ts";
 import { type RefreshedNotWrittenError, refreshOnce } from "../../src/sync/index.ts";
 import { type Actor, drawOptions, type SharedContext } from "./actor.ts";
 import { type Assumption, invariants } from "./assumptions.ts";

@@ -1,5 +1,4 @@
 import { LockHeldError, LockLostError, QuorumError } from "../../src/index.ts";
-import { keyOf } from "../../src/redis/keys.ts";
 import {
   type ReplaceOutcome,
   type SingletonContext,
@@ -10,14 +9,15 @@ import { type Actor, drawOptions, type SharedContext } from "./actor.ts";
 import { DebounceHistories } from "./debounce-histories.ts";
 import type { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
+import { keyOf } from "./field.ts";
 import { Holds, newHold } from "./holds.ts";
 import type { Process } from "./process.ts";
 import type { Workload } from "./synchronizers.ts";
 import type { World } from "./world.ts";
 
 const name = "index";
-const key = keyOf("redlock", "singleton", name);
-const lockKey = keyOf("redlock", "lock", name);
+const key = keyOf("singleton", name);
+const lockKey = keyOf("lock", name);
 
 /** One call. Times are virtual ms. */
 interface SingleCall {

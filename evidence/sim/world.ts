@@ -55,6 +55,15 @@ export const goodNetwork: NetworkConditions = {
   httpError: 0,
 };
 
+/** What a world is created with. */
+export interface WorldOptions {
+  readonly dropped: readonly Assumption[];
+  /** Default false. */
+  readonly traced?: boolean;
+  /** How many worlds there were before in this process, and this one. Default 1. */
+  readonly serial?: number;
+}
+
 /** One simulated world: its time, processes, servers and present faults, and everything observed in it. */
 export class World {
   readonly scheduler: Scheduler = new Scheduler();
@@ -77,8 +86,11 @@ export class World {
   /** One line per event, if traced. */
   readonly lines: string[] | undefined;
 
-  constructor(draw: Draw, dropped: readonly Assumption[], traced = false) {
+  readonly #serial: number;
+
+  constructor(draw: Draw, { dropped, traced = false, serial = 1 }: WorldOptions) {
     this.draw = draw;
+    this.#serial = serial;
     this.dropped = dropped;
     this.lines = traced ? [] : undefined;
   }
@@ -101,9 +113,22 @@ export class World {
     this.counts.set(what, (this.counts.get(what) ?? 0) + times);
   }
 
+  /**
+   * A name that only this world has: a client may know servers by their names and addresses, and must know nothing of an
+   * earlier simulation.
+   */
+  ownName(name: string): string {
+    return `${name}.${this.#serial}`;
+  }
+
+  /** A text without what makes names this world's own: the same seed always gives the same texts. */
+  #plain(text: string): string {
+    return text.replaceAll(ownNames, "$1");
+  }
+
   /** Adds a line to the trace. The line is computed only if the world is traced. */
   trace(line: () => string): void {
-    this.lines?.push(`${this.now.toFixed(3)} ${line()}`);
+    this.lines?.push(this.#plain(`${this.now.toFixed(3)} ${line()}`));
   }
 
   /** Whether this world keeps an assumption. */
@@ -139,12 +164,15 @@ export class World {
    */
   violate(invariant: Invariant, detail: string, needs: readonly Assumption[] = invariants[invariant]): void {
     const without = needs.filter((assumption) => !this.keeps(assumption));
-    const violation = { invariant, at: this.now, detail, without };
+    const violation = { invariant, at: this.now, detail: this.#plain(detail), without };
     const excused = without.length > 0;
     (excused ? this.excused : this.violations).push(violation);
     this.trace(() => `${excused ? "excused" : "VIOLATED"} ${invariant}: ${detail}`);
   }
 }
+
+/** See {@link World.ownName}. */
+const ownNames = /\b(r\d+)\.\d+\b/g;
 
 const checkedNames = new Map(
   Object.keys(invariants).map((invariant) => [invariant, `checked: ${invariant}`]),

@@ -1,0 +1,12 @@
+// The little that the simulator knows by itself of what the library stores and decides.
+
+/** The smallest number of endpoints of which any two sets share one. */
+export function quorumOf(endpoints: number): number {
+  return Math.floor(endpoints / 2) + 1;
+}
+
+/** The key of a kind for a resource, as docs/internals/algorithm.md#keys has it. No name here needs an escape. */
+export function keyOf(kind: string, resource: string): string {
+  const [, tag] = /\{(.+)\}/.exec(resource) ?? [];
+  return tag === undefined ? `redlock:${kind}:{${resource}}` : `redlock:${kind}:{${tag}}:${resource}`;
+}

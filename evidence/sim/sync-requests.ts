@@ -1,0 +1,83 @@
+import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
+import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
+import { memberScript } from "../../src/sync/internal/member.lua.ts";
+import { newestScript } from "../../src/sync/internal/newest.lua.ts";
+import { queueScript } from "../../src/sync/internal/queue.lua.ts";
+import { slotScript } from "../../src/sync/internal/slot.lua.ts";
+import { partsOf, type Request, requestOf } from "./request.ts";
+
+// The scripts of synchronizers, whose arguments say what they do. All else is rehearsed: see rehearsal.ts.
+
+type Script = typeof slotScript;
+type Read = (names: readonly string[], args: readonly string[]) => Request;
+
+/** Reads a command that runs the script of a synchronizer; undefined: it does not. */
+export function readSynchronizer(words: readonly string[]): Request | undefined {
+  const [name, script = ""] = words;
+  if (name !== "EVALSHA" && name !== "EVAL") return undefined;
+  const read = readers.find(([known]) => isScript(script, known))?.[1];
+  if (!read) return undefined;
+  const { keys, words: args } = partsOf(words);
+  return read(keys, args);
+}
+
+/** Whether a command's hash or text is that of a script. */
+function isScript(text: string, { source, sha }: Script): boolean {
+  return text === sha.redis || text === sha.upstash || text.endsWith(source);
+}
+
+/** Each of these scripts replies first with the value, where it is done. */
+function valueRequest(
+  operation: Request["operation"],
+  keys: readonly string[],
+  value: string,
+  more: Partial<Request> = {},
+): Request {
+  const isDone: Request["isDone"] = (reply) => Array.isArray(reply) && reply[0] === value;
+  return requestOf(operation, keys, value, { ...more, isDone });
+}
+
+const readSlots: Read = ([limit, ...slots], [value = "", , , span]) => {
+  const operation = span === "0" ? "keep" : "claim";
+  const keys = span === "0" ? slots : slots.slice(0, Number(span));
+  return valueRequest(operation, keys, value, { about: limit! });
+};
+
+/** What the scripts of synchronizers call it. */
+const operations: Readonly<Record<string, Request["operation"]>> = {
+  acquire: "claim",
+  extend: "keep",
+  release: "end",
+};
+
+const readMember: Read = (names, args) => {
+  const [key, tombstone] = names;
+  const [operation = "", value = "", , , tombstones, id] = args;
+  return valueRequest(operations[operation]!, [key!], value, {
+    tombstone: tombstones === "0" ? undefined : tombstone,
+    isMember: true,
+    // The announcements come last.
+    announces: operation === "acquire" && id ? { key: names.at(-1)!, id } : undefined,
+  });
+};
+
+const readTicket: Read = ([lock, , ...tombstones], [value = "", text = "", , ttl]) => {
+  const operation = ttl === "0" ? "end" : "claim";
+  // The release of a holder, which tells those that wait.
+  if (text === "") return valueRequest(operation, [lock!], value, { tombstone: tombstones[0] });
+  return valueRequest(operation, [lock!], value, { tombstone: tombstones[1] });
+};
+
+/** By script. Arrivals and announcements acquire nothing: they stay, or stand until a later one replaces them. */
+const readers: readonly (readonly [Script, Read])[] = [
+  [slotScript, readSlots],
+  [memberScript, readMember],
+  [arrivalScript, (keys, [value = ""]) => valueRequest("peek", keys, value)],
+  [queueScript, readTicket],
+  [
+    intervalScript,
+    ([key, , , tombstone], [value = "", operation = ""]) =>
+      valueRequest(operations[operation]!, [key!], value, { tombstone }),
+  ],
+  [newestScript, (keys, [value = "", ttl]) => valueRequest("announce", keys, value, { ttl: Number(ttl) })],
+];
