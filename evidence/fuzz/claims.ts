@@ -1,4 +1,4 @@
-import type { Command } from "../../src/endpoints/endpoint.ts";
+import type { Command } from "../../src/index.ts";
 
 // The oracle of these tests: what an endpoint's reply claims, parsed strictly by the protocol and without the library.
 // A reply with the form of a true one is a claim, whether or not the server did what it claims; every other reply

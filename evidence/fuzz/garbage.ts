@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Command } from "../../src/endpoints/endpoint.ts";
+import type { Command } from "../../src/index.ts";
 import { parseCommand } from "./claims.ts";
 
 // False answers of an endpoint, as plain data, so that a counterexample can be read.

@@ -5,10 +5,9 @@ import { fingerprintOf, hashKey } from "../../src/idempotency/digest.ts";
 import { Idempotency, type IdempotencyEvent, type Outcome as Ran } from "../../src/idempotency/index.ts";
 import { completeText, noFingerprint, parseRecord, pendingText } from "../../src/idempotency/record.ts";
 import { Redlock } from "../../src/index.ts";
-import { quorumOf } from "../../src/quorum/tally.ts";
-import { keyOf } from "../../src/redis/keys.ts";
 import { seeded } from "../../test/support/seeded.ts";
 import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";
+import { keyOf, quorumOf } from "../sim/field.ts";
 import { answers } from "./garbage.ts";
 import { expectNoSecret, expectTyped } from "./messages.ts";
 import { type Exchange, type Network, type NetworkOptions, openNetwork } from "./network.ts";
@@ -26,7 +25,7 @@ const prints = {
   mine: await fingerprintOf("mine"),
   other: await fingerprintOf("other"),
 };
-const recordKey = keyOf("redlock", "idem", await hashKey([], "key"));
+const recordKey = keyOf("idem", await hashKey([], "key"));
 const print = fc.constantFrom<keyof typeof prints>("none", "mine", "other");
 
 /** The record that every endpoint has at the key when the run begins. */

@@ -1,7 +1,6 @@
 import { expect } from "vitest";
-import { type Lock, type LockJSON, type Redlock, resume } from "../../src/index.ts";
-import { forceRelease, inspect } from "../../src/lock/inspect.ts";
-import { quorumOf } from "../../src/quorum/tally.ts";
+import { forceRelease, inspect, type Lock, type LockJSON, type Redlock, resume } from "../../src/index.ts";
+import { quorumOf } from "../sim/field.ts";
 import { expectTyped } from "./messages.ts";
 import type { Exchange, Network } from "./network.ts";
 import type { Outcome } from "./virtual-runtime.ts";

@@ -1,8 +1,5 @@
 import { Engine, ReplyError } from "../../local/src/memory/index.ts";
-import type { Command, Dialect } from "../../src/endpoints/endpoint.ts";
-import { httpEndpoint } from "../../src/endpoints/http.ts";
-import { upstashEndpoint } from "../../src/endpoints/upstash.ts";
-import type { Endpoint } from "../../src/index.ts";
+import { type Command, type Dialect, type Endpoint, httpEndpoint, upstashEndpoint } from "../../src/index.ts";
 import { type Claim, claimOf, type ParsedCommand, parseCommand } from "./claims.ts";
 import { type Distortion, filled } from "./garbage.ts";
 import { FuzzTime } from "./virtual-runtime.ts";
