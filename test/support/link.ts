@@ -1,5 +1,6 @@
-import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
-import { EndpointError } from "../../src/errors.ts";
+import { Rehearsal } from "../../evidence/sim/rehearsal.ts";
+import type { Request } from "../../evidence/sim/request.ts";
+import { type Command, type Endpoint, EndpointError } from "../../src/index.ts";
 
 /**
  * The fate of one request. `refused`: the connection is refused. `lost`: never executed, never answered. `reply lost`:
@@ -14,12 +15,32 @@ export type Fate =
   | "twice"
   | { readonly before?: () => unknown; readonly after?: () => unknown };
 
+/** What a command does. `restore`: it claims once more what a `keep` was to keep. */
+export type Operation = Request["operation"];
+
+/** What commands do, by what a server does that executes them. */
+function operationsOf(sent: readonly Command[]): () => Operation[] {
+  const rehearsal = new Rehearsal();
+  const operations: Operation[] = [];
+  const kept = new Set<string>();
+  return () => {
+    for (const command of sent.slice(operations.length)) {
+      const { operation, value } = rehearsal.read(command);
+      operations.push(operation === "claim" && kept.has(value) ? "restore" : operation);
+      if (operation === "keep") kept.add(value);
+    }
+    return operations;
+  };
+}
+
 /** The connection of one client to one endpoint. Its faults affect this client only. */
 export interface Link extends Endpoint {
-  /** Decides the fate of each request. Default: all are delivered. */
-  fate: (command: Command) => Fate;
+  /** Decides the fate of each request. `operation` returns what it does. Default: all are delivered. */
+  fate: (command: Command, operation: () => Operation) => Fate;
   /** Every command that was sent, lost ones included. */
   readonly sent: Command[];
+  /** What each of them does. */
+  operations(): Operation[];
   /** Number of requests without an answer, also of senders that have given up. */
   readonly pending: number;
 }
@@ -50,23 +71,29 @@ export function link(endpoint: Endpoint): Link {
   }
 
   let pending = 0;
+  const sent: Command[] = [];
+  const operations = operationsOf(sent);
   const made: Link = {
     name,
     dialect,
     ...(endpoint.exactReplies !== undefined && { exactReplies: endpoint.exactReplies }),
-    sent: [],
+    sent,
+    operations,
     get pending() {
       return pending;
     },
     fate: () => "delivered",
     send(command, signal) {
-      made.sent.push(command);
+      sent.push(command);
       return new Promise((resolve, reject) => {
         const giveUp = () => reject(new EndpointError(name, "timeout", "no answer in time"));
         if (signal.aborted) return giveUp();
         signal.addEventListener("abort", giveUp, { once: true });
         pending += 1;
-        carry(command, made.fate(command))
+        carry(
+          command,
+          made.fate(command, () => operations().at(-1)!),
+        )
           .then(resolve, reject)
           .finally(() => {
             pending -= 1;

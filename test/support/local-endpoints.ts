@@ -1,4 +1,5 @@
 import { Redis, type RedisConfigNodejs } from "@upstash/redis";
+import { keyOf } from "../../evidence/sim/field.ts";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import {
   type Dialect,
@@ -9,9 +10,6 @@ import {
   type RedlockOptions,
   upstashEndpoint,
 } from "../../src/index.ts";
-import { cellScript } from "../../src/redis/cell.lua.ts";
-import { keyOf } from "../../src/redis/keys.ts";
-import { textOf } from "../../src/redis/script.ts";
 import { patient } from "./beyond-tests.ts";
 import { openLockServers } from "./lock-servers.ts";
 import { canRun, openRealEndpoints } from "./redis-servers.ts";
@@ -135,7 +133,6 @@ async function resetAll(endpoints: readonly LocalEndpoint[], dialect: Dialect): 
   await Promise.all(
     endpoints.map(async (endpoint) => {
       await endpoint.execute(["FLUSHALL"]);
-      await endpoint.execute(["SCRIPT", "LOAD", textOf(cellScript.source, dialect)]);
     }),
   );
 }
@@ -172,7 +169,7 @@ function clientsOf(
 function keysOf(
   endpoints: readonly LocalEndpoint[],
 ): Pick<Local, "values" | "holders" | "gone" | "expiries" | "put" | "remove"> {
-  const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
+  const keyFor = (resource: string) => keyOf("lock", resource);
   const values = (resource: string) =>
     Promise.all(
       endpoints.map(async (endpoint) => (await endpoint.execute(["GET", keyFor(resource)])) as string | null),

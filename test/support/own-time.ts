@@ -1,4 +1,4 @@
-import { systemRuntime } from "../../src/runtime.ts";
+import { systemRuntime } from "../../src/index.ts";
 import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
 
 /**

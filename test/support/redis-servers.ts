@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import { startRedis } from "../../local/src/rest/redis/process.ts";
-import type { Dialect } from "../../src/endpoints/endpoint.ts";
+import type { Dialect } from "../../src/index.ts";
 import { redisServer, requireInCi } from "./programs.ts";
 
 export { redisServer };

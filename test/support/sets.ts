@@ -1,5 +1,5 @@
 import process from "node:process";
-import type { Dialect } from "../../src/endpoints/endpoint.ts";
+import type { Dialect } from "../../src/index.ts";
 import { canRun } from "./redis-servers.ts";
 
 /** What a contract test runs on. */

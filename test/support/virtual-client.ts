@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { keyOf } from "../../evidence/sim/field.ts";
 import { type MemoryEndpoint, memoryEndpoint } from "../../local/src/memory/index.ts";
 import {
   type Command,
@@ -8,12 +9,6 @@ import {
   type RedlockEvent,
   type RedlockOptions,
 } from "../../src/index.ts";
-import { freeScript } from "../../src/lock/free.lua.ts";
-import { publishScript } from "../../src/lock/wake-up/publish.lua.ts";
-import { cellScript } from "../../src/redis/cell.lua.ts";
-import { keyOf } from "../../src/redis/keys.ts";
-import { peekScript } from "../../src/redis/peek.lua.ts";
-import { textOf } from "../../src/redis/script.ts";
 import { type Fate, type Link, link } from "./link.ts";
 import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
 import { trusted } from "./trusted.ts";
@@ -68,17 +63,13 @@ export function reached(
   });
 }
 
-/** Three endpoints of dialect `redis`, unless told otherwise, which know the scripts of locks, claims, wake-ups and operators. */
+/** Three endpoints of dialect `redis`, unless told otherwise. */
 export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): VirtualWorld {
   const runtime = steppingRuntime();
   const endpoints = Array.from({ length: count }, (_, index) =>
     memoryEndpoint({ name: `e${index + 1}`, dialect, runtime }),
   );
-  for (const { engine } of endpoints) {
-    for (const { source } of [cellScript, publishScript, peekScript, freeScript])
-      engine.execute(["SCRIPT", "LOAD", textOf(source, dialect)]);
-  }
-  const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
+  const keyFor = (resource: string) => keyOf("lock", resource);
   return {
     runtime,
     endpoints,

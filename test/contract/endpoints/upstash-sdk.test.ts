@@ -5,9 +5,9 @@ import {
   isRedlockError,
   QuorumError,
   Redlock,
+  type Runtime,
   upstashEndpoint,
 } from "../../../src/index.ts";
-import type { Runtime } from "../../../src/runtime.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { gate } from "../../support/link.ts";

@@ -68,8 +68,8 @@ describe("a fence", () => {
     setCounter(world, 1, now + 2 * hour);
     // The larger one comes too late to be counted, and the lock is lost where the smaller one would be confirmed.
     const late = new Promise((resolve) => world.runtime.timer(100, () => resolve(undefined)));
-    links[1]!.fate = (command) => (command.includes("claim") ? { after: () => late } : "delivered");
-    links[2]!.fate = (command) => (command.includes("keep") ? "refused" : "delivered");
+    links[1]!.fate = (_, operation) => (operation() === "claim" ? { after: () => late } : "delivered");
+    links[2]!.fate = (_, operation) => (operation() === "keep" ? "refused" : "delivered");
     const acquiring = watch(redlock.acquire("r"));
     await world.runtime.advance(5_000);
     expect(acquiring.error).toBeInstanceOf(QuorumError);
@@ -83,7 +83,7 @@ describe("a fence", () => {
     links[2]!.fate = () => "refused";
     for (const each of links.slice(0, 2)) {
       const before = () => world.put("r", [0, 1]);
-      each.fate = (command) => (command.includes("keep") ? { before } : "delivered");
+      each.fate = (_, operation) => (operation() === "keep" ? { before } : "delivered");
     }
     const error = await rejection(redlock.acquire("r"));
     expect(error).toBeInstanceOf(QuorumError);
@@ -94,7 +94,7 @@ describe("a fence", () => {
     const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
     setCounter(world, 0, world.runtime.now() + hour);
     links[2]!.fate = () => "refused";
-    links[1]!.fate = (command) => (command.includes("keep") ? "reply lost" : "delivered");
+    links[1]!.fate = (_, operation) => (operation() === "keep" ? "reply lost" : "delivered");
     expect(await rejection(redlock.acquire("r"))).toBeInstanceOf(QuorumError);
     expect(world.values("r")).toEqual([null, null, null]);
   });
@@ -106,7 +106,7 @@ describe("a fence", () => {
     links[2]!.fate = () => "refused";
     const before = () => caller.abort(new Error("given up"));
     for (const each of links.slice(0, 2)) {
-      each.fate = (command) => (command.includes("keep") ? { before } : "delivered");
+      each.fate = (_, operation) => (operation() === "keep" ? { before } : "delivered");
     }
     expect(await rejection(redlock.acquire("r", { signal: caller.signal }))).toBe(caller.signal.reason);
     await world.runtime.advance(200);

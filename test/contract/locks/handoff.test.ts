@@ -94,7 +94,7 @@ describe("handoff", () => {
     const lock = await redlock.acquire("r", { ttl: 10_000 });
     if (what === "restore") {
       endpoints[2]!.engine.execute(["FLUSHALL"]);
-      third!.fate = (command) => (command.includes("restore") ? late(60) : "delivered");
+      third!.fate = (_, operation) => (operation() === "restore" ? late(60) : "delivered");
       await lock.extend();
       await runtime.advance(0);
     }

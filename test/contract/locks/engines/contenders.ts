@@ -1,5 +1,12 @@
-import { type Endpoint, type Lock, type LockOptions, pubSub, Redlock } from "../../../../src/index.ts";
-import { type Runtime, systemRuntime } from "../../../../src/runtime.ts";
+import {
+  type Endpoint,
+  type Lock,
+  type LockOptions,
+  pubSub,
+  Redlock,
+  type Runtime,
+  systemRuntime,
+} from "../../../../src/index.ts";
 import { patient } from "../../../support/beyond-tests.ts";
 
 /** What came of contenders for one lock. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { keyOf } from "../../../../evidence/sim/field.ts";
 import { inspect } from "../../../../src/index.ts";
-import { keyOf } from "../../../../src/redis/keys.ts";
 import { type Local, newResource, openLocal } from "../../../support/local-endpoints.ts";
 import { engines } from "../../../support/redis-servers.ts";
 
@@ -23,7 +23,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
 
   const setCounters = async (resource: string, value: number) => {
     for (const endpoint of local.endpoints) {
-      await endpoint.execute(["SET", keyOf("redlock", "fence", resource), value, "PX", hour]);
+      await endpoint.execute(["SET", keyOf("fence", resource), value, "PX", hour]);
     }
   };
 
@@ -39,7 +39,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
       expect(await lock.release()).toBe(true);
     }
     expect((await inspect(redlock, resource)).fence).toBe(before);
-    const key = keyOf("redlock", "fence", resource);
+    const key = keyOf("fence", resource);
     const ttl = (await local.endpoints[0]!.execute(["PTTL", key])) as number;
     // At least the retention after the lock's end, and twice that so that extensions need not prolong it.
     expect(ttl).toBeGreaterThan(13 * hour);
