@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { LockLostError } from "../../../src/index.ts";
+import { type AcquireOptions, LockLostError } from "../../../src/index.ts";
+import type { Fate } from "../../support/link.ts";
 import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Automatic extensions, in virtual time.
@@ -89,4 +90,45 @@ describe("a lock that is extended automatically", () => {
     await runtime.advance(100);
     expect(acquiring.error).toBe(failure);
   });
+});
+
+/** A lock of 1 s that is extended automatically, and how many requests to extend it an endpoint got until it was lost. */
+async function extendedUntilLost(options: AcquireOptions, fate: Fate = "delivered") {
+  const { runtime, redlock, links } = oneClient({ ttl: 1_000, autoExtend: true });
+  const { signal } = await redlock.acquire("r", options);
+  for (const each of links) each.fate = () => fate;
+  while (!signal.aborted) await runtime.advance(1);
+  const sent = links[0]!.operations().filter((operation) => operation === "keep").length;
+  const lostAt = runtime.elapsed;
+  await runtime.advance(5_000);
+  expect(runtime.pending).toBe(0);
+  return { sent, lostAt, reason: (signal.reason as Error).message };
+}
+
+describe("automatic extensions before the end", () => {
+  test.each([700, 996, 1_001, 3_000])("are few, and none outlasts a maxHold of %i ms", async (maxHold) => {
+    const { sent, lostAt, reason } = await extendedUntilLost({ maxHold });
+    // One at each half of the validity, which is 988 ms without any.
+    expect(sent).toBeLessThanOrEqual(Math.ceil(maxHold / 494));
+    expect(lostAt).toBeLessThanOrEqual(Math.max(988, maxHold));
+    expect(reason).toContain(`maxHold ${maxHold} ms`);
+  });
+
+  test.each([300, 700, 1_500, 3_300])("are few, and none outlasts a deadline in %i ms", async (ms) => {
+    const { runtime } = virtualWorld();
+    const { sent, lostAt, reason } = await extendedUntilLost({ deadline: runtime.now() + ms });
+    expect(sent).toBeLessThanOrEqual(Math.ceil(ms / 494));
+    expect(lostAt).toBeLessThanOrEqual(ms);
+    expect(reason).toContain("deadline");
+  });
+
+  test.each<AcquireOptions["backoff"]>([{ min: 25, max: 1_000 }, () => 400, () => 494])(
+    "that fail are tried again, and not in a tight loop",
+    async (backoff) => {
+      const { sent, lostAt } = await extendedUntilLost({ backoff }, "refused");
+      expect(sent).toBeGreaterThan(1);
+      expect(sent).toBeLessThan(40);
+      expect(lostAt).toBeLessThanOrEqual(1_000);
+    },
+  );
 });

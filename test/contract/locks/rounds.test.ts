@@ -1,0 +1,107 @@
+import { describe, expect, test } from "vitest";
+import { EndpointError, LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
+import type { Link } from "../../support/link.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { oneClient, reached, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// How long the rounds of an acquire last, by when their requests are sent, in virtual time.
+
+describe("a round that is split", () => {
+  /** ms until the next round: an endpoint grants and another one refuses after so many ms, and the third is silent. */
+  async function nextRoundAfter(ms: number): Promise<number> {
+    const { redlock, links, runtime, ...world } = oneClient({ timeout: 1_000, wait: 60_000 });
+    world.put("r", [1]);
+    for (const each of links.slice(0, 2)) each.fate = () => world.slow(ms);
+    links[2]!.fate = () => "lost";
+    const times: number[] = [];
+    links[1]!.fate = () => {
+      times.push(runtime.elapsed);
+      return world.slow(ms);
+    };
+    const caller = new AbortController();
+    const call = watch(redlock.acquire("r", { signal: caller.signal }));
+    while (times.length < 2) await runtime.advance(1);
+    caller.abort();
+    await runtime.advance(5_000);
+    expect(call.settled).toBe(true);
+    return times[1]!;
+  }
+
+  // The pause before the next round is 10 ms.
+  test.each([
+    ["for at least 50 ms more", 10, 60],
+    ["as long again as the others took", 200, 400],
+    ["no longer than the timeout", 900, 1_000],
+  ])("waits for the others %s", async (_what, ms, end) => {
+    expect(await nextRoundAfter(ms)).toBeCloseTo(end + 10, 5);
+  });
+});
+
+describe("the timeout of a request", () => {
+  // What undoes a claim is answered at once.
+  const silent: Link["fate"] = (_, operation) => (operation() === "claim" ? "lost" : "delivered");
+
+  test.each([
+    ["a second", 60_000, 1_000],
+    ["a third of a short ttl", 900, 300],
+    ["a third of the shortest", 10, 4],
+  ])("is %s, unless told otherwise", async (_what, ttl, ms) => {
+    const { redlock, links, runtime } = oneClient({ timeout: undefined, wait: 0, ttl });
+    for (const each of links) each.fate = silent;
+    const call = watch(redlock.acquire("r"));
+    await takes(runtime, call, ms);
+    expect(call.error).toBeInstanceOf(QuorumError);
+  });
+
+  test.each([
+    [49, /no answer within 49 ms: raise .* timeout \(in ms\)$/],
+    [50, /no answer within 50 ms$/],
+  ])("of %i ms is called short, where it is", async (timeout, message) => {
+    const { redlock, links, runtime } = oneClient({ timeout, wait: 0 });
+    for (const each of links) each.fate = silent;
+    const call = watch(redlock.acquire("r"));
+    await takes(runtime, call, timeout);
+    for (const { cause } of (call.error as QuorumError).votes) expect(cause?.message).toMatch(message);
+  });
+
+  test("does not end what was answered in its last moment", async () => {
+    const { redlock, links, runtime, slow } = oneClient({ wait: 0 });
+    for (const each of links) each.fate = ([name]) => (name === "SET" ? slow(100) : "delivered");
+    const call = watch(redlock.acquire("r"));
+    await takes(runtime, call, 100);
+    // Either it is granted, or nothing of it stays.
+    if (call.error) expect(call.error).toBeInstanceOf(QuorumError);
+    else expect(call.value?.remaining()).toBeGreaterThan(0);
+  });
+});
+
+test.each([
+  ["an EndpointError", new EndpointError("e1", "network", "down"), "network"],
+  ["another error", new Error("odd reply"), "malformed"],
+])("%s of an endpoint is the cause of its vote", async (_what, error, kind) => {
+  const world = virtualWorld();
+  const endpoints = reached(world, () => ({ send: () => Promise.reject(error) }));
+  const { runtime } = world;
+  const refused = await rejection(new Redlock({ endpoints, runtime, wait: 0 }).acquire("r"));
+  for (const { cause } of (refused as QuorumError).votes) {
+    expect(cause).toBeInstanceOf(EndpointError);
+    expect(cause).toMatchObject({
+      kind,
+      message: expect.stringContaining(error.message.split(": ").at(-1)!),
+    });
+  }
+});
+
+test.each([
+  ["of two", [0], [1], LockHeldError],
+  ["of three", [0], [1, 2], LockHeldError],
+  ["of three, where one is down", [0, 1], [2], QuorumError],
+  ["of four, where half are down", [0, 1], [2, 3], LockHeldError],
+  ["of five, where two are down", [0, 1], [2, 3, 4], LockHeldError],
+  ["of five, where three are down", [0, 1, 2], [3, 4], QuorumError],
+])("%s, %j fail and %j are held: the error says which of both it was", async (_what, down, held, type) => {
+  const { redlock, links, put } = oneClient({ wait: 0 }, { count: down.length + held.length });
+  put("r", held);
+  for (const index of down) links[index]!.fate = () => "refused";
+  expect(await rejection(redlock.acquire("r"))).toBeInstanceOf(type);
+});

@@ -1,0 +1,106 @@
+import { describe, expect, test } from "vitest";
+import type { AcquireOptions } from "../../../src/index.ts";
+import type { SteppingRuntime } from "../../support/stepping-runtime.ts";
+import { oneClient } from "../../support/virtual-client.ts";
+
+// How long a holder may rely on its lock, and what tells it the end, in virtual time. Of a ttl of 1 s, 12 ms are drift.
+
+const ttl = 1_000;
+const validity = 988;
+
+async function held(options: AcquireOptions = {}) {
+  const world = oneClient({ ttl });
+  const lock = await world.redlock.acquire("r", options);
+  return { ...world, lock };
+}
+
+describe("the time that remains", () => {
+  test.each<[what: string, disturb: (runtime: SteppingRuntime) => unknown]>([
+    ["the wall clock is set back", (runtime) => Object.assign(runtime, { wallOffset: -60_000 })],
+    ["the monotonic clock stands still", (runtime) => Object.assign(runtime, { frozen: true })],
+  ])("goes by although %s", async (_what, disturb) => {
+    const { lock, runtime } = await held();
+    disturb(runtime);
+    await runtime.advance(500);
+    expect(lock.remaining()).toBe(validity - 500);
+  });
+
+  test("is what the faster clock says where the wall clock is set forward", async () => {
+    const { lock, runtime } = await held();
+    runtime.wallOffset = 700;
+    expect(lock.remaining()).toBe(validity - 700);
+  });
+
+  test("counts both a clock that is set back and a freeze after it", async () => {
+    const { lock, runtime } = await held();
+    await runtime.advance(100);
+    runtime.wallOffset = -60_000;
+    await runtime.advance(100);
+    expect(lock.remaining()).toBe(validity - 200);
+    runtime.frozen = true;
+    await runtime.advance(300);
+    expect(lock.remaining()).toBe(validity - 500);
+  });
+});
+
+describe("the signal", () => {
+  test.each<[what: string, options: AcquireOptions, extended: number | undefined, name: string]>([
+    ["the ttl", {}, undefined, "ttl 1000 ms"],
+    // Seconds are the usual mistake.
+    ["a short ttl", { ttl: 30 }, undefined, "ttl 30 ms: 30 is 30 ms; did you mean 30_000?"],
+    ["the ttl that was requested last", {}, 2_000, "ttl 2000 ms"],
+  ])("names what has ended the lock: %s", async (_what, options, extended, name) => {
+    const { lock, runtime } = await held(options);
+    if (extended) await lock.extend(extended);
+    const { signal } = lock;
+    // As after a freeze, in which every limit passes.
+    await runtime.advance(10_000);
+    expect((signal.reason as Error).message).toContain(name);
+  });
+
+  test.each([
+    [400, undefined],
+    [1_500, 2_000],
+  ])("names the deadline that ends the lock after %i ms", async (ms, extended) => {
+    const { runtime, redlock } = oneClient({ ttl });
+    const lock = await redlock.acquire("r", { deadline: runtime.now() + ms });
+    if (extended) await lock.extend(extended);
+    const { signal } = lock;
+    await runtime.advance(10_000);
+    expect((signal.reason as Error).message).toContain("deadline");
+  });
+
+  test.each([0, 0.2, 0.5])("aborts at the end, not before, although timers fire early: %d", async (early) => {
+    const { lock, runtime } = await held();
+    runtime.early = early;
+    const { signal } = lock;
+    await runtime.advance(validity - 1);
+    expect(signal.aborted).toBe(false);
+    await runtime.advance(2);
+    expect(signal.aborted).toBe(true);
+  });
+
+  test("is aborted already where it is first read after the end", async () => {
+    const { lock, runtime } = await held();
+    await runtime.advance(validity);
+    expect(lock.signal.aborted).toBe(true);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test("does not abort after a release, and leaves no timer", async () => {
+    const { lock, runtime } = await held();
+    const { signal } = lock;
+    await lock.release();
+    expect(runtime.pending).toBe(0);
+    await runtime.advance(5_000);
+    expect(signal.aborted).toBe(false);
+  });
+
+  test("costs a lock that nobody watches no timer, also after an extension", async () => {
+    // Nor a hook, which learns of the end.
+    const { redlock, runtime } = oneClient({ ttl, onEvent: undefined });
+    await (await redlock.acquire("r")).extend();
+    await runtime.advance(100);
+    expect(runtime.pending).toBe(0);
+  });
+});
