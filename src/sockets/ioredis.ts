@@ -25,6 +25,8 @@ interface IoredisOptions {
   readonly autoResendUnfulfilledCommands?: boolean;
   readonly reconnectOnError?: unknown;
   readonly stringNumbers?: boolean;
+  readonly enableAutoPipelining?: boolean;
+  readonly role?: string;
   readonly redisOptions?: IoredisOptions;
 }
 
@@ -33,6 +35,7 @@ interface Client extends IoredisClient, Emitter {
   readonly options: IoredisOptions;
   readonly stream?: { readonly writable: boolean };
   readonly startupNodes?: readonly unknown[];
+  sendCommand(command: object): Promise<unknown>;
   duplicate(options: object): Client;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
@@ -68,8 +71,10 @@ export function ioredisEndpoint(client: IoredisClient, options: SocketEndpointOp
   const forgets = !isCluster && own.autoResendUnfulfilledCommands === false;
   const exactReplies = !isCluster && !own.reconnectOnError && (forgets || own.maxRetriesPerRequest === 0);
 
+  const sender = own.enableAutoPipelining ? pastAutoPipelines(ioredis) : ioredis;
+
   const send = sendOver(name, link, ([command, ...args]) => {
-    const reply = ioredis.call(command!, ...args);
+    const reply = sender.call(command!, ...args);
     return forgets ? link.whileConnected(reply) : reply;
   });
   return { name, dialect, exactReplies, send, ...(!isCluster && { subscribe: link.subscribe }) };
@@ -85,12 +90,28 @@ function checkClient(client: IoredisClient): void {
     if ("createScript" in other) throw new TypeError("this is @upstash/redis: upstashEndpoint(client)");
     throw wrongType("the client", client, "a client of ioredis: new Redis(url)");
   }
-  const { stringNumbers, redisOptions } = client.options as IoredisOptions;
+  const { stringNumbers, redisOptions, role } = client.options as IoredisOptions;
   if (stringNumbers || redisOptions?.stringNumbers) {
     throw new TypeError(
       "with stringNumbers replies are not Redis's: client.duplicate({ stringNumbers: false })",
     );
   }
+  if (role === "slave") {
+    throw new TypeError('this client connects to replicas, which take no writes: { role: "master" }');
+  }
+}
+
+/**
+ * A client whose `call` goes past automatic pipelines. In a pipeline, a command waits for the replies to earlier ones, even
+ * when its caller has given up. Before ioredis 5.11, a pipeline of a Cluster client mixes scripts for several nodes, which
+ * refuse them with MOVED.
+ */
+function pastAutoPipelines(client: Client): Client {
+  return Object.create(client, {
+    options: { value: { ...client.options, enableAutoPipelining: false } },
+    // The client itself must send, because what it notes of its commands would otherwise stay here.
+    sendCommand: { value: (command: object) => client.sendCommand(command) },
+  }) as Client;
 }
 
 function addressOf({ options, startupNodes }: Client): string {
