@@ -33,13 +33,33 @@ interface Waiter {
   readonly reject: () => void;
 }
 
-const known = new WeakMap<object, Link>();
+/**
+ * Where a client keeps its link. The symbol is registered, so that a module that was loaded again, or a second copy of this
+ * package, finds the link and adds no listeners of its own. The number stands for the public members of {@link Link}, which
+ * copies of several versions share: raise it when one of these members changes. A copy with another number has a link of its
+ * own beside the first one, and its listeners are added once.
+ */
+const linkKey = Symbol.for("redlock-edge.link.1");
 
 /** The link of a client, which all its endpoints share. */
 export function linkOf<Client extends object>(client: Client, make: (client: Client) => Link): Link {
-  const link = known.get(client) ?? make(client);
-  known.set(client, link);
+  const owner = ownerOf(client) as Client & { readonly [linkKey]?: Link };
+  const known = owner[linkKey];
+  if (known) return known;
+  const link = make(owner);
+  // It is not enumerable, so no log of a client shows it, and no copy of a client has it.
+  Object.defineProperty(owner, linkKey, { value: link });
   return link;
+}
+
+/**
+ * The client itself, if this is a view of it: for `withTypeMapping` and the like, node-redis makes an object whose prototype
+ * is the client, with the client's listeners.
+ */
+function ownerOf(client: object): object {
+  const above = Object.getPrototypeOf(client) as object | null;
+  // A class's prototype has its constructor.
+  return !above || Object.hasOwn(above, "constructor") ? client : ownerOf(above);
 }
 
 /** The connection of a client, and its subscriptions. */
@@ -87,7 +107,7 @@ export class Link {
    * Waits until the client is connected; undefined: it is. Rejects when it is closed, and while attempts to connect fail, as a
    * request to a server that is down does; but not in the first second after a connection broke.
    */
-  whenReady(signal: CallSignal): Promise<void> | undefined {
+  whenReady(signal: Pick<CallSignal, "aborted" | "onAbort">): Promise<void> | undefined {
     if (this.isReady) return undefined;
     this.#state.connect?.();
     if (this.#isOffline || signal.aborted) return Promise.reject(this.#error());
