@@ -4,14 +4,13 @@ import { type Emitter, Link, type LinkState, linkOf } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
 import type { Subscription, SubscriptionEvents } from "./subscriber.ts";
 
-/** The part of a client of node-redis, or of its Cluster client, that this package uses. */
+/** The part of a client of node-redis, or of its Cluster or Sentinel client or its pool, that this package uses. */
 export interface NodeRedisClient {
   readonly isOpen: boolean;
   /** Sends one command. */
   sendCommand: unknown;
   /** Is not called: clients before version 5 do not have it. */
   withTypeMapping: unknown;
-  duplicate: unknown;
 }
 
 /** Options of one command: those of a client of version 5 and later. */
@@ -20,11 +19,15 @@ interface CommandOptions {
   readonly typeMapping: object;
 }
 
-/** A client, with what its types do not show. */
-interface Client extends Emitter {
+/** A client of any kind. */
+interface AnyClient extends Emitter {
   readonly isOpen: boolean;
-  /** A Cluster client of version 5 does not have it. */
+  /** A Cluster client of version 5 and a pool do not have it. */
   readonly isReady?: boolean;
+}
+
+/** A client with one connection, with what its types do not show. */
+interface Client extends AnyClient {
   readonly options?: { readonly socket?: { host?: string; port?: number; path?: string } };
   sendCommand(command: readonly string[], options: CommandOptions): Promise<unknown>;
   duplicate(options: object): Client;
@@ -35,8 +38,7 @@ interface Client extends Emitter {
 }
 
 /** A Cluster client. */
-interface Cluster extends Emitter {
-  readonly isOpen: boolean;
+interface Cluster extends AnyClient {
   readonly masters: readonly { readonly address: string }[];
   nodeClient: unknown;
   sendCommand(
@@ -47,13 +49,30 @@ interface Cluster extends Emitter {
   ): Promise<unknown>;
 }
 
+/** A client that asks sentinels which server is the primary. */
+interface Sentinel extends AnyClient {
+  getMasterNode(): { readonly host: string; readonly port: number } | undefined;
+  getSentinelNode: unknown;
+  sendCommand(isReadonly: boolean, command: readonly string[], options: CommandOptions): Promise<unknown>;
+}
+
+/** A pool of clients. */
+interface Pool extends AnyClient {
+  clientsInUse: unknown;
+  sendCommand(command: readonly string[], options: CommandOptions): Promise<unknown>;
+}
+
+/** Sends one command through a client. */
+type Sender = (command: readonly string[], options: CommandOptions) => Promise<unknown>;
+
 /**
- * An endpoint over a connected client of node-redis 5 or later of your own, or over its Cluster client. These never send a
- * command again that a server may have executed, so replies are exact.
+ * An endpoint over a connected client of node-redis 5 or later of your own, over its Cluster or Sentinel client, or over
+ * its pool. Replies are exact, because these never send a command again that a server may have executed. The Sentinel client
+ * does, so everything is sent through it as a script that recognises its own earlier execution.
  *
  * While the client is not connected, commands wait for it, at most for their timeout; from a second after a connection
- * broke, they fail at once. None stays in its queue. For `wakeUp`, a duplicate of the client is connected while somebody
- * waits; with a Cluster client, waiters poll.
+ * broke, they fail at once. None stays in its queue. For `wakeUp`, a duplicate of a client with one connection is connected
+ * while somebody waits; with any other client, waiters poll.
  *
  * @throws TypeError when `client` is not a client of node-redis 5 or later
  *
@@ -64,33 +83,63 @@ interface Cluster extends Emitter {
 export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpointOptions = {}): Endpoint {
   checkClient(client);
   checkOptions("nodeRedisEndpoint", options, endpointSchema);
-  const cluster = "nodeClient" in client ? (client as unknown as Cluster) : undefined;
-  const single = client as unknown as Client;
-  const address = cluster ? (cluster.masters[0]?.address ?? "node-redis") : addressOf(single);
+  const own = client as unknown as AnyClient;
+  const { address, sender, exactReplies, hasStreams } = kindOf(own);
   const name = options.name ?? address;
   const dialect = options.dialect ?? dialectOf(address);
-  const link = linkOf(single, makeLink);
+  const link = linkOf(own, makeLink);
 
-  const send = sendOver(name, link, (command, signal) => {
-    const commandOptions = { abortSignal: signal.abortSignal, typeMapping: {} };
-    return cluster
-      ? cluster.sendCommand(keyOf(command), false, command, commandOptions)
-      : single.sendCommand(command, commandOptions);
-  });
-  return { name, dialect, exactReplies: true, send, ...(!cluster && { subscribe: link.subscribe }) };
+  const send = sendOver(name, link, (command, signal) =>
+    sender(command, { abortSignal: signal.abortSignal, typeMapping: {} }),
+  );
+  return { name, dialect, exactReplies, send, ...(hasStreams && { subscribe: link.subscribe }) };
 }
+
+/** What the kinds of clients differ in. */
+interface Kind {
+  readonly sender: Sender;
+  /** Where it sends commands to, as far as it says so. */
+  readonly address: string;
+  readonly exactReplies: boolean;
+  /** Whether a duplicate of it can subscribe. */
+  readonly hasStreams: boolean;
+}
+
+function kindOf(client: AnyClient): Kind {
+  const unnamed = { address: "node-redis", exactReplies: true, hasStreams: false };
+  if (isCluster(client)) {
+    const sender: Sender = (command, options) => client.sendCommand(keyOf(command), false, command, options);
+    const [primary = unnamed] = client.masters;
+    return { ...unnamed, sender, address: primary.address };
+  }
+  if (isSentinel(client)) {
+    const sender: Sender = (command, options) => client.sendCommand(false, command, options);
+    const primary = client.getMasterNode();
+    const address = primary ? `${primary.host}:${primary.port}` : unnamed.address;
+    return { ...unnamed, sender, address, exactReplies: false };
+  }
+  const one = client as Client | Pool;
+  const sender: Sender = (command, options) => one.sendCommand(command, options);
+  return isPool(one)
+    ? { ...unnamed, sender }
+    : { ...unnamed, sender, address: addressOf(one), hasStreams: true };
+}
+
+const isCluster = (client: object): client is Cluster => "nodeClient" in client;
+const isSentinel = (client: object): client is Sentinel => "getSentinelNode" in client;
+const isPool = (client: object): client is Pool => "clientsInUse" in client;
 
 /** @throws TypeError */
 function checkClient(client: NodeRedisClient): void {
   // Not shown: it may have a password.
   if (typeof client === "string") throw new TypeError("not a URL: nodeRedisEndpoint(createClient({ url }))");
   const other = Object(client) as object;
-  // A pool does not say whether it is connected; Sentinel's client sends again.
-  const isClient = "withTypeMapping" in other && ("isReady" in other || "nodeClient" in other);
-  if (isClient && !("getSentinelNode" in other)) return;
+  const isClient = "isReady" in other || isCluster(other) || isPool(other);
+  // What a Sentinel client lends has no events.
+  if (isClient && "withTypeMapping" in other && "on" in other) return;
   if ("status" in other && "call" in other) throw new TypeError("this is ioredis: ioredisEndpoint(client)");
   if ("createScript" in other) throw new TypeError("this is @upstash/redis: upstashEndpoint(client)");
-  throw wrongType("the client", client, "a client or Cluster client of node-redis 5 or later");
+  throw wrongType("the client", client, "a client of node-redis 5 or later");
 }
 
 function addressOf({ options }: Client): string {
@@ -103,15 +152,15 @@ function keyOf([name = "", ...rest]: readonly string[]): string | undefined {
   return name.startsWith("EVAL") ? rest[2] : rest[0];
 }
 
-function makeLink(client: Client): Link {
+function makeLink(client: AnyClient): Link {
   const state: LinkState = {
-    readyEvent: "nodeClient" in client ? "connect" : "ready",
+    readyEvent: isCluster(client) ? "connect" : "ready",
     brokenEvent: "reconnecting",
-    // A Cluster client does not say which of its nodes are connected: the signal takes a command out of their queues.
+    // A Cluster client or a pool does not say which of its connections stand. A signal takes a command out of their queues.
     isReady: () => client.isReady ?? client.isOpen,
     isClosed: () => !client.isOpen,
   };
-  return new Link(client, state, (events) => subscriptionOf(client, events));
+  return new Link(client, state, (events) => subscriptionOf(client as Client, events));
 }
 
 function subscriptionOf(client: Client, { onMessage, onEnd }: SubscriptionEvents): Subscription {

@@ -1,13 +1,13 @@
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis-5";
-import { createClient } from "redis";
+import { createClient, createClientPool } from "redis";
 import { startProxy } from "../../evidence/claims/proxy.mjs";
 import type { LocalEndpoint } from "../../local/src/index.ts";
 import type { Dialect, Endpoint } from "../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../src/sockets/index.ts";
 
 /** How a test reaches a server by a socket. `exact`: with a client that never sends a command twice. */
-export type SocketClient = "ioredis" | "ioredis 5, exact" | "node-redis";
+export type SocketClient = "ioredis" | "ioredis 5, exact" | "node-redis" | "node-redis pool";
 
 /** What a proxy may be told: see `evidence/claims/proxy.mjs`. */
 export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
@@ -53,8 +53,9 @@ export function socketEndpoint(
 ): { readonly endpoint: Endpoint; readonly close: () => void } {
   // Without a listener clients print errors of the connection, or throw them.
   const ignore = () => undefined;
-  if (via === "node-redis") {
-    const client = createClient({ socket: { host: "127.0.0.1", port, reconnectStrategy: 20 } });
+  if (via.startsWith("node-redis")) {
+    const connection = { socket: { host: "127.0.0.1", port, reconnectStrategy: 20 } };
+    const client = via === "node-redis" ? createClient(connection) : createClientPool(connection);
     client.on("error", ignore).connect().catch(ignore);
     return { endpoint: nodeRedisEndpoint(client, options), close: () => client.destroy() };
   }

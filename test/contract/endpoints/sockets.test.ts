@@ -310,6 +310,33 @@ describe.skipIf(!redisServer)("over sockets", () => {
     expect(await (await waiting).release()).toBe(true);
   });
 
+  test("a pool of node-redis is used by many, has no streams, and drops what was given up", async () => {
+    const socket = { host: "127.0.0.1", port: proxy.port, reconnectStrategy: 20 };
+    const pool = createClientPool({ socket }, { minimum: 1, maximum: 2 });
+    pool.on("error", ignore);
+    const endpoint = nodeRedisEndpoint(pool);
+    expect(endpoint).toMatchObject({ name: "node-redis", exactReplies: true });
+    expect(endpoint.subscribe).toBeUndefined();
+    const unconnected = await rejection(redlockOf(endpoint).acquire("a"));
+    expect(causeOf(unconnected).message).toContain("was never connected");
+    await pool.connect();
+    opened.push(() => pool.destroy());
+    const redlock = redlockOf(endpoint, { fencing: true, wakeUp: pubSub });
+    const locks = await Promise.all(Array.from({ length: 30 }, () => redlock.acquire(newResource())));
+    expect(await Promise.all(locks.map((lock) => lock.release()))).not.toContain(false);
+
+    await direct.call("CONFIG", "RESETSTAT");
+    proxy.down(true);
+    for (let call = 0; call < 5; call += 1) {
+      const error = await rejection(redlockOf(endpoint, { timeout: 60 }).acquire(newResource()));
+      expect(error).toBeInstanceOf(QuorumError);
+    }
+    proxy.down(false);
+    await until(() => redlockOf(endpoint).tryAcquire("after").catch(ignore), "the pool to connect again");
+    expect(await keys()).toBe(1);
+    expect(await executed("set")).toBe(1);
+  });
+
   test("many endpoints of one client add no more listeners, and a closed client fails at once", async () => {
     const io = ioredis({});
     const node = nodeRedis();
@@ -358,12 +385,13 @@ describe.skipIf(!redisServer)("over sockets", () => {
       [() => ioredisEndpoint(any(url)), "ioredisEndpoint(new Redis(url))"],
       [() => ioredisEndpoint(any(undefined)), "a client of ioredis"],
       [() => ioredisEndpoint(new Redis({ lazyConnect: true, stringNumbers: true })), "stringNumbers: false"],
+      [() => ioredisEndpoint(new Redis({ lazyConnect: true, role: "slave" })), 'role: "master"'],
       [() => ioredisEndpoint(io, any({ nmae: "a" })), "did you mean name?"],
       [() => nodeRedisEndpoint(any(io)), "ioredisEndpoint(client)"],
       [() => nodeRedisEndpoint(any(upstash)), "upstashEndpoint(client)"],
       [() => nodeRedisEndpoint(any(url)), "createClient({ url })"],
       [() => nodeRedisEndpoint(any(Promise.resolve(node))), "got Promise"],
-      [() => nodeRedisEndpoint(any(createClientPool())), "node-redis 5"],
+      [() => nodeRedisEndpoint(any({ withTypeMapping: ignore, isReady: true })), "node-redis 5"],
       [() => nodeRedisEndpoint(any({ sendCommand: ignore, isReady: true })), "node-redis 5"],
       [() => nodeRedisEndpoint(node, any({ dialect: "valkey" })), "dialect must be"],
       [() => upstashEndpoint(any(io)), "a client of @upstash/redis"],
