@@ -43,18 +43,19 @@ interface Client extends IoredisClient, Emitter {
 }
 
 /**
- * An endpoint over a client of ioredis 5 or 6 of your own, or over its Cluster client.
+ * An endpoint over a client of ioredis 5 or 6 of your own, or over its Cluster client. A client with `sentinels` works as any
+ * other one, but a failover can lose a lock, because Redis replicates asynchronously.
  *
  * By default ioredis sends a command again whose connection broke. The endpoint stays correct: everything is sent as a
  * script that recognises its own earlier execution. A client that never sends twice saves that: make it with
  * `maxRetriesPerRequest: 0` or `autoResendUnfulfilledCommands: false`, and without `reconnectOnError`. A Cluster client
- * always sends again.
+ * always sends again. Commands go past `enableAutoPipelining`.
  *
  * While the client is not connected, commands wait for it, at most for their timeout; from a second after a connection
  * broke, they fail at once. None is queued. A lazy client is connected by the first one. For `wakeUp`, a duplicate of the
  * client is connected while somebody waits; with a Cluster client, waiters poll.
  *
- * @throws TypeError when `client` is not a client of ioredis, or returns numbers as strings
+ * @throws TypeError when `client` is not a client of ioredis, returns numbers as strings, or connects to replicas
  *
  * @example
  * new Redlock({ endpoints: [ioredisEndpoint(new Redis("redis://localhost", { maxRetriesPerRequest: 0 }))] })

@@ -286,6 +286,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
   test.each<[string, () => Endpoint]>([
     ["a lazy ioredis client", () => ioredisEndpoint(ioredis({ lazyConnect: true }))],
     ["one with automatic pipelines", () => ioredisEndpoint(ioredis({ enableAutoPipelining: true }))],
+    ["one that may read from replicas", () => ioredisEndpoint(ioredis({ readOnly: true }))],
     ["one that prefixes keys", () => ioredisEndpoint(ioredis({ keyPrefix: "app:" }))],
     ["node-redis with RESP 2", () => nodeRedisEndpoint(nodeRedis({ RESP: 2 }))],
     [
