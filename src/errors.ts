@@ -189,6 +189,11 @@ export class EndpointError extends RedlockError {
   }
 }
 
+/** Whether `error` is an {@link EndpointError}, from any copy of this package: an endpoint may come from another one. */
+export function isEndpointError(error: unknown): error is EndpointError {
+  return isRedlockError(error) && error.code === "ENDPOINT_ERROR";
+}
+
 /**
  * What follows the reason of an error for which a time was too short. A ttl, lease or interval below a second is allowed,
  * but usually seconds were meant.

@@ -1,3 +1,4 @@
+import { sharedByCopies } from "./copies.ts";
 import type { EndedRequest } from "./endpoints/request-watch.ts";
 import type { EndpointError, LockHolder, RedlockError } from "./errors.ts";
 
@@ -86,12 +87,11 @@ export type RedlockEvent =
 /** Receives events. Its errors and rejections are ignored: observing must not change what is observed. */
 export type EventHook<Event> = (event: Event) => void;
 
-let lastId = 0;
-
-/** The number of a new lock or run. */
+/** The number of a new lock or run. One hook may hear the clients of several copies of this package. */
 export function newId(): number {
-  lastId += 1;
-  return lastId;
+  const ids = sharedByCopies("ids", () => ({ last: 0 }));
+  ids.last += 1;
+  return ids.last;
 }
 
 /** Calls the hook, if there is one, and ignores its errors. */

@@ -1,4 +1,4 @@
-import { EndpointError, type EndpointErrorKind } from "../errors.ts";
+import { type EndpointErrorKind, isEndpointError } from "../errors.ts";
 
 /** A request to an endpoint that has ended. */
 export interface EndedRequest {
@@ -44,7 +44,7 @@ export class RequestWatch {
       this.#end(undefined);
     } catch (error) {
       // An endpoint of somebody else's making throws anything.
-      const kind = error instanceof EndpointError ? error.kind : "malformed";
+      const kind = isEndpointError(error) ? error.kind : "malformed";
       this.#end(kind === "redis" ? undefined : kind);
     }
   }

@@ -1,3 +1,4 @@
+import { sharedByCopies } from "../copies.ts";
 import { type EventHook, emit } from "../events.ts";
 import {
   type Codec,
@@ -87,7 +88,7 @@ interface KeyedRequest {
 }
 
 /** The handlers of runs. Middleware within another belongs to its handler: mounted twice, it has the same key. */
-const handlers = new WeakMap<RunContext, string | undefined>();
+const handlers = () => sharedByCopies("http.handlers", () => new WeakMap<object, string | undefined>());
 
 /** Answers a request: the first of its key by the handler, later ones with the stored response. */
 export async function serve(given: ResolvedRules, exchange: Exchange): Promise<HttpAnswer> {
@@ -95,7 +96,7 @@ export async function serve(given: ResolvedRules, exchange: Exchange): Promise<H
     warn(clientStateOf(exchange.redlock).settings.runtime, event, given.webhook);
   const rules = given.onEvent ? given : { ...given, onEvent: tell };
   const { outer, pattern } = exchange;
-  const handler = rules.handler ?? (outer ? handlers.get(outer) : handlerOf(pattern));
+  const handler = rules.handler ?? (outer ? handlers().get(outer) : handlerOf(pattern));
   // By the rules: a provider that is missing for one request must not let it in unverified.
   const admitted = await (rules.webhook ? admitDelivery : admitRequest)(rules, exchange, handler);
   return "key" in admitted ? answerOnce(rules, exchange, admitted) : admitted;
@@ -229,7 +230,7 @@ async function answerOnce(
   const waiting = { ...run, options: { ...options, signal: request.signal } };
   const work = runInScopes(rules, waiting, (context) => {
     handling.run = context;
-    handlers.set(context, keyed.handler);
+    handlers().set(context, keyed.handler);
     return runHandler(rules, () => exchange.handle(context, body, delivery), handling);
   });
   // Where the platform stops the code when the client hangs up, this keeps it going.

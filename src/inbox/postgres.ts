@@ -1,4 +1,5 @@
 import { checkType, wrongType } from "../check.ts";
+import { sharedByCopies } from "../copies.ts";
 import { postgres } from "./dialects.ts";
 import { enter } from "./enter.ts";
 import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, TransactionEndedError } from "./entry.ts";
@@ -36,8 +37,11 @@ const findStatus = "SELECT txid_status($1::bigint) AS status";
 /** Thrown where the effect has left another transaction behind, or none. */
 const notOurs = new Error("the effect has ended the transaction");
 
-/** Connections in a transaction of this module: a second one on the same connection would be part of the first. */
-const inUse = new WeakSet<SqlClient>();
+/**
+ * Connections in a transaction of this package, in any of its copies: a second one on the same connection would be part of the
+ * first.
+ */
+const connectionsInUse = () => sharedByCopies("inbox.in-use", () => new WeakSet<SqlClient>());
 
 /**
  * Commits an effect in Postgres together with its delivery's key, in one transaction: both or neither, and once per key.
@@ -70,6 +74,7 @@ export async function onceInPostgres<Client extends SqlClient, Result>(
   if (typeof pool?.connect !== "function") throw wrongType("pool", pool, "a pool of connections");
   const client = await pool.connect();
   if (typeof client?.query !== "function") throw wrongType("what connect() returns", client, "a connection");
+  const inUse = connectionsInUse();
   if (inUse.has(client)) throw new TypeError("the connection is in a transaction: every call needs its own");
   inUse.add(client);
   // `pg` also emits the error of a connection that breaks, and an event without a listener would end the process. The

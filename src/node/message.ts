@@ -1,4 +1,5 @@
 import { concatBytes } from "../bytes.ts";
+import { sharedByCopies } from "../copies.ts";
 
 // What this folder uses of Node's messages, and of what frameworks add to them. Structural, so that the package needs the
 // types of neither.
@@ -115,15 +116,15 @@ export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Pro
   );
 }
 
-/** Requests whose bytes are in the stream again. */
-const returned = new WeakSet<Incoming>();
+/** Requests whose bytes are in the stream again, put there by any copy of this package. */
+const returned = () => sharedByCopies("node.returned", () => new WeakSet<Incoming>());
 
 /** Whether the stream still has all bytes: listeners take them as they come, and `setEncoding` makes text of them. */
 function isUnread(req: Incoming): boolean {
   const { readableEnded, readableEncoding, readableFlowing, readableDidRead } = req;
   if (readableEnded || readableEncoding || readableFlowing) return false;
   // A part of them is missing.
-  if (readableDidRead && !returned.has(req)) return false;
+  if (readableDidRead && !returned().has(req)) return false;
   return !["data", "readable"].some((event) => req.listenerCount?.(event));
 }
 
@@ -133,7 +134,7 @@ function isUnread(req: Incoming): boolean {
  */
 export function dropUnread(req: object): void {
   const { readableFlowing, listenerCount, resume } = req as Incoming;
-  if (!returned.has(req as Incoming) || readableFlowing !== null) return;
+  if (!returned().has(req as Incoming) || readableFlowing !== null) return;
   if (!listenerCount?.call(req, "readable")) resume.call(req);
 }
 
@@ -209,7 +210,7 @@ function readAndReturn(
       stop();
       const body = concatBytes(chunks);
       if (length > 0) req.unshift(body);
-      returned.add(req);
+      returned().add(req);
       resolve(body);
     }
     function fail(cause?: unknown): void {

@@ -2,7 +2,7 @@ import type { CallSignal } from "../endpoints/call-signal.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import type { RequestHook } from "../endpoints/request-watch.ts";
-import { EndpointError, type Vote } from "../errors.ts";
+import { EndpointError, isEndpointError, type Vote } from "../errors.ts";
 import type { Answer } from "./tally.ts";
 
 /** The failure of an endpoint stands in place of its answer. */
@@ -101,7 +101,7 @@ export class Call<A extends Answer = Answer> implements EndpointCall {
 }
 
 function endpointErrorOf({ name }: Endpoint, error: unknown): EndpointError {
-  if (error instanceof EndpointError) return error;
+  if (isEndpointError(error)) return error;
   // An endpoint that a user has made threw it, or a reply made no sense.
   const reason = error instanceof Error ? error.message : String(error);
   return new EndpointError(name, "malformed", reason, { cause: error });
