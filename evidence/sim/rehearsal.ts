@@ -37,7 +37,9 @@ export class Rehearsal {
   read(command: Command): Request {
     const all = command.map(String);
     const request = readSynchronizer(all) ?? this.#rehearse(this.#byHash(all));
-    const { operation, keys, own, next = operation === "claim" ? own : [] } = request;
+    const { operation, keys, own } = request;
+    const writes = operation === "claim" || operation === "announce";
+    const { next = writes ? own : [] } = request;
     for (const [index, text] of next.entries()) if (text) this.#writtenAt(keys[index]!).add(text);
     return request;
   }
