@@ -19,7 +19,7 @@ export async function copiesOf<Module>(entry: string): Promise<Copies<Module>> {
   const folder = mkdtempSync(join(tmpdir(), "redlock-edge-copies-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const [esm, cjs] = ["copy.mjs", "copy.cjs"].map((name) => join(folder, name)) as [string, string];
-  const common = { entryPoints: [join("src", entry)], bundle: true, platform: "node" } as const;
+  const common = { entryPoints: [join("src", entry)], bundle: true, platform: "node" as const };
   await Promise.all([
     build({ ...common, format: "esm", outfile: esm }),
     build({ ...common, format: "cjs", outfile: cjs }),

@@ -54,8 +54,9 @@ export async function startRedisSentinel(program: string): Promise<RedisSentinel
     }, "the sentinel to know the replica");
     return {
       port,
-      replicated: () =>
-        until(async () => (await ask(primary.port, ["WAIT", "1", "100"])) === 1, "the replica"),
+      async replicated() {
+        await until(async () => (await ask(primary.port, ["WAIT", "1", "100"])) === 1, "the replica");
+      },
       async killPrimary() {
         await primary.kill();
         const found = async () => {

@@ -129,8 +129,8 @@ describe("a result that is refused for its size", () => {
       refuseLarge(links.slice(0, 1));
       const refuse = links[0]!.fate;
       const pause = () => new Promise<void>((resolve) => void world.runtime.timer(2, resolve));
-      links[0]!.fate = (command) => {
-        const fate = refuse(command);
+      links[0]!.fate = (command, operation) => {
+        const fate = refuse(command, operation);
         if (typeof fate !== "object") return fate;
         return { before: () => pause().then(() => fate.before?.()) };
       };
@@ -208,9 +208,9 @@ describe("a result that is refused for its size", () => {
       links[2]!.fate = () => "refused";
       for (const each of links.slice(0, 2)) {
         const { fate } = each;
-        each.fate = (command) => {
-          const isSmall = fate(command) === "delivered";
-          return isSmall ? "refused" : fate(command);
+        each.fate = (command, operation) => {
+          const usual = fate(command, operation);
+          return usual === "delivered" ? "refused" : usual;
         };
       }
       return large;

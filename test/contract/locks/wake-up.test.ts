@@ -19,7 +19,7 @@ function clientOf(world: VirtualWorld, options: LockOptions = {}, endpoints = re
 
 /** The channel that somebody has subscribed to last. */
 const channelAt = ({ log }: MemoryEndpoint) =>
-  String(log.findLast(({ command: [name] }) => name === "SUBSCRIBE")?.command[1]);
+  String(log.filter(({ command: [name] }) => name === "SUBSCRIBE").at(-1)?.command[1]);
 const subscribers = (endpoint: MemoryEndpoint) =>
   (endpoint.engine.execute(["PUBSUB", "NUMSUB", channelAt(endpoint)]) as [string, number])[1];
 const commandsOf = ({ log }: MemoryEndpoint) => log.map(({ command }) => String(command[0]));

@@ -37,7 +37,7 @@ describe("a stream's connection", () => {
   /** How many subscribe to what was subscribed to last. */
   const subscribers = async () => {
     const { log } = watched.local;
-    const last = log.entries.findLast(({ command: [name] }) => name === "SUBSCRIBE");
+    const last = log.entries.filter(({ command: [name] }) => name === "SUBSCRIBE").at(-1);
     const [, count] = (await watched.local.execute([
       "PUBSUB",
       "NUMSUB",
