@@ -44,7 +44,7 @@ const cell: RandomScript = {
   name: "cellScript",
   script: cellScript,
   call(draw) {
-    const op = draw.pick(["claim", "claim", "claim", "restore", "keep", "keep", "end", "end"]);
+    const op = draw.pick(["claim", "claim", "claim", "claim", "keep", "keep", "end", "end"]);
     const names = draw.pick([["a"], ["a"], ["b"], ["a", "b"], ["b", "a", "c"]]);
     const run = draw.chance(0.3) ? ["record"] : [];
     const keys = [...run, ...names];

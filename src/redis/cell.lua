@@ -6,7 +6,6 @@
 -- 1. the operation:
 --    `claim`: writes the next values, all or none. Each key must be free or have its next value already, and there must be
 --    no tombstone. Draws a fence: one more than the largest counter, or the lowest fence if that is larger;
---    `restore`: the same, but it draws no fence, and raises the counters to the lowest fence;
 --    `keep`: writes the next values, all or none. Each key must have what is expected there, or its next value already, and
 --    there must be no tombstone.
 --    Raises the counters to the lowest fence. ttl 0 only checks;
@@ -74,7 +73,7 @@ for i = counters, #KEYS do
   -- This is no counter. Nothing is written, and the reply shows it in the fence's place.
   if not count then return {token, found[i]} end
   -- A second execution finds its own values, and draws no other fence.
-  fence = math.max(fence, count + (op == "claim" and isNew and 1 or 0))
+  fence = math.max(fence, count + (isNew and 1 or 0))
 end
 if KEYS[counters] then
   -- A client whose clock is ahead draws a fence of the future. The counter must live until this endpoint's clock, by which

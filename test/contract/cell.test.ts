@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
 import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
-import { type Cell, type CellAnswer, claim, end, keep, restore } from "../../src/redis/cell.ts";
+import { type Cell, type CellAnswer, claim, end, keep } from "../../src/redis/cell.ts";
 import { newResource } from "../support/local-endpoints.ts";
 import { type OpenStore, storesOf } from "../support/stores.ts";
 
@@ -23,7 +23,6 @@ const tombstoneTtl = given;
 type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
 const operations = {
   claim: (call, cell) => claim(call, cell, given, { terms }),
-  restore: (call, cell) => restore(call, cell, given, terms),
   extend: (call, cell) => keep(call, cell, given),
   "extend with counters": (call, cell) => keep(call, cell, given, { terms }),
   raise: (call, cell) => keep(call, cell, 0, { terms }),
@@ -74,12 +73,6 @@ const rows: readonly [
   ["claim", { counter2: 9_000 }, fence(9_001), { ...renewed, ...drawn(9_001) }],
   ["claim", { ...own, counter1: 9_000 }, fence(9_000), { ...own, ...drawn(9_000) }],
   ["claim", { counter2: "x" }, noFence],
-  ["restore", {}, fence(5_000), { ...renewed, ...drawn(5_000) }],
-  ["restore", { counter2: 9_000 }, fence(9_000), { ...renewed, ...drawn(9_000) }],
-  ["restore", { lock: token }, fence(5_000), { ...renewed, lock: token, ...drawn(5_000) }],
-  ["restore", { lock: "other" }, heldLock],
-  ["restore", { void: 1 }, isVoid],
-  ["restore", { counter1: "" }, noFence],
   ["extend", own, granted, renewed],
   ["extend", {}, lost()],
   ["extend", { record: "own" }, lost()],
@@ -176,13 +169,13 @@ describe.each(storesOf([1]))("the script of cells, on $title", ({ open }) => {
     }
   });
 
-  test.each<keyof typeof operations>(["claim", "restore", "extend", "swap"])(
+  test.each<keyof typeof operations>(["claim", "extend", "swap"])(
     "%s does nothing after the end of what it is for",
     async (name) => {
       const { cell, put, stored } = newCell();
       await put(own);
       await answerOf(operations.free, cell);
-      const outcome = name === "claim" || name === "restore" ? "held" : "lost";
+      const outcome = name === "claim" ? "held" : "lost";
       expect(await answerOf(operations[name], cell)).toMatchObject({ outcome });
       expect(await stored()).toEqual(ended);
     },

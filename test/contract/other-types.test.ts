@@ -3,7 +3,7 @@ import { CallSignal } from "../../src/endpoints/call-signal.ts";
 import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
 import type { Settings } from "../../src/lock/options.ts";
-import { type Cell, claim, keep, restore } from "../../src/redis/cell.ts";
+import { type Cell, claim, keep } from "../../src/redis/cell.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { intervalStrategy } from "../../src/sync/internal/interval.ts";
@@ -60,11 +60,6 @@ const rows: readonly {
   readonly before?: readonly Operation[];
 }[] = [
   { what: "an acquire", kinds: ["lock", "fence"], run: lock },
-  {
-    what: "a restore",
-    kinds: ["lock", "fence"],
-    run: (call, name) => restore(call, cellOf(name), ttl, terms),
-  },
   {
     what: "an extension",
     kinds: ["fence"],

@@ -11,7 +11,7 @@ export function keysIn(command: readonly string[]): StoredKey[] {
   return words.slice(0, 100).flatMap((word) => parseKey(word) ?? []);
 }
 
-const operations = new Set("acquire restore extend release free peek".split(" "));
+const operations = new Set("acquire extend release free peek".split(" "));
 
 /** What the script of cells calls an operation, and what that is to a lock and to a run. */
 const cellOperations: Readonly<Record<string, readonly [lock: string, run: string]>> = {

@@ -35,7 +35,6 @@ describe("requests", () => {
     });
     expect(words("SET", lock, "v", "IFEQ", "v", "PX", "100").operation).toBe("extend");
     expect(words("DELEX", lock, "IFEQ", "v").operation).toBe("release");
-    expect(words(...script("restore", token("1"))).operation).toBe("restore");
     expect(words(...script("claim", token("1"))).operation).toBe("acquire");
     expect(words(...script("keep", token("1"))).operation).toBe("extend");
     expect(words(...script("end", token("1"))).operation).toBe("release");

@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "00905200b7dde0fab8cfc1984c17d3bdc761b57c",
-    upstash: "a0dfc976058a89ba61814fdc9b44478f9f786ec8",
+    redis: "1c0e83536f4a080de2a41e3f2d623fe02d257d39",
+    upstash: "fa0849c9f8d81286a0e89bfca10825f6c509eb8c",
   },
   run,
 };
@@ -78,7 +78,7 @@ function refusal(cell: CellCall, found: Found): readonly Reply[] | undefined {
 function write(cell: CellCall, found: Found): readonly Reply[] {
   const { call, cells, op, ttl, counters } = cell;
   const isNew = cells.some((_, index) => (found[index] ?? null) === null);
-  const drawn = op === "claim" && isNew ? 1 : 0;
+  const drawn = isNew ? 1 : 0;
   const first = cells.length + 1;
   const counts = counters.map((_, index) => found[first + index] ?? "0");
   const odd = counts.find((count) => count === "" || Number.isNaN(Number(count)));

@@ -4,8 +4,8 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "81a3d26f58d76007d6fe47e4b370f0a30b16c670",
-    upstash: "f5a074831b4a367ea31277a7c14d88f1b930992b",
+    redis: "643a857066b7f91dc0612ea66162885daf3cf14c",
+    upstash: "65f1aec0232f0ee0156a99bd83e118f70b6f0565",
   },
   run,
 };

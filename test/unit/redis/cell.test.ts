@@ -4,15 +4,7 @@ import type { Command, Dialect, Endpoint } from "../../../src/endpoints/endpoint
 import { type EndpointCall, newCall } from "../../../src/endpoints/endpoint-call.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
-import {
-  type Cell,
-  type CellAnswer,
-  claim,
-  claimOrRead,
-  end,
-  keep,
-  restore,
-} from "../../../src/redis/cell.ts";
+import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../../src/redis/cell.ts";
 import { runScript, shaOf, textOf } from "../../../src/redis/script.ts";
 
 const plain: Cell = { keys: ["k"], value: "tv" };
@@ -163,7 +155,6 @@ describe("the script", () => {
     ["for several keys", (call) => claim(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
     ["for a tombstone", (call) => claim(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
     ["to look without a ttl", (call) => keep(call, plain, 0)],
-    ["to restore", (call) => restore(call, plain, 50)],
     ["to replace a record", (call) => end(call, plain, { next: { text: "C", ttl: 50 } })],
   ])("is needed %s, also where there are native commands", async (_what, perform) => {
     const { call, sent } = rig([["tv", "t"]]);
