@@ -1,8 +1,9 @@
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
 import { LockHeldError } from "./errors.ts";
-import { acquireWithRetry, orHeld } from "./lock/acquire.ts";
+import { acquire, orHeld } from "./lock/acquire.ts";
 import { clientStateOf, type LockClient, setClientState } from "./lock/client.ts";
+import { lockOf } from "./lock/fence.ts";
 import type { FencedLock, Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
@@ -138,5 +139,6 @@ function acquireOn(
   // Stryker disable next-line ConditionalExpression: resolved again, the settings are the same
   const usesDefaults = Object.keys(options).length === 0;
   const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
-  return acquireWithRetry(own, checkResources(resource), options);
+  const resources = checkResources(resource);
+  return acquire(own, resources, options, lockOf(own, resources, options.note));
 }

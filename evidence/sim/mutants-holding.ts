@@ -75,7 +75,10 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "fence without the raising round",
     breaks: "a fence that only a minority has seen is returned",
-    patches: [patch("lock/fence.ts highestFence", "fences.filter((drawn) => drawn === fence)", "fences")],
+    patches: [
+      patch("lock/fence.ts fenced", "drawn.filter((one) => one === fence)", "drawn"),
+      patch("bridge/fence.ts highestFence", "fences.filter((drawn) => drawn === fence)", "fences"),
+    ],
     noticedBy: ["fences increase"],
   },
   {
@@ -105,33 +108,33 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "fence begins again after a loss of memory",
     breaks: "without the clock, fences fall when an endpoint forgets its counter",
-    patches: [patch("lock/acquire.ts #sendRound", "new Fence(leastFence(runtime), ", "new Fence(1, ")],
+    patches: [patch("lock/fence.ts fenced", "given ?? leastFence(runtime)", "given ?? 1")],
     noticedBy: ["fences outlive memory"],
   },
   {
     name: "resume takes nothing over",
     breaks: "of two processes that have the same message, both resume the lock",
     patches: [
-      patch("lock/handoff.ts swapNonces", "nonce: randomToken(settings.runtime)", "nonce: given.nonce"),
+      patch("lock/handoff.ts swapNonces", "nonce = randomToken(settings.runtime)", "nonce = given.nonce"),
     ],
     noticedBy: twoHolders,
   },
   {
     name: "resume counts a vote of the old nonce",
     breaks: "it finds the giver's nonce, which anybody with the message may replace, and leaves it there",
-    patches: [patch("lock/handoff.ts swapNonces", "next: holderText(claim)", "next: cell.value")],
+    patches: [patch("lock/handoff.ts swapNonces", "next: cell.value", "next: former.value")],
     noticedBy: [...twoHolders, "a quorum decides", "holds survive"],
   },
   {
     name: "resume forgets the note",
     breaks: "nobody learns any more who holds the lock",
-    patches: [patch("lock/handoff.ts swapNonces", "keys, note, nonce", "keys, note: undefined, nonce")],
+    patches: [patch("lock/handoff.ts swapNonces", "prefix, note, ttl, fence }", "prefix, ttl, fence, note: _, ...{ note } }")],
     noticedBy: ["inspections are true"],
   },
   {
     name: "a failed resume puts back the nonce alone",
     breaks: "the message names another value than what stands there, and nobody can resume the lock",
-    patches: [patch("lock/handoff.ts undo", "text: holderText(given)", "text: given.nonce")],
+    patches: [patch("lock/handoff.ts undoSwap", "text: holderText(given)", "text: given.nonce")],
     noticedBy: ["holds survive"],
   },
   {
@@ -140,7 +143,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       patch(
         "lock/handoff.ts resume",
-        "undo(settings, { claim, round }, isGone ? undefined : given)",
+        "undoSwap(settings, { cell, round }, isGone ? undefined : given)",
         "Promise.resolve()",
       ),
     ],

@@ -20,8 +20,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       patch(
         "lock/acquire.ts #sendRound",
-        "lockClaim = this.#newClaim()",
-        "lockClaim = (this.first ??= this.#newClaim())",
+        "protocol.cell(randomToken(runtime))",
+        "protocol.cell((this.first ??= randomToken(runtime)))",
       ),
     ],
     noticedBy: [...twoHolders, "a quorum decides", "requests are bounded", "waiters are served"],

@@ -108,8 +108,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       patch(
         "lock/acquire.ts #sendRound",
-        'if (result !== "granted") return { lockClaim, result, round, last: round',
-        'const isWoken = result === "refused" && this.#listener;\nif (result !== "granted" && !isWoken) return { lockClaim, result, round, last: round',
+        'if (result !== "granted") return { cell, result, round, last: round',
+        'const isWoken = result === "refused" && this.#listener;\nif (result !== "granted" && !isWoken) return { cell, result, round, last: round',
       ),
     ],
     noticedBy: [...twoHolders, "a quorum decides"],

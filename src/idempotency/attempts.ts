@@ -4,7 +4,7 @@ import type { Vote } from "../errors.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
-import { undoQuietly } from "../quorum/undo.ts";
+import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
 import { type Cell, claimOrRead, end, keep } from "../redis/cell.ts";
 import type { RunClaim } from "./claim.ts";
 import { countOf, countText } from "./record.ts";
@@ -60,7 +60,7 @@ export async function countAttempt(
   }
   // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
   const rollBack = (perform: (call: EndpointCall) => Promise<Answer>) =>
-    mostlyDone(settings, undoQuietly(settings, last.calls, perform));
+    mostlyDone(settings, undoQuietly(settings, last.calls, unlessRefused(perform)));
   return {
     state: stateAfterCount(result, count, maxAttempts),
     clear: () => rollBack((call) => end(call, cellOf(count))),

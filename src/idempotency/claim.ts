@@ -1,8 +1,10 @@
+import { Fence } from "../bridge/fence.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
-import { Fence, leastFence } from "../lock/fence.ts";
-import { guardedCell, type LockClaim, lockKeys, tombstoneRetention } from "../lock/lock-claim.ts";
+import { leastFence } from "../lock/fence.ts";
+import { type Holder, holderText } from "../lock/note.ts";
 import type { Settings } from "../lock/options.ts";
+import { lockKeys, tombstoneOf, tombstoneRetention } from "../lock/protocol.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import {
@@ -15,6 +17,7 @@ import {
   end,
   keep,
 } from "../redis/cell.ts";
+import { keyOf } from "../redis/keys.ts";
 
 // What a run claims at one endpoint: its key alone, with native commands where there are some, or its key together with
 // locks, all or none, by a script.
@@ -71,11 +74,17 @@ export function keyClaim(own: Cell): ClaimOperations {
 export function lockedClaim(
   settings: Settings,
   own: Cell,
-  lock: Pick<LockClaim, "resources" | "nonce" | "note">,
+  lock: Holder & { readonly resources: readonly string[] },
 ): ClaimOperations {
   const { prefix, runtime, fenceRetention } = settings;
   const keys = [...own.keys, ...lockKeys(prefix, lock.resources)];
-  const cell: Cell = { ...guardedCell({ ...lock, prefix, keys }), record: own.value };
+  const cell: Cell = {
+    keys,
+    value: holderText(lock),
+    record: own.value,
+    tombstone: tombstoneOf(prefix, lock.resources, lock.nonce),
+    counters: lock.resources.map((resource) => keyOf(prefix, "fence", resource)),
+  };
   const fence = new Fence(leastFence(runtime), fenceRetention);
   const answered = new Set<Endpoint>();
   const endOne = (call: EndpointCall, next?: EndDetails["next"]) =>

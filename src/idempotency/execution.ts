@@ -4,7 +4,7 @@ import { autoExtend } from "../lock/auto-extend.ts";
 import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
-import { undoQuietly } from "../quorum/undo.ts";
+import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
 import { runInBackground } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";
 import type { RunClaim } from "./claim.ts";
@@ -130,7 +130,11 @@ export class Execution<Value> {
     const free = () =>
       mostlyDone(
         settings,
-        undoQuietly(settings, round.calls, (call) => operations.free(call)),
+        undoQuietly(
+          settings,
+          round.calls,
+          unlessRefused((call) => operations.free(call)),
+        ),
       );
     // The count first: a run that finds the key free must count from the beginning.
     return attempt ? attempt.clear().then(free) : free();

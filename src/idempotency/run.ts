@@ -9,7 +9,7 @@ import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
 import { isHopeless, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
-import { undoQuietly } from "../quorum/undo.ts";
+import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
 import { type Cell, type CellAnswer, end, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt } from "./attempts.ts";
@@ -209,10 +209,10 @@ export class RunCall<Value> {
   #rollBack({ state, claim, attempt }: Pass<Value>): Promise<void> {
     const { settings } = this.#request;
     const decided = state.kind === "replay" ? state : undefined;
-    const undoOne = (call: Call, begin: Call<CellAnswer>): Promise<Answer> =>
-      decided ? this.#replaceOne(call, begin, { claim, decided }) : claim.operations.free(call);
-    const everywhere = decided !== undefined;
-    const free = () => undoQuietly(settings, claim.round.calls, undoOne, { everywhere }).done;
+    const undoOne = decided
+      ? (call: Call, begin: Call<CellAnswer>) => this.#replaceOne(call, begin, { claim, decided })
+      : unlessRefused((call) => claim.operations.free(call));
+    const free = () => undoQuietly(settings, claim.round.calls, undoOne).done;
     // The count first: a run that finds the key free must not count this one, whose handler has not begun.
     return attempt ? attempt.undo().then(free) : free();
   }

@@ -1,60 +1,31 @@
 import { unlessAborted } from "../abort.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
-import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
+import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
 import { undoQuietly } from "../quorum/undo.ts";
-import { type Cell, type CellAnswer, claim } from "../redis/cell.ts";
+import type { Cell, CellAnswer } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { holderHash, holderOf, timeUntilFree } from "./contention.ts";
-import { Fence, leastFence } from "./fence.ts";
-import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
-import { acquiredCell, type LockClaim, lockKeys, tombstoneRetention } from "./lock-claim.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
+import type { FailedRound, Protocol } from "./protocol.ts";
 import type { WakeUpListener } from "./wake-up/wake-up.ts";
-
-/** How a synchronizer differs from a plain lock. What it leaves out is done as for a lock. */
-export interface LockStrategy<Reply extends CellAnswer = CellAnswer> extends HoldOperations {
-  /** How the error says that it is held; default: by someone else. */
-  readonly heldText?: string;
-  /** The keys that the next round claims. */
-  keys?(): readonly string[];
-  /** Claims them on one endpoint. */
-  acquire?(call: EndpointCall, cell: Cell, ttl: number): Promise<Reply>;
-  /** Hears of a granted round, and says which of its keys were granted. Default, or undefined: all. */
-  granted?(round: Round<Reply>): readonly string[] | undefined;
-  /** What follows a failed round: see {@link Next}, or an error. Default: a pause. */
-  afterFailedRound?(round: Round<Reply>, failed: FailedRound): Next | RedlockError;
-}
-
-/** What is known after a failed round. */
-export interface FailedRound {
-  /** Whether the round has shown that others hold it. */
-  readonly isHeld: boolean;
-  /** ms until it may be free, where the endpoints returned that. */
-  readonly retryAfter: number | undefined;
-  /** ms of `wait` and deadline that remain. */
-  readonly remainingWait: number;
-  /** ms since the call. */
-  readonly waited: number;
-}
 
 /**
  * Runs rounds until one acquires the lock or the waiting is over.
  *
- * @throws LockHeldError | QuorumError | RedlockError what the last round, or the strategy, ended with
+ * @throws LockHeldError | QuorumError | RedlockError what the last round, or the protocol, ended with
  * @throws the signal's reason when it aborts
  */
-export function acquireWithRetry(
+export function acquire(
   settings: Settings,
   resources: readonly string[],
   options: AcquireOptions,
-  strategy?: LockStrategy,
+  protocol: Protocol,
 ): Promise<Lock> {
-  return new Acquisition(settings, resources, options, strategy).run();
+  return new Acquisition(settings, resources, options, protocol).run();
 }
 
 /** What it resolves with; or its error, where others hold the lock. */
@@ -67,15 +38,15 @@ export async function orHeld<Value>(acquiring: Promise<Value>): Promise<Value | 
   }
 }
 
-/** A round that claims, and the second one where that had to raise the fence. */
+/** A round that claims, and the second one that had to confirm it. */
 interface RoundAttempt {
-  readonly lockClaim: LockClaim;
+  readonly cell: Cell;
   readonly lock?: Lock | undefined;
   /** `granted`, but no lock: the answers came too late. Undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
   readonly round: Round<CellAnswer>;
-  /** The last of its rounds, which decided: `round`, or the one that raised the fence. */
-  readonly last: Round<CellAnswer>;
+  /** The last of its rounds, which decided: `round`, or the one that confirmed it. */
+  readonly last: Round;
 }
 
 /** What the events of a call have in common. */
@@ -86,8 +57,7 @@ class Acquisition {
   readonly #settings: Settings;
   readonly #resources: readonly string[];
   readonly #options: AcquireOptions;
-  readonly #strategy: LockStrategy | undefined;
-  readonly #lockKeys: readonly string[];
+  readonly #protocol: Protocol;
   readonly #id = newId();
   readonly #elapsed: () => number;
   #rounds = 0;
@@ -97,17 +67,11 @@ class Acquisition {
   /** What its rounds have ended with. */
   #failure: RedlockError | undefined;
 
-  constructor(
-    settings: Settings,
-    resources: readonly string[],
-    options: AcquireOptions,
-    strategy: LockStrategy | undefined,
-  ) {
+  constructor(settings: Settings, resources: readonly string[], options: AcquireOptions, protocol: Protocol) {
     this.#settings = settings;
     this.#resources = resources;
     this.#options = options;
-    this.#strategy = strategy;
-    this.#lockKeys = lockKeys(settings.prefix, resources);
+    this.#protocol = protocol;
     this.#elapsed = stopwatch(settings.runtime);
   }
 
@@ -152,58 +116,34 @@ class Acquisition {
     }
   }
 
-  /** The nonce is fresh in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
-  #newClaim(): LockClaim {
-    const { runtime, prefix } = this.#settings;
-    return {
-      resources: this.#resources,
-      prefix,
-      keys: this.#strategy?.keys?.() ?? this.#lockKeys,
-      nonce: randomToken(runtime),
-      note: this.#options.note,
-    };
-  }
-
-  /** Claims on every endpoint, and where that is granted without a common fence, raises the counters to the highest. */
+  /** Claims on every endpoint; if that is granted and a quorum has to agree on something more, in a second round. */
   async #sendRound(progress: Progress): Promise<RoundAttempt> {
     const { signal } = this.#options;
     if (signal?.aborted) throw signal.reason;
     this.#rounds += 1;
-    const lockClaim = this.#newClaim();
-    const { timeout, ttl, runtime, fencing, fenceRetention } = this.#settings;
-    // The last round is not cut short, so that it can tell contention from an outage.
+    const protocol = this.#protocol;
+    const { timeout, ttl, runtime } = this.#settings;
+    // Fresh in every round: HTTP keeps no order, so a late undo of one round must not name what the next one claims.
+    const cell = protocol.cell(randomToken(runtime));
+    // The last round is not hasty, so that it can tell contention from an outage.
     const isLast = progress.remaining() <= timeout;
     const limit = progress.untilDeadline();
-    const fence = fencing ? new Fence(leastFence(runtime), fenceRetention) : undefined;
-    const cell = acquiredCell(lockClaim, fencing);
-    // Only a waiter needs to know the holder: the first round often finds none, and would ask Redis before 7.0 twice.
-    const details = { terms: fence?.terms(ttl), readsOther: this.#rounds > 1 };
-    const claimOne = (call: EndpointCall) =>
-      this.#strategy?.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl, details);
     // The settings' timeout counts, unless the ttl is shorter: an answer that comes after it is useless.
     const options = { timeout: ttl, isHasty: !isLast, yields: true };
-    const round = runRound(this.#settings, claimOne, options);
+    const round = runRound(this.#settings, (call) => protocol.claim(call, cell, ttl), options);
     const result = await unlessAborted(round.result, signal);
-    if (result !== "granted") return { lockClaim, result, round, last: round };
-    const raise = fence?.bringToQuorum(this.#settings, round, { cell, ttl });
-    const last = raise ?? round;
-    if (raise) {
-      const raised = await unlessAborted(raise.result, signal);
+    if (result !== "granted") return { cell, result, round, last: round };
+    const confirmation = protocol.confirm?.(round, cell, ttl);
+    const last = confirmation ?? round;
+    if (confirmation) {
+      const confirmed = await unlessAborted(confirmation.result, signal);
       // Refused here means lost between the two rounds, not held from the start.
-      // Stryker disable next-line StringLiteral: it is only compared with granted and refused
-      if (raised !== "granted") return { lockClaim, result: raised && "unavailable", round, last };
+      if (confirmed !== "granted") return { cell, result: confirmed && "unavailable", round, last };
     }
-    const lock = this.#lockOf(lockClaim, round, limit, fence);
-    return { lockClaim, result, round, last, lock: lock.remaining() > 0 ? lock : undefined };
-  }
-
-  #lockOf(lockClaim: LockClaim, round: Round<CellAnswer>, limit: number, fence: Fence | undefined): Lock {
-    const { ttl } = this.#settings;
-    const strategy = this.#strategy;
-    const keys = strategy?.granted?.(round);
-    const granted = keys ? { ...lockClaim, keys } : lockClaim;
-    const state = { id: this.#id, ttl, fence, limit, round, operations: strategy };
-    return new Lock(this.#settings, granted, state);
+    const held = protocol.granted?.(round, cell) ?? cell;
+    const grant = { id: this.#id, protocol, cell: held, round, ttl, limit };
+    const lock = new Lock(this.#settings, this.#resources, grant);
+    return { cell, result, round, last, lock: lock.remaining() > 0 ? lock : undefined };
   }
 
   #failed(attempt: RoundAttempt, progress: Progress): FailedAttempt<Lock> {
@@ -214,9 +154,10 @@ class Acquisition {
     const retryAfter = isHeld ? timeUntilFree(round.calls) : undefined;
     const waited = progress.elapsed();
     const failed: FailedRound = { isHeld, retryAfter, remainingWait: progress.remaining(), waited };
-    this.#rollBack(attempt, progress);
     const isAborted = result === undefined;
-    const following = (!isAborted && this.#strategy?.afterFailedRound?.(round, failed)) || "pause";
+    const following = (!isAborted && this.#protocol.next?.(round, failed)) || "pause";
+    // After that, so that the release knows what the protocol has found.
+    this.#undo(attempt, progress);
     const error = following instanceof Error ? following : undefined;
     return {
       next: following instanceof Error || isHopeless(last.votes()) ? "end" : following,
@@ -238,19 +179,14 @@ class Acquisition {
     };
   }
 
-  /** Rolls back a round at every endpoint where it may have acquired. What raised the fence has left nothing but counters. */
-  #rollBack({ lockClaim, result, round }: RoundAttempt, progress: Progress): void {
-    // It has a tombstone where a late request heeds one.
-    const cell = acquiredCell(lockClaim, this.#settings.fencing);
-    // Refused means that others have a quorum, so this rollback frees nothing that waiters could get. If it published a
-    // message, waiters would wake each other again and again.
-    const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
-    const releaseOne = releaseFunctionOf(settings, this.#resources, this.#strategy);
-    const undone = undoQuietly(this.#settings, round.calls, (call, claim) => {
-      // A synchronizer's tickets may be claimed once more. Of a lock, a request that is over needs no tombstone.
-      const needsTombstone = this.#strategy !== undefined || !claim.isOver;
-      return releaseOne(call, needsTombstone ? cell : { ...cell, tombstone: undefined }, tombstoneRetention);
-    });
+  /** Undoes a round wherever it may have claimed. What confirmed it has left nothing but counters. */
+  #undo({ cell, result, round }: RoundAttempt, progress: Progress): void {
+    // Refused means that others have a quorum, so this frees nothing that waiters could get. If it published a message,
+    // waiters would wake each other again and again.
+    const isAnnounced = result !== "refused";
+    const undone = undoQuietly(this.#settings, round.calls, (call, claim) =>
+      this.#protocol.release(call, cell, claim, isAnnounced),
+    );
     progress.keep(undone.done);
   }
 
@@ -259,7 +195,8 @@ class Acquisition {
     const { signal } = this.#options;
     const outcomes = round.calls.map(({ answer }) => answer?.outcome);
     if (!outcomes.includes("held") || poll === 0) return undefined;
-    this.#listener ??= listenFor(this.#settings, this.#resources, this.#strategy);
+    const { waiter } = this.#protocol;
+    if (waiter) this.#listener ??= this.#settings.wakeUp?.listen(this.#settings, waiter, this.#resources);
     // Those that got a part each have kept each other out: nobody may hold it, so nobody may publish its release.
     const most = outcomes.includes("granted") ? poll : longest;
     return this.#listener?.wait({ round, poll, longest: most, signal });
@@ -274,7 +211,7 @@ class Acquisition {
       });
     }
     // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
-    const how = this.#strategy?.heldText ?? (this.#isAlwaysSplit ? splitHint : undefined);
+    const how = this.#protocol.heldText ?? (this.#isAlwaysSplit ? splitHint : undefined);
     const holder = holderOf(round.calls);
     return new LockHeldError(this.#resources, this.#elapsed(), { retryAfter, holder, how });
   }

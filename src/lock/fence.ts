@@ -1,16 +1,18 @@
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
-import { type Round, runRound } from "../quorum/round.ts";
-import { type Answer, quorumOf } from "../quorum/tally.ts";
-import { type Cell, type CellAnswer, type CounterTerms, keep } from "../redis/cell.ts";
-import type { Runtime } from "../runtime.ts";
+import { runRound } from "../quorum/round.ts";
+import { quorumOf } from "../quorum/tally.ts";
+import { type CellAnswer, type CounterTerms, claim, keep } from "../redis/cell.ts";
+import { keyOf } from "../redis/keys.ts";
+import { type Runtime, stopwatch } from "../runtime.ts";
+import { holderText } from "./note.ts";
 import type { Settings } from "./options.ts";
+import { lockKeys, type Protocol, plain, releaseOf, tombstoneOf, withoutTombstone } from "./protocol.ts";
 
 /** The latest time that a client's clock may show, in ms since 1970: the year 144683, half way to 2^53. */
 const latestTime = 2 ** 52;
 
 /**
- * The lowest fence that may be drawn now: fences are times where they can be, so that a counter that was lost, for example
- * after its retention, is not drawn again.
+ * The lowest fence that may be drawn now: a fence is a time if possible, so that a counter that was lost, for example after
+ * its retention, is not drawn again.
  *
  * @throws RangeError when the clock shows no time
  */
@@ -21,90 +23,77 @@ export function leastFence(runtime: Pick<Runtime, "now">): number {
   return least;
 }
 
-/** What a round has claimed. */
-interface Claimed {
-  readonly cell: Cell;
-  readonly ttl: number;
+/**
+ * What a script does with the counters: their lowest value, and for how many ms they outlive the moment that it names: the
+ * retention, counted from the end of a hold of this ttl, and at least twice the retention, so that most extensions need not
+ * renew it.
+ *
+ * The script asks the endpoint for its time to add this to the fence. An expiry as a point in time (`PXAT`) would save
+ * that command; but if the endpoint's clock is ahead by more than the retention, the counter would be gone as soon as it is
+ * written, and two locks of the same ms could draw the same fence.
+ */
+export function counterTerms(least: number, fenceRetention: number, ttl: number): CounterTerms {
+  return { least, retention: fenceRetention + Math.max(fenceRetention, ttl) };
 }
 
-/** The fence of a hold, and its counters at the endpoints, which must outlive the hold, however long that is. */
-export class Fence {
-  /** The lowest one that may be drawn, until {@link bringToQuorum} has taken the drawn one. */
-  #value: number;
-  readonly #retention: number;
-  /** ms since the counters were written. */
-  // Stryker disable next-line ArrowFunction: the draw replaces it before the first extension
-  #sinceCounters: () => number = () => 0;
-
-  /**
-   * @param value the fence, or the lowest one that may be drawn
-   * @param retention how long an idle counter is kept, in ms
-   */
-  constructor(value: number, retention: number) {
-    this.#value = value;
-    this.#retention = retention;
-  }
-
-  get value(): number {
-    return this.#value;
-  }
-
-  /**
-   * What a script does with the counters: their lowest value, and how long they outlive the moment that it names, in ms: the
-   * retention, counted from the end of a hold of this ttl, and at least twice the retention, so that most extensions need not
-   * renew it.
-   *
-   * The script asks the endpoint for its time to add this to the fence. An expiry as a point in time (`PXAT`) would save
-   * that command; but where the endpoint's clock is ahead by more than the retention, the counter would be gone as soon as
-   * it is written, and two locks of the same ms could draw the same fence.
-   */
-  terms(ttl: number): CounterTerms {
-    return { least: this.#value, retention: this.#retention + Math.max(this.#retention, ttl) };
-  }
-
-  /**
-   * Takes the highest fence of a granted round. Where no quorum has it, a second round raises the counters: a later holder
-   * meets at least one endpoint of a quorum, and must not find a lower counter there.
-   *
-   * @returns the second round, where there is one; without its grant there is no fence
-   */
-  bringToQuorum(
-    settings: Settings,
-    round: Round<CellAnswer>,
-    { cell, ttl }: Claimed,
-  ): Round<CellAnswer> | undefined {
-    const { fence, isAtQuorum } = highestFence(round);
-    this.#value = fence;
-    this.written(round);
-    if (isAtQuorum) return undefined;
-    const terms = this.terms(ttl);
-    const raise = async (call: EndpointCall) => voteForFence(await keep(call, cell, 0, { terms }), fence);
-    return runRound(settings, raise, { timeout: ttl });
-  }
-
-  /** What an extension does with the counters: nothing, unless their time is nearly over. */
-  renewal(ttl: number): CounterTerms | undefined {
-    return this.#sinceCounters() + ttl > this.#retention ? this.terms(ttl) : undefined;
-  }
-
-  /** Notes that a quorum has written the counters. */
-  written({ elapsed }: Round<Answer>): void {
-    this.#sinceCounters = elapsed;
-  }
-}
-
-/** The highest fence that a round drew, and whether a quorum has it. */
-function highestFence(round: Round<CellAnswer>): { fence: number; isAtQuorum: boolean } {
-  const fences = round.answers().flatMap(({ fence }) => fence || []);
-  const fence = Math.max(...fences);
-  const count = fences.filter((drawn) => drawn === fence).length;
-  return { fence, isAtQuorum: count >= quorumOf(round.calls.length) };
+/** A lock as its settings say: plain, or with a fence. */
+export function lockOf(settings: Settings, resources: readonly string[], note?: string): Protocol {
+  return (settings.fencing ? fenced : plain)(settings, resources, note);
 }
 
 /**
- * The vote of an endpoint whose counter was raised. A counter larger than the fence was drawn for another holder. If it
- * counted, two that hold the lock at once, because a clock was set, could have the same fence.
+ * A lock with a fence: larger than that of every earlier lock of its resources.
+ *
+ * @param given the fence of a lock that another process has handed over. Default: each round draws one
  */
-function voteForFence(answer: CellAnswer, fence: number): CellAnswer {
-  return answer.fence === fence ? answer : { outcome: "lost" };
+export function fenced(
+  settings: Settings,
+  resources: readonly string[],
+  note?: string,
+  given?: number,
+): Protocol {
+  const { prefix, runtime, fenceRetention, endpoints } = settings;
+  const keys = lockKeys(prefix, resources);
+  const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
+  let fence = given ?? 0;
+  /** ms since before the round that wrote the counters. */
+  let sinceCounters = stopwatch(runtime);
+  const terms = (ttl: number) => counterTerms(fence, fenceRetention, ttl);
+  return {
+    cell(nonce) {
+      // In each round, because memory that is lost while a call waits may not bring back an earlier time.
+      fence = given ?? leastFence(runtime);
+      sinceCounters = stopwatch(runtime);
+      const tombstone = tombstoneOf(prefix, resources, nonce);
+      return { keys, value: holderText({ nonce, note }), tombstone, counters };
+    },
+    claim: (call, cell, ttl) => claim(call, cell, ttl, { terms: terms(ttl) }),
+    /**
+     * If no quorum has the highest fence, raises the counters: a later holder meets at least one endpoint of a quorum, and
+     * must not find a lower counter there.
+     */
+    confirm(round, cell, ttl) {
+      const drawn = round.answers().flatMap((answer) => answer.fence ?? []);
+      fence = Math.max(...drawn);
+      if (drawn.filter((one) => one === fence).length >= quorumOf(endpoints.length)) return undefined;
+      const raise = async (call: Parameters<typeof keep>[0]): Promise<CellAnswer> => {
+        const answer = await keep(call, cell, 0, { terms: terms(ttl) });
+        // A larger counter was drawn for another holder. If it counted, two that hold the lock at once, because a clock was
+        // set, could have the same fence.
+        return answer.fence === fence ? answer : { outcome: "lost" };
+      };
+      return runRound(settings, raise, { timeout: ttl });
+    },
+    extend(call, cell, ttl) {
+      // The counters must outlive the hold, however long that is.
+      const isDue = ttl > 0 && sinceCounters() + ttl > fenceRetention;
+      return isDue ? keep(call, cell, ttl, { terms: terms(ttl) }) : keep(call, withoutTombstone(cell), ttl);
+    },
+    release: releaseOf(settings, resources),
+    isRestorable: true,
+    get fence() {
+      return fence;
+    },
+    waiter: { kind: "lock" },
+  };
 }

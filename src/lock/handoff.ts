@@ -6,15 +6,15 @@ import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, isVeto, quorumOf } from "../quorum/tally.ts";
-import { undoQuietly } from "../quorum/undo.ts";
-import { type CellAnswer, end, keep } from "../redis/cell.ts";
+import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
+import { type Cell, type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
 import { clientStateOf, type LockClient, settingsOf } from "./client.ts";
-import { Fence } from "./fence.ts";
+import { counterTerms, fenced } from "./fence.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import { guardedCell, type LockClaim, lockKeys, tombstoneRetention } from "./lock-claim.ts";
-import { holderText } from "./note.ts";
+import { holderText, parseHolder } from "./note.ts";
 import { checkPrefix, checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
+import { type Protocol, plain, tombstoneOf, tombstoneRetention } from "./protocol.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {
@@ -60,13 +60,14 @@ export function handoff(lock: FencedLock): Promise<FencedLockJSON>;
 export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
   if (!lock?.parts) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
-  const { settings, claim, validity } = lock.parts();
+  const { settings, cell, validity } = lock.parts();
   await lock.requestsDone();
   if (validity.released) throw validity.lose("it was released or handed over");
   if (validity.loss) throw validity.loss;
   lock.abandon();
   const { resources, ttl, fence } = lock;
-  const { prefix, nonce, note } = claim;
+  const { prefix } = settings;
+  const { nonce, note } = parseHolder(cell.value);
   const endpoints = settings.endpoints.map(({ name }) => name);
   const more = { ...(note !== undefined && { note }), ...(fence !== undefined && { fence }) };
   return { resources, prefix, nonce, ttl, ...more, endpoints };
@@ -104,21 +105,19 @@ export async function resume(
   checkEndpoints(given, settings);
   const own = new Set<string>();
   return retry<Lock>(settings, {}, async (progress) => {
-    const fence = given.fence === undefined ? undefined : new Fence(given.fence, settings.fenceRetention);
-    const { round, claim } = swapNonces(settings, given, fence);
-    own.add(holderText(claim));
+    const { protocol, cell, round } = swapNonces(settings, given);
+    own.add(cell.value);
     const result = await round.result;
     if (result === "granted") {
-      fence?.written(round);
-      const state = { id: newId(), ttl: given.ttl, fence, limit: Infinity, round };
-      const lock = new Lock(settings, claim, state);
-      if (lock.remaining() > 0) return { value: begun(settings, lock, round) };
+      const grant = { id: newId(), protocol, cell, round, ttl: given.ttl, limit: Infinity };
+      const lock = new Lock(settings, given.resources, grant);
+      if (lock.remaining() > 0) return { value: begun(settings, lock, { round, note: given.note }) };
     }
     // Only all answers show who has it.
     await round.done;
     const isSplit = mayBeSplit(round, own);
     const isGone = result === "refused" && !isSplit;
-    progress.keep(undoSwap(settings, { claim, round }, isGone ? undefined : given));
+    progress.keep(undoSwap(settings, { cell, round }, isGone ? undefined : given));
     return {
       next: isSplit && result !== "granted" ? "pause" : "end",
       end() {
@@ -135,9 +134,11 @@ export async function resume(
   });
 }
 
-/** One attempt to resume a lock: its round, and what identifies the new holder. */
+/** One attempt to resume a lock: its round, and what the new holder has. */
 interface Swap {
-  readonly claim: LockClaim;
+  readonly protocol: Protocol;
+  /** With a tombstone, because a swap that has no answer may be executed late. */
+  readonly cell: Cell;
   readonly round: Round<CellAnswer>;
 }
 
@@ -145,15 +146,17 @@ interface Swap {
  * Puts a nonce of its own in the place of the one in the message, at every endpoint. Another one in each attempt: a late
  * request of this one must not count for the next.
  */
-function swapNonces(settings: Settings, given: LockJSON, fence: Fence | undefined): Swap {
-  const { resources, prefix, note, ttl } = given;
-  const keys = lockKeys(prefix, resources);
-  const claim = { resources, prefix, keys, note, nonce: randomToken(settings.runtime) };
-  const terms = fence?.terms(ttl);
+function swapNonces(settings: Settings, given: LockJSON): Swap {
+  const { resources, prefix, note, ttl, fence } = given;
+  const protocol =
+    fence === undefined ? plain(settings, resources, note) : fenced(settings, resources, note, fence);
+  const nonce = randomToken(settings.runtime);
+  const cell = { ...protocol.cell(nonce), tombstone: tombstoneOf(prefix, resources, nonce) };
+  const terms = fence === undefined ? undefined : counterTerms(fence, settings.fenceRetention, ttl);
   // By script, because of its tombstone: that returns what is in the way.
-  const cell = { ...guardedCell(claim), value: holderText(given) };
-  const swapOne = (call: EndpointCall) => keep(call, cell, ttl, { next: holderText(claim), terms });
-  return { claim, round: runRound(settings, swapOne, { timeout: ttl }) };
+  const former = { ...cell, value: holderText(given) };
+  const swapOne = (call: EndpointCall) => keep(call, former, ttl, { next: cell.value, terms });
+  return { protocol, cell, round: runRound(settings, swapOne, { timeout: ttl }) };
 }
 
 /**
@@ -162,14 +165,13 @@ function swapNonces(settings: Settings, given: LockJSON, fence: Fence | undefine
  */
 async function undoSwap(
   settings: Settings,
-  { claim, round }: Swap,
+  { cell, round }: Pick<Swap, "cell" | "round">,
   given: LockJSON | undefined,
 ): Promise<void> {
   const { runtime, backoff, wait } = settings;
   const next = given && { text: holderText(given), ttl: given.ttl };
-  const undoOne = (call: EndpointCall) =>
-    end(call, guardedCell(claim), { next, tombstoneTtl: tombstoneRetention });
-  const first = undoQuietly(settings, round.calls, undoOne);
+  const undoOne = (call: EndpointCall) => end(call, cell, { next, tombstoneTtl: tombstoneRetention });
+  const first = undoQuietly(settings, round.calls, unlessRefused(undoOne));
   let undoing: Round<Answer> | undefined = first;
   // Where the swap has a quorum and its undo has none, everybody would take this attempt for a holder, until the ttl.
   const undone = retry<void>({ runtime, backoff, wait: given?.ttl ?? wait }, {}, async () => {
@@ -201,11 +203,15 @@ function mayBeSplit(round: Round<CellAnswer>, own: ReadonlySet<string>): boolean
 }
 
 /** The hold begins, with the extension that took it over. */
-function begun({ onEvent }: Settings, lock: Lock, { elapsed }: Swap["round"]): Lock {
-  const { id, claim } = lock.parts();
+function begun(
+  { onEvent }: Settings,
+  lock: Lock,
+  { round, note }: { readonly round: Round; readonly note: string | undefined },
+): Lock {
+  const { id } = lock.parts();
   const { resources, fence, ttl } = lock;
-  lock.activate(() => ({ type: "resumed", id, resources, note: claim.note, fence }));
-  emit(onEvent, { type: "extended", id, resources, ttl, elapsed: elapsed() });
+  lock.activate(() => ({ type: "resumed", id, resources, note, fence }));
+  emit(onEvent, { type: "extended", id, resources, ttl, elapsed: round.elapsed() });
   return lock;
 }
 

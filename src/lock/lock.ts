@@ -4,23 +4,43 @@ import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit, type HoldEnd, type RedlockEvent } from "../events.ts";
 import type { Call } from "../quorum/call.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
-import { runRound } from "../quorum/round.ts";
+import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { undo } from "../quorum/undo.ts";
-import { type Cell, type CounterTerms, keep, restore } from "../redis/cell.ts";
+import type { Cell } from "../redis/cell.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
-import type { Fence } from "./fence.ts";
-import { type HoldOperations, type Release, releaseFunctionOf } from "./hold-operations.ts";
-import { guardedCell, heldCell, type LockClaim, tombstoneRetention } from "./lock-claim.ts";
-import type { LockParts, LockState } from "./lock-state.ts";
+import { parseHolder } from "./note.ts";
 import type { Settings } from "./options.ts";
+import type { Protocol } from "./protocol.ts";
 import { Validity } from "./validity.ts";
 
 /** A {@link Lock} that was acquired with `fencing: true`. */
 export interface FencedLock extends Lock {
   readonly fence: number;
+}
+
+/** What a {@link Lock} begins with. */
+export interface Grant {
+  /** The number of its events. */
+  readonly id: number;
+  readonly protocol: Protocol;
+  readonly cell: Cell;
+  /** The round that acquired it, or took it over from another process. */
+  readonly round: Round;
+  readonly ttl: number;
+  /** Longest time to hold, in ms from the beginning of the round. */
+  readonly limit: number;
+}
+
+/** What `handoff` and `resume` read of a {@link Lock}. */
+export interface LockParts {
+  /** The number of its events; undefined once the last one was reported. */
+  readonly id: number | undefined;
+  readonly settings: Settings;
+  readonly cell: Cell;
+  readonly validity: Validity;
 }
 
 /**
@@ -36,14 +56,9 @@ export class Lock {
   readonly resources: readonly string[];
   /** Fencing token: larger than that of every earlier lock of these resources. Only with `fencing`. */
   readonly fence: number | undefined;
-  readonly #claim: LockClaim;
   readonly #settings: Settings;
+  readonly #protocol: Protocol;
   readonly #cell: Cell;
-  readonly #keepOn: NonNullable<HoldOperations["extend"]>;
-  readonly #releaseOn: Release;
-  /** Whether it is no synchronizer's: only then it can be restored where an endpoint has lost it. */
-  readonly #isRestorable: boolean;
-  readonly #fence: Fence | undefined;
   readonly #validity: Validity;
   /** For each endpoint, the claim that its value may come from. A release undoes it. */
   readonly #claims: Call[];
@@ -61,18 +76,14 @@ export class Lock {
   #isOver = false;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
-  constructor(settings: Settings, claim: LockClaim, state: LockState) {
-    const { id, ttl, fence, round, operations } = state;
-    this.resources = claim.resources;
-    this.fence = fence?.value;
-    this.#fence = fence;
+  constructor(settings: Settings, resources: readonly string[], grant: Grant) {
+    const { id, protocol, cell, round, ttl, limit } = grant;
+    this.resources = resources;
+    this.fence = protocol.fence;
     this.#id = id;
     this.#settings = settings;
-    this.#claim = claim;
-    this.#cell = heldCell(claim);
-    this.#keepOn = operations?.extend ?? keep;
-    this.#releaseOn = releaseFunctionOf(settings, claim.resources, operations);
-    this.#isRestorable = !operations;
+    this.#protocol = protocol;
+    this.#cell = cell;
     this.#ttl = ttl;
     this.#claims = [...round.calls];
     this.#held = round.elapsed;
@@ -82,15 +93,15 @@ export class Lock {
       driftFactor: settings.driftFactor,
       ttl,
       elapsed: round.elapsed,
-      limit: state.limit,
-      lostError: (why) => new LockLostError(claim.resources, why),
+      limit,
+      lostError: (why) => new LockLostError(resources, why),
       onLost: (reason) => emit(onEvent, { type: "lost", ...this.#endOfHold(), reason }),
     });
   }
 
   /** The random value that identifies the holder in Redis. A secret, which no log shows. */
   get token(): string {
-    return this.#claim.nonce;
+    return parseHolder(this.#cell.value).nonce;
   }
 
   /** The ttl that was last requested from Redis, in ms. */
@@ -157,7 +168,7 @@ export class Lock {
    */
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
-    const round = runRound(this.#settings, (call) => this.#keepOn(call, this.#cell, 0));
+    const round = runRound(this.#settings, (call) => this.#protocol.extend(call, this.#cell, 0));
     const result = await round.result;
     if (result === "unavailable") throw new QuorumError("verify", this.resources, round.votes());
     if (result === "refused") this.#validity.lose("no quorum has its token any more");
@@ -194,7 +205,7 @@ export class Lock {
     return {
       id: this.#id,
       settings: this.#settings,
-      claim: this.#claim,
+      cell: this.#cell,
       validity: this.#validity,
     };
   }
@@ -213,16 +224,14 @@ export class Lock {
     const { resources } = this;
     const settings = this.#settings;
     this.#ttl = ttl;
-    const renewal = this.#fence?.renewal(ttl);
     const claims = [...this.#claims];
     const settled = claims.map(({ answer }) => answer !== undefined);
     const round = await extendOnQuorum(settings, this.#validity, {
       ttl,
       names: resources,
-      perform: (call) => this.#extendOne(call, ttl, renewal),
+      perform: (call) => this.#extendOne(call, ttl),
     });
-    if (renewal) this.#fence!.written(round);
-    if (this.#isRestorable) {
+    if (this.#protocol.isRestorable) {
       round.calls.forEach((call, index) => {
         // If a claim was under way when the extension was sent, it may stand there since.
         if (settled[index]) this.#restore(call, index, claims[index]!);
@@ -237,7 +246,7 @@ export class Lock {
     return this.remaining();
   }
 
-  async #extendOne(call: Call, ttl: number, terms: CounterTerms | undefined): Promise<Answer> {
+  async #extendOne(call: Call, ttl: number): Promise<Answer> {
     const { endpoint } = call;
     const open = this.#open.filter((one) => one.endpoint === endpoint);
     // A shorter extension that is executed later would undo this one, so this endpoint must not vote for it.
@@ -251,9 +260,7 @@ export class Lock {
     }
     own.count += 1;
     // If it fails, it stays in the list, because nobody learns whether it is executed.
-    const answer = await (terms
-      ? keep(call, guardedCell(this.#claim), ttl, { terms })
-      : this.#keepOn(call, this.#cell, ttl));
+    const answer = await this.#protocol.extend(call, this.#cell, ttl);
     own.count -= 1;
     if (own.count === 0) this.#open.splice(this.#open.indexOf(own), 1);
     return answer;
@@ -269,9 +276,8 @@ export class Lock {
     const restored = ended.then(async ({ outcome }) => {
       const isOver = this.#validity.released || this.#validity.loss;
       if (outcome !== "lost" || isOver || lost !== this.#claims[index]) return;
-      const cell = guardedCell(this.#claim);
       const alone = { ...settings, endpoints: [endpoint], onFailure: undefined };
-      const round = runRound(alone, (call) => restore(call, cell, this.#ttl, this.#fence?.terms(this.#ttl)));
+      const round = runRound(alone, (call) => this.#protocol.claim(call, this.#cell, this.#ttl));
       const claim = round.calls[0]!;
       // A claim that has failed may be executed yet, so the release must look at it.
       if (lost.isOver) this.#claims[index] = claim;
@@ -288,8 +294,8 @@ export class Lock {
     // After its ttl room is of no use any more: it is sent at once.
     const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
     if (!admission.enter()) await admission.wait(patience);
-    const options = { everywhere: !this.#isRestorable };
-    const round = undo(settings, this.#claims, (call, claim) => this.#releaseOne(call, claim), options);
+    const releaseOne = (call: Call, claim: Call) => this.#protocol.release(call, this.#cell, claim, true);
+    const round = undo(settings, this.#claims, releaseOne);
     const isInBackground = runInBackground(settings, round.done);
     const result = await round.result;
     admission.leave();
@@ -311,15 +317,6 @@ export class Lock {
     const id = this.#id;
     this.#id = undefined;
     return { id, resources: this.resources, held: this.#held() };
-  }
-
-  /** Releases it on one endpoint. */
-  #releaseOne(call: Call, claim: Call): Promise<Answer> {
-    if (claim.isOver) return this.#releaseOn(call, this.#cell, 0);
-    // A request that may still be executed finds a tombstone. `SET … NX` does not look at it, but a release that is sent once
-    // more finds there what the first one did.
-    const { tombstone } = guardedCell(this.#claim);
-    return this.#releaseOn(call, { ...this.#cell, tombstone }, tombstoneRetention);
   }
 }
 

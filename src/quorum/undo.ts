@@ -7,26 +7,14 @@ import type { Answer } from "./tally.ts";
 /** Takes back on one endpoint exactly what the claim may have done there, and nothing newer. */
 export type Release = (call: Call, claim: Call) => Promise<Answer>;
 
-/** Options of an undo. */
-export interface UndoOptions {
-  /** Whether it also releases if the claim was refused: some synchronizers leave a ticket there. Default false. */
-  readonly everywhere?: boolean;
-}
-
 /**
  * Undoes claims, one for each endpoint; a release is the same thing. HTTP keeps no order, so a claim without an answer may be
  * executed after its undo. At each endpoint, the undo waits until the claim there has settled, for a quarter of the timeout
- * at most. If the claim was refused or never sent, there is nothing to do; otherwise it is released. That is done again if
- * the claim ends later, if it fails, and as long as it could not be sent.
+ * at most. Then it is released, and once more if the claim ends later, if that has failed where it was granted, and as
+ * long as it could not be sent.
  */
-export function undo(
-  context: RoundContext,
-  claims: readonly Call[],
-  release: Release,
-  { everywhere = false }: UndoOptions = {},
-): Round {
+export function undo(context: RoundContext, claims: readonly Call[], release: Release): Round {
   const takeBack = (call: Call, claim: Call): Promise<Answer> => {
-    if (claim.hasDoneNothing && !everywhere) return Promise.resolve({ outcome: "lost" });
     // The script goes as text if nobody may hear a NOSCRIPT any more.
     call.sendsText = claim.answer?.outcome !== "granted";
     const released = release(call, claim);
@@ -44,13 +32,14 @@ export function undo(
 }
 
 /** The same for claims whose failures have been reported, so that those of their undo are not news. */
-export function undoQuietly(
-  context: RoundContext,
-  claims: readonly Call[],
-  release: Release,
-  options?: UndoOptions,
-): Round {
-  return undo({ ...context, onFailure: undefined }, claims, release, options);
+export function undoQuietly(context: RoundContext, claims: readonly Call[], release: Release): Round {
+  return undo({ ...context, onFailure: undefined }, claims, release);
+}
+
+/** The release of a value: if its claim was refused or never sent, there is nothing to do. */
+export function unlessRefused(release: Release): Release {
+  return (call, claim) =>
+    claim.hasDoneNothing ? Promise.resolve({ outcome: "lost" }) : release(call, claim);
 }
 
 /** Sends the undo of a claim without an answer once more, if the claim may have been executed after it. */

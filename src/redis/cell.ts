@@ -144,16 +144,6 @@ export function keep(
   return operate(call, "keep", cell, { ttl, next, terms });
 }
 
-/** Claims again what this endpoint has lost. By script, which checks the tombstone. */
-export function restore(
-  call: EndpointCall,
-  cell: Cell,
-  ttl: number,
-  terms?: CounterTerms,
-): Promise<CellAnswer> {
-  return operate(call, "restore", cell, { ttl, terms });
-}
-
 /** What {@link end} leaves. */
 export interface EndDetails {
   /** What replaces the record, or each value where there is no record, and its ttl. Default: all values are deleted. */
@@ -188,7 +178,7 @@ export function endThrough(
 /** Runs the cell's script with these keys and arguments. */
 type RunOperation = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
-type Operation = "claim" | "restore" | "keep" | "end";
+type Operation = "claim" | "keep" | "end";
 
 /** The arguments of one run of the script. */
 interface OperationDetails {

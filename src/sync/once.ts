@@ -1,7 +1,8 @@
 import { unlessAborted } from "../abort.ts";
+import { acquireWithRetry } from "../bridge/strategy.ts";
 import { checkInteger, checkType, integer, type Schema } from "../check.ts";
 import { LockHeldError, type RedlockError } from "../errors.ts";
-import { acquireWithRetry, orHeld } from "../lock/acquire.ts";
+import { orHeld } from "../lock/acquire.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
 import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";

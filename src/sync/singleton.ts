@@ -1,12 +1,14 @@
 import { onAbort, unlessAborted } from "../abort.ts";
 import { checkType, oneOf, type Schema } from "../check.ts";
 import { LockHeldError } from "../errors.ts";
-import { acquireWithRetry, type LockStrategy, orHeld } from "../lock/acquire.ts";
+import { acquire, orHeld } from "../lock/acquire.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { holderHash } from "../lock/contention.ts";
+import { lockOf } from "../lock/fence.ts";
 import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
+import type { Protocol } from "../lock/protocol.ts";
 import { maxTimerDelay, stopwatch } from "../runtime.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
 import { checkName, checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
@@ -146,7 +148,12 @@ class Call<Value> {
 
   async skip(): Promise<SkipOutcome<Value>> {
     const outcome = await orHeld(
-      acquireWithRetry(this.#settings, [this.#name], this.#options, unlessHeld(this.#name)),
+      acquire(
+        this.#settings,
+        [this.#name],
+        this.#options,
+        unlessHeld(this.#settings, this.#name, this.#options.note),
+      ),
     );
     if (outcome instanceof LockHeldError) return { ran: false };
     return { ran: true, value: await this.#run(outcome) };
@@ -239,11 +246,11 @@ class Call<Value> {
 }
 
 /** Gives up as soon as a quorum shows who holds it; where contenders got a part each, one of them shall get it. */
-function unlessHeld(name: string): LockStrategy {
-  return {
-    afterFailedRound: ({ calls }, { waited }) =>
-      holderHash(calls) === undefined ? "pause" : new LockHeldError([name], waited),
-  };
+function unlessHeld(settings: Settings, name: string, note: string | undefined): Protocol {
+  const protocol = lockOf(settings, [name], note);
+  protocol.next = ({ calls }, { waited }) =>
+    holderHash(calls) === undefined ? "pause" : new LockHeldError([name], waited);
+  return protocol;
 }
 
 function isAbort(error: unknown): boolean {

@@ -1,5 +1,6 @@
 import { onAbort, unlessAborted } from "../../abort.ts";
-import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
+import { acquire } from "../../lock/acquire.ts";
+import { lockOf } from "../../lock/fence.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { AcquireOptions, Settings } from "../../lock/options.ts";
 
@@ -28,15 +29,14 @@ export async function acquireLooking(
     looking = undefined;
     if (!isNeeded) controller.abort();
   };
-  const strategy: LockStrategy = {
-    afterFailedRound(_round, { isHeld }) {
-      if (isHeld) looking ??= look();
-      return "pause";
-    },
+  const protocol = lockOf(settings, [name], note);
+  protocol.next = (_round, { isHeld }) => {
+    if (isHeld) looking ??= look();
+    return "pause";
   };
   try {
     const call = { signal: controller.signal, deadline, note };
-    return await acquireWithRetry(settings, [name], call, strategy);
+    return await acquire(settings, [name], call, protocol);
   } catch (error) {
     if (looking) await unlessAborted(looking, controller.signal);
     if (signal?.aborted) throw signal.reason;

@@ -1,7 +1,8 @@
 import { unlessAborted } from "../../abort.ts";
+import { acquireWithRetry, type LockStrategy } from "../../bridge/strategy.ts";
 import { checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
-import { acquireWithRetry, type LockStrategy, orHeld } from "../../lock/acquire.ts";
+import { orHeld } from "../../lock/acquire.ts";
 import { clientStateOf, type LockClient } from "../../lock/client.ts";
 import type { Lock } from "../../lock/lock.ts";
 import {

@@ -1,6 +1,6 @@
+import type { LockStrategy } from "../../bridge/strategy.ts";
 import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import { LockHeldError } from "../../errors.ts";
-import type { LockStrategy } from "../../lock/acquire.ts";
 import { isVeto } from "../../quorum/tally.ts";
 import { type CellAnswer, readCounter } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";

@@ -4,7 +4,7 @@ import { LockLostError, QuorumError, secondsHint } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
 import { isHopeless, type Round, runRound } from "../../quorum/round.ts";
-import { undoQuietly } from "../../quorum/undo.ts";
+import { undoQuietly, unlessRefused } from "../../quorum/undo.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
@@ -107,7 +107,11 @@ export class NewestCall {
     // It was aborted before it was announced.
     if (!this.#round) return;
     const own = { keys: [this.#key], value: this.#text() };
-    const rolledBack = undoQuietly(settings, this.#round.calls, (call) => end(call, own)).done;
+    const rolledBack = undoQuietly(
+      settings,
+      this.#round.calls,
+      unlessRefused((call) => end(call, own)),
+    ).done;
     if (!runInBackground(settings, rolledBack)) await unlessAborted(rolledBack, signal);
   }
 

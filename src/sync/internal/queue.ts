@@ -1,7 +1,7 @@
 import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
-import { tombstoneRetention } from "../../lock/lock-claim.ts";
 import { parseHolder } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
+import { tombstoneRetention } from "../../lock/protocol.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep } from "../../lock/wake-up/wake-up.ts";
 import { type Round, runRound } from "../../quorum/round.ts";

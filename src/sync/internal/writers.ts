@@ -1,5 +1,5 @@
-import { tombstoneRetention } from "../../lock/lock-claim.ts";
 import type { Settings } from "../../lock/options.ts";
+import { tombstoneRetention } from "../../lock/protocol.ts";
 import { maxFallbackPoll } from "../../lock/wake-up/wake-up.ts";
 import { runRound } from "../../quorum/round.ts";
 import { keyOf } from "../../redis/keys.ts";

@@ -131,7 +131,7 @@ describe("the tombstone of a release", () => {
     "is left for a minute where an acquire of %j may still be executed, and only there",
     async (resources) => {
       const { redlock, links, ...world } = oneClient({ timeout: 1_000, waitUntil: () => undefined });
-      links[1]!.fate = (_, operation) => (operation() === "claim" ? world.late(500) : "delivered");
+      links[1]!.fate = ([, , , ...rest]) => (rest.includes("claim") ? world.late(500) : "delivered");
       const lock = await redlock.acquire(resources, { fencing: typeof resources === "string" });
       expect(await lock.release()).toBe(true);
       await world.runtime.advance(250);
@@ -158,19 +158,5 @@ describe("the tombstone of a release", () => {
     expect(await lock.release()).toBe(true);
     expect(tombstones(world)).toEqual(["none", "none", "none"]);
     expect(world.values("r")).toEqual([null, "somebody-else", null]);
-  });
-
-  test("is left by a plain lock, too, where it was restored and the answer is missing", async () => {
-    const { redlock, links, ...world } = oneClient({ waitUntil: () => undefined });
-    const lock = await redlock.acquire("r");
-    world.endpoints[2]!.engine.execute(["DEL", "redlock:lock:{r}"]);
-    links[2]!.fate = (_, operation) => (operation() === "restore" ? "reply lost" : "delivered");
-    await lock.extend();
-    await world.runtime.advance(0);
-    expect(world.values("r")[2]).toBe(lock.token);
-    expect(await lock.release()).toBe(true);
-    await world.runtime.advance(0);
-    expect(tombstones(world)).toEqual(["none", "none", 60_000]);
-    expect(world.values("r")).toEqual([null, null, null]);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Fence } from "../../../src/lock/fence.ts";
+import { Fence } from "../../../src/bridge/fence.ts";
 
 test("a hold that ends with the retention of the counters leaves them alone, a longer one writes them", () => {
   const fence = new Fence(7, 5_000);

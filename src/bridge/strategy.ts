@@ -1,0 +1,93 @@
+import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { RedlockError } from "../errors.ts";
+import { acquire } from "../lock/acquire.ts";
+import type { Lock } from "../lock/lock.ts";
+import { holderText, parseHolder } from "../lock/note.ts";
+import type { AcquireOptions, Settings } from "../lock/options.ts";
+import {
+  type FailedRound,
+  lockKeys,
+  type Protocol,
+  tombstoneOf,
+  tombstoneRetention,
+} from "../lock/protocol.ts";
+import type { Waiter } from "../lock/wake-up/wake-up.ts";
+import type { Next } from "../quorum/retry.ts";
+import type { Round } from "../quorum/round.ts";
+import { type Cell, type CellAnswer, claim, end, keep } from "../redis/cell.ts";
+
+// How synchronizers have said until now what they ask of an endpoint. Each is to become a protocol of its own.
+
+/** How a synchronizer differs from a plain lock. What it leaves out is done as for a lock. */
+export interface LockStrategy<Reply extends CellAnswer = CellAnswer> {
+  /** How the error says that it is held; default: by someone else. */
+  readonly heldText?: string;
+  /** How one that waits for it is told of releases. Default: it polls. */
+  readonly waiter?: Waiter;
+  /** The keys that the next round claims. */
+  keys?(): readonly string[];
+  /** Claims them on one endpoint. */
+  acquire?(call: EndpointCall, cell: Cell, ttl: number): Promise<Reply>;
+  /** Hears of a granted round, and says which of its keys were granted. Default, or undefined: all. */
+  granted?(round: Round<Reply>): readonly string[] | undefined;
+  /** Gives it a new ttl; never creates it. ttl 0 only checks. */
+  extend?(call: EndpointCall, cell: Cell, ttl: number): Promise<CellAnswer>;
+  /**
+   * Releases it.
+   *
+   * @param tombstoneTtl for how many ms late requests that would acquire it are refused. 0: none can follow
+   * @param notify whether those that wait are told
+   */
+  release?(call: EndpointCall, cell: Cell, tombstoneTtl: number, notify: boolean): Promise<CellAnswer>;
+  /** What follows a failed round, or an error. Default: a pause. */
+  afterFailedRound?(round: Round<Reply>, failed: FailedRound): Next | RedlockError;
+}
+
+/** Acquires one hold of a synchronizer; see {@link acquire}. */
+export function acquireWithRetry(
+  settings: Settings,
+  resources: readonly string[],
+  options: AcquireOptions,
+  strategy: LockStrategy,
+): Promise<Lock> {
+  return acquire(settings, resources, options, protocolOf(settings, resources, options.note, strategy));
+}
+
+function protocolOf(
+  { prefix, wakeUp }: Settings,
+  resources: readonly string[],
+  note: string | undefined,
+  strategy: LockStrategy,
+): Protocol {
+  const own = lockKeys(prefix, resources);
+  const held = new WeakSet<Cell>();
+  const { waiter } = strategy;
+  const endAndPublish = waiter && wakeUp?.publishingRelease(prefix, waiter.kind, resources);
+  const endOne: NonNullable<LockStrategy["release"]> = (call, cell, tombstoneTtl, notify) =>
+    notify && endAndPublish ? endAndPublish(call, cell, tombstoneTtl) : end(call, cell, { tombstoneTtl });
+  return {
+    cell: (nonce) => ({ keys: strategy.keys?.() ?? own, value: holderText({ nonce, note }) }),
+    claim: (call, cell, ttl) => strategy.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl),
+    granted(round, cell) {
+      const holder = { ...cell, keys: strategy.granted?.(round) ?? cell.keys };
+      held.add(holder);
+      return holder;
+    },
+    extend: strategy.extend ?? keep,
+    release(call, cell, { isOver, hasDoneNothing }, isAnnounced) {
+      const isHolder = held.has(cell);
+      // A holder is asked about everywhere, because a ticket may stand where it was refused.
+      if (!isHolder && hasDoneNothing) return Promise.resolve({ outcome: "lost" });
+      const tombstoneTtl = isHolder && isOver ? 0 : tombstoneRetention;
+      const tombstone = tombstoneOf(prefix, resources, parseHolder(cell.value).nonce);
+      const target = isHolder && !isOver ? { ...cell, tombstone } : cell;
+      const { release = endOne } = strategy;
+      return release(call, target, tombstoneTtl, isAnnounced && wakeUp !== undefined);
+    },
+    isRestorable: false,
+    fence: undefined,
+    ...(strategy.afterFailedRound && { next: strategy.afterFailedRound }),
+    heldText: strategy.heldText,
+    waiter,
+  };
+}

@@ -1,0 +1,116 @@
+import type { RedlockError } from "../errors.ts";
+import type { Call } from "../quorum/call.ts";
+import type { Next } from "../quorum/retry.ts";
+import type { Round } from "../quorum/round.ts";
+import type { Answer } from "../quorum/tally.ts";
+import { type Cell, type CellAnswer, claim, end, keep } from "../redis/cell.ts";
+import { keyOf } from "../redis/keys.ts";
+import { holderText } from "./note.ts";
+import type { Settings } from "./options.ts";
+import type { Waiter } from "./wake-up/wake-up.ts";
+
+/**
+ * What is asked of one endpoint to claim, extend and give back something. A plain lock, a fenced lock and a synchronizer
+ * differ in this alone: rounds, waiting, validity and undoing are the same for all.
+ */
+export interface Protocol<A extends CellAnswer = CellAnswer> {
+  /** The keys and the value of the next round's claim. Each round asks for it once, with a fresh nonce. */
+  cell(nonce: string): Cell;
+  /** Claims the cell at one endpoint. */
+  claim(call: Call, cell: Cell, ttl: number): Promise<A>;
+  /**
+   * What a quorum must agree on before the holder is told, for example the fence. Default: nothing.
+   *
+   * @returns a second round that must be granted, too; undefined: they agree already
+   */
+  confirm?(granted: Round<A>, cell: Cell, ttl: number): Round | undefined;
+  /** The cell that the holder has, if the granted round has chosen it. Default: the claimed one. */
+  granted?(round: Round<A>, cell: Cell): Cell;
+  /** Gives the cell a new ttl. Never creates it. With ttl 0 it only checks that the cell stands. */
+  extend(call: Call, cell: Cell, ttl: number): Promise<Answer>;
+  /**
+   * Gives back exactly what the claim has acquired there, or may yet acquire. Asked at every endpoint, at the end of a hold
+   * and after a failed round, because a claim that was refused may have left something there. May be repeated.
+   *
+   * @param isAnnounced whether those that wait are told
+   */
+  release(call: Call, cell: Cell, claim: Call, isAnnounced: boolean): Promise<Answer>;
+  /** Whether an endpoint that has lost the cell may be claimed again while a quorum has it. */
+  readonly isRestorable: boolean;
+  /** The fence, once a round is granted. Undefined: it has none. */
+  readonly fence: number | undefined;
+  /** What follows a failed round, or the error that ends the call. Default: a pause. */
+  next?(failed: Round<A>, known: FailedRound): Next | RedlockError;
+  /** How the error says that it is held. Default: by someone else. */
+  readonly heldText?: string | undefined;
+  /** How one that waits is told of releases. Default: it polls. */
+  readonly waiter?: Waiter | undefined;
+}
+
+/** What is known after a failed round. */
+export interface FailedRound {
+  /** Whether the round has shown that others hold it. */
+  readonly isHeld: boolean;
+  /** ms until it may be free, if the endpoints returned that. */
+  readonly retryAfter: number | undefined;
+  /** ms of `wait` and deadline that remain. */
+  readonly remainingWait: number;
+  /** ms since the call. */
+  readonly waited: number;
+}
+
+/**
+ * How long a tombstone is kept, in ms. No proxy and no platform holds a request up for longer than this after its sender
+ * has given it up.
+ */
+export const tombstoneRetention = 60_000;
+
+/** The keys of the plain locks of these resources. */
+export function lockKeys(prefix: string, resources: readonly string[]): readonly string[] {
+  return resources.map((resource) => keyOf(prefix, "lock", resource));
+}
+
+/**
+ * The key that refuses late requests of a claim. Each nonce has one of its own, because those of two contenders would
+ * overwrite each other.
+ */
+export function tombstoneOf(prefix: string, resources: readonly string[], nonce: string): string {
+  return `${keyOf(prefix, "void", resources[0]!)}:${nonce}`;
+}
+
+/** The same cell for a request that checks no tombstone and leaves none. */
+export function withoutTombstone({ keys, value }: Cell): Cell {
+  return { keys, value };
+}
+
+/** A plain lock. Several resources are claimed by a script, which checks a tombstone; `SET … NX` checks none. */
+export function plain(settings: Settings, resources: readonly string[], note?: string): Protocol {
+  const { prefix } = settings;
+  const keys = lockKeys(prefix, resources);
+  let rounds = 0;
+  return {
+    cell(nonce) {
+      rounds += 1;
+      const cell = { keys, value: holderText({ nonce, note }) };
+      return keys.length === 1 ? cell : { ...cell, tombstone: tombstoneOf(prefix, resources, nonce) };
+    },
+    // Only a waiter needs to know the holder: the first round often finds none, and would ask Redis before 7.0 twice.
+    claim: (call, cell, ttl) => claim(call, cell, ttl, { readsOther: rounds > 1 }),
+    extend: (call, cell, ttl) => keep(call, withoutTombstone(cell), ttl),
+    release: releaseOf(settings, resources),
+    isRestorable: true,
+    fence: undefined,
+    waiter: { kind: "lock" },
+  };
+}
+
+/** The release of a lock. If a request may still be executed that claims it, its tombstone stays behind. */
+export function releaseOf({ prefix, wakeUp }: Settings, resources: readonly string[]): Protocol["release"] {
+  const endAndPublish = wakeUp?.publishingRelease(prefix, "lock", resources);
+  return (call, cell, claim, isAnnounced) => {
+    if (claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
+    const target = claim.isOver ? withoutTombstone(cell) : cell;
+    if (isAnnounced && endAndPublish) return endAndPublish(call, target, tombstoneRetention);
+    return end(call, target, { tombstoneTtl: tombstoneRetention });
+  };
+}
