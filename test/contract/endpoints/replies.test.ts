@@ -198,7 +198,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
       0,
       2 ** 53,
     ]) {
-      server.answer = ({ command }) => result([command[4 + Number(command[2])], 4, fence]);
+      server.answer = ({ command }) => result([command[4 + Number(command[2])], fence]);
       const error = await rejection(client().acquire("resource", { fencing: true }));
       expectKind(error, "malformed");
     }
