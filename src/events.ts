@@ -4,11 +4,8 @@ import type { EndpointError, LockHolder, RedlockError } from "./errors.ts";
 
 /** Fields of every event about a lock. */
 export interface LockEvent {
-  /**
-   * The lock's number, the same in all its events, and no other lock's or run's in this process. Undefined in what
-   * `extended` and `released` report after the lock's last event.
-   */
-  readonly id: number | undefined;
+  /** The lock's number, the same in all its events, and no other lock's or run's in this process. */
+  readonly id: number;
   readonly resources: readonly string[];
 }
 
@@ -35,7 +32,7 @@ export interface HoldEnd extends LockEvent {
  * 3. the end of the call: `acquired`, `notAcquired` or `aborted`. With `acquired` the hold begins. In another process it
  *    goes on with `resumed`, under a number of that process;
  * 4. `extended` for each extension;
- * 5. the end of the hold: `released`, `lost` or `detached`, whichever comes first.
+ * 5. the end of the hold: `released`, `lost` or `detached`, whichever comes first. Nothing follows it.
  *
  * Where there is a hook, the end of the validity is noticed by a local timer even if nothing else asks for it. The timer
  * keeps no Node process alive.

@@ -109,9 +109,10 @@ export async function resume(
     own.add(cell.value);
     const result = await round.result;
     if (result === "granted") {
-      const grant = { id: newId(), protocol, cell, round, ttl: given.ttl, limit: Infinity };
+      const id = newId();
+      const grant = { id, protocol, cell, round, ttl: given.ttl, limit: Infinity };
       const lock = new Lock(settings, given.resources, grant);
-      if (lock.remaining() > 0) return { value: begun(settings, lock, { round, note: given.note }) };
+      if (lock.remaining() > 0) return { value: begun(settings, lock, { id, round, note: given.note }) };
     }
     // Only all answers show who has it.
     await round.done;
@@ -206,9 +207,8 @@ function mayBeSplit(round: Round<CellAnswer>, own: ReadonlySet<string>): boolean
 function begun(
   { onEvent }: Settings,
   lock: Lock,
-  { round, note }: { readonly round: Round; readonly note: string | undefined },
+  { id, round, note }: { readonly id: number; readonly round: Round; readonly note: string | undefined },
 ): Lock {
-  const { id } = lock.parts();
   const { resources, fence, ttl } = lock;
   lock.activate(() => ({ type: "resumed", id, resources, note, fence }));
   emit(onEvent, { type: "extended", id, resources, ttl, elapsed: round.elapsed() });

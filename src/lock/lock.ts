@@ -1,7 +1,7 @@
 import { checkInteger } from "../check.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
-import { emit, type HoldEnd, type RedlockEvent } from "../events.ts";
+import { emit, type RedlockEvent } from "../events.ts";
 import type { Call } from "../quorum/call.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type Round, runRound } from "../quorum/round.ts";
@@ -36,12 +36,16 @@ export interface Grant {
 
 /** What `handoff` and `resume` read of a {@link Lock}. */
 export interface LockParts {
-  /** The number of its events; undefined once the last one was reported. */
-  readonly id: number | undefined;
   readonly settings: Settings;
   readonly cell: Cell;
   readonly validity: Validity;
 }
+
+/** How a hold ends. */
+type End =
+  | { readonly type: "released"; readonly elapsed: number; readonly freed: boolean | undefined }
+  | { readonly type: "lost"; readonly reason: string }
+  | { readonly type: "detached" };
 
 /**
  * The handle of a successful acquire. It is valid for `remaining()` ms: that is what the holder may rely on,
@@ -87,7 +91,6 @@ export class Lock {
     this.#ttl = ttl;
     this.#claims = [...round.calls];
     this.#held = round.elapsed;
-    const { onEvent } = settings;
     this.#validity = new Validity({
       runtime: settings.runtime,
       driftFactor: settings.driftFactor,
@@ -95,7 +98,7 @@ export class Lock {
       elapsed: round.elapsed,
       limit,
       lostError: (why) => new LockLostError(resources, why),
-      onLost: (reason) => emit(onEvent, { type: "lost", ...this.#endOfHold(), reason }),
+      onLost: (reason) => this.#reportEnd({ type: "lost", reason }),
     });
   }
 
@@ -197,17 +200,12 @@ export class Lock {
   abandon(): void {
     this.#isOver = true;
     this.#validity.end();
-    if (this.#id !== undefined) emit(this.#settings.onEvent, { type: "detached", ...this.#endOfHold() });
+    this.#reportEnd({ type: "detached" });
   }
 
   /** @internal What `handoff` and `resume` need of it. */
   parts(): LockParts {
-    return {
-      id: this.#id,
-      settings: this.#settings,
-      cell: this.#cell,
-      validity: this.#validity,
-    };
+    return { settings: this.#settings, cell: this.#cell, validity: this.#validity };
   }
 
   /** @internal Resolves when the requests of this handle are answered or have timed out. */
@@ -237,9 +235,9 @@ export class Lock {
         if (settled[index]) this.#restore(call, index, claims[index]!);
       });
     }
-    if (settings.onEvent) {
-      const event = { id: this.#id, resources, ttl, elapsed: round.elapsed() };
-      emit(settings.onEvent, { type: "extended", ...event });
+    const id = this.#id;
+    if (id !== undefined) {
+      emit(settings.onEvent, { type: "extended", id, resources, ttl, elapsed: round.elapsed() });
     }
     // It may have been released while the extension was under way.
     if (this.#validity.released) throw this.#validity.lose("it was released");
@@ -290,7 +288,7 @@ export class Lock {
   async #releaseEverywhere(): Promise<boolean> {
     const settings = this.#settings;
     this.#validity.end();
-    const { admission, runtime, wait, onEvent } = settings;
+    const { admission, runtime, wait } = settings;
     // After its ttl room is of no use any more: it is sent at once.
     const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
     if (!admission.enter()) await admission.wait(patience);
@@ -303,20 +301,18 @@ export class Lock {
     if (!isInBackground) await mostlyDone(settings, round);
     const freed = result === "granted";
     this.#isOver = result !== "unavailable";
-    if (onEvent) {
-      const known = this.#isOver ? freed : undefined;
-      const end = { ...this.#endOfHold(), elapsed: round.elapsed() };
-      emit(onEvent, { type: "released", ...end, freed: known });
-    }
+    const known = this.#isOver ? freed : undefined;
+    this.#reportEnd({ type: "released", elapsed: round.elapsed(), freed: known });
     if (!this.#isOver) throw new QuorumError("release", this.resources, round.votes());
     return freed;
   }
 
-  /** What the event that ends the hold says of it. Later events have no id. */
-  #endOfHold(): HoldEnd {
+  /** Reports the end of the hold, once. */
+  #reportEnd(end: End): void {
     const id = this.#id;
     this.#id = undefined;
-    return { id, resources: this.resources, held: this.#held() };
+    if (id === undefined) return;
+    emit(this.#settings.onEvent, { ...end, id, resources: this.resources, held: this.#held() });
   }
 }
 

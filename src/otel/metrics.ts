@@ -67,8 +67,6 @@ export function metricsOf(meter: Meter, common: Attributes): (event: ObservedEve
       add("idempotency.http.answers", { "redlock.outcome": event.type, ...code });
     }
     const end = endOf(event);
-    // An event without an id is of no operation: its hold had ended before.
-    const isOfNone = "id" in event && event.id === undefined;
-    if (end && !isOfNone) recordEnd(end);
+    if (end) recordEnd(end);
   };
 }

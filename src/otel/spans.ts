@@ -30,7 +30,7 @@ export function spansOf(tracer: Tracer, common: Attributes, names: boolean): (ev
   };
 
   return (event) => {
-    if (!("id" in event) || event.id === undefined) return;
+    if (!("id" in event)) return;
     const { id, type } = event;
     if (type === "acquiring") begin("redlock.acquire", event, id);
     if (type === "called") begin("idempotency.run", event, id);

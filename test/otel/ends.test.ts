@@ -105,17 +105,10 @@ describe("the end of an operation", () => {
     { type: "contended", ...lock, elapsed, rounds: 1, retryIn: 5 },
     { type: "resumed", ...lock, fence: 1 },
     { type: "extended", ...lock, elapsed, ttl: 10 },
-    { type: "extended", ...lock, elapsed, id: undefined, ttl: 10 },
   ])("is not told by %j", (event) => {
     expect(endOf(event)).toBe(undefined);
     const { meter, added } = notedMeter();
     otel({ meter })(event);
-    expect(added).toEqual([]);
-  });
-
-  test("of a hold that had ended before is not told again", () => {
-    const { meter, added } = notedMeter();
-    otel({ meter })({ type: "released", ...lock, elapsed, id: undefined, held: 5, freed: true });
     expect(added).toEqual([]);
   });
 });

@@ -87,7 +87,6 @@ test("a span ends once, and nothing is told of what did not begin here", () => {
     released,
     lost,
     { type: "extended", ...lock, elapsed, ttl: 5 },
-    { ...released, id: undefined },
     { type: "contended", ...lock, elapsed, rounds: 1, retryIn: undefined },
     { type: "executed", id: 3, key: "k", elapsed },
   ];

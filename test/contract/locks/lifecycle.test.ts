@@ -113,8 +113,6 @@ describe("on random schedules", () => {
       const events: RedlockEvent[] = [];
       await play(run, { onEvent: (event) => "resources" in event && events.push(event) });
       const found = lives(events);
-      const late = events.filter((event) => "id" in event && event.id === undefined);
-      for (const { type } of late) expect(type, `SEED=${run}`).toMatch(/^(extended|released)$/);
       expect(found.length, `SEED=${run}`).toBeGreaterThan(3);
       for (const life of found) {
         expect(ofCall.test(life) || ofHold.test(life), `SEED=${run}: ${life}`).toBe(true);
