@@ -119,20 +119,30 @@ export class QuorumError extends RedlockError {
   /**
    * Too few endpoints answered in time.
    *
-   * @param time `late`: whether they answered, but too late; `ttl`: in ms, of what they were asked for
+   * @param details `late`: whether they answered, but too late; `ttl`: in ms, of what they were asked for; `why`: the reason,
+   * instead of the votes
    */
   constructor(
     action: string,
     resources: readonly string[],
     votes: readonly Vote[],
-    { late = false, ttl }: { readonly late?: boolean; readonly ttl?: number | undefined } = {},
+    {
+      late = false,
+      ttl,
+      why,
+    }: { readonly late?: boolean; readonly ttl?: number | undefined; readonly why?: string } = {},
   ) {
     const answers = votes.map(({ endpoint, outcome, cause }) => cause?.message ?? `${endpoint}: ${outcome}`);
-    const why = late ? "the answers came too late for the ttl or the deadline" : answers.join("; ");
+    const reason =
+      why ?? (late ? "the answers came too late for the ttl or the deadline" : answers.join("; "));
     const isTime = late || votes.some(({ cause }) => cause?.kind === "timeout");
-    super("NO_QUORUM", `no quorum to ${action} ${list(resources)}: ${why}${isTime ? secondsHint(ttl) : ""}`, {
-      cause: votes.find((vote) => vote.cause)?.cause,
-    });
+    super(
+      "NO_QUORUM",
+      `no quorum to ${action} ${list(resources)}: ${reason}${isTime ? secondsHint(ttl) : ""}`,
+      {
+        cause: votes.find((vote) => vote.cause)?.cause,
+      },
+    );
     this.name = "QuorumError";
     this.votes = votes;
   }

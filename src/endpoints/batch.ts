@@ -3,14 +3,15 @@ import { sharesRequests } from "../platform.ts";
 import type { CallSignal } from "./call-signal.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
 import { asSend, notSent, type SentHook, type ServerFacts } from "./transport.ts";
-import { afterAnswer, afterTimeout, early, initialWindow, type Window } from "./window.ts";
 
-// Commands of one turn of the event loop are sent as one request. No more requests are open than a platform allows, and no
-// more commands are on their way than the endpoint answers in time. HTTP keeps no order, so nothing may rely on the order of
-// the commands in a request.
+// Commands of one turn of the event loop are sent as one request, and no more requests are open than a platform allows. Commands
+// that wait meanwhile are sent together. HTTP keeps no order, so nothing may rely on the order of the commands in a request.
 
 /** The most commands that one request carries. */
 const maxCommands = 1_000;
+
+/** So few commands always share a request. */
+const fewCommands = 25;
 
 /** The most bytes that the commands of one request have, unless a single one has more. */
 const maxBytes = 512 * 1024;
@@ -61,9 +62,6 @@ export function batchingSend(
   const batches = new Batches(name, maxRequests, post);
   return asSend({
     ...(server && { server }),
-    get window() {
-      return batches.size;
-    },
     send: (command, signal, onSent) =>
       new Promise((resolve, reject) => {
         const settle = (outcome: Outcome) => {
@@ -80,16 +78,9 @@ class Batches {
   readonly #name: string;
   readonly #maxRequests: number;
   readonly #post: Post;
-  /** What waits to be sent, in the order of the calls. All that are urgent are sent before those that yield to them. */
-  readonly #urgent = new Set<Pending>();
-  readonly #yielding = new Set<Pending>();
+  /** What waits to be sent, in the order of the calls. */
+  readonly #waiting = new Set<Pending>();
   #open = 0;
-  #inFlight = 0;
-  #window = initialWindow;
-  /** How often the window was replaced by a smaller one. */
-  #narrowings = 0;
-  /** By the callers' clock. */
-  #answeredAt = -Infinity;
   #mostTogether = maxCommands;
   #sentAlone = 0;
 
@@ -99,64 +90,35 @@ class Batches {
     this.#post = post;
   }
 
-  /** How many commands the endpoint takes at once. */
-  get size(): number {
-    return this.#window.size;
-  }
-
   add(pending: Pending): void {
-    const { now, timeout, yields } = pending.signal;
-    // After a pause the endpoint may be faster or slower than before.
-    if (this.#inFlight === 0 && now() - this.#answeredAt > timeout) this.#window = initialWindow;
-    if (yields) this.#yielding.add(pending);
-    else this.#urgent.add(pending);
+    this.#waiting.add(pending);
     // On Workers each command asks for it: the platform may drop what another request began.
-    if (this.#waiting === 1 || !sharesRequests()) queueMicrotask(() => this.#flush(false));
+    if (this.#waiting.size === 1 || !sharesRequests()) queueMicrotask(() => this.#flush());
   }
 
-  get #waiting(): number {
-    return this.#urgent.size + this.#yielding.size;
-  }
-
-  /** `haveWaited`: whether what is sent now had to wait for room. */
-  #flush(haveWaited: boolean): void {
-    // Where requests may not be shared, the platform itself queues what is too much: it knows whose request is whose.
-    if (!sharesRequests()) {
-      while (this.#waiting > 0) this.#sendNext(Infinity, false);
-      return;
-    }
-    const { size } = this.#window;
-    // Less than half a window would make many small requests (RFC 813, the "silly window syndrome").
-    if (Math.floor(size) - this.#inFlight < Math.min(this.#waiting, size / 2)) return;
-    // While little is known, several requests for a window: a slow server answers some of them in time.
-    const share = size > 2 * initialWindow.size ? size : Math.ceil(size / Math.min(4, this.#maxRequests));
-    while (this.#waiting > 0 && this.#open < this.#maxRequests) {
-      const room = Math.floor(this.#window.size) - this.#inFlight;
-      if (room < 1) return;
-      this.#sendNext(Math.min(room, share), haveWaited);
+  #flush(): void {
+    // On Workers the platform itself queues what is too much: it knows whose request is whose.
+    const free = sharesRequests() ? this.#maxRequests - this.#open : Infinity;
+    for (let left = free; this.#waiting.size > 0 && left > 0; left -= 1) {
+      // In several requests: a slow server then answers a part of them in time.
+      const share = free === Infinity ? maxCommands : Math.max(fewCommands, this.#waiting.size / left);
+      const batch = this.#take(Math.min(share, this.#mostTogether));
+      if (batch.length > 0) void this.#send(batch);
     }
   }
 
-  #sendNext(most: number, haveWaited: boolean): void {
-    const batch = this.#take(Math.min(most, this.#mostTogether), haveWaited);
-    if (batch.length > 0) void this.#send(batch);
-  }
-
-  /** The next commands that share a request, without those whose answers would come too late. */
-  #take(most: number, haveWaited: boolean): Pending[] {
+  /** The next commands that share a request, without those that nobody waits for any more. */
+  #take(most: number): Pending[] {
     const batch: Pending[] = [];
     let bytes = 0;
-    for (const queue of [this.#urgent, this.#yielding]) {
-      for (const next of queue) {
-        // UTF-8 takes up to three bytes for a character of a string.
-        bytes += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
-        if (batch.length > 0 && (batch.length >= most || bytes > maxBytes)) return batch;
-        // Deleted first: if another Worker request has left it behind, the next lines throw.
-        queue.delete(next);
-        if (next.signal.aborted) this.#giveUp(next);
-        else if (haveWaited && isLate(next.signal)) next.signal.onAbort(() => this.#giveUp(next));
-        else batch.push(next);
-      }
+    for (const next of this.#waiting) {
+      // UTF-8 takes up to three bytes for a character of a string.
+      bytes += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
+      if (batch.length > 0 && (batch.length >= most || bytes > maxBytes)) return batch;
+      // Deleted first: if another Worker request has left it behind, the next line throws.
+      this.#waiting.delete(next);
+      if (next.signal.aborted) this.#giveUp(next);
+      else batch.push(next);
     }
     return batch;
   }
@@ -168,23 +130,12 @@ class Batches {
   async #send(batch: readonly Pending[]): Promise<void> {
     const controller = new AbortController();
     const { length } = batch;
-    const { now, timeout } = batch[0]!.signal;
-    const sentAt = now();
-    const narrowings = this.#narrowings;
     let isOpen = true;
-    const close = (next: Window) => {
+    const close = () => {
       if (!isOpen) return;
       isOpen = false;
-      const isNarrower = next.size < this.#window.size;
-      // What was sent before the window was narrowed shows nothing of the narrower one.
-      if (!isNarrower || narrowings === this.#narrowings) {
-        this.#window = next;
-        this.#narrowings += isNarrower ? 1 : 0;
-      }
-      this.#answeredAt = now();
       this.#open -= 1;
-      this.#inFlight -= length;
-      this.#flush(true);
+      this.#flush();
     };
     let watched = 0;
     let ignoreAbort: (() => void) | undefined;
@@ -195,10 +146,9 @@ class Batches {
       if (ignoreAbort) return;
       controller.abort();
       // Now, because `fetch` may not notice.
-      close(afterTimeout(this.#window));
+      close();
     };
     this.#open += 1;
-    this.#inFlight += length;
     let unreported = length;
     for (const { onSent } of batch) if (onSent?.(unreported)) unreported = 0;
     watch();
@@ -207,14 +157,11 @@ class Batches {
     this.#learn(outcomes, length);
     batch.forEach((pending, index) => {
       if (outcomes) pending.settle(outcomes[index]!);
-      else if (isOpen) this.#urgent.add(pending);
+      else if (isOpen) this.#waiting.add(pending);
       // Nobody waits for it. In the queue it would stand for a request under way, which sends what comes after it.
       else this.#giveUp(pending);
     });
-    const took = (now() - sentAt) / timeout;
-    // The refusals of a gateway do not show how fast the server is.
-    const replies = outcomes?.filter((outcome) => "reply" in outcome).length ?? 0;
-    close(afterAnswer(this.#window, { replies, inFlight: this.#inFlight, took }));
+    close();
   }
 
   /** Whether the endpoint takes several commands together: one that does not is asked again after a while. */
@@ -229,9 +176,4 @@ class Batches {
       if (this.#sentAlone >= aloneFor) this.#mostTogether = 2;
     }
   }
-}
-
-/** Whether the rest of its timeout is too short for an answer. Given up by its caller, it would still load the endpoint. */
-function isLate({ now, start, timeout }: CallSignal): boolean {
-  return now() - start > (1 - early) * timeout;
 }

@@ -9,6 +9,7 @@ import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
 import { isHopeless, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
+import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
 import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
 import { type Cell, type CellAnswer, end, keep } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
@@ -60,6 +61,7 @@ export class RunCall<Value> {
   readonly #elapsed: () => number;
   readonly #id = newId();
   #hasEnded = false;
+  #lastPass: Pass<Value> | undefined;
   readonly #report: Report = (type, details) => {
     const { key, onEvent } = this.#request;
     this.#hasEnded = type !== "called";
@@ -91,18 +93,15 @@ export class RunCall<Value> {
     progress: Progress,
   ): Promise<{ readonly value: Outcome<Value> } | FailedAttempt<Outcome<Value>>> {
     const { settings, signal } = this.#request;
-    const { admission, runtime } = settings;
-    if (!admission.enter()) await admission.wait({ runtime, ms: progress.remaining(), signal });
-    let claim: RunClaim;
-    let result: RoundResult | undefined;
-    try {
+    const begun = await settings.turns.claim(turnOf(settings, progress, { signal }), async () => {
       if (signal?.aborted) throw signal.reason;
-      claim = this.#begin(progress);
-      result = await unlessAborted(claim.round.result, signal);
-    } finally {
-      admission.leave();
-    }
+      const claim = this.#begin(progress);
+      return { claim, result: await unlessAborted(claim.round.result, signal) };
+    });
+    if (!begun) return this.#withoutTurn();
+    const { claim, result } = begun;
     const pass = await this.#pass(claim, result);
+    this.#lastPass = pass;
     if (pass.execution) return { value: await pass.execution.run(handler, pass.attempt) };
     progress.keep(this.#rollBack(pass));
     const { kind } = pass.state;
@@ -114,6 +113,17 @@ export class RunCall<Value> {
       holderHash: holderHash(claim.round.calls),
       end: () => this.#end(pass),
     };
+  }
+
+  /** The end of a call whose next begin was not sent. What the last one has shown says more. */
+  #withoutTurn(): FailedAttempt<Outcome<Value>> {
+    const { key, settings } = this.#request;
+    const end = () => {
+      if (this.#lastPass) return this.#end(this.#lastPass);
+      const votes = pendingVotes(settings);
+      throw this.#failed("unavailable", new QuorumError("begin", [key], votes, { why: noTurn }));
+    };
+    return { next: "end", end };
   }
 
   /** Sends a begin to every endpoint. */

@@ -4,6 +4,7 @@ import { emit, newId, type OperationEvent } from "../events.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { isHopeless, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
+import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
 import { undoQuietly } from "../quorum/undo.ts";
 import type { Cell, CellAnswer } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
@@ -64,6 +65,7 @@ class Acquisition {
   /** Whether each round so far was granted by some endpoint. */
   #isAlwaysSplit = true;
   #listener: WakeUpListener | undefined;
+  #lastFailed: FailedAttempt<Lock> | undefined;
   /** What its rounds have ended with. */
   #failure: RedlockError | undefined;
 
@@ -105,15 +107,23 @@ class Acquisition {
 
   /** Waits for its turn, and sends a round. */
   async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock>> {
-    const { admission, runtime } = this.#settings;
-    const { signal } = this.#options;
-    if (!admission.enter()) await admission.wait({ runtime, ms: progress.remaining(), signal });
-    try {
-      const attempt = await this.#sendRound(progress);
-      return attempt.lock ? { value: attempt.lock } : this.#failed(attempt, progress);
-    } finally {
-      admission.leave();
-    }
+    const attempt = await this.#settings.turns.claim(turnOf(this.#settings, progress, this.#options), () =>
+      this.#sendRound(progress),
+    );
+    if (!attempt) return this.#withoutTurn();
+    if (attempt.lock) return { value: attempt.lock };
+    this.#lastFailed = this.#failed(attempt, progress);
+    return this.#lastFailed;
+  }
+
+  /** The end of a call whose next round was not sent. What the last one has shown says more. */
+  #withoutTurn(): FailedAttempt<Lock> {
+    const end = () => {
+      const votes = pendingVotes(this.#settings);
+      this.#failure = new QuorumError("acquire", this.#resources, votes, { why: noTurn });
+      throw this.#failure;
+    };
+    return { next: "end", end: this.#lastFailed?.end ?? end };
   }
 
   /** Claims on every endpoint; if that is granted and a quorum has to agree on something more, in a second round. */

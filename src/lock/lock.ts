@@ -288,15 +288,15 @@ export class Lock {
   async #releaseEverywhere(): Promise<boolean> {
     const settings = this.#settings;
     this.#validity.end();
-    const { admission, runtime, wait } = settings;
-    // After its ttl room is of no use any more: it is sent at once.
-    const patience = { runtime, ms: Math.min(wait, this.#ttl), isUrgent: true };
-    if (!admission.enter()) await admission.wait(patience);
-    const releaseOne = (call: Call, claim: Call) => this.#protocol.release(call, this.#cell, claim, true);
-    const round = undo(settings, this.#claims, releaseOne);
-    const isInBackground = runInBackground(settings, round.done);
-    const result = await round.result;
-    admission.leave();
+    const { turns, runtime, timeout, wait } = settings;
+    // After its ttl a turn is of no use any more: it is sent at once.
+    const turn = { runtime, timeout, ms: Math.min(wait, this.#ttl) };
+    const { round, isInBackground, result } = await turns.release(turn, async () => {
+      const releaseOne = (call: Call, claim: Call) => this.#protocol.release(call, this.#cell, claim, true);
+      const round = undo(settings, this.#claims, releaseOne);
+      const isInBackground = runInBackground(settings, round.done);
+      return { round, isInBackground, result: await round.result };
+    });
     // Without waitUntil nothing else may keep the other requests alive.
     if (!isInBackground) await mostlyDone(settings, round);
     const freed = result === "granted";

@@ -13,10 +13,10 @@ import {
   wrongType,
 } from "../check.ts";
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
-import { Admission } from "../quorum/admission.ts";
 import type { Backoff } from "../quorum/backoff.ts";
 import type { Latencies } from "../quorum/latency.ts";
 import type { RoundContext } from "../quorum/round.ts";
+import { Turns } from "../quorum/turns.ts";
 import { maxTimerDelay, type Runtime, systemRuntime, type WaitUntil } from "../runtime.ts";
 import type { WakeUp } from "./wake-up/wake-up.ts";
 
@@ -136,7 +136,7 @@ type Filled = {
 
 /** {@link LockOptions} with every default filled in, and what rounds need. */
 export interface Settings extends RoundContext, Filled, Pick<Required<LockOptions>, Optional> {
-  readonly admission: Admission;
+  readonly turns: Turns;
   readonly waitUntil: WaitUntil | undefined;
 }
 
@@ -157,7 +157,7 @@ export interface ClientParts extends Pick<RoundContext, "endpoints"> {
   /** Default: a new one. */
   readonly latencies?: Latencies;
   /** Default: a new one. */
-  readonly admission?: Admission;
+  readonly turns?: Turns;
 }
 
 /**
@@ -166,12 +166,7 @@ export interface ClientParts extends Pick<RoundContext, "endpoints"> {
  * @throws TypeError | RangeError naming the option that is wrong
  */
 export function resolveSettings(
-  {
-    endpoints,
-    runtime = systemRuntime,
-    latencies = new Map(),
-    admission = new Admission(endpoints),
-  }: ClientParts,
+  { endpoints, runtime = systemRuntime, latencies = new Map(), turns = new Turns() }: ClientParts,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
@@ -195,7 +190,7 @@ export function resolveSettings(
     endpoints,
     runtime,
     latencies,
-    admission,
+    turns,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
     onRequest: onEvent && ((request) => emit(onEvent, { type: "request", ...request })),
   };

@@ -99,7 +99,8 @@ describe("a burst of calls", () => {
     // Not as far: the first window is what they do in two timeouts. Most of it is given up, and its rollbacks go first.
     ["20 ms", [20, 20, 20], {}, 25, 200],
     ["5 to 20 ms", [5, 7, 20], {}, 400, 571],
-    ["6 ms, and that is not to wait", [6, 6, 6], { wait: 0 }, 80, 167],
+    // Its turn may come as late as its answer.
+    ["6 ms, and that is not to wait", [6, 6, 6], { wait: 0 }, 160, 333],
     ["6 ms, and that is released at once", [6, 6, 6], { releases: true }, 220, 500],
   ])(
     "whose commands take %s is granted as far as there is time, and leaves nothing",
@@ -118,8 +119,8 @@ test("servers that are fast and far away get more with each round trip", async (
   const client = world.redlock();
   const calls = Array.from({ length: 1_000 }, (_, index) => client.acquire(name(index)));
   await world.runtime.settle(Promise.all(calls));
-  // 100, 400, and all the rest.
-  expect(world.runtime.elapsed).toBeLessThan(350);
+  // 100, 200, 400, and all the rest.
+  expect(world.runtime.elapsed).toBeLessThan(450);
 });
 
 test("a release is not held up by many that acquire", async () => {

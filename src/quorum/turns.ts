@@ -1,0 +1,113 @@
+import { onAbort } from "../abort.ts";
+import type { Endpoint } from "../endpoints/endpoint.ts";
+import { type Promptness, Room } from "../endpoints/room.ts";
+import type { Vote } from "../errors.ts";
+import { maxTimerDelay, type Runtime } from "../runtime.ts";
+import { sharedTimer } from "../shared-timer.ts";
+import type { Progress } from "./retry.ts";
+
+/** An answer within this share of its timeout is early: for twice as many, most would come in time. */
+const early = 0.25;
+
+/** An answer within so many times what the fastest one took is usual: far endpoints are not slow. */
+const usual = 1.5;
+
+/** The least number of turns at once: if messages get lost, a few calls must not wait for each other. */
+const least = 10;
+
+/** A call that waits for its turn. */
+export interface Turn {
+  readonly runtime: Runtime;
+  /** ms after which it waits no longer. */
+  readonly ms: number;
+  /** The timeout of its requests, in ms. */
+  readonly timeout: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Lets the claims and releases of a client begin, as many at once as are answered in time, in the order of the calls: first
+ * releases, which make room. Without turns, all would be sent, answered late, and then sent again.
+ */
+export class Turns {
+  readonly #room = new Room(least);
+  readonly #releases = new Set<() => void>();
+  readonly #claims = new Set<() => void>();
+  /** ms that the fastest one has taken. */
+  #fastest = Infinity;
+
+  /** Does the work when it is its turn. Undefined: its turn did not come in time, and it was not begun. */
+  async claim<Result>(turn: Turn, work: () => Promise<Result>): Promise<Result | undefined> {
+    // One more late claim would take time from those that can still be answered.
+    if (!this.#room.take() && !(await this.#turnOf(this.#claims, turn))) return undefined;
+    return this.#run(turn, work);
+  }
+
+  /** Does the work when it is its turn, or when it waits no longer. */
+  async release<Result>(turn: Turn, work: () => Promise<Result>): Promise<Result> {
+    if (!this.#room.take() && !(await this.#turnOf(this.#releases, turn))) this.#room.squeeze();
+    return this.#run(turn, work);
+  }
+
+  async #run<Result>({ runtime, timeout }: Turn, work: () => Promise<Result>): Promise<Result> {
+    const start = runtime.monotonic();
+    try {
+      return await work();
+    } finally {
+      this.#room.leave(this.#promptness(runtime.monotonic() - start, timeout));
+      this.#admit();
+    }
+  }
+
+  #promptness(took: number, timeout: number): Promptness {
+    if (took >= timeout) return "never";
+    this.#fastest = Math.min(this.#fastest, took);
+    if (took < early * timeout) return "early";
+    return took < usual * this.#fastest ? "usual" : "late";
+  }
+
+  /** Resolves when its turn has come, with true; when it waits no longer or its signal aborts, with false. */
+  #turnOf(queue: Set<() => void>, { runtime, ms, signal }: Turn): Promise<boolean> {
+    return new Promise((resolve) => {
+      if (ms <= 0 || signal?.aborted) return resolve(false);
+      const end = (isInTime: boolean) => {
+        queue.delete(begin);
+        cancel();
+        ignoreAbort?.();
+        resolve(isInTime);
+      };
+      const begin = () => end(true);
+      const giveUp = () => end(false);
+      const cancel = sharedTimer(runtime, Math.min(ms, maxTimerDelay), giveUp);
+      const ignoreAbort = signal && onAbort(signal, giveUp);
+      queue.add(begin);
+    });
+  }
+
+  #admit(): void {
+    for (const queue of [this.#releases, this.#claims]) {
+      for (const begin of queue) {
+        if (!this.#room.take()) return;
+        begin();
+      }
+    }
+  }
+}
+
+/** The turn of a claim: within `wait`, or if less remains of it, within the timeout of its requests. */
+export function turnOf(
+  { runtime, timeout }: Pick<Turn, "runtime" | "timeout">,
+  progress: Progress,
+  { signal }: Pick<Turn, "signal">,
+): Turn {
+  const ms = Math.min(Math.max(progress.remaining(), timeout), progress.untilDeadline());
+  return { runtime, timeout, ms, signal };
+}
+
+/** Why a claim was not sent whose turn did not come. */
+export const noTurn = "not sent in time: others were sent first, as many as the endpoints answer in time";
+
+/** The votes of a round that was not sent. */
+export function pendingVotes({ endpoints }: { readonly endpoints: readonly Endpoint[] }): Vote[] {
+  return endpoints.map(({ name }) => ({ endpoint: name, outcome: "pending" }));
+}

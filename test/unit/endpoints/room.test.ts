@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { type Promptness, Room } from "../../../src/endpoints/room.ts";
+
+/** Takes as many places as there are. */
+function fill(room: Room): number {
+  let taken = 0;
+  while (room.take()) taken += 1;
+  return taken;
+}
+
+/** The places after so many answers, in a room that is full all the time. */
+function placesAfter(
+  answers: readonly (readonly [count: number, Promptness | undefined])[],
+  least?: number,
+): number {
+  const room = new Room(least);
+  let taken = fill(room);
+  for (const [count, promptness] of answers) {
+    for (let answer = 0; answer < count; answer += 1) {
+      room.leave(promptness);
+      taken += fill(room) - 1;
+    }
+  }
+  return taken;
+}
+
+describe("the places", () => {
+  test.each<[what: string, answers: [number, Promptness | undefined][], places: number]>([
+    ["are 100 at first", [], 100],
+    ["are one more with each early answer", [[30, "early"]], 130],
+    [
+      "are one fewer with each late answer, but not fewer than at first",
+      [
+        [100, "early"],
+        [30, "late"],
+      ],
+      170,
+    ],
+    ["are not fewer than at first for late answers: an endpoint may be far away", [[30, "late"]], 100],
+    ["are one fewer with each answer that did not come in time", [[30, "never"]], 70],
+    ["are ten at least", [[300, "never"]], 10],
+    [
+      "come back with answers that take as long as usual",
+      [
+        [300, "never"],
+        [300, "usual"],
+      ],
+      100,
+    ],
+    ["stay where nothing was sent", [[30, undefined]], 100],
+  ])("%s", (_, answers, places) => {
+    expect(placesAfter(answers, 10)).toBe(places);
+  });
+
+  test("are at least as many as is said, by default as many as at first", () => {
+    expect(placesAfter([[300, "never"]])).toBe(100);
+  });
+
+  test("do not become more while half of them are free", () => {
+    const room = new Room();
+    for (let taken = 0; taken < 49; taken += 1) room.take();
+    for (let times = 0; times < 1_000; times += 1) {
+      room.take();
+      room.leave("early");
+    }
+    expect(49 + fill(room)).toBe(101);
+  });
+
+  test("are as at first after a pause", () => {
+    const room = new Room(10);
+    for (let left = fill(room); left > 0; left -= 1) room.leave("never");
+    expect(fill(room)).toBe(100);
+  });
+});
+
+test("a place can be taken if there is none, and then there is one fewer", () => {
+  const room = new Room();
+  fill(room);
+  room.squeeze();
+  room.leave();
+  expect(room.take()).toBe(false);
+  room.leave();
+  expect(room.take()).toBe(true);
+});

@@ -1,0 +1,122 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { VirtualTime } from "../../../local/src/memory/index.ts";
+import { Turns } from "../../../src/quorum/turns.ts";
+
+// There are 100 turns at first: see test/unit/endpoints/room.test.ts.
+
+/** `count` claims that wait for 1 000 ms, what has begun, and the function that ends each. */
+function rig(count: number, ms = 1_000) {
+  const turns = new Turns();
+  const runtime = new VirtualTime();
+  const begun: number[] = [];
+  const ends: (() => void)[] = [];
+  const controllers = Array.from({ length: count }, () => new AbortController());
+  const turn = { runtime, ms, timeout: 1_000 };
+  const work = (index: number) => () => {
+    begun.push(index);
+    return new Promise<number>((resolve) => {
+      ends[index] = () => resolve(index);
+    });
+  };
+  const claim = (index: number, signal?: AbortSignal) => turns.claim({ ...turn, signal }, work(index));
+  const claims = controllers.map(({ signal }, index) => claim(index, signal));
+  return { turns, turn, runtime, begun, ends, controllers, claim, claims, work };
+}
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe("claims", () => {
+  test("begin at once, as many as there is room for; the rest in their order, as others end", async () => {
+    const { runtime, begun, ends, claims } = rig(105);
+    expect(begun).toEqual(numbers(100));
+    // Late: neither more nor fewer.
+    await runtime.advance(500);
+    for (const end of ends.slice(0, 2)) end();
+    await runtime.advance(0);
+    expect(begun).toEqual(numbers(102));
+    expect(await claims[0]).toBe(0);
+    // Early: one more for each.
+    ends[100]!();
+    await runtime.advance(0);
+    expect(begun).toEqual(numbers(104));
+  });
+
+  test("whose work fails make room, too", async () => {
+    const { turns, turn, runtime, begun } = rig(100);
+    const failing = turns.release({ ...turn, ms: 0 }, () => Promise.reject(new Error("down")));
+    await expect(failing).rejects.toThrow("down");
+    void turns.claim(turn, async () => void begun.push(-1));
+    await runtime.advance(0);
+    expect(begun).toHaveLength(101);
+  });
+
+  test.each([
+    ["when their time is over", 1_000, 1_000],
+    ["when they may not wait", 0, 0],
+    ["when they may wait for longer than a timer", 2 ** 40, 2_147_483_647],
+  ])("are never begun %s", async (_, ms, over) => {
+    const { runtime, begun, claims, ends } = rig(101, ms);
+    await runtime.advance(over);
+    expect(await claims[100]).toBeUndefined();
+    ends[0]!();
+    await runtime.advance(0);
+    expect(begun).toHaveLength(100);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test("are never begun when their signal aborts, before or while they wait", async () => {
+    const { runtime, begun, claims, controllers, claim } = rig(101);
+    controllers[100]!.abort();
+    expect(await claims[100]).toBeUndefined();
+    expect(await claim(101, AbortSignal.abort())).toBeUndefined();
+    expect(begun).toHaveLength(100);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test.each([
+    ["become more again by answers that take as long as usual", 674, 18],
+    ["stay as few while answers take longer", 675, 9],
+  ])("are ten at once after many were not answered in time, and %s", async (_, took, more) => {
+    const { runtime, begun, ends } = rig(1_000, 10_000);
+    await runtime.advance(450);
+    // The fastest one.
+    ends[0]!();
+    await runtime.advance(550);
+    for (const index of numbers(100).slice(1)) ends[index]!();
+    await runtime.advance(0);
+    expect(begun).toEqual(numbers(110));
+    await runtime.advance(took);
+    for (const index of numbers(110).slice(101)) ends[index]!();
+    await runtime.advance(0);
+    expect(begun).toHaveLength(110 + more);
+  });
+});
+
+describe("releases", () => {
+  test("begin before claims that wait", async () => {
+    const { turns, turn, runtime, begun, ends, work } = rig(101);
+    void turns.release(turn, work(-1));
+    await runtime.advance(500);
+    ends[0]!();
+    await runtime.advance(0);
+    expect(begun).toEqual([...numbers(100), -1]);
+  });
+
+  test("begin in any case when their time is over", async () => {
+    const { turns, turn, runtime, begun, work } = rig(100);
+    void turns.release({ ...turn, ms: 500 }, work(-1));
+    await runtime.advance(499);
+    expect(begun).toHaveLength(100);
+    await runtime.advance(1);
+    expect(begun).toEqual([...numbers(100), -1]);
+  });
+});
+
+test("on Workers nothing waits for another invocation", () => {
+  vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+  expect(rig(150).begun).toHaveLength(150);
+});
