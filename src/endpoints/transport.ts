@@ -24,6 +24,8 @@ export interface Transport {
   unsentReason?(): string;
   /** How many commands it takes at once. Default: not known. */
   readonly window?: number;
+  /** Whether a reply is heard even after its timeout. Default false. */
+  readonly hearsLate?: boolean;
   /** What is known of its server. Default: nothing is known but of this endpoint. */
   readonly server?: ServerFacts;
 }
@@ -69,6 +71,11 @@ export function sendThrough(
   if (signal.aborted) return Promise.reject(new EndpointError(endpoint.name, "timeout", notSent));
   onSent(1);
   return endpoint.send(command, signal.abortSignal);
+}
+
+/** Whether the reply of an endpoint is heard even after its timeout. */
+export function hearsLate(endpoint: Endpoint): boolean {
+  return transportOf(endpoint)?.hearsLate ?? false;
 }
 
 /** Why a command still waits to be sent to an endpoint. */

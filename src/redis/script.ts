@@ -1,6 +1,6 @@
 import type { Command, Dialect } from "../endpoints/endpoint.ts";
 import { type EndpointCall, send } from "../endpoints/endpoint-call.ts";
-import { serverOf } from "../endpoints/transport.ts";
+import { hearsLate, serverOf } from "../endpoints/transport.ts";
 
 /** A Lua script. `node tools/lua.mjs` makes one of each `.lua` file. */
 export interface Script {
@@ -39,17 +39,19 @@ export async function runScript(
   const { endpoint } = call;
   const rest = [keys.length, ...keys, ...args];
   const { scripts } = serverOf(endpoint);
-  // The caller may be gone when a NOSCRIPT comes, so a rollback may have to be sent as text.
-  if (scripts.has(script) && !call.sendsText) {
+  // Nobody may hear a NOSCRIPT any more, so a rollback may have to be sent as text, which has ten times as many bytes.
+  if (scripts.has(script) && !(call.sendsText && !hearsLate(endpoint))) {
     try {
       return await send(call, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {
       // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
       if (!(error as Error).message.includes("NOSCRIPT")) throw error;
       call.isSent = false;
+      scripts.delete(script);
     }
   }
-  scripts.add(script);
+  // If it was given up, nothing is sent any more.
+  if (!call.signal.aborted) scripts.add(script);
   return runSource(call, script.source, rest);
 }
 

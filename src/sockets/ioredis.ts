@@ -73,11 +73,11 @@ export function ioredisEndpoint(client: IoredisClient, options: SocketEndpointOp
   const exactReplies = !isCluster && !own.reconnectOnError && (forgets || own.maxRetriesPerRequest === 0);
 
   const sender = own.enableAutoPipelining ? pastAutoPipelines(ioredis) : ioredis;
-
-  const send = sendOver(name, link, ([command, ...args]) => {
+  const call = ([command, ...args]: readonly string[]) => {
     const reply = sender.call(command!, ...args);
     return forgets ? link.whileConnected(reply) : reply;
-  });
+  };
+  const send = sendOver(name, link, call);
   return { name, dialect, exactReplies, send, ...(!isCluster && { subscribe: link.subscribe }) };
 }
 

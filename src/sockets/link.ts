@@ -1,4 +1,5 @@
 import type { CallSignal } from "../endpoints/call-signal.ts";
+import { HandOver } from "../endpoints/hand-over.ts";
 import { stopwatch, systemRuntime } from "../runtime.ts";
 import { Subscriber, type Subscription, type SubscriptionEvents } from "./subscriber.ts";
 
@@ -65,6 +66,7 @@ function ownerOf(client: object): object {
 /** The connection of a client, and its subscriptions. */
 export class Link {
   readonly subscribe: Subscriber["subscribe"];
+  readonly handOver: HandOver = new HandOver();
   readonly #client: Emitter;
   readonly #state: LinkState;
   readonly #waiting = new Set<Waiter>();

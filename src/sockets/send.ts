@@ -1,6 +1,7 @@
 import type { CallSignal } from "../endpoints/call-signal.ts";
 import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
-import { asSend, type Transport } from "../endpoints/transport.ts";
+import { givenUp } from "../endpoints/hand-over.ts";
+import { asSend, notSent, type Transport } from "../endpoints/transport.ts";
 import { EndpointError } from "../errors.ts";
 import type { Link } from "./link.ts";
 
@@ -12,20 +13,27 @@ export interface SocketEndpointOptions {
   readonly dialect?: Dialect | undefined;
 }
 
-/** Hands a command over to the client, which is connected. */
-type HandOver = (command: readonly string[], signal: CallSignal) => Promise<unknown>;
+/** Calls a client, which is connected. */
+type CallClient = (command: readonly string[], signal: CallSignal) => Promise<unknown>;
 
-/** A function that sends commands through a client as soon as its link stands. */
-export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint["send"] {
+/** A function that sends commands through a client as soon as its link stands, and there is room for them. */
+export function sendOver(name: string, link: Link, call: CallClient): Endpoint["send"] {
+  const unsentReason = () => (link.isReady ? notSent : `not sent in time: ${link.reason}`);
   const send: Transport["send"] = async (command, signal, onSent) => {
+    let isSent = false;
     try {
-      for (let wait = link.whenReady(signal); wait; wait = link.whenReady(signal)) await wait;
-      if (signal.aborted) throw new Error("given up before it was sent");
-      onSent?.(1);
-      // Not given up at the timeout: what is executed late must be known, to be rolled back.
-      const reply = await handOver(command.map(String), signal);
+      const reply = await link.handOver.run(signal, async (onHandedOver) => {
+        for (let wait = link.whenReady(signal); wait; wait = link.whenReady(signal)) await wait;
+        if (signal.aborted) throw givenUp();
+        isSent = true;
+        onHandedOver();
+        onSent?.(1);
+        // Not given up at the timeout: what is executed late must be known, to be rolled back.
+        return call(command.map(String), signal);
+      });
       if (reply !== "QUEUED") return reply;
     } catch (error) {
+      if (!isSent && signal.aborted) throw new EndpointError(name, "timeout", unsentReason());
       // Not set as the cause: a client's error may have the command with its tokens.
       throw endpointErrorOf(name, error, command);
     }
@@ -36,7 +44,7 @@ export function sendOver(name: string, link: Link, handOver: HandOver): Endpoint
       "the client is inside of MULTI: give the endpoint its own client",
     );
   };
-  return asSend({ send, unsentReason: () => `not sent in time${link.isReady ? "" : `: ${link.reason}`}` });
+  return asSend({ send, hearsLate: true, unsentReason });
 }
 
 function endpointErrorOf(name: string, error: unknown, command: Command): EndpointError {

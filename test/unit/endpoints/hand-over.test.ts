@@ -1,0 +1,95 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { CallSignal } from "../../../src/endpoints/call-signal.ts";
+import { handOverTo } from "../../../src/endpoints/hand-over.ts";
+import { rejection } from "../../support/outcomes.ts";
+
+// A client is given 100 commands at first: see test/unit/endpoints/room.test.ts.
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A client that the test answers. */
+function rig() {
+  const client = {};
+  const given: number[] = [];
+  const answers: ((reply: string) => void)[] = [];
+  const send = (number: number, signal = new CallSignal()) =>
+    handOverTo(client).run(signal, (onSent) => {
+      onSent();
+      given.push(number);
+      return new Promise<string>((resolve) => {
+        answers[number] = resolve;
+      });
+    });
+  return { client, given, answers, send };
+}
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe("a client", () => {
+  test("is given as many commands as there is room for, and the next ones in their order with each answer", async () => {
+    const { given, answers, send } = rig();
+    const replies = numbers(105).map((number) => send(number));
+    expect(given).toEqual(numbers(100));
+    answers[0]!("OK");
+    expect(await replies[0]).toBe("OK");
+    // In time: there is room for one more.
+    expect(given).toEqual(numbers(102));
+  });
+
+  test("is not given a command whose caller gives up before, and the caller hears of it at once", async () => {
+    const { given, answers, send } = rig();
+    for (const number of numbers(100)) void send(number);
+    const signal = new CallSignal();
+    const [waiting, late] = [rejection(send(100, signal)), send(101)];
+    signal.abort();
+    expect(String(await waiting)).toContain("given up before it was sent");
+    expect(String(await rejection(send(102, signal)))).toContain("given up before it was sent");
+    answers[0]!("OK");
+    await turn();
+    answers[101]!("OK");
+    expect(await late).toBe("OK");
+    expect(given).toEqual([...numbers(100), 101]);
+  });
+
+  test("has what its callers have given up until it answers that, too", async () => {
+    const { given, answers, send } = rig();
+    const signal = new CallSignal();
+    for (const number of numbers(100)) void send(number, signal);
+    signal.abort();
+    for (const number of [100, 101]) void send(number);
+    await turn();
+    expect(given).toHaveLength(100);
+    answers[0]!("late");
+    await turn();
+    expect(given).toEqual(numbers(101));
+  });
+
+  test("is the same for all of its endpoints, and another client is another", () => {
+    const { client } = rig();
+    expect(handOverTo(client)).toBe(handOverTo(client));
+    expect(handOverTo({})).not.toBe(handOverTo(client));
+  });
+
+  test("that fails has room for the next one", async () => {
+    const { client, given, send } = rig();
+    for (const number of numbers(99)) void send(number);
+    const failing = handOverTo(client).run(new CallSignal(), () => Promise.reject(new Error("closed")));
+    const next = send(99);
+    expect(given).toHaveLength(99);
+    expect(String(await rejection(failing))).toContain("closed");
+    await turn();
+    expect(given).toEqual(numbers(100));
+    void next;
+  });
+
+  test("on Workers is given everything: nothing may wait for another invocation", () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    const { given, send } = rig();
+    for (const number of numbers(150)) void send(number);
+    expect(given).toHaveLength(150);
+  });
+});
