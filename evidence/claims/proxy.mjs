@@ -11,6 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises";
  * @property {number} requestDelay ms by which bytes to the server are late
  * @property {number} replyDelay ms by which bytes from the server are late
  * @property {"requests" | "replies" | undefined} loses what is read and goes nowhere, while connections stay open
+ * @property {number} rate bytes that pass it in a ms, in each direction and by all connections together
+ * @property {(still: boolean) => void} still lets nothing pass, and loses nothing, until it is called with false
  * @property {(down: boolean) => void} down breaks all connections, and each new one, until it is called with false
  * @property {() => void} close
  */
@@ -19,11 +21,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 export async function startProxy(target) {
   const sockets = new Set();
   let isDown = false;
+  let isStill = false;
+  const [requests, replies] = [{ free: 0 }, { free: 0 }];
   const server = createServer((client) => {
     if (isDown) return client.destroy();
     const upstream = connect(target, "127.0.0.1");
     for (const socket of [client, upstream]) {
       socket.setNoDelay(true);
+      if (isStill) socket.pause();
       sockets.add(socket);
       // A broken connection is what the proxy is for; `close` follows.
       socket.on("error", () => socket.destroy());
@@ -33,16 +38,33 @@ export async function startProxy(target) {
         upstream.destroy();
       });
     }
-    forward(client, upstream, () => [proxy.loses === "requests", proxy.requestDelay]);
-    forward(upstream, client, () => [proxy.loses === "replies", proxy.replyDelay]);
+    forward(client, upstream, (bytes) => [
+      proxy.loses === "requests",
+      proxy.requestDelay + wait(requests, bytes),
+    ]);
+    forward(upstream, client, (bytes) => [
+      proxy.loses === "replies",
+      proxy.replyDelay + wait(replies, bytes),
+    ]);
   });
+  /** ms until so many bytes more have passed in this direction. */
+  function wait(direction, bytes) {
+    const now = performance.now();
+    direction.free = Math.max(now, direction.free) + bytes / proxy.rate;
+    return direction.free - now;
+  }
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const proxy = {
     port: server.address().port,
     requestDelay: 0,
     replyDelay: 0,
+    rate: Infinity,
     loses: undefined,
+    still(still) {
+      isStill = still;
+      for (const socket of sockets) still ? socket.pause() : socket.resume();
+    },
     down(down) {
       isDown = down;
       if (down) for (const socket of sockets) socket.destroy();
@@ -60,7 +82,7 @@ function forward(from, to, fateOf) {
   let late = Promise.resolve();
   let waiting = 0;
   from.on("data", (bytes) => {
-    const [isLost, delay] = fateOf();
+    const [isLost, delay] = fateOf(bytes.length);
     if (isLost) return;
     if (delay === 0 && waiting === 0) return to.write(bytes);
     waiting += 1;
