@@ -40,9 +40,8 @@ export interface HttpEndpointOptions {
   /** Default: `upstash` when the host ends in `.upstash.io`, else `redis`. */
   readonly dialect?: Dialect | undefined;
   /**
-   * The most requests to this endpoint that are open at once, 1 … 10 000; what is asked meanwhile waits, and is sent together.
-   * It also waits while as many commands are on their way as the endpoint answers in time. What has waited for its `timeout`
-   * is never sent. Streams of `wakeUp` do not count. On Workers the platform's own limit counts instead. Default 6.
+   * The most requests to this endpoint that are open at once, 1 … 10 000. Commands wait meanwhile, and are then sent together. A
+   * command that waits for its `timeout` is never sent. Streams of `wakeUp` do not count. On Workers the platform's own limit counts instead. Default 6.
    */
   readonly maxRequests?: number | undefined;
 }
