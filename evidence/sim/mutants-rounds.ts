@@ -92,19 +92,30 @@ export const roundMutants: readonly Mutant[] = [
     theme: "batches",
   },
   {
-    name: "no window",
+    name: "turns without a bound",
     breaks: "more is sent than the servers do in time, and most of what they do is rolled back",
-    patches: [
-      patch("endpoints/window.ts initialWindow", "size: 100", "size: Infinity"),
-      patch("endpoints/batch.ts Batches", "Math.ceil(size / Math.min(4, this.#maxRequests))", "1_000"),
-    ],
+    patches: [patch("endpoints/room.ts Room", "this.#taken >= this.#places && sharesRequests()", "false")],
     noticedBy: ["waiters are served", "nothing is abandoned"],
+    theme: "batches",
+  },
+  {
+    name: "a client that queues is given everything",
+    breaks:
+      "what was given up fills its queue, and what follows is late, the application's own commands, too",
+    patches: [patch("endpoints/hand-over.ts run", "!this.#room.take()", "false")],
+    noticedBy: ["waiters are served", "requests are bounded"],
     theme: "batches",
   },
   {
     name: "a rollback names an unknown script",
     breaks: "its NOSCRIPT comes when nobody listens any more, and what was acquired stands until its ttl",
-    patches: [patch("redis/script.ts runScript", "scripts.has(script) && !call.sendsText", "true")],
+    patches: [
+      patch(
+        "redis/script.ts runScript",
+        "scripts.has(script) && !(call.sendsText && !hearsLate(endpoint))",
+        "true",
+      ),
+    ],
     noticedBy: ["nothing is abandoned"],
     theme: "servers",
   },

@@ -72,6 +72,8 @@ export interface Scenario {
   readonly batches: boolean;
   /** ms that a command takes a server while a crowd of calls comes at once; 0: no crowd comes. */
   readonly crowd: number;
+  /** Set where clients with queues stand still for so many ms, at all servers or at one of them. */
+  readonly stall?: { readonly ms: number; readonly everywhere: boolean } | undefined;
   /** Whether these are behind gateways, too, and some clients try an address that is not the API's. */
   readonly gateways: boolean;
   /** What the last endpoint does from the beginning: it never answers, or answers null to everything and executes nothing. */
@@ -329,7 +331,8 @@ function withBatches(scenario: Scenario, draw: Draw): Scenario {
   const resources = ["a", "b", "c", "d", "e"].slice(0, draw.integer(2, 5));
   const exactReplies = scenario.exactReplies.map(() => true);
   const crowd = draw.chance(0.5) ? draw.pick([1, 4, 8]) : 0;
-  return { ...scenario, work: ["burst"], resources, exactReplies, http: true, batches: true, crowd };
+  const stall = draw.chance(0.3) ? { ms: draw.between(500, 5_000), everywhere: draw.chance(0.7) } : undefined;
+  return { ...scenario, work: ["burst"], resources, exactReplies, http: true, batches: true, crowd, stall };
 }
 
 /**

@@ -37,6 +37,7 @@ import {
 } from "./work-idempotency.ts";
 import { performBurst, performLock, performUsing, probeLock } from "./work-lock.ts";
 import { performOperation, probeOperator } from "./work-operator.ts";
+import { meetStall } from "./work-stall.ts";
 import { drawDropped, type Violation, World } from "./world.ts";
 
 /** Options of one simulation. */
@@ -149,6 +150,7 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   // with automatic extension is held until its maxHold.
   await world.scheduler.run(world.now + Math.max(60_000, 7 * scenario.ttl));
   await meetCrowd(cast.shared);
+  await meetStall(cast.shared);
   await probeAll(cast);
   // Messages of the probes arrive.
   await world.scheduler.run(world.now + 90_000);
