@@ -1,33 +1,18 @@
 import { onAbort } from "../abort.ts";
 
-/** What is known of a wait before it ends. */
-interface Wait {
-  /** From its beginning to its end, in ms. Default: not known. */
-  readonly timeout?: number;
-  /** A monotonic clock, in ms. Default: one that stands still. */
-  readonly now?: () => number;
-  /** Whether commands that do not yield are sent first: see `RoundOptions`. Default false. */
-  readonly yields?: boolean;
-}
-
 /**
  * What an AbortSignal would be for the calls of a round: it aborts when they wait no longer. In Node an AbortSignal takes as
  * much memory as the rest of a round together, so one is made only for an endpoint that needs it.
  */
 export class CallSignal {
   aborted = false;
-  readonly timeout: number;
+  /** A monotonic clock, in ms. */
   readonly now: () => number;
-  readonly yields: boolean;
-  /** When the wait began, by its clock. */
-  readonly start: number;
   #listeners: readonly (() => void)[] = [];
 
-  constructor({ timeout = Infinity, now = () => 0, yields = false }: Wait = {}) {
-    this.timeout = timeout;
+  /** @param now a monotonic clock, in ms. Default: one that stands still */
+  constructor(now: () => number = () => 0) {
     this.now = now;
-    this.yields = yields;
-    this.start = now();
   }
 
   /** A signal that aborts together with this, which has not aborted yet. */

@@ -1,5 +1,4 @@
 import { EndpointError } from "../errors.ts";
-import { sharesRequests } from "../platform.ts";
 import { type CallSignal, withCallSignal } from "./call-signal.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
 
@@ -22,8 +21,6 @@ export interface Transport {
   send(command: Command, signal: CallSignal, onSent?: SentHook): Promise<unknown>;
   /** Why a command still waits to be sent. Default: {@link notSent}. */
   unsentReason?(): string;
-  /** How many commands it takes at once. Default: not known. */
-  readonly window?: number;
   /** Whether a reply is heard even after its timeout. Default false. */
   readonly hearsLate?: boolean;
   /** What is known of its server. Default: nothing is known but of this endpoint. */
@@ -81,12 +78,6 @@ export function hearsLate(endpoint: Endpoint): boolean {
 /** Why a command still waits to be sent to an endpoint. */
 export function unsentReason(endpoint: Endpoint): string {
   return transportOf(endpoint)?.unsentReason?.() ?? notSent;
-}
-
-/** How many commands an endpoint takes at once; Infinity: not known. */
-export function windowOf(endpoint: Endpoint): number {
-  // On Workers nothing may wait for another invocation's answer.
-  return (sharesRequests() && transportOf(endpoint)?.window) || Infinity;
 }
 
 /** Of endpoints whose transport does not say it. */

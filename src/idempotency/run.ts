@@ -140,7 +140,7 @@ export class RunCall<Value> {
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
     const isLast = progress.remaining() <= timeout;
     const lease = leaseWithin(settings, limit);
-    const options = { isHasty: !isLast, yields: true, timeout: lease };
+    const options = { isHasty: !isLast, timeout: lease };
     const round = runRound(settings, (call) => operations.begin(call, lease), options);
     return { token, operations, startedAt, lease, limit, round };
   }

@@ -139,7 +139,7 @@ class Acquisition {
     const isLast = progress.remaining() <= timeout;
     const limit = progress.untilDeadline();
     // The settings' timeout counts, unless the ttl is shorter: an answer that comes after it is useless.
-    const options = { timeout: ttl, isHasty: !isLast, yields: true };
+    const options = { timeout: ttl, isHasty: !isLast };
     const round = runRound(this.#settings, (call) => protocol.claim(call, cell, ttl), options);
     const result = await unlessAborted(round.result, signal);
     if (result !== "granted") return { cell, result, round, last: round };

@@ -35,8 +35,6 @@ export interface RoundOptions {
    * contenders keep their parts from each other for so long. Default false.
    */
   readonly isHasty?: boolean;
-  /** Whether its commands wait until those that free or extend are sent. For what can be tried again. Default false. */
-  readonly yields?: boolean;
 }
 
 /** The least ms that a hasty round waits for the endpoints that answer last. */
@@ -65,11 +63,11 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
 
   constructor(context: RoundContext, perform: Perform<A>, options: RoundOptions) {
     const { endpoints, runtime } = context;
-    const { timeout = Infinity, isHasty = false, yields = false } = options;
+    const { timeout = Infinity, isHasty = false } = options;
     this.elapsed = stopwatch(runtime);
     this.#context = context;
     this.#timeout = Math.min(timeout, context.timeout);
-    this.signal = new CallSignal({ timeout: this.#timeout, now: () => runtime.monotonic(), yields });
+    this.signal = new CallSignal(() => runtime.monotonic());
     this.onRequest = context.onRequest;
     this.#isHasty = isHasty;
     this.#missing = endpoints.length;
