@@ -73,6 +73,9 @@ export function batchingSend(
   });
 }
 
+/** Not `queueMicrotask`: Jest's and Sinon's fake timers keep back what it is given, and the queue would never be sent. */
+const turnEnd = Promise.resolve();
+
 /** What reaches one endpoint. */
 class Batches {
   readonly #name: string;
@@ -93,7 +96,7 @@ class Batches {
   add(pending: Pending): void {
     this.#waiting.add(pending);
     // On Workers each command asks for it: the platform may drop what another request began.
-    if (this.#waiting.size === 1 || !sharesRequests()) queueMicrotask(() => this.#flush());
+    if (this.#waiting.size === 1 || !sharesRequests()) void turnEnd.then(() => this.#flush());
   }
 
   #flush(): void {
