@@ -29,10 +29,12 @@ export const systemRuntime: Runtime = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   timer(ms, callback, keepsAlive = true) {
+    // By the library that has set it: fake timers may come or go before it is cancelled.
+    const cancel = clearTimeout;
     const id = setTimeout(callback, ms);
     // Only Node and Bun have it; elsewhere the id is a number.
     if (!keepsAlive) Object(id).unref?.();
-    return () => clearTimeout(id);
+    return () => cancel(id);
   },
   random: () => Math.random(),
   randomBytes: (bytes) => {
@@ -41,56 +43,48 @@ export const systemRuntime: Runtime = {
   },
 };
 
-/** How far, in ms, the two clocks of a process may differ only because they are rounded differently. */
-const clockPrecision = 2;
-
-/** The two clocks of a process, since they were first read. */
-interface Clocks {
-  /** The least and the greatest distance, wall clock minus monotonic clock, since the last step of either. */
-  least: number;
-  greatest: number;
-  /** Total ms for which the monotonic clock had stood still by then, by the wall clock. */
-  stoodStill: number;
-}
+/** How far, in ms, two clocks may seem to move apart only because one of them shows whole ms. */
+const rounding = 2;
 
 /** By runtime, not by stopwatch: each reading by any part of the library shortens the time between two readings. */
-const known = new WeakMap<Runtime, Clocks>();
+const clocks = new WeakMap<Runtime, () => number>();
 
 /**
- * ms by the monotonic clock, and by the wall clock for the times at which the monotonic clock stood still: between two
- * readings, the larger of the two steps counts.
- */
-function steadyTime(runtime: Runtime): number {
-  const monotonic = runtime.monotonic();
-  const distance = runtime.now() - monotonic;
-  let clocks = known.get(runtime);
-  if (!clocks) {
-    clocks = { least: distance, greatest: distance, stoodStill: 0 };
-    known.set(runtime, clocks);
-  }
-  const least = Math.min(clocks.least, distance);
-  const greatest = Math.max(clocks.greatest, distance);
-  // Less may be rounding, which counts once, all together: if each small step counted, they could add up to twice the
-  // time that passes; if none did, a short freeze would be lost.
-  const isRounding = greatest - least <= clockPrecision;
-  if (!isRounding) clocks.stoodStill += greatest - clocks.least;
-  clocks.least = isRounding ? least : distance;
-  clocks.greatest = isRounding ? greatest : distance;
-  return monotonic + clocks.stoodStill + clocks.greatest - clocks.least;
-}
-
-/**
- * Starts a clock that errs on the safe side: of each step between two readings it counts the one of the faster clock.
- * A single clock may report too little time, so that a holder relies on its lock too long: the wall clock when it is set
- * back, the monotonic clock when it stands still while a Lambda is frozen; and also one after the other.
+ * Starts a clock that errs on the safe side: of the wall clock and the monotonic one it believes the one that advanced more.
+ * The wall clock may be set back, and the monotonic clock stands still while a Lambda is frozen. If one of them happens after
+ * the other, both totals are too small, so the clocks are compared at every reading.
  *
  * Assumption: between two readings at least one of the clocks goes on. Every call of the library reads them, and while
  * something listens to the signal of a hold they are read once a second.
  */
 export function stopwatch(runtime: Runtime): () => number {
-  const wall = runtime.now();
-  const start = steadyTime(runtime);
-  return () => Math.max(runtime.now() - wall, steadyTime(runtime) - start);
+  const now = clocks.get(runtime) ?? steadyClock(runtime);
+  clocks.set(runtime, now);
+  const start = now();
+  return () => now() - start;
+}
+
+/** A clock that never goes back. Of each step of a clock it misses at most 3 ms, which could as well be rounding. */
+function steadyClock(runtime: Runtime): () => number {
+  let wall = runtime.now();
+  let monotonic = runtime.monotonic();
+  let before = 0;
+  let latest = 0;
+  return () => {
+    const wallStep = runtime.now() - wall;
+    const step = runtime.monotonic() - monotonic;
+    latest = Math.max(latest, before + Math.max(wallStep, step));
+    const ahead = Math.round(wallStep - step);
+    // The wall clock was set, the process was frozen, or fake timers have replaced the clocks: the time so far is kept, and
+    // both are read from here on. A wall clock that falls behind counts even if it is within the rounding, because otherwise
+    // as much would be missing from the next freeze.
+    if (ahead < 0 || ahead > rounding || step < 0) {
+      wall += wallStep;
+      monotonic += step;
+      before = latest;
+    }
+    return latest;
+  };
 }
 
 /** Resolves after `ms`, or as soon as `signal` aborts; the caller checks which. */

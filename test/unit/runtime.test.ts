@@ -1,5 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
+import { seededRandom } from "../../local/src/memory/seeded-random.ts";
 import { resolveSettings } from "../../src/lock/options.ts";
 import {
   type Runtime,
@@ -11,6 +12,7 @@ import {
   systemRuntime,
   tokenLength,
 } from "../../src/runtime.ts";
+import { seeded } from "../support/seeded.ts";
 import { steppingRuntime } from "../support/stepping-runtime.ts";
 import { forbidUnhandledRejections } from "../support/unhandled.ts";
 
@@ -103,6 +105,86 @@ describe("stopwatch", () => {
   });
 });
 
+describe("stopwatch, on random clocks", () => {
+  const { seed, numRuns } = seeded(50);
+
+  /** Two clocks that are rounded, set and frozen at random, read after each of it, and what a stopwatch must show. */
+  function play(own: number) {
+    const random = seededRandom(own);
+    const precision = [0.001, 0.1, 1][Math.floor(3 * random())]!;
+    const largest = random() < 0.3 ? 3 : 5_000;
+    let real = 1_000 * random();
+    let wallOffset = 1_700_000_000_000;
+    let frozen = 0;
+    const runtime: Runtime = {
+      ...systemRuntime,
+      now: () => Math.floor(real + wallOffset),
+      monotonic: () => Math.floor((real - frozen) / precision) * precision,
+    };
+    const watches: { began: number; events: number; forward: number; last: number; elapsed: () => number }[] =
+      [];
+    let events = 0;
+    let forward = 0;
+    for (let step = 0; step < 300; step += 1) {
+      const kind = random();
+      const size = largest * random() ** 3;
+      if (kind < 0.1) {
+        real += size;
+        frozen += size;
+      } else {
+        real += random() < 0.5 ? random() / 50 : 100 * random();
+        if (kind < 0.2) {
+          const change = random() < 0.5 ? size : -size;
+          wallOffset += change;
+          forward += Math.max(0, change);
+        }
+      }
+      events += kind < 0.2 ? 1 : 0;
+      const began = { began: real, events, forward, last: 0, elapsed: stopwatch(runtime) };
+      if (random() < 0.1) watches.push(began);
+      for (const watch of watches) {
+        if (random() < 0.5) continue;
+        const elapsed = watch.elapsed();
+        const least = real - watch.began;
+        const most = least + forward - watch.forward;
+        const hidden = 3 * (1 + events - watch.events);
+        if (elapsed < least - hidden || elapsed > most + hidden || elapsed < watch.last) {
+          expect.unreachable(`seed ${own}: ${elapsed} after ${watch.last}, real time ${least} to ${most}`);
+        }
+        watch.last = elapsed;
+      }
+    }
+  }
+
+  test(`misses and adds no more than rounding hides, and never goes back (seed ${seed})`, () => {
+    for (let own = seed; own < seed + numRuns; own += 1) play(own);
+  });
+
+  test.each([
+    ["both start again in the past", 1_000_000, 0],
+    ["both start again in the future", 4_000_000_000_000, 5_000_000_000],
+    ["only the monotonic clock starts again", undefined, 0],
+    ["only the wall clock is in another century", 1_000_000, undefined],
+  ])("goes on where other clocks take their place: %s", (_what, wall, monotonic) => {
+    let real = 50_000_000;
+    let replaced: { wall: number; monotonic: number } | undefined;
+    const runtime: Runtime = {
+      ...systemRuntime,
+      now: () => (replaced?.wall ?? 1_700_000_000_000) + real,
+      monotonic: () => (replaced?.monotonic ?? 0) + real,
+    };
+    stopwatch(runtime)();
+    for (const now of [true, false]) {
+      replaced = now
+        ? { wall: wall ?? 1_700_000_000_000, monotonic: monotonic === undefined ? 0 : monotonic - real }
+        : undefined;
+      const elapsed = stopwatch(runtime);
+      real += 700;
+      expect(elapsed()).toBeCloseTo(700, 2);
+    }
+  });
+});
+
 describe("sleep", () => {
   test("leaves no listener on its signal when it ends by itself", async () => {
     const runtime = steppingRuntime();
@@ -161,6 +243,15 @@ describe("systemRuntime", () => {
         expect(set.mock.calls.at(-1)?.[1]).toBe(60_000);
         cancel();
       }
+      const clear = vi.spyOn(globalThis, "clearTimeout");
+      const cancel = systemRuntime.timer(60_000, () => undefined);
+      const other = vi.fn();
+      vi.stubGlobal("clearTimeout", other);
+      cancel();
+      // Fake timers have come meanwhile, which do not know it.
+      expect([clear.mock.calls.length, other.mock.calls.length]).toEqual([1, 0]);
+      vi.unstubAllGlobals();
+      clear.mockRestore();
       // Elsewhere than on Node and Bun a timer is a number.
       set.mockReturnValue(7 as unknown as NodeJS.Timeout);
       expect(() => systemRuntime.timer(60_000, () => undefined, false)()).not.toThrow();
