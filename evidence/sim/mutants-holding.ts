@@ -35,7 +35,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       patch(
         "lock/validity.ts watch",
-        "sharedTimer(this.#options.runtime, delay, () => this.watch(), !!this.#controller)",
+        "this.#options.runtime.timer(delay, () => this.watch(), !!this.#controller)",
         "delay < 0 ? () => undefined : undefined",
       ),
     ],
@@ -56,7 +56,7 @@ export const holdingMutants: readonly Mutant[] = [
         'if (result === "refused")',
         'if (result === "granted" && validity.loss)',
       ),
-      patch("lock/auto-extend.ts autoExtend", "pause = nextPause();", "pause = 0;"),
+      patch("lock/auto-extend.ts autoExtend", "Math.max(remaining / 2, shortestPause * whole)", "0"),
     ],
     noticedBy: ["requests are bounded", "calls end"],
   },

@@ -91,7 +91,7 @@ export class Execution<Value> {
   #renewLease(): void {
     const { settings, key } = this.#request;
     const { operations, lease, limit } = this.#claim;
-    const { runtime, maxHold, backoff } = settings;
+    const { runtime, maxHold } = settings;
     const { fence } = operations;
     const renew = async (ttl: number) => {
       // A renewal that is cut by the deadline includes the time to complete, like the begin.
@@ -103,7 +103,7 @@ export class Execution<Value> {
       const renewed = await extendOnQuorum(settings, this.validity, extension);
       if (terms) fence?.written(renewed);
     };
-    void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, backoff, extend: renew });
+    void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, extend: renew });
   }
 
   #context(): RunContext {

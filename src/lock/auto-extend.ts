@@ -1,80 +1,71 @@
 import { QuorumError } from "../errors.ts";
-import { type Backoff, pauses } from "../quorum/backoff.ts";
 import type { Runtime } from "../runtime.ts";
-import { sharedTimer } from "../shared-timer.ts";
 import type { Validity } from "./validity.ts";
 
 /** What auto-extension depends on. */
 export interface AutoExtension {
   readonly runtime: Runtime;
   /** ms to request each time; changes when the holder extends by hand. */
-  readonly ttl: () => number;
+  ttl(): number;
   /** Longest time to hold, in ms. */
   readonly maxHold: number;
-  readonly backoff: Backoff;
   /** Extends once. Rejects with `NO_QUORUM` where it may be tried again. */
-  readonly extend: (ttl: number) => Promise<unknown>;
+  extend(ttl: number): Promise<unknown>;
 }
 
+/** Of a ttl: extensions that are due within so much of it come at the same moment, so that they share requests. */
+const together = 1 / 64;
+
+/** Of a validity: the shortest pause after an extension that failed. */
+const shortestPause = 1 / 16;
+
 /**
- * Extends at about half of the ttl, together with others, again and again, until it is released, lost or held for as long as
- * `maxHold` and its limit allow. A failed try is repeated after a pause while validity remains; a loss ends it at once.
+ * Extends at half of the ttl, or a little earlier together with others, again and again, until it is released, lost or held
+ * for as long as `maxHold` and its limit allow. After a failure the next try comes at half of the validity that remains. A loss
+ * ends it at once.
  */
-export async function autoExtend(validity: Validity, options: AutoExtension): Promise<void> {
-  const { runtime, maxHold, backoff, extend } = options;
+export async function autoExtend(
+  validity: Validity,
+  { runtime, ttl, maxHold, extend }: AutoExtension,
+): Promise<void> {
   void validity.signal; // from now on the end is noticed even if nobody asks
-  let nextPause = pauses(backoff, runtime);
-  let pause = 0;
-  let isLastTry = false;
-  const reset = () => {
-    pause = 0;
-    isLastTry = false;
-  };
+  let hasFailed = false;
   for (;;) {
-    const due = Math.max(validity.remaining() - validity.budgetOf(options.ttl()) / 2, 1);
-    const changed = await restUntilChange(validity, runtime, pause || due);
+    const whole = validity.budgetOf(ttl());
+    const remaining = validity.remaining();
+    const pause = hasFailed
+      ? Math.max(remaining / 2, shortestPause * whole)
+      : untilShared(runtime, remaining - whole / 2, together * ttl());
+    const isDue = await rest(validity, runtime, Math.max(Math.floor(pause), 1));
     if (validity.released || validity.loss) return;
-    if (changed) {
-      reset();
-      continue;
-    }
+    if (!isDue) continue;
     // The last extension is cut, so that nothing is held longer than allowed.
-    const whole = options.ttl();
-    const ttl = Math.floor(Math.min(whole, validity.remainingHold(maxHold)));
-    const isLast = ttl < whole;
-    if (validity.budgetOf(ttl) <= validity.remaining()) {
-      if (isLast) return validity.endBy(maxHold);
-      continue; // it has just been extended by hand
-    }
+    const next = Math.floor(Math.min(ttl(), validity.remainingHold(maxHold)));
+    const isLast = next < ttl();
+    if (isLast && validity.budgetOf(next) <= validity.remaining()) return validity.endBy(maxHold);
     try {
-      await extend(ttl);
+      await extend(next);
       if (isLast) return validity.endBy(maxHold);
-      reset();
-      nextPause = pauses(backoff, runtime);
+      hasFailed = false;
     } catch (error) {
       if (!(error instanceof QuorumError)) return;
-      try {
-        pause = nextPause();
-      } catch {
-        return; // the user's backoff failed; nobody waits for this promise, and the alarm reports the end
-      }
-      const left = validity.remaining();
-      // Where the pause would outlast the validity, one more try comes half way to its end, and then none.
-      if (pause >= left) {
-        pause = isLastTry ? left + 1 : left / 2;
-        isLastTry = true;
-      }
+      hasFailed = true;
     }
   }
 }
 
-/** Pauses for `ms`, or until the validity changes. Returns whether it changed. */
-function restUntilChange(validity: Validity, runtime: Runtime, ms: number): Promise<boolean> {
+/** ms until the last multiple of `grid` before `ms` have passed. */
+function untilShared(runtime: Runtime, ms: number, grid: number): number {
+  return ms - ((runtime.monotonic() + ms) % grid);
+}
+
+/** Pauses for `ms`, or until the validity changes. Returns whether they have passed. */
+function rest(validity: Validity, runtime: Runtime, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const cancel = sharedTimer(runtime, ms, () => resolve(false));
+    const cancel = runtime.timer(ms, () => resolve(true));
     validity.onChange = () => {
       cancel();
-      resolve(true);
+      resolve(false);
     };
   });
 }

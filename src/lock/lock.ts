@@ -191,9 +191,9 @@ export class Lock {
       this.#validity.watch();
     }
     if (!settings.autoExtend) return;
-    const { runtime, maxHold, backoff } = settings;
+    const { runtime, maxHold } = settings;
     const ttl = () => this.#ttl;
-    void autoExtend(this.#validity, { runtime, maxHold, backoff, ttl, extend: (ms) => this.extend(ms) });
+    void autoExtend(this.#validity, { runtime, maxHold, ttl, extend: (ms) => this.extend(ms) });
   }
 
   /** @internal Leaves it to its ttl, and stops watching the clock for it. It cannot be released any more. */

@@ -1,6 +1,5 @@
 import { type RedlockError, secondsHint } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { sharedTimer } from "../shared-timer.ts";
 
 /** What Redis adds to and takes from a ttl by rounding to whole ms; the constant part of the drift. */
 const expiryPrecision = 2;
@@ -15,8 +14,6 @@ export interface ValidityOptions {
   /** ms since before the request that granted it. */
   readonly elapsed: () => number;
   readonly ttl: number;
-  /** At most so many ms of validity remain, where part of the ttl has passed already. Default: all of it. */
-  readonly remaining?: number | undefined;
   /** Longest time to hold, in ms, for example until the platform stops the code. */
   readonly limit: number;
   /** What the ttl is called, for the error. Default `ttl`. */
@@ -35,7 +32,6 @@ export class Validity {
   onChange: (() => void) | undefined;
   readonly #options: ValidityOptions;
   #elapsed: () => number;
-  #budget: number;
   #ttl: number;
   #last: string | undefined;
   #loss: RedlockError | undefined;
@@ -47,7 +43,6 @@ export class Validity {
     this.#options = options;
     this.#elapsed = options.elapsed;
     this.#ttl = options.ttl;
-    this.#budget = Math.min(this.budgetOf(options.ttl), options.remaining ?? Infinity);
   }
 
   /** The part of a ttl that may be relied on: without the drift, because the endpoint's clock may run faster. */
@@ -58,15 +53,14 @@ export class Validity {
   /** ms of validity that remain; ≤ 0 once it has ended. */
   remaining(): number {
     if (this.#loss || this.#released) return 0;
-    const { limit, elapsed } = this.#options;
-    const remaining = this.#budget - this.#elapsed();
-    return limit === Infinity ? remaining : Math.min(remaining, limit - elapsed());
+    return Math.min(this.#untilExpiry(), this.remainingHold());
   }
 
   /** ms for which it may still be held: `maxHold` and the limit, less the time held. */
-  remainingHold(maxHold: number): number {
+  remainingHold(maxHold: number = Infinity): number {
     const { limit, elapsed } = this.#options;
-    return Math.min(maxHold, limit) - elapsed();
+    const longest = Math.min(maxHold, limit);
+    return longest === Infinity ? longest : longest - elapsed();
   }
 
   /** Says that nothing extends it any more, because it would be held for longer than allowed. */
@@ -97,7 +91,6 @@ export class Validity {
 
   /** Goes on for another `ttl`, counted from before the request that extended it. */
   extend(ttl: number, elapsed: () => number): void {
-    this.#budget = this.budgetOf(ttl);
     this.#ttl = ttl;
     this.#last = undefined;
     this.#elapsed = elapsed;
@@ -136,15 +129,20 @@ export class Validity {
     // The timer only checks again: it may fire early, and the validity may have been extended. It fires at least once an
     // interval, because a timer stands still while the platform freezes the process, and a ttl does not.
     const delay = Math.min(Math.ceil(left), expiryCheckInterval);
-    this.#cancelAlarm = sharedTimer(this.#options.runtime, delay, () => this.watch(), !!this.#controller);
+    this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.watch(), !!this.#controller);
   }
 
   /** Loses it because its time is over, and names the limit that came first. */
   #expire(): void {
-    const { limit, elapsed, term = "ttl" } = this.#options;
+    const { term = "ttl" } = this.#options;
     const ttl = `${term} ${this.#ttl} ms${secondsHint(this.#ttl)}`;
-    const isLimit = limit - elapsed() <= this.#budget - this.#elapsed();
+    const isLimit = this.remainingHold() <= this.#untilExpiry();
     this.lose(`its validity ended (${isLimit ? "deadline" : (this.#last ?? ttl)})`);
+  }
+
+  /** ms of the last ttl that remain. */
+  #untilExpiry(): number {
+    return this.budgetOf(this.#ttl) - this.#elapsed();
   }
 
   #stopWatching(): void {

@@ -3,7 +3,6 @@ import type { Endpoint } from "../endpoints/endpoint.ts";
 import { type Promptness, Room } from "../endpoints/room.ts";
 import type { Vote } from "../errors.ts";
 import { maxTimerDelay, type Runtime } from "../runtime.ts";
-import { sharedTimer } from "../shared-timer.ts";
 import type { Progress } from "./retry.ts";
 
 /** An answer within this share of its timeout is early: for twice as many, most would come in time. */
@@ -78,7 +77,7 @@ export class Turns {
       };
       const begin = () => end(true);
       const giveUp = () => end(false);
-      const cancel = sharedTimer(runtime, Math.min(ms, maxTimerDelay), giveUp);
+      const cancel = runtime.timer(Math.min(ms, maxTimerDelay), giveUp);
       const ignoreAbort = signal && onAbort(signal, giveUp);
       queue.add(begin);
     });

@@ -211,7 +211,7 @@ class Call<Value> {
 
   /** Extends the lock until a newer call has come. */
   #extendUntilReplaced(lock: Lock): void {
-    const { runtime, maxHold, backoff } = this.#settings;
+    const { runtime, maxHold } = this.#settings;
     const extend = async (ms: number) => {
       if (!(await this.#newest.isNewest(0).catch(() => true))) {
         this.#end.abort(new DOMException("a newer call has come", "AbortError"));
@@ -220,7 +220,7 @@ class Call<Value> {
       }
       await lock.extend(ms);
     };
-    void autoExtend(lock.parts().validity, { runtime, maxHold, backoff, ttl: () => lock.ttl, extend });
+    void autoExtend(lock.parts().validity, { runtime, maxHold, ttl: () => lock.ttl, extend });
   }
 
   async #run(lock: Lock): Promise<Value> {

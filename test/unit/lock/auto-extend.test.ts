@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/errors.ts";
 import { autoExtend } from "../../../src/lock/auto-extend.ts";
-import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { stopwatch } from "../../../src/runtime.ts";
+import { steppingRuntime } from "../../support/stepping-runtime.ts";
 import { budget, makeValidity } from "../../support/validity.ts";
 
 const outage = new QuorumError("extend", ["r"], []);
@@ -10,7 +10,6 @@ const outage = new QuorumError("extend", ["r"], []);
 interface Given {
   readonly maxHold?: number;
   readonly limit?: number;
-  readonly backoff?: Backoff;
   /** What the extension of this number, from 1, fails with. */
   readonly fail?: (number: number) => Error | undefined;
   /** When the lock is extended by hand. */
@@ -21,7 +20,7 @@ interface Given {
 
 /** Extends a lock of 1 s for some time, and notes when each extension was sent and for how long. */
 async function extended(ms: number, given: Given = {}) {
-  const { maxHold = Infinity, limit, backoff = {}, fail = () => undefined, byHand = 0, early = 0 } = given;
+  const { maxHold = Infinity, limit, fail = () => undefined, byHand = 0, early = 0 } = given;
   const { runtime, validity } = makeValidity(limit === undefined ? {} : { limit });
   const start = runtime.now();
   runtime.early = early;
@@ -33,7 +32,7 @@ async function extended(ms: number, given: Given = {}) {
     if (error) throw error;
     validity.extend(length, sent);
   };
-  const over = autoExtend(validity, { runtime, ttl: () => 1_000, maxHold, backoff, extend });
+  const over = autoExtend(validity, { runtime, ttl: () => 1_000, maxHold, extend });
   await runtime.advance(byHand);
   if (byHand > 0) validity.extend(1_000, stopwatch(runtime));
   await runtime.advance(ms - byHand);
@@ -44,44 +43,54 @@ async function extended(ms: number, given: Given = {}) {
 
 describe("autoExtend", () => {
   test.each<[what: string, ms: number, Given, times: number[], isLost: boolean]>([
-    ["at half of the validity, each time", 2_500, {}, [494, 988, 1_482, 1_976, 2_470], false],
+    ["before half of the validity is over, each time", 2_000, {}, [484, 968, 1_453, 1_937], false],
     [
-      "once more where a pause would outlast the validity, half way to its end",
+      "at half of what remains after a failure, and not more often than each sixteenth",
       10_000,
-      { fail: () => outage, backoff: () => 400 },
-      [494, 894, 941],
+      { fail: () => outage },
+      [484, 736, 862, 925, 986],
       true,
     ],
     [
-      "also where it is just as long as the validity",
-      10_000,
-      { fail: () => outage, backoff: () => 494 },
-      [494, 741],
-      true,
-    ],
-    [
-      "so again after a success",
-      1_900,
-      { fail: (number) => (number % 3 === 0 ? undefined : outage), backoff: () => 400 },
-      [494, 894, 941, 1_435, 1_835, 1_882],
+      "in time again after a success",
+      1_300,
+      { fail: (number) => (number === 1 ? outage : undefined) },
+      [484, 736, 1_218],
       false,
     ],
     [
       "from an extension by hand on, which ends the pause after a failure",
       1_200,
-      { fail: (number) => (number === 1 ? outage : undefined), backoff: () => 400, byHand: 600 },
-      [494, 1_094],
+      { fail: (number) => (number === 1 ? outage : undefined), byHand: 600 },
+      [484, 1_094],
       false,
     ],
-    ["from an extension by hand on", 1_000, { byHand: 400 }, [894], false],
+    ["from an extension by hand on", 1_000, { byHand: 400 }, [890], false],
   ])("extends %s", async (_, ms, given, times, isLost) => {
     const found = await extended(ms, given);
     expect(found.times).toEqual(times);
     expect(found.loss instanceof LockLostError).toBe(isLost);
   });
 
+  test("extends locks of one ttl at the same moments, whenever they were acquired", async () => {
+    const runtime = steppingRuntime();
+    const moments: number[] = [];
+    for (let count = 0; count < 100; count += 1) {
+      const { validity } = makeValidity({ runtime, ttl: 10_000 });
+      const extend = async (ttl: number) => {
+        moments.push(runtime.elapsed);
+        validity.extend(ttl, stopwatch(runtime));
+      };
+      void autoExtend(validity, { runtime, ttl: () => 10_000, maxHold: Infinity, extend });
+      await runtime.advance(50);
+    }
+    await runtime.advance(5_000);
+    expect(moments.length).toBeGreaterThanOrEqual(100);
+    expect(new Set(moments).size).toBeLessThan(40);
+  });
+
   test.each([0, 0.5])(
-    "retries after growing pauses, in no tight loop before the end, also where timers fire early: %d",
+    "retries in no tight loop before the end, even if timers fire early: %d",
     async (early) => {
       const { times, loss, pending } = await extended(10_000, { fail: () => outage, early });
       expect(times.length).toBeGreaterThan(2);
@@ -100,7 +109,7 @@ describe("autoExtend", () => {
 
   test("shortens the last extension, so that the lock is not held for longer than maxHold", async () => {
     const { calls } = await extended(10_000, { maxHold: 2_000 });
-    expect(calls.map(([, ttl]) => ttl)).toEqual([1_000, 1_000, 518]);
+    expect(calls.map(([, ttl]) => ttl)).toEqual([1_000, 1_000, 547]);
   });
 
   test.each<Given>([
