@@ -1,3 +1,5 @@
+import { permanentErrors } from "./server-errors.ts";
+
 /**
  * The kind of a {@link RedlockError}; stable, and the same in every realm and bundle. The first four
  * belong to the lock client, the others to `redlock-edge/idempotency`, `/webhooks`, `/inbox` and `/sync`.
@@ -167,6 +169,9 @@ export class LockLostError extends RedlockError {
  */
 export type EndpointErrorKind = "timeout" | "network" | "http" | "redis" | "malformed";
 
+/** What a server says if it would refuse the same request again. */
+const permanent = new RegExp(`\\b(${permanentErrors.join("|")})\\b`);
+
 /** One endpoint failed. Found as `cause` in the votes of a {@link QuorumError} and in `endpointError` events. */
 export class EndpointError extends RedlockError {
   /** The endpoint's name. */
@@ -175,27 +180,33 @@ export class EndpointError extends RedlockError {
   /** HTTP status, where there was an HTTP answer. */
   readonly status: number | undefined;
   /**
-   * Whether the same request would fail again until somebody changes the settings: the token is wrong (401) or may not do
-   * this (403, a read-only token), there is no such endpoint (404), or its dialect is not `upstash`. Calls do not wait for
-   * such an endpoint.
+   * Whether the same request would fail again until somebody changes the settings, the plan or the program. For example, the
+   * token is wrong (401) or may not do this (403, NOPERM), there is no such endpoint (404), or the server does not know the
+   * command. docs/errors.md has the whole list. Calls do not wait for such an endpoint.
    */
   readonly permanent: boolean;
+  /** For how many ms the endpoint has asked to be left alone (HTTP 429 with `retry-after`). Undefined: it has not. */
+  readonly retryAfter: number | undefined;
 
   constructor(
     endpoint: string,
     kind: EndpointErrorKind,
     message: string,
-    options?: { readonly cause?: unknown; readonly status?: number },
+    options?: {
+      readonly cause?: unknown;
+      readonly status?: number;
+      readonly retryAfter?: number | undefined;
+    },
   ) {
     super("ENDPOINT_ERROR", `${endpoint}: ${message}`, options);
     this.name = "EndpointError";
     this.endpoint = endpoint;
     this.kind = kind;
     this.status = options?.status;
+    this.retryAfter = options?.retryAfter;
+    // A client of a Cluster that has followed too many redirections says so as an error of the network. That passes.
     this.permanent =
-      [401, 403, 404].includes(this.status ?? 0) ||
-      // The last two are those of other servers, and of Upstash in former times.
-      /\b(WRONGPASS|NOAUTH|NOPERM|shebang|Invalid token|Unauthorized)\b/.test(message);
+      [401, 403, 404].includes(this.status ?? 0) || (kind !== "network" && permanent.test(message));
   }
 }
 

@@ -109,7 +109,8 @@ interface Kind {
 function kindOf(client: AnyClient): Kind {
   const unnamed = { address: "node-redis", exactReplies: true, hasStreams: false };
   if (isCluster(client)) {
-    const sender: Sender = (command, options) => client.sendCommand(keyOf(command), false, command, options);
+    const sender: Sender = (command, options) =>
+      client.sendCommand(keyOf(command), false, command, options).catch(throwRedirection);
     const [primary = unnamed] = client.masters;
     return { ...unnamed, sender, address: primary.address };
   }
@@ -129,6 +130,11 @@ function kindOf(client: AnyClient): Kind {
 const isCluster = (client: object): client is Cluster => "nodeClient" in client;
 const isSentinel = (client: object): client is Sentinel => "getSentinelNode" in client;
 const isPool = (client: object): client is Pool => "clientsInUse" in client;
+
+/** A Cluster client follows a few redirections. An error that is one more of them passes when the slots have moved. */
+function throwRedirection(error: Error): never {
+  throw /^(MOVED|ASK) /.test(error.message) ? new Error(`redirected too often: ${error.message}`) : error;
+}
 
 /** @throws TypeError */
 function checkClient(client: NodeRedisClient): void {

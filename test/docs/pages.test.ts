@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { permanentErrors, remedies } from "../../src/server-errors.ts";
 import { fencesOf, pages } from "./fences.ts";
 import { commandsOf, problemWith } from "./shell.ts";
 
@@ -74,6 +75,16 @@ describe("docs/errors.md", () => {
   it("has a row for every code of RedlockErrorCode", () => {
     expect(codes.length).toBeGreaterThan(10);
     expect(rowsOf("docs/errors.md", "Errors with a code")).toEqual(codes.sort());
+  });
+
+  it("prints the table of what servers answer", () => {
+    const printed = remedies.map(({ errors, remedy }) => {
+      const lasts = permanentErrors.some((said) => said === errors[0]);
+      return `| ${errors.map((said) => `\`${said}\``).join(", ")} | ${lasts ? "yes" : "no"} | ${remedy} |`;
+    });
+    const [, section] = text("docs/errors.md").split("\n## Errors that a server answers\n");
+    const [table] = /(^\|.*\n)+/m.exec(section!)!;
+    expect(table.trim().split("\n").slice(2)).toEqual(printed);
   });
 
   it("has a row for every other code of an HTTP answer", () => {

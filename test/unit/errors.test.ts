@@ -9,9 +9,11 @@ import {
   RecordCorruptError,
   ResultUnavailableError,
 } from "../../src/idempotency/errors.ts";
+import { passingErrors, permanentErrors, remedies } from "../../src/server-errors.ts";
 
 const { EndpointError, isRedlockError, LockHeldError, LockLostError, QuorumError, RedlockError } = errors;
 
+const isListed = (list: readonly string[], said: string) => list.includes(said);
 const timeout = new EndpointError("eu", "timeout", "no answer within 50 ms");
 const tooMany = () => new EndpointError("us", "http", "HTTP 429, no usable reply", { status: 429 });
 const refused = tooMany();
@@ -140,9 +142,68 @@ describe("fields", () => {
       expect(says(message)).toBe(true);
       expect(says(`ERR ${message}`)).toBe(true);
     }
-    for (const message of ["ERR wrongpass", "XNOAUTH", "NOPERMIT", "ERR unknown command"]) {
-      expect(says(message)).toBe(false);
+    for (const message of ["ERR wrongpass", "XNOAUTH", "NOPERMIT"]) expect(says(message)).toBe(false);
+  });
+
+  test("EndpointError: each error of the table is permanent or passes, and has one remedy", () => {
+    const named = remedies.flatMap(({ errors }) => errors);
+    expect([...named].sort()).toEqual([...permanentErrors, ...passingErrors].sort());
+    for (const { errors } of remedies) {
+      const [first = false, ...others] = errors.map((said) => isListed(permanentErrors, said));
+      expect(others).toEqual(others.map(() => first));
     }
+    for (const said of named) {
+      const permanent = isListed(permanentErrors, said);
+      const around = (text: string) => new EndpointError("eu", "redis", text).permanent;
+      expect([around(said), around(`HTTP 400, ERR ${said}: 'x'`)]).toEqual([permanent, permanent]);
+      expect(around(`X${said}Y`)).toBe(false);
+    }
+  });
+
+  // As the servers write them: Redis 6.2, 7.0 and 7.4, Valkey 8, and Upstash.
+  test.each([
+    [true, "NOPERM this user has no permissions to run the 'evalsha' command"],
+    [true, "NOPERM this user has no permissions to access one of the keys used as arguments"],
+    [
+      true,
+      "ERR The user executing the script can't run this command or subcommand script: 1a, on @user_script:8.",
+    ],
+    [
+      true,
+      "ERR The user executing the script can't access at least one of the keys mentioned in the command",
+    ],
+    [true, "ERR ACL failure in script: User a has no permissions to run the 'time' command script: 8a2f"],
+    [true, "ERR unknown command 'EVAL', with args beginning with: 'x'"],
+    [true, "ERR Unknown Redis command called from script script: 1a, on @user_script:8."],
+    [true, "ERR Command is not available: 'DELEX'. See https://upstash.com/docs/redis for details"],
+    [true, "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'"],
+    [true, "ERR Unexpected flag in script shebang: allow-key-locking"],
+    [true, "CROSSSLOT Keys in request don't hash to the same slot"],
+    [true, "MOVED 866 10.0.0.7:6379"],
+    [true, "ASK 866 10.0.0.7:6379"],
+    [true, "ERR max daily request limit exceeded. Limit: 10000, Usage: 10000. See https://upstash.com"],
+    [true, "ERR max requests limit exceeded. Limit: 500000, Usage: 500000. See https://upstash.com"],
+    [true, "ERR max request size exceeded. Limit: 10485760 bytes, Actual: 10485801 bytes"],
+    [false, "LOADING Redis is loading the dataset in memory"],
+    [false, "READONLY You can't write against a read only replica."],
+    [false, "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."],
+    [false, "OOM command not allowed when used memory > 'maxmemory'."],
+    [
+      false,
+      "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+    ],
+    [false, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."],
+    [false, "CLUSTERDOWN The cluster is down"],
+    [false, "TRYAGAIN Multiple keys request during rehashing of slot"],
+    [false, "NOREPLICAS Not enough good replicas to write."],
+    [false, "NOSCRIPT No matching script. Please use EVAL."],
+  ])("EndpointError: permanent is %j for %s", (permanent, said) => {
+    expect(new EndpointError("eu", "redis", said).permanent).toBe(permanent);
+  });
+
+  test("EndpointError: a Cluster's client that was redirected too often may get through later", () => {
+    const said = "the command failed (Too many Cluster redirections. Last error: ReplyError: MOVED 866 a:1)";
+    expect(new EndpointError("eu", "network", said).permanent).toBe(false);
   });
 });
 

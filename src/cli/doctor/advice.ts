@@ -1,4 +1,5 @@
 import type { Dialect } from "../../index.ts";
+import { remedies as serverRemedies } from "../../server-errors.ts";
 import { type Failure, isRefusal } from "../failure.ts";
 import { duration } from "../text.ts";
 import { questions } from "./questions.ts";
@@ -89,7 +90,8 @@ function failureAt(seen: SeenByNeed): Failure | undefined {
 function failureAdvice({ kind, status = 0, message }: Failure): Advice {
   const text = `${kind} ${status} ${message}`;
   const [code, , fix, says = ""] = remedies.find(([, pattern]) => pattern.test(text))!;
-  return { level: "error", code, message: says + message, fix };
+  const known = serverRemedies.find(({ errors }) => errors.some((said) => message.includes(said)));
+  return { level: "error", code, message: says + message, fix: (code === "SERVER" && known?.remedy) || fix };
 }
 
 /** The dialects, from the one that needs least. */

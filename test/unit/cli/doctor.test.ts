@@ -68,6 +68,8 @@ const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partia
   ["another answer", atFirst("malformed", "PING has another reply than PONG")],
   ["503", atFirst("http", "HTTP 503", 503)],
   ["an error of Redis", atFirst("redis", "MISCONF", 400)],
+  ["an unknown error of Redis", atFirst("redis", "ERR odd", 400)],
+  ["a replica", { token: failed("redis", "READONLY You can't write against a read only replica.", 400) }],
   ["a read-only token", { token: refused("NOPERM no permissions to run the 'set' command") }],
   ["one database twice", { database: failed("config", "it is the same database as endpoint 2") }],
   ["no scripts", { eval: noScripts }],
