@@ -17,6 +17,8 @@ const maxPipelineReplies = 8;
 interface HttpAnswer {
   readonly status: number;
   readonly text: string;
+  /** How long to leave the server alone, in ms. Undefined: it does not say. */
+  readonly retryAfter: number | undefined;
 }
 
 /** A function that sends commands to an address. It never rejects. */
@@ -27,7 +29,8 @@ export function postTo(name: string, href: string, token: string): Post {
   async function post(url: string, body: string, signal: AbortSignal, maxBytes: number): Promise<HttpAnswer> {
     try {
       const response = await fetch(url, postOptions(headers, signal, body));
-      return { status: response.status, text: await readText(response, maxBytes) };
+      const { status, headers: said } = response;
+      return { status, text: await readText(response, maxBytes), retryAfter: retryAfterIn(status, said) };
     } catch (cause) {
       if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");
       const kind = cause instanceof RangeError ? "malformed" : "network";
@@ -38,7 +41,7 @@ export function postTo(name: string, href: string, token: string): Post {
   }
 
   /** The outcome of one command. `secrets`: what its error must not quote. */
-  function outcomeOf(reply: unknown, status: number, secrets: Command): Outcome {
+  function outcomeOf(reply: unknown, { status, retryAfter }: HttpAnswer, secrets: Command): Outcome {
     const answer = Object(reply) as { error?: unknown; result?: unknown };
     const { error } = answer;
     if (status === 200 && "result" in answer && error === undefined) return { reply: answer.result };
@@ -46,13 +49,13 @@ export function postTo(name: string, href: string, token: string): Post {
     const said = typeof error === "string" ? withoutSecrets(error, [token, ...secrets]) : "";
     const kind: EndpointErrorKind = status !== 200 && status !== 400 ? "http" : said ? "redis" : "malformed";
     const reason = `HTTP ${status}, ${answerReason(said, status)}`;
-    return { error: new EndpointError(name, kind, reason, { status }) };
+    return { error: new EndpointError(name, kind, reason, { status, retryAfter }) };
   }
 
   return async (batch, signal) => {
     const [single] = batch.length === 1 ? batch : [];
     try {
-      const { status, text } = single
+      const answer = single
         ? await post(href, single.text, signal, maxReplyBytes)
         : await post(
             pipeline,
@@ -60,15 +63,16 @@ export function postTo(name: string, href: string, token: string): Post {
             signal,
             maxReplyBytes * maxPipelineReplies,
           );
-      const reply = parse(text);
-      if (single) return [outcomeOf(reply, status, single.command)];
+      const { status } = answer;
+      const reply = parse(answer.text);
+      if (single) return [outcomeOf(reply, answer, single.command)];
       if (isUnknownPath(status, reply)) return undefined;
       if (status === 200 && Array.isArray(reply) && reply.length === batch.length) {
-        return batch.map(({ command }, index) => outcomeOf(reply[index], status, command));
+        return batch.map(({ command }, index) => outcomeOf(reply[index], answer, command));
       }
       // Where the number of replies is wrong, nobody knows which belongs to which command: none of them counts.
       const secrets = batch.flatMap(({ command }) => command);
-      const failed = outcomeOf({ error: Object(reply).error }, status, secrets);
+      const failed = outcomeOf({ error: Object(reply).error }, answer, secrets);
       return batch.map(() => failed);
     } catch (error) {
       return batch.map(() => ({ error: error as EndpointError }));
@@ -83,6 +87,13 @@ function isUnknownPath(status: number, reply: unknown): boolean {
   return (
     [404, 405, 501].includes(status) || (status === 400 && /unknown command\W{1,3}pipeline\b/i.test(said))
   );
+}
+
+/** The `retry-after` of a 429 or 503, in ms. A date is ignored, because clocks differ. */
+function retryAfterIn(status: number, headers: Headers): number | undefined {
+  if (status !== 429 && status !== 503) return undefined;
+  const ms = 1_000 * Number(headers.get("retry-after"));
+  return ms > 0 ? ms : undefined;
 }
 
 function parse(text: string): unknown {

@@ -7,7 +7,7 @@ import { timeUntil } from "../lock/options.ts";
 import type { Call } from "../quorum/call.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
-import { isHopeless, runRound } from "../quorum/round.ts";
+import { runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
 import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
@@ -107,6 +107,7 @@ export class RunCall<Value> {
     const { kind } = pass.state;
     return {
       next: nextAfter(pass),
+      votes: pass.last.votes(),
       within: kind === "split-vote" || kind === "stale" ? settleTimeout(settings) : settings.wait,
       retryAfter: pass.state.kind === "locked" ? pass.state.retryAfter : undefined,
       took: claim.round.elapsed(),
@@ -297,7 +298,7 @@ interface Replacement<Value> {
 /** What follows a pass without a run. */
 function nextAfter(pass: Pass<unknown>): Next {
   const { state } = pass;
-  if (!isTemporary(state.kind) || isHopeless(pass.last.votes())) return "end";
+  if (!isTemporary(state.kind)) return "end";
   return state.kind === "stale" && state.isRemoved ? "at-once" : "pause";
 }
 

@@ -2,7 +2,7 @@ import { unlessAborted } from "../abort.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
-import { isHopeless, type Round, runRound } from "../quorum/round.ts";
+import { type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
 import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
 import { undoQuietly } from "../quorum/undo.ts";
@@ -170,7 +170,8 @@ class Acquisition {
     this.#undo(attempt, progress);
     const error = following instanceof Error ? following : undefined;
     return {
-      next: following instanceof Error || isHopeless(last.votes()) ? "end" : following,
+      next: following instanceof Error ? "end" : following,
+      votes: last.votes(),
       retryAfter,
       took: round.elapsed(),
       holderHash: holderHash(round.calls),

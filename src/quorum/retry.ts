@@ -1,6 +1,8 @@
 import { unlessAborted } from "../abort.ts";
+import type { Vote } from "../errors.ts";
 import { type Runtime, runInBackground, sleep, stopwatch, type WaitUntil } from "../runtime.ts";
 import { type Backoff, pauses } from "./backoff.ts";
+import { untilUsable } from "./round.ts";
 
 // The one loop that tries again: acquire, resume, run, arrive and store a result are attempts of it.
 
@@ -47,6 +49,8 @@ export type Next = "end" | "pause" | { readonly pause: number } | "at-once";
 /** A failed attempt, and what is to follow it. */
 export interface FailedAttempt<Value> {
   readonly next: Next;
+  /** The endpoints' answers: none follows while too many are unusable. Default: all are usable. */
+  readonly votes?: readonly Vote[];
   /** Replaces the settings' `wait` for this decision. */
   readonly within?: number;
   /** After so many ms what is in the way will have expired. Default: not known. */
@@ -92,15 +96,22 @@ export async function retry<Value>(
     if (signal?.aborted) throw signal.reason;
     const failed = await attempt(progress);
     if ("value" in failed) return failed.value;
-    const { next, took, holderHash, retryAfter = Infinity } = failed;
+    const { next, took, holderHash, retryAfter = Infinity, votes = [] } = failed;
+    const unusable = untilUsable(votes);
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
+    const isTooLate = remaining <= unusable && (unusable > 0 || next !== "at-once");
     // After the deadline nothing that is granted is valid.
-    if (next === "end" || progress.untilDeadline() <= 0 || (remaining <= 0 && next !== "at-once")) {
+    if (next === "end" || progress.untilDeadline() <= 0 || isTooLate) {
       failed.report?.(undefined);
       if (rollbacks) await unlessAborted(Promise.allSettled(rollbacks), signal);
       if (signal?.aborted) throw signal.reason;
       return failed.end();
+    }
+    if (unusable > 0) {
+      failed.report?.(unusable);
+      await sleep(runtime, unusable, signal);
+      continue;
     }
     if (next === "at-once") {
       failed.report?.(0);

@@ -6,7 +6,7 @@ import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch, type WaitUntil } from "../runtime.ts";
 import { Call, type CallRound, type Failure, type Perform } from "./call.ts";
 import { type Latencies, recordLatency } from "./latency.ts";
-import { type Answer, isVeto, type RoundResult, tally } from "./tally.ts";
+import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 
 // One round: the same request to every endpoint at once, and a result as soon as the answers allow one.
 
@@ -159,7 +159,12 @@ export function runRound<A extends Answer>(
   return new Round(context, perform, options);
 }
 
-/** Whether no later round can be granted, because too many endpoints failed in a way that lasts. */
-export function isHopeless(votes: readonly Vote[]): boolean {
-  return isVeto(votes.filter(({ cause }) => cause?.permanent).length, votes.length);
+/**
+ * For how many ms no later round can be granted, because too many endpoints have asked to be left alone; Infinity: too many
+ * failed in a way that lasts.
+ */
+export function untilUsable(votes: readonly Vote[]): number {
+  const pauses = votes.map(({ cause }) => (cause?.permanent ? Infinity : (cause?.retryAfter ?? 0)));
+  // The longest pauses are those of the endpoints that a quorum can do without.
+  return pauses.sort((a, b) => b - a)[votes.length - quorumOf(votes.length)] ?? 0;
 }

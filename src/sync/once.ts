@@ -1,7 +1,7 @@
 import { unlessAborted } from "../abort.ts";
 import { acquireWithRetry } from "../bridge/strategy.ts";
 import { checkInteger, checkType, integer, type Schema } from "../check.ts";
-import { LockHeldError, type RedlockError } from "../errors.ts";
+import { LockHeldError, type QuorumError, type RedlockError } from "../errors.ts";
 import { orHeld } from "../lock/acquire.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
 import type { Lock } from "../lock/lock.ts";
@@ -130,6 +130,7 @@ async function confirm(
           // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
           // Stryker disable next-line ConditionalExpression: after a loss 0 ms remain, and no other error follows
           next: (error as RedlockError).code === "NO_QUORUM" && remaining >= 1 ? "pause" : "end",
+          votes: (error as Partial<QuorumError>).votes ?? [],
           retryAfter: remaining,
           end() {
             throw error;

@@ -7,7 +7,7 @@ import { type Settings, timeUntil } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep, type Waiter, type WakeUpListener } from "../../lock/wake-up/wake-up.ts";
 import { retry } from "../../quorum/retry.ts";
-import { isHopeless, type Round, runRound } from "../../quorum/round.ts";
+import { type Round, runRound } from "../../quorum/round.ts";
 import { type Answer, isVeto, quorumOf, type RoundResult } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
@@ -119,7 +119,8 @@ export class Arrivals {
         const goesOn = isNew && progress.remaining() > -5 * settings.timeout;
         const isAnswered = result !== "unavailable";
         return {
-          next: isHopeless(round.votes()) ? "end" : goesOn ? "at-once" : "pause",
+          next: goesOn ? "at-once" : "pause",
+          votes: round.votes(),
           rest: (poll, longest) =>
             poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined,
           end() {

@@ -3,7 +3,7 @@ import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
 import { LockLostError, QuorumError, secondsHint } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
-import { isHopeless, type Round, runRound } from "../../quorum/round.ts";
+import { type Round, runRound } from "../../quorum/round.ts";
 import { undoQuietly, unlessRefused } from "../../quorum/undo.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
@@ -131,7 +131,8 @@ export class NewestCall {
       if (result === "granted") return { value: undefined };
       if (result === "refused") return { value: laterCalls(round) };
       return {
-        next: isHopeless(round.votes()) ? "end" : "pause",
+        next: "pause",
+        votes: round.votes(),
         end() {
           throw new QuorumError(kind, [name], round.votes());
         },

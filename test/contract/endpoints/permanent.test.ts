@@ -1,19 +1,24 @@
+import { EventEmitter } from "node:events";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import {
   type Endpoint,
-  type EndpointError,
+  EndpointError,
   type HttpEndpointOptions,
   type QuorumError,
   Redlock,
   upstashEndpoint,
 } from "../../../src/index.ts";
+import { type NodeRedisClient, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { CountDownLatch, debounce, once, Semaphore } from "../../../src/sync/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, startRawServer } from "../../support/raw-server.ts";
+import { steppingRuntime } from "../../support/stepping-runtime.ts";
+import { watch } from "../../support/virtual-client.ts";
 
 // What no retry can mend must not be retried for the whole `wait`.
 
@@ -22,15 +27,26 @@ let local: LocalEndpoints;
 let website: RawServer;
 /** Refuses every token as serverless-redis-http does. */
 let srh: RawServer;
+/** Has refused all commands since its plan was used up. */
+let usedUp: RawServer;
+/** A node of a Cluster that does not serve the slot. */
+let node: RawServer;
 beforeAll(async () => {
   local = await start({ count: 3, engine: "embedded" });
   website = await startRawServer(() => ({ status: 404, body: "<h1>Not found</h1>" }));
   srh = await startRawServer(() => ({ status: 401, body: '{"error":"Invalid token"}' }));
+  usedUp = await startRawServer(() =>
+    refusal("ERR max requests limit exceeded. Limit: 500000, Usage: 500000"),
+  );
+  node = await startRawServer(() => refusal("MOVED 866 10.0.0.7:6379"));
 });
-afterAll(() => Promise.all([local.close(), website.close(), srh.close()]));
+afterAll(() => Promise.all([local, website, srh, usedUp, node].map((each) => each.close())));
 beforeEach(() => {
   for (const { log } of local.endpoints) log.reset();
 });
+
+/** An error of Redis, as the REST API returns it. */
+const refusal = (error: string) => ({ status: 400, body: JSON.stringify({ error }) });
 
 const requests = () => local.endpoints.map(({ log }) => log.requests);
 
@@ -39,6 +55,8 @@ const mistakes = {
   "a wrong token": ({ url }) => ({ url, token: "wrong" }),
   "a read-only token": ({ url, readOnlyToken }) => ({ url, token: readOnlyToken }),
   "an address of something else": ({ token, name }) => ({ url: website.url, token, name }),
+  "a plan that is used up": ({ name }) => ({ url: usedUp.url, token: "t", name }),
+  "a node of a Cluster": ({ name }) => ({ url: node.url, token: "t", name }),
   "a wrong token of an SDK": ({ url, name }) => upstashEndpoint(sdkClient({ url, token: "wrong" }), { name }),
   "a wrong token of an SDK at another server": ({ name }) =>
     upstashEndpoint(sdkClient({ url: srh.url, token: "wrong" }), { name }),
@@ -77,6 +95,43 @@ describe.each(Object.entries(mistakes))("%s", (_, mistaken) => {
   });
 });
 
+describe("an endpoint that answers 429 with retry-after", () => {
+  let busy: RawServer;
+  beforeAll(async () => {
+    busy = await startRawServer(() => ({ status: 429, headers: { "retry-after": "3" } }));
+  });
+  afterAll(() => busy.close());
+
+  test("is not asked by a call that cannot wait for so long", async () => {
+    const before = busy.requests.length;
+    const redlock = new Redlock({ endpoints: [{ url: busy.url, token: "t" }], ...patient, wait: 2_900 });
+    const { votes } = (await rejection(redlock.acquire(newResource()))) as QuorumError;
+    expect(votes[0]!.cause).toMatchObject({ status: 429, permanent: false, retryAfter: 3_000 });
+    // The claim and its rollbacks.
+    expect(busy.requests.length - before).toBeLessThanOrEqual(3);
+  });
+
+  test("is asked again when that time is over", async () => {
+    const runtime = steppingRuntime();
+    const memory = memoryEndpoint({ name: "busy", dialect: "upstash", runtime });
+    const asked: number[] = [];
+    const send: Endpoint["send"] = async (command, signal) => {
+      asked.push(runtime.elapsed);
+      if (runtime.elapsed >= 3_000) return memory.send(command, signal);
+      throw new EndpointError("busy", "http", "HTTP 429", {
+        status: 429,
+        retryAfter: 3_000 - runtime.elapsed,
+      });
+    };
+    const endpoint: Endpoint = { name: "busy", dialect: "upstash", exactReplies: true, send };
+    const call = watch(new Redlock({ endpoints: [endpoint], runtime, wait: 10_000 }).acquire("r"));
+    await runtime.advance(2_999);
+    expect([call.settled, asked.length <= 3]).toEqual([false, true]);
+    await runtime.advance(1);
+    expect(call.value).toBeDefined();
+  });
+});
+
 test("an outage is not permanent: the call waits for the endpoints to come back", async () => {
   for (const { faults } of local.endpoints) faults.add({ fault: "status", status: 503, times: 2 });
   const redlock = new Redlock({
@@ -87,4 +142,19 @@ test("an outage is not permanent: the call waits for the endpoints to come back"
   });
   const lock = await redlock.acquire(newResource());
   expect(await lock.release()).toBe(true);
+});
+
+test("a redirection that a Cluster's client gives up is not permanent", async () => {
+  const cluster = Object.assign(new EventEmitter(), {
+    withTypeMapping: true,
+    nodeClient: true,
+    isOpen: true,
+    masters: [],
+    sendCommand: async () => {
+      throw new Error("MOVED 866 10.0.0.7:6379");
+    },
+  });
+  const endpoint = nodeRedisEndpoint(cluster as unknown as NodeRedisClient);
+  const error = await rejection(endpoint.send(["GET", "k"], new AbortController().signal));
+  expect(error).toMatchObject({ kind: "network", permanent: false });
 });

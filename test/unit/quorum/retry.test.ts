@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { EndpointError, type Vote } from "../../../src/errors.ts";
 import type { Backoff } from "../../../src/quorum/backoff.ts";
 import {
   type FailedAttempt,
@@ -11,6 +12,11 @@ import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-ru
 import { watch } from "../../support/virtual-client.ts";
 
 // The loop, with attempts that take a time and come to nothing. What calls make of it is in test/contract.
+
+const refusing = (status: number, retryAfter?: number): Vote[] => {
+  const cause = new EndpointError("e", "http", `HTTP ${status}`, { status, retryAfter });
+  return [{ endpoint: "e", outcome: "error", cause }];
+};
 
 type Context = Partial<Omit<RetrySettings, "runtime">> & RetryCall & { readonly runtime?: SteppingRuntime };
 
@@ -55,6 +61,17 @@ test.each<
   ["follow at once even after the time", { wait: 0 }, [{ next: "at-once" }, {}], [0, 0], 0],
   ["pause as they say", {}, [{ next: { pause: 20 } }], [0, 20, 25], 25],
   ["pause no longer than until it is free", {}, [{ retryAfter: 4 }, {}], [0, 4, 14, 24, 25], 25],
+  ["are one where the endpoints refuse for good", {}, [{ votes: refusing(401) }], [0], 0],
+  ["are one even at once then", {}, [{ votes: refusing(401), next: "at-once" }], [0], 0],
+  ["wait as long as the endpoints ask for", {}, [{ votes: refusing(429, 15) }, {}], [0, 15, 25], 25],
+  [
+    "which also counts before one at once",
+    {},
+    [{ votes: refusing(429, 15), next: "at-once" }, {}],
+    [0, 15, 25],
+    25,
+  ],
+  ["are one where the endpoints ask for more than wait", {}, [{ votes: refusing(429, 26) }], [0], 0],
   ["may not pause at all", { backoff: () => 0, wait: 1 }, [{ takes: 0.5 }], [0, 0.5], 1],
 ])("attempts %s", async (_, context, attempts, begun, ends) => {
   const { runtime, call, ...seen } = rig(context, attempts);

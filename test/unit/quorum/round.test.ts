@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import type { EndpointCall } from "../../../src/endpoints/endpoint-call.ts";
 import { EndpointError, type Vote } from "../../../src/errors.ts";
-import { isHopeless, runRound } from "../../../src/quorum/round.ts";
+import { runRound, untilUsable } from "../../../src/quorum/round.ts";
 import { type Answer, tally } from "../../../src/quorum/tally.ts";
 import { gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -233,17 +233,27 @@ describe("the latencies that a round learns", () => {
   });
 });
 
-test.each([
-  [3, 2, true],
-  [3, 1, false],
-  [2, 1, true],
-  [2, 0, false],
-])("of %i endpoints, %i fail in a way that no retry mends: hopeless %j", (count, failed, expected) => {
-  const error = (status: number): Vote => {
-    const cause = new EndpointError("e", "http", `HTTP ${status}`, { status });
+describe("untilUsable", () => {
+  const error = (status: number, retryAfter?: number): Vote => {
+    const cause = new EndpointError("e", "http", `HTTP ${status}`, { status, retryAfter });
     return { endpoint: "e", outcome: "error", cause };
   };
-  for (const other of [error(500), { endpoint: "e", outcome: "held" } as const]) {
-    expect(isHopeless(new Array<Vote>(count).fill(other).fill(error(401), 0, failed))).toBe(expected);
-  }
+  const [lasting, passing, later, soon] = [error(401), error(500), error(429, 70), error(429, 20)];
+  const held: Vote = { endpoint: "e", outcome: "held" };
+
+  test.each<[votes: readonly Vote[], expected: number]>([
+    [[], 0],
+    [[lasting], Infinity],
+    [[later], 70],
+    [[passing], 0],
+    [[lasting, held], Infinity],
+    [[lasting, held, passing], 0],
+    [[lasting, passing, lasting], Infinity],
+    [[lasting, later, held], 70],
+    [[soon, later, held], 20],
+    [[held, later, passing], 0],
+    [[soon, later, soon], 20],
+  ])("%#", (votes, expected) => {
+    expect(untilUsable(votes)).toBe(expected);
+  });
 });
