@@ -1,6 +1,6 @@
 import { sharedByCopies } from "./copies.ts";
 import type { EndedRequest } from "./endpoints/request-watch.ts";
-import type { EndpointError, LockHolder, RedlockError } from "./errors.ts";
+import type { EndpointError, LockHolder, QuorumError, RedlockError } from "./errors.ts";
 
 /** Fields of every event about a lock. */
 export interface LockEvent {
@@ -69,8 +69,16 @@ export type RedlockEvent =
       readonly fence: number | undefined;
     })
   | (OperationEvent & { readonly type: "extended"; readonly ttl: number })
-  /** `freed`: what `release` returns; undefined where too few endpoints answered, and the ttl frees it. */
-  | (OperationEvent & HoldEnd & { readonly type: "released"; readonly freed: boolean | undefined })
+  /**
+   * `freed`: what `release` returns. Undefined: the release failed with `error`, and the ttl frees the lock. If the cause in
+   * one of its votes is `permanent`, no release will work there until somebody changes something.
+   */
+  | (OperationEvent &
+      HoldEnd & {
+        readonly type: "released";
+        readonly freed: boolean | undefined;
+        readonly error?: QuorumError | undefined;
+      })
   | (HoldEnd & { readonly type: "lost"; readonly reason: string })
   /** This process has done with it, but it stays held: handed over, or, by `once`, left to its ttl. */
   | (HoldEnd & { readonly type: "detached" })

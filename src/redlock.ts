@@ -85,8 +85,12 @@ export class Redlock implements LockClient {
   }
 
   /**
-   * Runs `routine` while holding the lock, extends the lock while it runs, and always releases it. The
-   * routine's result or error wins over a failed release.
+   * Runs `routine` while holding the lock, extends the lock while it runs, and always releases it.
+   *
+   * If the release fails, the call still returns the routine's result, or throws the routine's error. The routine has acted, so
+   * a caller that took this for a failure would repeat it. The `released` event has the error, and the lock expires by its
+   * ttl. If an endpoint refuses the release for good, the next call fails there with the server's error, and does not
+   * acquire.
    *
    * @throws LockLostError when the lock was lost before the routine ended, unless the routine itself threw
    * @throws what {@link Redlock.acquire} throws

@@ -47,7 +47,8 @@ export function parseCommand(command: Command): ParsedCommand {
   const [operation, value = "", count, ttl, , , retention, , newValue = ""] = args;
   const fenced = Number(retention) > 0;
   const kept = ttl !== "0" ? "keep" : fenced ? "raise" : "verify";
-  const op = operation === "keep" ? kept : (operation as ParsedCommand["op"]);
+  const claimed = operation === "prove" ? "claim" : operation;
+  const op = operation === "keep" ? kept : (claimed as ParsedCommand["op"]);
   return { op, value, newValue, fenced, script: true, count: Number(count) };
 }
 

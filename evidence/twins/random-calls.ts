@@ -52,7 +52,16 @@ const cell: RandomScript = {
     const token = draw.pick(nonces);
     const own = [...run.map(() => pendingOf(token)), ...names.map(() => token)];
     const ttl = op === "keep" && draw.chance(0.3) ? 0 : draw.pick(ttls);
-    const head = [op, token, keys.length, ttl, draw.pick(ttls), draw.pick(fences), draw.pick(ttls)];
+    const isFirst = op === "claim" && guards.length > 0 && draw.chance(0.3);
+    const head = [
+      isFirst ? "prove" : op,
+      token,
+      keys.length,
+      ttl,
+      draw.pick(ttls),
+      draw.pick(fences),
+      draw.pick(ttls),
+    ];
     const pairs = own.flatMap((text, index) => pairOf(draw, op, text, index < run.length));
     return { keys: [...keys, ...guards], args: [...head, ...pairs] };
   },

@@ -31,13 +31,20 @@ export interface Transport {
 export interface ServerFacts {
   /** The scripts whose text was sent to it. */
   readonly scripts: Set<object>;
+  /** Whether it has deleted for this process as a release does. False: it has refused that. Undefined: not known. */
+  releases: boolean | undefined;
   /** Whether it has shown that it does not know NX together with GET. */
   lacksNxGet: boolean;
   /** Whether it has returned a value in the way, as a gateway that answers null to everything does not. */
   returnsValues: boolean;
 }
 
-const nothingKnown = (): ServerFacts => ({ scripts: new Set(), lacksNxGet: false, returnsValues: false });
+const nothingKnown = (): ServerFacts => ({
+  scripts: new Set(),
+  releases: undefined,
+  lacksNxGet: false,
+  returnsValues: false,
+});
 
 /** By an endpoint's function, which copies of the endpoint have, too. */
 const transports = new WeakMap<Endpoint["send"], Transport>();

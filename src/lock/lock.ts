@@ -43,7 +43,12 @@ export interface LockParts {
 
 /** How a hold ends. */
 type End =
-  | { readonly type: "released"; readonly elapsed: number; readonly freed: boolean | undefined }
+  | {
+      readonly type: "released";
+      readonly elapsed: number;
+      readonly freed: boolean | undefined;
+      readonly error: QuorumError | undefined;
+    }
   | { readonly type: "lost"; readonly reason: string }
   | { readonly type: "detached" };
 
@@ -178,7 +183,10 @@ export class Lock {
     return result === "granted" && !this.#validity.loss;
   }
 
-  /** Releases the lock at the end of an `await using` block. A failed release is left to the ttl. */
+  /**
+   * Releases the lock at the end of an `await using` block. A failed release is left to the ttl, and the `released` event has
+   * its error: the block has done its work, so it must not look as if it had failed.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch(() => undefined);
   }
@@ -302,8 +310,9 @@ export class Lock {
     const freed = result === "granted";
     this.#isOver = result !== "unavailable";
     const known = this.#isOver ? freed : undefined;
-    this.#reportEnd({ type: "released", elapsed: round.elapsed(), freed: known });
-    if (!this.#isOver) throw new QuorumError("release", this.resources, round.votes());
+    const error = this.#isOver ? undefined : new QuorumError("release", this.resources, round.votes());
+    this.#reportEnd({ type: "released", elapsed: round.elapsed(), freed: known, error });
+    if (error) throw error;
     return freed;
   }
 

@@ -6,6 +6,8 @@
 -- 1. the operation:
 --    `claim`: writes the next values, all or none. Each key must be free or have its next value already, and there must be
 --    no tombstone. Draws a fence: one more than the largest counter, or the lowest fence if that is larger;
+--    `prove`: the same, and deletes the tombstone, which does not exist. For an endpoint that has not deleted anything for
+--    this process yet: one that refuses that could never release what it grants. There must be a tombstone's name;
 --    `keep`: writes the next values, all or none. Each key must have what is expected there, or its next value already, and
 --    there must be no tombstone.
 --    Raises the counters to the lowest fence. ttl 0 only checks;
@@ -53,6 +55,11 @@ if op == "end" then
     redis.call("SET", KEYS[tombstone], foundAll and token or found[tombstone] or 1, "PX", ARGV[5])
   end
   return {token, hits}
+end
+
+if op == "prove" then
+  if not found[tombstone] then redis.call("DEL", KEYS[tombstone]) end
+  op = "claim"
 end
 
 local keeps, isNew = op == "keep", false

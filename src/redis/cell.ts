@@ -1,6 +1,7 @@
 import type { Command } from "../endpoints/endpoint.ts";
 import { type EndpointCall, send } from "../endpoints/endpoint-call.ts";
 import { serverOf } from "../endpoints/transport.ts";
+import type { EndpointError } from "../errors.ts";
 import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 
@@ -61,8 +62,36 @@ export function claim(
   ttl: number,
   { terms, readsOther = false }: ClaimDetails = {},
 ): Promise<CellAnswer> {
-  if (!isClaimedNatively(call, cell)) return operate(call, "claim", cell, { ttl, terms });
-  return readsOther ? setIfEmptyAndRead(call, cell, ttl) : setIfEmpty(call, cell, ttl);
+  if (!isClaimedNatively(call, cell)) return claimByScript(call, cell, ttl, terms);
+  const claimNatively = readsOther ? setIfEmptyAndRead : setIfEmpty;
+  const proof = proveRelease(call, cell);
+  return proof ? proof.then(() => claimNatively(call, cell, ttl)) : claimNatively(call, cell, ttl);
+}
+
+/** Deletes natively what is not there yet, where the endpoint has refused that before. Undefined: it has not. */
+function proveRelease(call: EndpointCall, cell: Cell): Promise<void> | undefined {
+  const server = serverOf(call.endpoint);
+  if (server.releases !== false) return undefined;
+  return end(call, cell).then(() => {
+    server.releases = true;
+  });
+}
+
+/** Claims by script, which also deletes if the endpoint has not shown yet that it does that: see `prove` in cell.lua. */
+async function claimByScript(
+  call: EndpointCall,
+  cell: Cell,
+  ttl: number,
+  terms?: CounterTerms,
+): Promise<CellAnswer> {
+  const server = serverOf(call.endpoint);
+  const isProven = hasCompareAndSet(call) ? server.releases !== false : server.releases;
+  if (isProven) return operate(call, "claim", cell, { ttl, terms });
+  // A cell without a tombstone names a key that nobody ever writes.
+  const { tombstone = `${cell.keys[0]}:${cell.value}` } = cell;
+  const answer = await operate(call, "prove", { ...cell, tombstone }, { ttl, terms });
+  server.releases = true;
+  return answer;
 }
 
 function setIfEmpty(call: EndpointCall, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
@@ -79,8 +108,10 @@ async function setIfEmptyAndRead(call: EndpointCall, cell: Cell, ttl: number): P
 
 /** Claims the cell, and always returns the value in the way. Its own value grants it, unlike with {@link claim}. */
 export async function claimOrRead(call: EndpointCall, cell: Cell, ttl: number): Promise<CellAnswer> {
-  const other = isClaimedNatively(call, cell) ? await setOrGet(call, cell, ttl) : undefined;
-  if (other === undefined) return operate(call, "claim", cell, { ttl });
+  const isNative = isClaimedNatively(call, cell);
+  if (isNative) await proveRelease(call, cell);
+  const other = isNative ? await setOrGet(call, cell, ttl) : undefined;
+  if (other === undefined) return claimByScript(call, cell, ttl);
   // Its own value is from an earlier execution whose reply was lost.
   return other === null || other === cell.value ? granted : { outcome: "held", other };
 }
@@ -156,9 +187,17 @@ export interface EndDetails {
 export function end(call: EndpointCall, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
   const { keys, value } = cell;
   if (hasCompareAndSet(call) && needsNoScript(cell) && !details.next) {
-    return sendPlain(call, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost");
+    return notingRefusal(call, sendPlain(call, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost"));
   }
   return endThrough(call, cell, details);
+}
+
+/** Remembers that the endpoint refuses what a release needs: nothing is claimed there until it has shown the contrary. */
+function notingRefusal(call: EndpointCall, ending: Promise<CellAnswer>): Promise<CellAnswer> {
+  return ending.catch((error: unknown) => {
+    if ((error as Partial<EndpointError>).permanent) serverOf(call.endpoint).releases = false;
+    throw error;
+  });
 }
 
 /**
@@ -172,13 +211,14 @@ export function endThrough(
   { next, tombstoneTtl = 0 }: EndDetails,
   run?: RunOperation,
 ): Promise<CellAnswer> {
-  return operate(call, "end", cell, { ttl: next?.ttl ?? 0, next: next?.text, tombstoneTtl, run });
+  const details = { ttl: next?.ttl ?? 0, next: next?.text, tombstoneTtl, run };
+  return notingRefusal(call, operate(call, "end", cell, details));
 }
 
 /** Runs the cell's script with these keys and arguments. */
 type RunOperation = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
-type Operation = "claim" | "keep" | "end";
+type Operation = "claim" | "prove" | "keep" | "end";
 
 /** The arguments of one run of the script. */
 interface OperationDetails {
@@ -278,9 +318,13 @@ function sendPlain(
   });
 }
 
-/** Whether `SET … NX` does it, and its reply can be trusted. */
-function isClaimedNatively({ endpoint }: EndpointCall, cell: Cell): boolean {
-  return endpoint.exactReplies === true && needsNoScript(cell);
+/**
+ * Whether `SET … NX` does it, and its reply can be trusted. Without a native release it is not asked before a script has run
+ * there: what can never be released must not be acquired.
+ */
+function isClaimedNatively(call: EndpointCall, cell: Cell): boolean {
+  if (call.endpoint.exactReplies !== true || !needsNoScript(cell)) return false;
+  return hasCompareAndSet(call) || serverOf(call.endpoint).releases === true;
 }
 
 /** Whether the endpoint has commands that compare and set or delete, and their replies can be trusted. */

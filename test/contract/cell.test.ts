@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
 import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
+import { serverOf } from "../../src/endpoints/transport.ts";
 import { type Cell, type CellAnswer, claim, end, keep } from "../../src/redis/cell.ts";
 import { newResource } from "../support/local-endpoints.ts";
 import { type OpenStore, storesOf } from "../support/stores.ts";
@@ -23,6 +24,10 @@ const tombstoneTtl = given;
 type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
 const operations = {
   claim: (call, cell) => claim(call, cell, given, { terms }),
+  prove: (call, cell) => {
+    serverOf(call.endpoint).releases = false;
+    return claim(call, cell, given, { terms });
+  },
   extend: (call, cell) => keep(call, cell, given),
   "extend with counters": (call, cell) => keep(call, cell, given, { terms }),
   raise: (call, cell) => keep(call, cell, 0, { terms }),
@@ -73,6 +78,10 @@ const rows: readonly [
   ["claim", { counter2: 9_000 }, fence(9_001), { ...renewed, ...drawn(9_001) }],
   ["claim", { ...own, counter1: 9_000 }, fence(9_000), { ...own, ...drawn(9_000) }],
   ["claim", { counter2: "x" }, noFence],
+  ["prove", {}, fence(5_000), { ...renewed, ...drawn(5_000) }],
+  ["prove", { counter1: 5_000 }, fence(5_001), { ...renewed, ...drawn(5_001) }, fence(5_001)],
+  ["prove", { lock: "other" }, heldLock],
+  ["prove", { void: 1 }, isVoid],
   ["extend", own, granted, renewed],
   ["extend", {}, lost()],
   ["extend", { record: "own" }, lost()],

@@ -16,6 +16,7 @@ const operations = new Set("acquire extend release free peek".split(" "));
 /** What the script of cells calls an operation, and what that is to a lock and to a run. */
 const cellOperations: Readonly<Record<string, readonly [lock: string, run: string]>> = {
   claim: ["acquire", "begin"],
+  prove: ["acquire", "begin"],
   keep: ["extend", "extend"],
   end: ["release", "end"],
 };

@@ -183,18 +183,18 @@ describe("the page's server", () => {
     const { find } = await live(stand);
     const faults = (method: string, body: unknown) =>
       ask("/api/endpoints/1/faults", { method, body: JSON.stringify(body) });
-    const added = await faults("POST", { fault: "drop-reply", command: "SET", reset: true });
+    const added = await faults("POST", { fault: "drop-reply", command: "EVAL", reset: true });
     expect(await added.json()).toEqual({ result: first.faults.list() });
     const happened = (text: string) =>
       find(({ happenings }) => happenings.some((each) => each.name === first.name && each.text === text));
-    await happened("has the fault drop-reply SET");
+    await happened("has the fault drop-reply EVAL");
     await redlock.acquire("a", { ttl: 60_000 });
     await find(({ requests }) => requests.some(({ result }) => result === "reply lost"));
     expect((await faults("PUT", [{ fault: "no such" }])).status).toBe(400);
     expect(first.faults.list()).toHaveLength(1);
     await faults("PUT", []);
     expect(first.faults.list()).toEqual([]);
-    await happened("no longer has the fault drop-reply SET");
+    await happened("no longer has the fault drop-reply EVAL");
   });
 
   test("gives the files to everybody on this machine, and nothing else without the full token", async () => {

@@ -3,8 +3,8 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "1c0e83536f4a080de2a41e3f2d623fe02d257d39",
-    upstash: "fa0849c9f8d81286a0e89bfca10825f6c509eb8c",
+    redis: "290003f9b02a407ba9e7045e4c370407ed6b19c6",
+    upstash: "fc4ff6525f260e4e5bfad019dd0749eb38b75419",
   },
   run,
 };
@@ -26,8 +26,9 @@ interface CellCall {
 
 function run({ call, keys, args }: TwinCall): readonly Reply[] {
   const n = whole(args[2]!);
+  const proves = args[0] === "prove";
   const cell: CellCall = {
-    op: args[0]!,
+    op: proves ? "claim" : args[0]!,
     token: args[1]!,
     ttl: whole(args[3]!),
     retention: whole(args[4]!),
@@ -42,6 +43,7 @@ function run({ call, keys, args }: TwinCall): readonly Reply[] {
   };
   const found = call("MGET", ...keys) as Found;
   if (cell.op === "end") return end(cell, found);
+  if (proves && (found[n] ?? null) === null) call("DEL", keys[n]!);
   return refusal(cell, found) ?? write(cell, found);
 }
 

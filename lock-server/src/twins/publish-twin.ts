@@ -4,8 +4,8 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "643a857066b7f91dc0612ea66162885daf3cf14c",
-    upstash: "65f1aec0232f0ee0156a99bd83e118f70b6f0565",
+    redis: "8e29eb19664fd437193594cf931a8a655a01140d",
+    upstash: "7930b15f97c25a765253a6be535b8a36e957b330",
   },
   run,
 };

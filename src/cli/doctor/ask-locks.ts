@@ -87,7 +87,8 @@ export function askClaim(session: Session): Promise<Seen> {
     await session.pause(5);
     return claim(call, { ...brief, value: later }, probeTtl);
   };
-  return follow(session, "redis", [
+  // In this dialect the first claim is native, too.
+  return follow(session, "redis-8.4", [
     ["a claim for 1 ms", (call) => claim(call, brief, 1), "granted", { ...first, ttl: 1 }],
     ["a claim after its end", claimLater, "granted", { ...first, value: later, ttl: probeTtl }],
     ...life(session, "nx").slice(0, 2),

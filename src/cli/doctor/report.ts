@@ -74,7 +74,11 @@ export function rowsOf({ seen, dialect }: Pick<Examined, "seen" | "dialect">): R
 function answerOf({ works, failure }: Seen = {}): Answer {
   if (works !== undefined) return works ? "yes" : "no";
   // A refusal says that the server has not got it; an outage, silence and a missing permission say nothing.
-  return failure && isRefusal(failure) && !/NOPERM|executing the script can't|ACL failure/.test(failure.message) ? "no" : "unknown";
+  return failure &&
+    isRefusal(failure) &&
+    !/NOPERM|executing the script can't|ACL failure/.test(failure.message)
+    ? "no"
+    : "unknown";
 }
 
 /** The report as lines. */

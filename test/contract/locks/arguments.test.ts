@@ -1,8 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { forceRelease, handoff, inspect, type Lock, pubSub, Redlock, resume } from "../../../src/index.ts";
+import {
+  forceRelease,
+  handoff,
+  httpEndpoint,
+  inspect,
+  type Lock,
+  pubSub,
+  Redlock,
+  resume,
+} from "../../../src/index.ts";
 import { FairLock } from "../../../src/sync/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, result, startRawServer } from "../../support/raw-server.ts";
+import { trusted } from "../../support/trusted.ts";
 
 type Refusal = readonly [value: unknown, type: typeof TypeError | typeof RangeError, said: string];
 
@@ -162,7 +172,7 @@ describe("wrong arguments", () => {
   let lock: Lock;
   beforeAll(async () => {
     server = await startRawServer(() => result("OK"));
-    redlock = new Redlock({ endpoints: [{ url: server.url, token: "token" }] });
+    redlock = new Redlock({ endpoints: [trusted(httpEndpoint({ url: server.url, token: "token" }))] });
     lock = await redlock.acquire("resource");
   });
   afterAll(() => server.close());
@@ -275,6 +285,8 @@ describe("wrong arguments", () => {
 describe("defaults and overrides", () => {
   test("undefined never erases a default", async () => {
     const server = await startRawServer(() => result("OK"));
+    // Its address is known to release locks, so that the first claim is native.
+    trusted(httpEndpoint({ url: server.url, token: "token" }));
     try {
       const given = { ttl: 20_000, prefix: "mine", wait: 0, timeout: 800, fencing: false, autoExtend: false };
       const redlock = new Redlock({

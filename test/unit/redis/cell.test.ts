@@ -6,6 +6,7 @@ import { EndpointError } from "../../../src/errors.ts";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
 import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../../src/redis/cell.ts";
 import { runScript, shaOf, textOf } from "../../../src/redis/script.ts";
+import { trusted } from "../../support/trusted.ts";
 
 const plain: Cell = { keys: ["k"], value: "tv" };
 const dialects: readonly Dialect[] = ["redis", "redis-8.4", "upstash"];
@@ -84,6 +85,7 @@ describe("commands", () => {
 
     test("claimOrRead falls back to the script, and does not ask again", async () => {
       const { call, sent } = rig([unknown(), ["tv", "0"], ["tv", "0"]], { dialect: "redis" });
+      trusted(call.endpoint);
       const args: [string[], ...(string | number)[]] = [["k"], "claim", "tv", 1, 50, 0, 0, 0, "", "tv"];
       expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
       expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
