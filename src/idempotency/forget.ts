@@ -1,7 +1,7 @@
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
-import { QuorumError } from "../errors.ts";
+import { QuorumError, type Vote } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
-import { runRound } from "../quorum/round.ts";
+import { runRound, untilUsable } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { end } from "../redis/cell.ts";
 import { InProgressError, RecordCorruptError } from "./errors.ts";
@@ -46,7 +46,8 @@ export async function forgetKey(
     // A list or a hash: the scripts read them as empty, and compare nothing with them.
     if (isStuck && texts.includes("")) throw new RecordCorruptError(keys.key);
     if (isStuck || step === "unclear") throw new QuorumError("forget", [keys.key], round.votes());
-    await remove(settings, keys, reading);
+    const votes = await remove(settings, keys, reading);
+    if (untilUsable(votes) > 0) throw new QuorumError("forget", [keys.key], votes);
   }
 }
 
@@ -63,12 +64,12 @@ function nextStep({ snapshots, texts }: KeyReading, count: number): "busy" | "do
   return mayBeRunning ? "unclear" : "remove";
 }
 
-/** Removes what was read, by comparison: what a run has begun or counted since stays. */
+/** Removes what was read, by comparison: what a run has begun or counted since stays. Resolves with the endpoints' answers. */
 async function remove(
   settings: Settings,
   { name, counter }: RecordKeys,
   { round }: KeyReading,
-): Promise<void> {
+): Promise<readonly Vote[]> {
   const removeOne = async (call: EndpointCall, index: number): Promise<Answer> => {
     const snapshot = round.calls[index]!.answer!;
     // Reported by the reading; nothing is known there to remove.
@@ -78,5 +79,7 @@ async function remove(
     if (counted) await end(call, { keys: [counter], value: counted });
     return { outcome: "granted" };
   };
-  await runRound(settings, removeOne).done;
+  const removal = runRound(settings, removeOne);
+  await removal.done;
+  return removal.votes();
 }

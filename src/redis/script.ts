@@ -1,6 +1,7 @@
 import type { Command, Dialect } from "../endpoints/endpoint.ts";
 import { type EndpointCall, send } from "../endpoints/endpoint-call.ts";
 import { hearsLate, serverOf } from "../endpoints/transport.ts";
+import { EndpointError } from "../errors.ts";
 
 /** A Lua script. `node tools/lua.mjs` makes one of each `.lua` file. */
 export interface Script {
@@ -42,7 +43,7 @@ export async function runScript(
   // Nobody may hear a NOSCRIPT any more, so a rollback may have to be sent as text, which has ten times as many bytes.
   if (scripts.has(script) && !(call.sendsText && !hearsLate(endpoint))) {
     try {
-      return await send(call, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
+      return await sendScript(call, script, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {
       // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
       if (!(error as Error).message.includes("NOSCRIPT")) throw error;
@@ -52,7 +53,18 @@ export async function runScript(
   }
   // If it was given up, nothing is sent any more.
   if (!call.signal.aborted) scripts.add(script);
-  return runSource(call, script.source, rest);
+  return sendScript(call, script, ["EVAL", textOf(script.source, endpoint.dialect), ...rest]);
+}
+
+/** Redis before 7.2 does not say which command of a script a user may not run, so the error names all of them. */
+function sendScript(call: EndpointCall, { source }: Script, command: Command): Promise<unknown> {
+  return send(call, command).catch((error: unknown) => {
+    if (!(error instanceof EndpointError) || !/script can't run/.test(error.message)) throw error;
+    const { endpoint, kind, message, status } = error;
+    const calls = new Set([...source.matchAll(/(?:call|run)\("([A-Z]+)/g)].map(([, name]) => name));
+    const said = `${message.slice(endpoint.length + 2)} It calls ${[...calls].join(", ")}.`;
+    throw new EndpointError(endpoint, kind, said, { status: status! });
+  });
 }
 
 /** Runs a script by its text. `rest`: the number of keys, the keys, the arguments. */

@@ -1,0 +1,309 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LocalEndpoints } from "../../local/src/index.ts";
+import { diagnose } from "../../src/cli/doctor/report.ts";
+import { questionsOf } from "../../src/cli/doctor/requirements.ts";
+import { examine, Session } from "../../src/cli/doctor/session.ts";
+import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
+import { type Endpoint, forceRelease, inspect, pubSub, type QuorumError, Redlock } from "../../src/index.ts";
+import { systemRuntime } from "../../src/runtime.ts";
+import { ioredisEndpoint } from "../../src/sockets/index.ts";
+import {
+  CountDownLatch,
+  CyclicBarrier,
+  debounce,
+  FairLock,
+  forceRelease as freeSynchronizer,
+  once,
+  ReadWriteLock,
+  ReentrantLock,
+  refreshOnce,
+  Semaphore,
+  singleton,
+} from "../../src/sync/index.ts";
+import { patient } from "../support/beyond-tests.ts";
+import { type LimitedRedis, startLimitedRedis } from "../support/limited-redis.ts";
+import { newResource } from "../support/local-endpoints.ts";
+import { rejection } from "../support/outcomes.ts";
+import { redisServer } from "../support/redis-servers.ts";
+import { until } from "../support/until.ts";
+
+// The table "Rights on the server" of docs/errors.md: each feature works for a user who has exactly these rights, and without
+// any one of them it fails with an error that lasts and names the command.
+
+/** What a feature is tried with. */
+interface Place {
+  readonly redlock: Redlock;
+  readonly endpoints: readonly Endpoint[];
+  /** A client of a user with all rights. */
+  readonly free: Redlock;
+  readonly redis: LimitedRedis;
+}
+
+type Trial = (place: Place) => Promise<unknown>;
+
+/** Waits in the background until somebody lets it in. */
+const waiting = async (acquiring: Promise<{ release(): Promise<unknown> }>) => (await acquiring).release();
+
+/** Finds a lock held. */
+async function refused(redlock: Redlock, free: Redlock): Promise<void> {
+  const other = await free.acquire(newResource());
+  expect(await redlock.tryAcquire([...other.resources])).toBeNull();
+  await other.release();
+}
+
+const features: Record<string, Trial> = {
+  locks: async ({ redlock, free }) => {
+    await refused(redlock, free);
+    const name = newResource();
+    for (let turn = 0; turn < 2; turn += 1) {
+      const lock = await redlock.acquire(name);
+      await lock.extend();
+      expect(await lock.verify()).toBe(true);
+      expect(await lock.release()).toBe(true);
+    }
+  },
+  "`fencing`, several resources": async ({ redlock, free }) => {
+    const [name, second] = [newResource(), newResource()];
+    const other = await free.acquire(name);
+    expect(await redlock.tryAcquire([name, second])).toBeNull();
+    await other.release();
+    for (let turn = 0; turn < 2; turn += 1) {
+      const lock = await redlock.acquire([name, second], { fencing: true });
+      await lock.extend();
+      expect(await lock.release()).toBe(true);
+    }
+  },
+  "`wakeUp`": async ({ endpoints, free, redis }) => {
+    const redlock = new Redlock({ ...patient, endpoints, wakeUp: pubSub });
+    await refused(redlock, free);
+    const listening = new Redlock({ ...patient, endpoints: freeEndpoints.endpoints, wakeUp: pubSub });
+    for (let turn = 0; turn < 2; turn += 1) {
+      const name = newResource();
+      const lock = await redlock.acquire(name);
+      const other = waiting(listening.acquire(name, { wait: 20_000 }));
+      other.catch(() => undefined);
+      await until(async () => String(await redis.execute("PUBSUB", "CHANNELS")).includes(name), "a stream");
+      try {
+        await lock.release();
+      } finally {
+        await forceRelease(free, name);
+        await other;
+      }
+    }
+  },
+  "`inspect`": async ({ redlock }) => {
+    for (let turn = 0; turn < 2; turn += 1) await inspect(redlock, newResource());
+  },
+  "`forceRelease` of locks": async ({ redlock }) => {
+    for (let turn = 0; turn < 2; turn += 1) await forceRelease(redlock, newResource());
+  },
+  "runs of `Idempotency`, `singleFlight`": async ({ redlock }) => {
+    const runs = new Idempotency(redlock, { wait: 0, maxAttempts: 3 });
+    for (let turn = 0; turn < 2; turn += 1) {
+      const key = newResource();
+      await runs.run(key, () => 1);
+      expect(await runs.run(key, () => 2)).toMatchObject({ value: 1 });
+      await singleFlight(redlock, newResource(), { ttl: 60_000 }, () => 1);
+      await runs.run(newResource(), () => Promise.reject(new Error("own"))).catch(throwUnlessOwn);
+    }
+  },
+  "runs with `lock`": async ({ redlock, free }) => {
+    const runs = new Idempotency(redlock, { wait: 0 });
+    const name = newResource();
+    for (let turn = 0; turn < 2; turn += 1) await runs.run(newResource(), { lock: name }, () => 1);
+    const other = await free.acquire(name);
+    const refused = await rejection(runs.run(newResource(), { lock: name }, () => 1));
+    if ((refused as QuorumError).code === "NO_QUORUM") throw refused;
+    await other.release();
+  },
+  "`inspectKey`, `forgetKey`": async ({ redlock, free }) => {
+    const runs = new Idempotency(redlock);
+    for (let turn = 0; turn < 2; turn += 1) {
+      const key = newResource();
+      await new Idempotency(free).run(key, () => 1);
+      await inspectKey(runs, key);
+      expect(await forgetKey(runs, key)).toBe(true);
+    }
+  },
+  "`Semaphore`": async ({ redlock }) => {
+    const name = newResource();
+    for (let turn = 0; turn < 2; turn += 1) {
+      const permit = await new Semaphore(redlock, name, { limit: 1 }).acquire();
+      await permit.extend();
+      expect(await new Semaphore(redlock, name, { limit: 1 }).tryAcquire()).toBeNull();
+      await permit.release();
+    }
+  },
+  "`ReentrantLock`, `ReadWriteLock`": async ({ redlock }) => {
+    for (let turn = 0; turn < 2; turn += 1) {
+      const name = newResource();
+      const own = await new ReentrantLock(redlock, name).acquire();
+      await own.extend();
+      expect(await new ReentrantLock(redlock, name).tryAcquire()).toBeNull();
+      await own.release();
+      const lock = new ReadWriteLock(redlock, name);
+      const read = await lock.acquireRead();
+      await rejection(lock.acquireWrite({ wait: 100 })).then(throwIfRefused);
+      await read.release();
+      await (await lock.acquireWrite()).release();
+    }
+  },
+  "`FairLock`": async ({ redlock }) => {
+    const lock = new FairLock(redlock, newResource());
+    for (let turn = 0; turn < 2; turn += 1) {
+      const hold = await lock.acquire();
+      await hold.extend();
+      await rejection(lock.acquire({ wait: 1 })).then(throwIfRefused);
+      const next = waiting(lock.acquire({ wait: 20_000 }));
+      next.catch(() => undefined);
+      await hold.release();
+      await next;
+    }
+  },
+  "`CountDownLatch`, `CyclicBarrier`": async ({ redlock }) => {
+    const latch = new CountDownLatch(redlock, newResource(), { count: 2 });
+    for (const party of ["a", "b"]) {
+      await latch.arrive(party);
+      await latch.inspect();
+    }
+    await latch.wait();
+    const barrier = new CyclicBarrier(redlock, newResource(), { parties: 2 });
+    await Promise.all(["a", "b"].map((party) => barrier.arriveAndWait(party)));
+  },
+  "`once`": async ({ redlock }) => {
+    for (let turn = 0; turn < 2; turn += 1) {
+      const name = newResource();
+      await Promise.all([0, 1].map(() => once(redlock, name, { every: 60_000 }, () => 1)));
+      await once(redlock, newResource(), { every: 60_000 }, () => Promise.reject(new Error("own"))).catch(
+        throwUnlessOwn,
+      );
+    }
+  },
+  "`debounce`": async ({ redlock }) => {
+    const name = newResource();
+    for (let turn = 0; turn < 2; turn += 1) {
+      await Promise.all([0, 1].map(() => debounce(redlock, name, { window: 20 }, () => 1)));
+    }
+  },
+  "`forceRelease` of synchronizers": async ({ redlock, free }) => {
+    for (let turn = 0; turn < 2; turn += 1) {
+      const name = newResource();
+      await new Semaphore(free, name, { limit: 1 }).acquire();
+      expect(await freeSynchronizer(redlock, "Semaphore", name)).toBe(true);
+      await new CountDownLatch(free, name, { count: 2 }).arrive("a");
+      expect(await freeSynchronizer(redlock, "CountDownLatch", name)).toBe(true);
+    }
+  },
+  "`redlock-edge doctor`": async ({ endpoints }) => {
+    const stop = new AbortController().signal;
+    const settings = { prefix: "redlock", timeout: 5_000, id: newResource(), stop, runtime: systemRuntime };
+    const report = diagnose(await examine([new Session(() => endpoints[0]!, settings)], questionsOf(false)));
+    if (!report.ok) throw new Error(JSON.stringify(report));
+  },
+  "`singleton`, `refreshOnce`": async ({ redlock }) => {
+    for (let turn = 0; turn < 2; turn += 1) {
+      const name = newResource();
+      for (const mode of ["skip", "coalesce", "cancel"] as const) {
+        await Promise.all([0, 1].map(() => singleton(redlock, name, { mode }, () => 1)));
+      }
+      let value = 0;
+      const read = () => value;
+      const write = (fresh: number) => {
+        value = fresh;
+        return true;
+      };
+      await refreshOnce(redlock, name, { read, isFresh: (found) => found > 0, refresh: () => 7, write });
+    }
+  },
+};
+
+/** What is thrown for another reason than a right is thrown by the trial. */
+function throwUnlessOwn(error: Error): void {
+  if (error.message !== "own") throw error;
+}
+function throwIfRefused(error: unknown): void {
+  if ((error as Partial<QuorumError>).code === "NO_QUORUM") throw error;
+}
+
+const base = ["~redlock:*", "&redlock:*"];
+let redis: LimitedRedis;
+let freeEndpoints: LocalEndpoints;
+
+/** Tries a feature with these commands; undefined: it works. */
+async function failureOf(trial: Trial, commands: readonly string[]): Promise<unknown> {
+  const client = await redis.connectAs(...base, ...commands);
+  await redis.execute("FLUSHALL");
+  const options = { ...patient, wait: 1_000, backoff: { min: 5, max: 20 } };
+  const endpoints = [ioredisEndpoint(client)];
+  const redlock = new Redlock({ ...options, endpoints });
+  const free = new Redlock({ ...options, endpoints: freeEndpoints.endpoints });
+  try {
+    await trial({ redlock, free, redis, endpoints });
+    return undefined;
+  } catch (error) {
+    return error;
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** What is done only where no failure is thrown: by rollbacks, and when a handler has run, whose result counts. */
+const unheard: Record<string, readonly string[]> = {
+  "runs of `Idempotency`, `singleFlight`": ["EVALSHA"],
+  "`once`": ["DEL"],
+  "`ReentrantLock`, `ReadWriteLock`": ["GET"],
+};
+
+/** The rows of the page. */
+function rowsOfPage(): Record<string, readonly string[]> {
+  const page = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
+  const [, section = ""] = page.split("\n## Rights on the server\n");
+  const rows = [...section.split("\n## ")[0]!.matchAll(/^\| (.+) \| (`[A-Z`, ]+`) \|$/gm)];
+  return Object.fromEntries(rows.map(([, feature, commands]) => [feature, commands!.match(/[A-Z]+/g)!]));
+}
+
+describe.skipIf(!redisServer)("rights on the server", () => {
+  beforeAll(async () => {
+    redis = await startLimitedRedis();
+    freeEndpoints = await redis.openAs("~*", "&*", "+@all");
+  });
+  afterAll(async () => {
+    await freeEndpoints.close();
+    await redis.close();
+  });
+  const rows = rowsOfPage();
+  const grants = (commands: readonly string[]) => commands.map((command) => `+${command.toLowerCase()}`);
+
+  test("the page has each feature that is tried here", () => {
+    expect(Object.keys(rows)).toEqual(Object.keys(features));
+  });
+
+  test.each(Object.entries(features))("%s: the commands of the page are enough", async (feature, trial) => {
+    expect(await failureOf(trial, grants(rows[feature]!))).toBe(undefined);
+  });
+
+  test.each(Object.entries(features))(
+    "%s: without any one of them an error names it",
+    async (feature, trial) => {
+      for (const command of rows[feature]!) {
+        if (unheard[feature]?.includes(command)) continue;
+        const others = rows[feature]!.filter((each) => each !== command);
+        const failure = (await failureOf(trial, grants(others))) as QuorumError | undefined;
+        expect(failure?.message, command).toMatch(new RegExp(`\\b${command}\\b`, "i"));
+        // The command line reports what it has seen, and throws nothing.
+        if (feature.includes("doctor")) continue;
+        expect(failure!.code, command).toBe("NO_QUORUM");
+        expect(failure!.votes[0]!.cause!.permanent, command).toBe(true);
+      }
+    },
+  );
+
+  test("keys of another prefix are refused for good, too", async () => {
+    const client = await redis.connectAs("~other:*", "+@all");
+    const redlock = new Redlock({ ...patient, endpoints: [ioredisEndpoint(client)], wait: Infinity });
+    const failure = (await rejection(redlock.acquire("a"))) as QuorumError;
+    expect(failure.message).toMatch(/NOPERM .*keys/);
+    client.disconnect();
+  });
+});
