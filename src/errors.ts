@@ -70,10 +70,9 @@ export class LockHeldError extends RedlockError {
   /** When a quorum may be free again, in ms from now; known only with `fencing` or several resources. */
   readonly retryAfter: number | undefined;
   /**
-   * Who holds it, where so many endpoints have shown the same holder in the last round that no other can have a quorum.
-   * Known with `fencing`, several resources or a run's `lock`; else from the second round of a call on, and from
-   * Redis 7.0 on; never of a `Semaphore`, `FairLock`, `ReadWriteLock` or `ReentrantLock`. The message does not have it:
-   * messages may reach strangers.
+   * Who holds it, if so many endpoints have shown the same holder in the last round that no other can have a quorum. Known
+   * with `fencing`, several resources or a run's `lock`, because their script returns it; `inspect` tells it of any other
+   * lock. The message does not have it: messages may reach strangers.
    */
   readonly holder: LockHolder | undefined;
 

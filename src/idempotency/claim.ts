@@ -96,7 +96,7 @@ export function lockedClaim(
     cell,
     fence,
     async begin(call, lease) {
-      const answer = await claim(call, cell, lease, { terms: fence.terms(lease) });
+      const answer = await claim(call, cell, lease, fence.terms(lease));
       answered.add(call.endpoint);
       return answer;
     },

@@ -48,7 +48,7 @@ export interface IdempotencyOptions {
   readonly maxHold?: number | undefined;
   /** Longest time for one HTTP request, in ms, at least 1. Default: the client's, or 1 000. */
   readonly timeout?: number | undefined;
-  /** Pause between two rounds: bounds in ms for jitter, or a function. Default: the client's, or 25 … 1 000 ms. */
+  /** Pause between two rounds: bounds in ms for jitter, or a function. Default: the client's, or 25 … 2 000 ms. */
   readonly backoff?: Backoff | undefined;
   /** Keeps late requests alive, for example the Worker's `ctx`. Default: the client's, or none. */
   readonly waitUntil?: WaitUntil | undefined;

@@ -2,7 +2,7 @@ import { unlessAborted } from "../abort.ts";
 import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { LockHeldError, QuorumError, type RedlockError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
-import { holderHash, holderOf } from "../lock/contention.ts";
+import { holderOf } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
 import type { Call } from "../quorum/call.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
@@ -111,7 +111,6 @@ export class RunCall<Value> {
       within: kind === "split-vote" || kind === "stale" ? settleTimeout(settings) : settings.wait,
       retryAfter: pass.state.kind === "locked" ? pass.state.retryAfter : undefined,
       took: claim.round.elapsed(),
-      holderHash: holderHash(claim.round.calls),
       end: () => this.#end(pass),
     };
   }

@@ -8,7 +8,7 @@ import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
 import { undoQuietly } from "../quorum/undo.ts";
 import type { Cell, CellAnswer } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
-import { holderHash, holderOf, timeUntilFree } from "./contention.ts";
+import { holderOf, timeUntilFree } from "./contention.ts";
 import { Lock } from "./lock.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { FailedRound, Protocol } from "./protocol.ts";
@@ -174,7 +174,6 @@ class Acquisition {
       votes: last.votes(),
       retryAfter,
       took: round.elapsed(),
-      holderHash: holderHash(round.calls),
       report: (retryIn) => {
         // Without a hook nobody needs to know the holder.
         if (isHeld && onEvent) {
@@ -222,12 +221,14 @@ class Acquisition {
       });
     }
     // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
-    const how = this.#protocol.heldText ?? (this.#isAlwaysSplit ? splitHint : undefined);
     const holder = holderOf(round.calls);
+    const unknown = holder ? undefined : unknownHint;
+    const how = this.#protocol.heldText ?? (this.#isAlwaysSplit ? splitHint : unknown);
     return new LockHeldError(this.#resources, this.#elapsed(), { retryAfter, holder, how });
   }
 }
 
+const unknownHint = " is held by someone else; inspect(redlock, name) tells by whom";
 const splitHint = " is held by someone else, or two endpoints are one database (npx redlock-edge doctor)";
 
 function isRefused(round: Round<CellAnswer>): boolean {

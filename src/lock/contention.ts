@@ -14,15 +14,6 @@ export function timeUntilFree(calls: Calls): number | undefined {
   return expiry > 0 ? expiry : undefined;
 }
 
-/**
- * A hash of the value in the way. It shows when the holder changes, and does not show the value, which is a secret.
- * Undefined: there is no such value, or it was not returned.
- */
-export function holderHash(calls: Calls): number | undefined {
-  const value = valueSeen(calls);
-  return value === undefined ? undefined : hashOf(value);
-}
-
 /** What others may know of it. */
 export function holderOf(calls: Calls): LockHolder | undefined {
   const value = valueSeen(calls);
@@ -34,11 +25,4 @@ export function holderOf(calls: Calls): LockHolder | undefined {
 function valueSeen(calls: Calls): string | undefined {
   const shown = calls.flatMap(({ answer }) => (answer?.outcome === "held" ? (answer.other ?? []) : []));
   return shown.find((one) => isVeto(shown.filter((other) => other === one).length, calls.length));
-}
-
-/** The hash of Java's strings. */
-function hashOf(text: string): number {
-  let hash = 0;
-  for (const character of text) hash = (31 * hash + character.charCodeAt(0)) | 0;
-  return hash;
 }

@@ -67,7 +67,7 @@ export function fenced(
       const tombstone = tombstoneOf(prefix, resources, nonce);
       return { keys, value: holderText({ nonce, note }), tombstone, counters };
     },
-    claim: (call, cell, ttl) => claim(call, cell, ttl, { terms: terms(ttl) }),
+    claim: (call, cell, ttl) => claim(call, cell, ttl, terms(ttl)),
     /**
      * If no quorum has the highest fence, raises the counters: a later holder meets at least one endpoint of a quorum, and
      * must not find a lower counter there.

@@ -32,7 +32,7 @@ export interface LockOptions {
   readonly timeout?: number | undefined;
   /** Share of the ttl that is subtracted for clock drift, 0 … 0.5. Default 0.01. */
   readonly driftFactor?: number | undefined;
-  /** Pause between two rounds: bounds in ms, or a function. Default 25 … 1 000 ms. */
+  /** Pause between two rounds: bounds in ms, or a function. Default 25 … 2 000 ms. */
   readonly backoff?: Backoff | undefined;
   /** Draws a fencing token, refuses late requests, and reports when a held lock expires. Default false. */
   readonly fencing?: boolean | undefined;

@@ -87,15 +87,12 @@ export function withoutTombstone({ keys, value }: Cell): Cell {
 export function plain(settings: Settings, resources: readonly string[], note?: string): Protocol {
   const { prefix } = settings;
   const keys = lockKeys(prefix, resources);
-  let rounds = 0;
   return {
     cell(nonce) {
-      rounds += 1;
       const cell = { keys, value: holderText({ nonce, note }) };
       return keys.length === 1 ? cell : { ...cell, tombstone: tombstoneOf(prefix, resources, nonce) };
     },
-    // Only a waiter needs to know the holder: the first round often finds none, and would ask Redis before 7.0 twice.
-    claim: (call, cell, ttl) => claim(call, cell, ttl, { readsOther: rounds > 1 }),
+    claim,
     extend: (call, cell, ttl) => keep(call, withoutTombstone(cell), ttl),
     release: releaseOf(settings, resources),
     isRestorable: true,

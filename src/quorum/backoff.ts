@@ -7,7 +7,7 @@ import { maxTimerDelay, type Runtime } from "../runtime.ts";
 export interface BackoffBounds {
   /** The shortest pause, at least 1. Default 25, or `max` if that is less. */
   readonly min?: number | undefined;
-  /** The longest pause. Default 1 000, or `min` if that is more. */
+  /** The longest pause. Default 2 000, or `min` if that is more. A call begins with at most 400, and grows with its time. */
   readonly max?: number | undefined;
 }
 
@@ -25,81 +25,35 @@ export function jitteredPause(previous: number, min: number, max: number, random
   return Math.min(max, min + random * (high - min));
 }
 
-/** What a waiter knows of those that have held it since the waiter began to ask. */
-export interface Turnover {
-  /** Whether the last two rounds have shown the same holder. */
-  readonly isSame: boolean;
-  /** How often a round has shown another holder than the one before. */
-  readonly changes: number;
-  /** ms since a round has shown a holder for the first time. */
-  readonly watched: number;
-}
-
-/**
- * The next pause, before bounds and jitter, of a waiter that knows the holder of the last two rounds. While that is the
- * same one, pauses grow. They are never less than a share of the time that one holder seems to take, which grows with the
- * number of changes: the more were served before this waiter, the more are likely to wait beside it.
- *
- * The figures are those of the best of many such rules: `npm run bench -- waiting` shows what comes of them.
- */
-export function turnoverPause(previous: number, { isSame, changes, watched }: Turnover): number {
-  const share = changes && 0.7 * (watched / changes) * Math.cbrt(changes);
-  return Math.max(share, isSame ? 1.5 * previous : 0);
-}
-
-/** What a round has shown to a waiter. */
-export interface Sighting {
-  /** Stands for the holder; undefined: none was seen. */
-  readonly holder: number | undefined;
-  /** ms since the call. */
-  readonly waited: number;
-}
+/** The longest pause at first, in ms: what holds of 50 ms need, so that a free lock does not stay idle. */
+const longestAtFirst = 400;
 
 /**
  * A series of pauses in ms, one per call. `took`: how long the last round took, in ms. Contenders that are far from their
- * endpoints have to drift further apart, because each of their attempts blocks the others for longer. `seen`: what that
- * round has shown.
+ * endpoints have to drift further apart, because each of their attempts blocks the others for longer. The longest pause is
+ * a tenth of the time waited so far, so that nobody polls often for a job of ten minutes.
+ *
+ * `npm run bench -- waiting` shows what comes of these figures.
  */
-export function pauses(
-  backoff: Backoff,
-  runtime: Pick<Runtime, "random">,
-): (took?: number, seen?: Sighting) => number {
+export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (took?: number) => number {
   let attempt = 0;
   let pause = 0;
-  let holder: number | undefined;
-  let changes = 0;
-  let since = 0;
-  let quickest = Infinity;
-  return (took = 0, seen) => {
+  let waited = 0;
+  return (took = 0) => {
     attempt += 1;
     // The user's function may return anything; a timer must not get NaN or a negative delay.
     if (typeof backoff === "function") {
       return Math.min(maxTimerDelay, Math.max(0, Number(backoff(attempt)) || 0));
     }
-    const { max = 1_000, min = Math.min(25, max) } = backoff;
+    const { max = Math.max(2_000, backoff.min ?? 0), min = Math.min(25, max) } = backoff;
     // Bounded first: Infinity minus Infinity is NaN.
-    const [least, most] = [Math.min(maxTimerDelay, min), Math.min(maxTimerDelay, Math.max(min, max))];
+    const [least, longest] = [Math.min(maxTimerDelay, min), Math.min(maxTimerDelay, max)];
+    const round = Math.min(took, longest);
+    const most = Math.max(least, Math.min(longest, Math.max(longestAtFirst, 10 * round, waited / 10)));
     // At most a third of the longest pause, so that room remains for jitter.
-    const far = (ms: number) => Math.max(least, Math.min(ms, most / 3));
-    quickest = Math.min(quickest, took);
-    const previous = holder;
-    holder = seen?.holder ?? previous;
-    if (previous === undefined) since = seen?.waited ?? 0;
-    // Far away it is not the holder that is hard to get past, but those who ask at the same time.
-    if (seen?.holder === undefined || quickest > 4 * least) {
-      pause = jitteredPause(Math.max(pause, Math.min(took, most)), far(took), most, runtime.random());
-      return pause;
-    }
-    // The first round may have had to connect: it says little of how far the endpoints are.
-    const near = far(quickest);
-    if (previous === undefined) {
-      pause = jitteredPause(pause > 0 ? near : quickest, near, most, runtime.random());
-      return pause;
-    }
-    const isSame = holder === previous;
-    if (!isSame) changes += 1;
-    const within = (ms: number) => Math.min(most, Math.max(near, ms));
-    pause = within(turnoverPause(pause, { isSame, changes, watched: seen.waited - since }));
-    return within(pause * (0.5 + runtime.random()));
+    const shortest = Math.max(least, Math.min(round, most / 3));
+    pause = jitteredPause(Math.max(pause, Math.min(round, most)), shortest, most, runtime.random());
+    waited += round + pause;
+    return pause;
   };
 }

@@ -57,8 +57,6 @@ export interface FailedAttempt<Value> {
   readonly retryAfter?: number | undefined;
   /** How long the attempt took, in ms. Default 0. See {@link pauses}. */
   readonly took?: number;
-  /** Stands for the holder that it has seen. See {@link pauses}. */
-  readonly holderHash?: number | undefined;
   /** Called with the pause before the next attempt; undefined: there is none. */
   report?(retryIn: number | undefined): void;
   /** Waits for a message, at most `longest` ms. Undefined where nobody publishes one: the loop pauses for `poll` ms. */
@@ -96,7 +94,7 @@ export async function retry<Value>(
     if (signal?.aborted) throw signal.reason;
     const failed = await attempt(progress);
     if ("value" in failed) return failed.value;
-    const { next, took, holderHash, retryAfter = Infinity, votes = [] } = failed;
+    const { next, took, retryAfter = Infinity, votes = [] } = failed;
     const unusable = untilUsable(votes);
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
@@ -120,7 +118,7 @@ export async function retry<Value>(
     // A clock may be too coarse to show the last part of a ms pass.
     const longest = Math.min(Math.max(remaining, 1), retryAfter);
     nextPause ??= pauses(backoff, runtime);
-    const pause = next === "pause" ? nextPause(took, { holder: holderHash, waited: elapsed() }) : next.pause;
+    const pause = next === "pause" ? nextPause(took) : next.pause;
     const poll = Math.min(pause, longest);
     failed.report?.(poll);
     await (failed.rest?.(poll, longest) ?? sleep(runtime, poll, signal));

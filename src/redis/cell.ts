@@ -47,25 +47,16 @@ export interface CounterTerms {
 
 const granted: CellAnswer = { outcome: "granted" };
 
-/** What {@link claim} does beside writing the values. */
-export interface ClaimDetails {
-  /** Draws a fence from the counters. */
-  readonly terms?: CounterTerms | undefined;
-  /** Whether to return the value in the way. The script always does; a native command, if the endpoint can. Default false. */
-  readonly readsOther?: boolean;
-}
-
 /** Claims the cell if it is empty; by script, also if it has these values already. */
 export function claim(
   call: EndpointCall,
   cell: Cell,
   ttl: number,
-  { terms, readsOther = false }: ClaimDetails = {},
+  terms?: CounterTerms,
 ): Promise<CellAnswer> {
   if (!isClaimedNatively(call, cell)) return claimByScript(call, cell, ttl, terms);
-  const claimNatively = readsOther ? setIfEmptyAndRead : setIfEmpty;
   const proof = proveRelease(call, cell);
-  return proof ? proof.then(() => claimNatively(call, cell, ttl)) : claimNatively(call, cell, ttl);
+  return proof ? proof.then(() => setIfEmpty(call, cell, ttl)) : setIfEmpty(call, cell, ttl);
 }
 
 /** Deletes natively what is not there yet, where the endpoint has refused that before. Undefined: it has not. */
@@ -96,14 +87,6 @@ async function claimByScript(
 
 function setIfEmpty(call: EndpointCall, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
   return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
-}
-
-async function setIfEmptyAndRead(call: EndpointCall, cell: Cell, ttl: number): Promise<CellAnswer> {
-  const other = await setOrGet(call, cell, ttl);
-  if (other === undefined) return setIfEmpty(call, cell, ttl);
-  // Its own value refuses it, too: the endpoint may be another one under a second name, and must not vote twice.
-  if (other === cell.value && call.isResent) throw unexpectedReply();
-  return other === null ? granted : { outcome: "held", other };
 }
 
 /** Claims the cell, and always returns the value in the way. Its own value grants it, unlike with {@link claim}. */

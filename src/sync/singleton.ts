@@ -4,7 +4,7 @@ import { LockHeldError } from "../errors.ts";
 import { acquire, orHeld } from "../lock/acquire.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
-import { holderHash } from "../lock/contention.ts";
+import { holderOf } from "../lock/contention.ts";
 import { lockOf } from "../lock/fence.ts";
 import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
@@ -249,7 +249,7 @@ class Call<Value> {
 function unlessHeld(settings: Settings, name: string, note: string | undefined): Protocol {
   const protocol = lockOf(settings, [name], note);
   protocol.next = ({ calls }, { waited }) =>
-    holderHash(calls) === undefined ? "pause" : new LockHeldError([name], waited);
+    holderOf(calls) === undefined ? "pause" : new LockHeldError([name], waited);
   return protocol;
 }
 

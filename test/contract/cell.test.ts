@@ -23,10 +23,10 @@ const tombstoneTtl = given;
 
 type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
 const operations = {
-  claim: (call, cell) => claim(call, cell, given, { terms }),
+  claim: (call, cell) => claim(call, cell, given, terms),
   prove: (call, cell) => {
     serverOf(call.endpoint).releases = false;
-    return claim(call, cell, given, { terms });
+    return claim(call, cell, given, terms);
   },
   extend: (call, cell) => keep(call, cell, given),
   "extend with counters": (call, cell) => keep(call, cell, given, { terms }),

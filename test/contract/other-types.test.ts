@@ -44,8 +44,8 @@ const confirmed = (name: string) => {
   return interval;
 };
 
-const lock: Operation = (call, name) => claim(call, cellOf(name), ttl, { terms });
-const begin: Operation = (call, name) => claim(call, claimOf(name), ttl, { terms });
+const lock: Operation = (call, name) => claim(call, cellOf(name), ttl, terms);
+const begin: Operation = (call, name) => claim(call, claimOf(name), ttl, terms);
 const takeSlot: Operation = (call, name) => slots(call, name).acquire!(call, slotOf(name), ttl);
 const lockFair: Operation = (call, name) => ticket("a", name).acquire(call, value, { ttl, expiry: ttl });
 const lineUp: Operation = (call, name) => ticket("b", name).acquire(call, other, { ttl, expiry: ttl });

@@ -19,11 +19,11 @@ export interface VirtualWorld {
   readonly endpoints: readonly MemoryEndpoint[];
   /**
    * A client with links of its own. Its `timeout` is 100 ms, its pauses are 10 ms. `deaf`: its requests go on after their
-   * timeout, as those of an SDK do, and their answers arrive. `isNew`: no endpoint has returned a value in the way to it.
+   * timeout, as those of an SDK do, and their answers arrive.
    */
   client(
     options?: Omit<RedlockOptions, "endpoints" | "runtime">,
-    how?: { readonly deaf?: boolean | undefined; readonly isNew?: boolean | undefined },
+    how?: { readonly deaf?: boolean | undefined },
   ): VirtualClient;
   /** Sets the resource's key as another client would, at the endpoints of these indices. */
   put(resource: string, indices: readonly number[], value?: string, ttl?: number): void;
@@ -73,13 +73,13 @@ export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): 
   return {
     runtime,
     endpoints,
-    client(options = {}, { deaf = false, isNew = false } = {}) {
+    client(options = {}, { deaf = false } = {}) {
       const links = endpoints.map(link);
       const never = new AbortController().signal;
       const used = deaf
         ? links.map((each) => ({ ...each, send: (command: Command) => each.send(command, never) }))
         : links;
-      if (!isNew) used.forEach(trusted);
+      used.forEach(trusted);
       const events: RedlockEvent[] = [];
       const onEvent = (event: RedlockEvent) => event.type !== "request" && events.push(event);
       const backoff = { min: 10, max: 10 };
@@ -102,10 +102,10 @@ export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): 
 /** A world, and a client in it. */
 export function oneClient(
   options: Parameters<VirtualWorld["client"]>[0] = {},
-  { deaf, isNew, ...world }: Parameters<typeof virtualWorld>[0] & Parameters<VirtualWorld["client"]>[1] = {},
+  { deaf, ...world }: Parameters<typeof virtualWorld>[0] & Parameters<VirtualWorld["client"]>[1] = {},
 ): VirtualWorld & VirtualClient {
   const made = virtualWorld(world);
-  return { ...made, ...made.client(options, { deaf, isNew }) };
+  return { ...made, ...made.client(options, { deaf }) };
 }
 
 /** The fates of a world that take a time. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type EndpointCall, newCall, send } from "../../endpoints/endpoint-call.ts";
 import { type Dialect, EndpointError } from "../../index.ts";
-import { type CellAnswer, type ClaimDetails, claim, end, keep } from "../../redis/cell.ts";
+import { type CellAnswer, type CounterTerms, claim, claimOrRead, end, keep } from "../../redis/cell.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
 import { textOf } from "../../redis/script.ts";
 import { probeTtl, type Seen, type Session, UnexpectedReply, type Written } from "./session.ts";
@@ -24,25 +24,25 @@ type Step = readonly [
 const terms = { least: 1_234_567_890_123, retention: probeTtl };
 
 /** How a lock is claimed. With a fence, all is done by script. */
-function cellOf(session: Session, name: string, { terms }: ClaimDetails = {}) {
+function cellOf(session: Session, name: string, terms?: CounterTerms) {
   const key = session.key(name);
   const [tombstone, counter] = [session.key(`${name}:void`), session.key(`${name}:fence`)];
   return { keys: [key], value: `c${key}`, ...(terms && { tombstone, counters: [counter] }) };
 }
 
 /** A lock from its claim to its end, with others who try to get, extend and end it. */
-function life(session: Session, name: string, details: ClaimDetails = {}): Step[] {
-  const own = cellOf(session, name, details);
-  const other = { ...cellOf(session, `${name}:other`, details), keys: own.keys };
-  const absent = cellOf(session, `${name}:absent`, details);
+function life(session: Session, name: string, terms?: CounterTerms, claimOne: typeof claim = claim): Step[] {
+  const own = cellOf(session, name, terms);
+  const other = { ...cellOf(session, `${name}:other`, terms), keys: own.keys };
+  const absent = cellOf(session, `${name}:absent`, terms);
   const [{ keys, value }, half, ending] = [own, probeTtl / 2, { tombstoneTtl: probeTtl }];
   const acquired = { key: keys[0]!, value, ttl: half };
   const extended = { ...acquired, ttl: probeTtl };
   const gone = { key: keys[0]!, value: null };
   const nothing = { key: absent.keys[0]!, value: null };
   return [
-    ["a claim", (call) => claim(call, own, half, details), "granted", acquired],
-    ["another claim", (call) => claim(call, other, probeTtl, details), "held", acquired],
+    ["a claim", (call) => claimOne(call, own, half, terms), "granted", acquired],
+    ["another claim", (call) => claimOne(call, other, probeTtl, terms), "held", acquired],
     ["an extension", (call) => keep(call, own, probeTtl), "granted", extended],
     ["an extension of another value", (call) => keep(call, other, half), "lost", extended],
     ["an extension of nothing", (call) => keep(call, absent, half), "lost", nothing],
@@ -79,7 +79,7 @@ async function follow(session: Session, dialect: Dialect, steps: readonly Step[]
   return { works: true };
 }
 
-/** Claims by `SET … NX PX`, with GET where the server knows it. */
+/** Claims by `SET … NX PX`, and as runs do, with GET where the server knows it. */
 export function askClaim(session: Session): Promise<Seen> {
   const brief = cellOf(session, "brief");
   const [first, later] = [{ key: brief.keys[0]!, value: brief.value }, "clater"];
@@ -92,7 +92,7 @@ export function askClaim(session: Session): Promise<Seen> {
     ["a claim for 1 ms", (call) => claim(call, brief, 1), "granted", { ...first, ttl: 1 }],
     ["a claim after its end", claimLater, "granted", { ...first, value: later, ttl: probeTtl }],
     ...life(session, "nx").slice(0, 2),
-    ...life(session, "nx-get", { readsOther: true }).slice(0, 2),
+    ...life(session, "nx-get", undefined, claimOrRead).slice(0, 2),
   ]);
 }
 
@@ -107,7 +107,7 @@ export function askNative(session: Session): Promise<Seen> {
 }
 
 export function askEval(session: Session): Promise<Seen> {
-  return follow(session, "redis", life(session, "script", { terms }));
+  return follow(session, "redis", life(session, "script", terms));
 }
 
 export async function askEvalsha(session: Session): Promise<Seen> {
@@ -118,19 +118,19 @@ export async function askEvalsha(session: Session): Promise<Seen> {
   );
   if (!refusal) return { works: false, found: "it ran a script that it cannot know" };
   if (!refusal.message.includes("NOSCRIPT")) throw refusal;
-  const [first, second] = [cellOf(session, "text", { terms }), cellOf(session, "hash", { terms })];
+  const [first, second] = [cellOf(session, "text", terms), cellOf(session, "hash", terms)];
   const claimByHash = async (call: EndpointCall) => {
     let requests = 0;
     const onRequest = () => {
       requests += 1;
     };
-    const answer = await claim({ ...call, onRequest, sendsText: false }, second, probeTtl, { terms });
+    const answer = await claim({ ...call, onRequest, sendsText: false }, second, probeTtl, terms);
     if (requests > 1) throw new Error("NOSCRIPT, of a script that it has just run");
     return answer;
   };
   const storedOf = ({ keys, value }: typeof first) => ({ key: keys[0]!, value, ttl: probeTtl });
   return follow(session, "redis", [
-    ["EVAL", (call) => claim(call, first, probeTtl, { terms }), "granted", storedOf(first)],
+    ["EVAL", (call) => claim(call, first, probeTtl, terms), "granted", storedOf(first)],
     ["EVALSHA", claimByHash, "granted", storedOf(second)],
   ]);
 }

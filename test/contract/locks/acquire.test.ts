@@ -310,6 +310,6 @@ describe("one database under two names", () => {
     put("r", [0, 1, 2], "somebody-else", 400);
     const call = rejection(client().redlock.acquire("r", { wait: 100 }));
     await runtime.advance(200);
-    expect(String(await call)).toMatch(/is held by someone else \(waited/);
+    expect(String(await call)).toMatch(/is held by someone else; inspect/);
   });
 });

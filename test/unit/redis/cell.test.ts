@@ -50,7 +50,6 @@ const byHash = (dialect: Dialect, keys: readonly string[], ...args: (string | nu
 describe("commands", () => {
   type Operation = (call: EndpointCall) => Promise<CellAnswer>;
   const sets: Operation = (call) => claim(call, plain, 50);
-  const claimsAndReads: Operation = (call) => claim(call, plain, 50, { readsOther: true });
   const reads: Operation = (call) => claimOrRead(call, plain, 50);
   const extends50: Operation = (call) => keep(call, plain, 50);
   const [granted, lost] = [{ outcome: "granted" }, { outcome: "lost" }] as const;
@@ -59,8 +58,6 @@ describe("commands", () => {
   test.each<[Operation, command: string, reply: unknown, CellAnswer | object]>([
     [sets, "SET k tv NX PX 50", "OK", granted],
     [sets, "SET k tv NX PX 50", null, { outcome: "held" }],
-    [claimsAndReads, "SET k tv NX GET PX 50", "tx", held("tx")],
-    [claimsAndReads, "SET k tv NX GET PX 50", "tv", held("tv")],
     [reads, "SET k tv NX GET PX 50", "tv", granted],
     [reads, "SET k tv NX GET PX 50", "tx", held("tx")],
     [reads, "SET k tv NX GET PX 50", "", held("")],
@@ -101,10 +98,8 @@ describe("commands", () => {
   });
 });
 
-describe.each<[what: string, perform: (call: EndpointCall, cell: Cell) => Promise<CellAnswer>]>([
-  ["a claim that reads the value in the way", (call, cell) => claim(call, cell, 50, { readsOther: true })],
-  ["claimOrRead", (call, cell) => claimOrRead(call, cell, 50)],
-])("null in answer to %s", (_what, perform) => {
+describe("null in answer to claimOrRead", () => {
+  const perform = (call: EndpointCall, cell: Cell) => claimOrRead(call, cell, 50);
   const granted = { outcome: "granted" };
   const cells = ["t1", "t2", "t3"].map((value): Cell => ({ keys: ["k"], value }));
 
@@ -149,7 +144,7 @@ describe("the script", () => {
   const terms = { least: 1_700, retention: 9_000 };
   const next = { text: "C", ttl: 80 };
   type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
-  const claims: Operation = (call, cell) => claim(call, cell, 50, { terms });
+  const claims: Operation = (call, cell) => claim(call, cell, 50, terms);
   const keeps: Operation = (call, cell) => keep(call, cell, 50);
   const ends: Operation = (call, cell) => end(call, cell, { next, tombstoneTtl: 60 });
 
