@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type MemoryEndpoint, memoryEndpoint, VirtualTime } from "../../../local/src/memory/index.ts";
+import { Idempotency } from "../../../src/idempotency/index.ts";
 import { type Command, Redlock, type RedlockOptions } from "../../../src/index.ts";
 
 // More calls at once than the servers do in time. Each server executes one command after another, which takes it a while,
@@ -132,4 +133,70 @@ test("a release is not held up by many that acquire", async () => {
   await world.runtime.advance(10);
   expect(await world.runtime.settle(lock.release())).toBe(true);
   await world.runtime.settle(ended);
+});
+
+describe("a call whose turn does not come within `wait`", () => {
+  /** A client whose 100 turns are taken: names other than "held" are not answered. */
+  async function busyClient() {
+    const runtime = new VirtualTime();
+    const sent: Command[] = [];
+    const send = (command: Command) => {
+      sent.push(command);
+      const isHeld = String(command[1]).includes("held");
+      return isHeld ? Promise.resolve(null) : new Promise(() => undefined);
+    };
+    const endpoints = [{ name: "e", dialect: "redis", exactReplies: true, send } as const];
+    const redlock = new Redlock({
+      endpoints,
+      runtime,
+      wait: 500,
+      timeout: 100,
+      backoff: { min: 100, max: 100 },
+    });
+    const fill = async () => {
+      for (let call = 0; call < 100; call += 1) {
+        void redlock.acquire(name(call), { ttl, timeout: ttl }).catch(() => undefined);
+      }
+      await runtime.advance(0);
+    };
+    return { runtime, sent, redlock, fill };
+  }
+
+  test("is not sent, and its error says so", async () => {
+    const { runtime, sent, redlock, fill } = await busyClient();
+    await fill();
+    const before = sent.length;
+    const error = await runtime.settle(redlock.acquire("late").catch((reason: unknown) => reason));
+    expect(error).toMatchObject({
+      code: "NO_QUORUM",
+      message: expect.stringContaining("not sent in time: others were sent first"),
+      votes: [{ endpoint: "e", outcome: "pending" }],
+    });
+    expect(runtime.elapsed).toBeLessThanOrEqual(500);
+    const run = new Idempotency(redlock).run("late", {}, () => 1);
+    expect(await runtime.settle(run.catch((reason: unknown) => reason))).toMatchObject({
+      code: "NO_QUORUM",
+      message: expect.stringContaining("not sent in time: others were sent first"),
+    });
+    expect(sent).toHaveLength(before);
+  });
+
+  test("ends with what its last round has shown", async () => {
+    const { runtime, redlock, fill } = await busyClient();
+    const waiting = redlock.acquire("held").catch((reason: unknown) => reason);
+    await runtime.advance(10);
+    await fill();
+    expect(await runtime.settle(waiting)).toMatchObject({ code: "LOCK_HELD" });
+  });
+
+  test("is aborted by its signal", async () => {
+    const { runtime, redlock, fill } = await busyClient();
+    await fill();
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const aborted = redlock.acquire("late", { signal: controller.signal }).catch((error: unknown) => error);
+    await runtime.advance(10);
+    controller.abort(reason);
+    expect(await runtime.settle(aborted)).toBe(reason);
+  });
 });
