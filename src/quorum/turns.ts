@@ -11,6 +11,9 @@ const early = 0.25;
 /** An answer within so many times what the fastest one took is usual: far endpoints are not slow. */
 const usual = 1.5;
 
+/** So many times what the fastest one took it takes after one more answer: the way to an endpoint may have become longer. */
+const drift = 1.002;
+
 /** The least number of turns at once: if messages get lost, a few calls must not wait for each other. */
 const least = 10;
 
@@ -32,7 +35,7 @@ export class Turns {
   readonly #room = new Room(least);
   readonly #releases = new Set<() => void>();
   readonly #claims = new Set<() => void>();
-  /** ms that the fastest one has taken. */
+  /** ms that the fastest one has taken, the latest ones above all. */
   #fastest = Infinity;
 
   /** Does the work when it is its turn. Undefined: its turn did not come in time, and it was not begun. */
@@ -60,7 +63,7 @@ export class Turns {
 
   #promptness(took: number, timeout: number): Promptness {
     if (took >= timeout) return "never";
-    this.#fastest = Math.min(this.#fastest, took);
+    this.#fastest = Math.min(drift * this.#fastest, took);
     if (took < early * timeout) return "early";
     return took < usual * this.#fastest ? "usual" : "late";
   }
