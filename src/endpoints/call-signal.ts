@@ -9,17 +9,27 @@ export class CallSignal {
   /** A monotonic clock, in ms. */
   readonly now: () => number;
   #listeners: readonly (() => void)[] = [];
+  #controller: AbortController | undefined;
 
   /** @param now a monotonic clock, in ms. Default: one that stands still */
   constructor(now: () => number = () => 0) {
     this.now = now;
   }
 
-  /** A signal that aborts together with this, which has not aborted yet. */
+  /** A signal that aborts together with this, which has not aborted yet: the same one for all endpoints of a round. */
   get abortSignal(): AbortSignal {
-    const controller = new AbortController();
-    this.onAbort(() => controller.abort());
-    return controller.signal;
+    if (!this.#controller) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      this.onAbort(() => controller.abort());
+    }
+    return this.#controller.signal;
+  }
+
+  /** Nothing aborts any more. A lock keeps its calls, and must not keep a signal for each of them. */
+  end(): void {
+    this.#listeners = [];
+    this.#controller = undefined;
   }
 
   abort(): void {

@@ -117,6 +117,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     }
     if (this.#missing > 0) return;
     this.#cancelTimeout();
+    if (!this.signal.aborted) this.signal.end();
     this.#finish();
   }
 
