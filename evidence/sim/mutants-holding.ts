@@ -84,7 +84,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "a claim draws no fence",
     breaks: "where a clock is behind, two holders have the same fence",
-    patches: [patch("twins/cell-twin.ts write", 'op === "claim" && isNew ? 1 : 0', "0")],
+    patches: [patch("twins/cell-twin.ts write", "drawn = isNew ? 1 : 0", "drawn = 0")],
     noticedBy: ["fences increase"],
   },
   {
