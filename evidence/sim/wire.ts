@@ -214,6 +214,7 @@ export class Wire {
 
   #released(trail: RequestTrail, { tombstone, next }: Request, { stood, stands, granted }: Execution): void {
     trail.releaseExecuted = true;
+    if (tombstone !== undefined) trail.tombstones.add(tombstone);
     const remembers = tombstone !== undefined && next !== undefined;
     if (remembers && trail.freedAt > this.#world.now - shortestMemory) {
       const what = () => `${trail.server.name} does not remember that it has freed a value`;
@@ -239,7 +240,9 @@ export class Wire {
     const isEnded = (successor ?? trail).releaseExecuted;
     // A record that was forgotten stands again where another call brings it from an endpoint that kept it.
     const isGone = operation === "keep" && !successor && !trail.standing && !stood;
-    const isMarked = (operation !== "keep" || successor) && tombstone !== undefined;
+    const { tombstones } = successor ?? trail;
+    const isMarked =
+      (operation !== "keep" || successor) && tombstone !== undefined && tombstones.has(tombstone);
     if (!isEnded || !(isGone || isMarked)) return;
     const needs = invariants["rolled back stays rolled back"];
     this.#world.check(

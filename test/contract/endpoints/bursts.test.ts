@@ -145,7 +145,7 @@ describe("a call whose turn does not come within `wait`", () => {
       const isHeld = String(command[1]).includes("held");
       return isHeld ? Promise.resolve(null) : new Promise(() => undefined);
     };
-    const endpoints = [{ name: "e", dialect: "redis", exactReplies: true, send } as const];
+    const endpoints = [{ name: "e", dialect: "upstash", exactReplies: true, send } as const];
     const redlock = new Redlock({
       endpoints,
       runtime,

@@ -100,7 +100,8 @@ describe.skipIf(!redisServer)("streams over sockets", () => {
 
   test("an error of node-redis that does not end its connection ends it, and the streams", async () => {
     const client = createClient({ socket: { host: "127.0.0.1", port: proxy.port } });
-    const duplicates = vi.spyOn(client, "duplicate");
+    // What createClient returns is a view of the client that is duplicated.
+    const duplicates = vi.spyOn(Object.getPrototypeOf(client), "duplicate");
     await client.connect();
     close = () => client.destroy();
     const stream = await nodeRedisEndpoint(client).subscribe!("news", new AbortController().signal);
