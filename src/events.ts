@@ -102,9 +102,7 @@ export function newId(): number {
 /** Calls the hook, if there is one, and ignores its errors. */
 export function emit<Event>(hook: EventHook<Event> | undefined, event: Event): void {
   try {
-    // Stryker disable next-line OptionalChaining: what is thrown where there is no hook is ignored
     const returned: unknown = hook?.(event);
-    // Stryker disable next-line ConditionalExpression: what is thrown for anything else is ignored
     if (returned instanceof Promise) returned.catch(() => undefined);
   } catch {
     // A defect of the user's hook; the lock does not depend on it.

@@ -140,7 +140,6 @@ function acquireOn(
   const { settings, options: defaults } = clientStateOf(redlock, "redlock.acquire(…)");
   // Without options of its own a call has the client's settings. With some, defaults that depend on others, as the timeout
   // on the ttl, are computed anew from the options as they were given.
-  // Stryker disable next-line ConditionalExpression: resolved again, the settings are the same
   const usesDefaults = Object.keys(options).length === 0;
   const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
   const resources = checkResources(resource);

@@ -141,7 +141,6 @@ export function runInBackground(
   { waitUntil }: { readonly waitUntil?: WaitUntil | undefined },
   work: Promise<unknown>,
 ): boolean {
-  // Stryker disable next-line ConditionalExpression: calling nothing throws, which also means false
   if (!waitUntil) return false;
   const ignore = (): void => undefined;
   const kept = work.then(ignore, ignore);

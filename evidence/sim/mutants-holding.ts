@@ -128,7 +128,13 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "resume forgets the note",
     breaks: "nobody learns any more who holds the lock",
-    patches: [patch("lock/handoff.ts swapNonces", "prefix, note, ttl, fence }", "prefix, ttl, fence, note: _, ...{ note } }")],
+    patches: [
+      patch(
+        "lock/handoff.ts swapNonces",
+        "prefix, note, ttl, fence }",
+        "prefix, ttl, fence, note: _, ...{ note } }",
+      ),
+    ],
     noticedBy: ["inspections are true"],
   },
   {

@@ -17,7 +17,6 @@ export class Fence {
   #value: number;
   readonly #retention: number;
   /** ms since the counters were written. */
-  // Stryker disable next-line ArrowFunction: the draw replaces it before the first extension
   #sinceCounters: () => number = () => 0;
 
   /**

@@ -97,7 +97,6 @@ export function idempotent<E extends Env, Given extends Delivery | undefined>(
       },
     });
     if (!isHandled) return withPreparedHeaders(c, response);
-    // Stryker disable next-line ConditionalExpression: the same response is then put in its own place
     if (response !== c.res) replaceResponse(c, { status, response });
     return undefined;
   };
@@ -117,7 +116,6 @@ async function handleRoute(c: Context, next: Next): Promise<Handled> {
 
 /** Replaces the handler's response: by a stored one or a problem, or by the same one with a body that can be read. */
 function replaceResponse(c: Context, { status, response }: HttpAnswer): void {
-  // Stryker disable next-line ConditionalExpression: every other response has these headers
   if (status === "replayed" || status === "refused") {
     // Nothing of the handler's response is sent, but the browser needs the CORS headers to read the new one.
     for (const [name, value] of c.res.headers) {
@@ -149,6 +147,5 @@ async function keepsBytes(req: Context["req"]): Promise<boolean> {
   const [first = ""] = Object.keys(req.bodyCache);
   // What is no UTF-8 has become U+FFFD.
   if (first === "text") return !(await req.text()).includes("\ufffd");
-  // Stryker disable next-line Regex: Hono caches bodies under no other such name
   return /^(arrayBuffer|blob)$/.test(first);
 }

@@ -46,7 +46,6 @@ export function classifyBegin(
   const state = classifyRecords(others, fingerprint, count);
   if (result === "granted") {
     // A quorum is ours, but the effect of a run that could complete on a minority only has happened nevertheless.
-    // Stryker disable next-line ConditionalExpression: no other state has `complete`
     const isComplete = state.kind === "replay" || (state.kind === "mismatch" && state.complete);
     return isComplete ? state : { kind: "run" };
   }

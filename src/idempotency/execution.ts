@@ -98,7 +98,6 @@ export class Execution<Value> {
       const newLease = limit <= maxHold ? leaseWithin(settings, ttl) : ttl;
       const terms = fence?.renewal(newLease);
       const perform = (call: EndpointCall) => operations.extend(call, newLease, terms);
-      // Stryker disable next-line ArrayDeclaration: it is only in the text of an error that the renewal ignores
       const extension = { ttl, names: [key], perform };
       const renewed = await extendOnQuorum(settings, this.validity, extension);
       if (terms) fence?.written(renewed);

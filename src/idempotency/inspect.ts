@@ -127,7 +127,6 @@ export async function readKey(
 ): Promise<KeyReading> {
   const readOne = async (call: EndpointCall): Promise<KeySnapshot> => {
     const reply = await runScript(call, peekScript, [name, counter], ["peek"]);
-    // Stryker disable next-line ArrayDeclaration: what it would contain is not a reply of the script either
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {
       throw unexpectedReply();
@@ -181,7 +180,6 @@ function stateOf(
 ): { readonly state: KeyInspection["state"]; readonly text?: string } {
   const found = classifyRecords(texts, noFingerprint, count);
   if (found.kind === "busy") return { state: "pending", text: pendingText(found.record) };
-  // Stryker disable next-line ConditionalExpression: no other state has `decided`
   if (found.kind === "replay" && found.decided) return { state: "complete", text: found.text };
   if (isVeto(texts.filter((text) => !parseRecord(text)).length, count)) return { state: "corrupt" };
   return { state: texts.length > 0 ? "undecided" : "none" };
@@ -208,7 +206,6 @@ function fieldsOf(
     state,
     age: Math.max(0, now - since),
     ...(fingerprint !== noFingerprint && { fingerprint }),
-    // Stryker disable next-line ConditionalExpression: no other record has `unstored`
     ...(state === "complete" && record.unstored && { unstored: record.unstored }),
   };
 }

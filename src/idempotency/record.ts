@@ -55,7 +55,6 @@ export function completeText(record: Omit<CompleteRecord, "state">): string {
 export function parseRecord(text: unknown): PendingRecord | CompleteRecord | undefined {
   const match = typeof text === "string" && /^([PCN])1 (\S+) (\d+) (-|[0-9a-f]+)(?: (.*))?$/s.exec(text);
   if (!match) return undefined;
-  // Stryker disable next-line StringLiteral: every match has these groups
   const [, letter, token = "", time, fingerprint = "", result] = match;
   // More digits than a number has, or zeros before it: it could not be written the same again.
   if (String(Number(time)) !== time) return undefined;
@@ -136,15 +135,12 @@ export function classifyRecords(texts: readonly string[], fingerprint: string, c
       record.fingerprint !== fingerprint,
   );
   if (differing.length > 0) {
-    // Stryker disable next-line OptionalChaining: all that differ are records
     return { kind: "mismatch", complete: differing.some(({ record }) => record?.state === "complete") };
   }
   // Every caller with the same answers must choose the same record: the most frequent one, then the first by text.
-  // Stryker disable next-line EqualityOperator: equal texts are equal records
   records.sort((a, b) => b.times - a.times || (a.text < b.text ? -1 : 1));
   const complete = records.find(({ record }) => record?.state === "complete");
   const decided = complete !== undefined && complete.times >= quorum;
-  // Stryker disable next-line ArrayDeclaration: what it would contain is not a record
   for (const { record, times } of decided ? [] : records) {
     if (record?.state === "pending" && times >= quorum) return { kind: "busy", record };
   }

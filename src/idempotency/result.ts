@@ -124,7 +124,6 @@ export function recordOfResult(
 /** Whether a text takes at most `most` bytes in a request: in UTF-8, as a string of JSON. */
 function isWithin(text: string, most: number): boolean {
   // Each character takes at least one byte: a text that is far too large need not be copied to be measured.
-  // Stryker disable next-line ConditionalExpression,EqualityOperator: the bytes are counted after it
   if (text.length > most) return false;
   return new TextEncoder().encode(JSON.stringify(text)).length <= most;
 }

@@ -236,7 +236,6 @@ export class RunCall<Value> {
     const { own } = operations;
     const found = (answer?.outcome === "held" && answer.other) || own.value;
     const stays = found === text || (found !== own.value && !isComplete(found));
-    // Stryker disable next-line ObjectLiteral,StringLiteral: nobody reads the votes of this rollback
     if (stays) return Promise.resolve({ outcome: "lost" });
     const retention = remainingRetention(this.#request, record);
     if (found === own.value) return operations.complete(call, text, retention);
@@ -269,7 +268,6 @@ export class RunCall<Value> {
         // Where endpoints failed, they may be the reason rather than other runs.
         if (result !== "unavailable") throw this.#failed("busy", new InProgressError(key, settings.timeout));
     }
-    // Stryker disable next-line ConditionalExpression,EqualityOperator,StringLiteral: it is only in the error's text
     const late = state.kind === "run";
     throw this.#failed(
       "unavailable",

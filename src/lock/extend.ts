@@ -30,7 +30,6 @@ export async function extendOnQuorum(
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
   // A shorter ttl counts at once: any endpoint may execute it, also where its answer does not arrive.
-  // Stryker disable next-line EqualityOperator: where both are equal, the same validity is set again
   if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(ttl, stopwatch(settings.runtime));
   // No request may outlast the validity: a hanging request must not hide its end.
   const round = runRound(settings, perform, { timeout: validity.remaining() });

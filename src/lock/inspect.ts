@@ -129,7 +129,6 @@ function mostFrequentHolder(snapshots: readonly LockSnapshot[]): {
   let most: { holder: string; expiries: number[] } = { holder: "", expiries: [] };
   for (const { holder } of snapshots) {
     const same = snapshots.filter((snapshot) => holder && snapshot.holder === holder);
-    // Stryker disable next-line EqualityOperator: of two holders with equally many, neither has a quorum
     if (same.length > most.expiries.length)
       most = { holder, expiries: same.map(({ remaining }) => remaining) };
   }

@@ -121,12 +121,10 @@ export class CyclicBarrier {
       const { to, passed } = state;
       // A minority may be a generation behind: the one that this party has passed.
       if (!to && result !== "granted") return query;
-      // Stryker disable next-line StringLiteral: every generation is the greater text
       if (latest > (to ?? "")) return moveTo(state, id, latest);
       if (!to) {
         return moveTo(state, id, generation(firstLevel(runtime.now(), ttl), randomToken(runtime)));
       }
-      // Stryker disable next-line ConditionalExpression: two calls of one id at once are not allowed
       if (result !== "granted" || query.to !== to) return queryOf(state, id);
       if (passed) return { value: levelOf(passed) };
       if (ids.size < this.parties) return queryOf(state, id);
@@ -139,7 +137,6 @@ export class CyclicBarrier {
 
   #stateOf(id: string): PartyState {
     const states = this.#states;
-    // Stryker disable next-line ArrayDeclaration: no run has the name that it would contain
     const state = states.get(id) ?? { to: undefined, arrived: [], passed: undefined };
     // Last in the map, so that the oldest is first.
     states.delete(id);
@@ -160,7 +157,6 @@ function moveTo(state: PartyState, id: string, to: string): ArrivalQuery {
   state.to = to;
   // The next level of a run exists only if the one before is complete. Of another run nothing is known: it arrives there.
   state.passed ??= state.arrived.find((other) => runOf(other) === runOf(to));
-  // Stryker disable next-line ConditionalExpression: what has passed is not looked up again
   if (!state.passed) state.arrived.push(to);
   return queryOf(state, id);
 }

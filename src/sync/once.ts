@@ -128,7 +128,6 @@ async function confirm(
         const remaining = lock.remaining();
         return {
           // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
-          // Stryker disable next-line ConditionalExpression: after a loss 0 ms remain, and no other error follows
           next: (error as RedlockError).code === "NO_QUORUM" && remaining >= 1 ? "pause" : "end",
           votes: (error as Partial<QuorumError>).votes ?? [],
           retryAfter: remaining,

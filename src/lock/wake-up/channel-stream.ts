@@ -60,7 +60,6 @@ export class ChannelStream {
   join(listener: StreamListener): void {
     this.#listeners.add(listener);
     const turn = this.#isOpen ? listener.waiter.firstTurn?.() : undefined;
-    // Stryker disable next-line ConditionalExpression: an undefined turn never comes
     if (turn !== undefined) listener.onSubscribed(turn);
   }
 
@@ -80,7 +79,6 @@ export class ChannelStream {
       while (!signal.aborted) {
         const piece = await reader.read();
         if (!piece.value) return;
-        // Stryker disable next-line ObjectLiteral,BooleanLiteral: only the name has characters of several bytes
         for (const line of split(decoder.decode(piece.value, { stream: true }))) this.#note(line);
       }
     } finally {

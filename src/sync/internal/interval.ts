@@ -41,7 +41,6 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
 
   function run(call: EndpointCall, value: string, args: IntervalArguments): Promise<IntervalAnswer> {
     const [operation, ms] = args;
-    // Stryker disable next-line ConditionalExpression: a confirmation does not read the tombstone
     const isGuarded = operation === "acquire" || (operation === "release" && ms > 0);
     const names = isGuarded ? [...keys, `${keyOf(prefix, "void", name)}:${value}`] : keys;
     return operate(call, names, value, args);

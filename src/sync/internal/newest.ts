@@ -165,7 +165,6 @@ function idOf(text: string): string {
 
 /** The sequence number of a stored call; 0 where it is none. */
 function sequenceIn(text: unknown): number {
-  // Stryker disable next-line OptionalChaining: what it throws then is a malformed reply, as 0 is
   const sequence = Number(/^d(\d{16})t[0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
   return sequence < Number.MAX_SAFE_INTEGER ? sequence : 0;
 }

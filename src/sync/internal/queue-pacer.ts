@@ -53,7 +53,6 @@ function measuringPacer(runtime: Runtime, bounds: BackoffBounds): PollPacer {
   const clock = stopwatch(runtime);
   let longest = Math.min(maxTimerDelay, Math.min(max, 40 * min));
   let first: QueueLength | undefined;
-  // Stryker disable next-line ObjectLiteral: the first answer replaces it before it is read
   let last: QueueLength = { at: 0, ahead: Infinity };
   return {
     longest: () => longest,

@@ -114,7 +114,6 @@ async function operate(
   const args = [value, limit, ttl, span];
   const [echo, index, states] = itemsOf(await runScript(call, slotScript, [limitKey, ...names], args));
   if (echo === 0 && states === "" && isInteger(index) && index !== limit) {
-    // Stryker disable next-line ArrayDeclaration: an unknown slot is never proposed
     return { outcome: refusal, free: [], inUse: index };
   }
   const isSane = typeof states === "string" && states.length === names.length && /^[ft]+$/.test(states);
