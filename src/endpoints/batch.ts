@@ -16,9 +16,6 @@ const fewCommands = 25;
 /** The most bytes that the commands of one request have, unless a single one has more. */
 const maxBytes = 512 * 1024;
 
-/** How many commands are sent alone to an endpoint that has refused to take several, before it is asked again. */
-const aloneFor = 1_000;
-
 /** What became of one command: its reply, or why there is none. */
 export type Outcome = { readonly reply: unknown } | { readonly error: EndpointError };
 
@@ -28,14 +25,8 @@ export interface Encoded {
   readonly text: string;
 }
 
-/**
- * Sends commands as one request. Resolves with the outcome of each; undefined: the server takes one command at a time, and
- * has executed none of these.
- */
-export type Post = (
-  batch: readonly Encoded[],
-  signal: AbortSignal,
-) => Promise<readonly Outcome[] | undefined>;
+/** Sends commands as one request. Resolves with the outcome of each, and never rejects. */
+export type Post = (batch: readonly Encoded[], signal: AbortSignal) => Promise<readonly Outcome[]>;
 
 /** A command, from the call to its reply. */
 interface Pending extends Encoded {
@@ -50,16 +41,10 @@ interface Pending extends Encoded {
  * sent. A request is aborted when no caller waits for its commands any more. Until then its answer reaches all of them.
  *
  * @param name the endpoint's, for errors
- * @param maxRequests the most requests that are open at once
- * @param server see {@link Transport}
  */
-export function batchingSend(
-  name: string,
-  maxRequests: number,
-  post: Post,
-  server?: ServerFacts,
-): Endpoint["send"] {
-  const batches = new Batches(name, maxRequests, post);
+export function batchingSend(name: string, options: BatchOptions, post: Post): Endpoint["send"] {
+  const batches = new Batches(name, options, post);
+  const { server } = options;
   return asSend({
     ...(server && { server }),
     send: (command, signal, onSent) =>
@@ -73,6 +58,16 @@ export function batchingSend(
   });
 }
 
+/** How commands are sent. */
+export interface BatchOptions {
+  /** The most requests that are open at once. */
+  readonly maxRequests: number;
+  /** Whether several commands share a request. Default true. */
+  readonly pipelines?: boolean;
+  /** See {@link Transport}. */
+  readonly server?: ServerFacts;
+}
+
 /** Not `queueMicrotask`: Jest's and Sinon's fake timers keep back what it is given, and the queue would never be sent. */
 const turnEnd = Promise.resolve();
 
@@ -83,13 +78,13 @@ class Batches {
   readonly #post: Post;
   /** What waits to be sent, in the order of the calls. */
   readonly #waiting = new Set<Pending>();
+  readonly #most: number;
   #open = 0;
-  #mostTogether = maxCommands;
-  #sentAlone = 0;
 
-  constructor(name: string, maxRequests: number, post: Post) {
+  constructor(name: string, { maxRequests, pipelines = true }: BatchOptions, post: Post) {
     this.#name = name;
     this.#maxRequests = maxRequests;
+    this.#most = pipelines ? maxCommands : 1;
     this.#post = post;
   }
 
@@ -105,7 +100,7 @@ class Batches {
     for (let left = free; this.#waiting.size > 0 && left > 0; left -= 1) {
       // In several requests: a slow server then answers a part of them in time.
       const share = free === Infinity ? maxCommands : Math.max(fewCommands, this.#waiting.size / left);
-      const batch = this.#take(Math.min(share, this.#mostTogether));
+      const batch = this.#take(Math.min(share, this.#most));
       if (batch.length > 0) void this.#send(batch);
     }
   }
@@ -146,27 +141,8 @@ class Batches {
     for (const { onSent } of batch) if (onSent?.(unreported)) unreported = 0;
     const outcomes = await this.#post(batch, signal);
     ignoreAbort();
-    this.#learn(outcomes, length);
-    batch.forEach((pending, index) => {
-      if (outcomes) pending.settle(outcomes[index]!);
-      else if (isOpen) this.#waiting.add(pending);
-      // Nobody waits for it. In the queue it would stand for a request under way, which sends what comes after it.
-      else this.#giveUp(pending);
-    });
+    for (const [index, { settle }] of batch.entries()) settle(outcomes[index]!);
     close();
-  }
-
-  /** Whether the endpoint takes several commands together: one that does not is asked again after a while. */
-  #learn(outcomes: readonly Outcome[] | undefined, sent: number): void {
-    if (!outcomes) {
-      this.#mostTogether = 1;
-      this.#sentAlone = 0;
-    } else if (sent > 1) this.#mostTogether = maxCommands;
-    else if (this.#mostTogether === 1) {
-      this.#sentAlone += 1;
-      // Two are enough for the question.
-      if (this.#sentAlone >= aloneFor) this.#mostTogether = 2;
-    }
   }
 }
 

@@ -11,8 +11,6 @@ export interface EndpointCall {
   readonly onRequest: RequestHook | undefined;
   /** Whether the endpoint may execute it: false while it waits for room, and if it was dropped there. */
   isSent: boolean;
-  /** Whether a command was sent again because an endpoint had refused to take several. */
-  isResent: boolean;
   /** Whether its script is sent as text in any case, because a NOSCRIPT may get lost. */
   sendsText: boolean;
 }
@@ -28,7 +26,6 @@ export function newCall(
     signal,
     onRequest,
     isSent: false,
-    isResent: false,
     sendsText: false,
   };
 }
@@ -37,10 +34,7 @@ export function newCall(
 export function send(call: EndpointCall, command: Command): Promise<unknown> {
   const { endpoint, signal, onRequest } = call;
   const watch = onRequest && new RequestWatch(endpoint.name, signal.now, onRequest);
-  let wasSent = false;
   const reply = sendThrough(endpoint, command, signal, (commands) => {
-    call.isResent ||= wasSent;
-    wasSent = true;
     call.isSent = true;
     if (commands > 0) watch?.begin(commands);
     return watch !== undefined;

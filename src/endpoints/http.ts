@@ -1,4 +1,13 @@
-import { checkInteger, checkOptions, checkType, integer, later, type Schema, wrongType } from "../check.ts";
+import {
+  checkInteger,
+  checkOptions,
+  checkType,
+  integer,
+  later,
+  type Schema,
+  typed,
+  wrongType,
+} from "../check.ts";
 import { addressOf } from "./address.ts";
 import { batchingSend } from "./batch.ts";
 import {
@@ -44,6 +53,11 @@ export interface HttpEndpointOptions {
    * command that waits for its `timeout` is never sent. Streams of `wakeUp` do not count. On Workers the platform's own limit counts instead. Default 6.
    */
   readonly maxRequests?: number | undefined;
+  /**
+   * Whether commands of one turn share a request, to `/pipeline`. False for a gateway that has no such path: each command is
+   * a request then. Default true.
+   */
+  readonly pipelines?: boolean | undefined;
 }
 
 const schema: Schema<HttpEndpointOptions> = {
@@ -53,6 +67,7 @@ const schema: Schema<HttpEndpointOptions> = {
   basePath: later,
   allowInsecure: later,
   maxRequests: integer(1, 10_000),
+  pipelines: typed("boolean"),
 };
 
 /**
@@ -91,7 +106,9 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
   const name = checkType("name", options.name ?? address, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(address);
   const maxRequests = checkInteger("maxRequests", options.maxRequests ?? 6, 1, 10_000);
-  const send = batchingSend(name, maxRequests, postTo(name, href, token), serverAt(href, token));
+  const pipelines = checkType("pipelines", options.pipelines ?? true, "boolean");
+  const server = serverAt(href, token);
+  const send = batchingSend(name, { maxRequests, pipelines, server }, postTo(name, href, token));
   return { name, dialect, exactReplies: !options.basePath, send, restAccess: () => [href, token] };
 }
 

@@ -66,7 +66,7 @@ export function postTo(name: string, href: string, token: string): Post {
       const { status } = answer;
       const reply = parse(answer.text);
       if (single) return [outcomeOf(reply, answer, single.command)];
-      if (isUnknownPath(status, reply)) return undefined;
+      if (isUnknownPath(status, reply)) return batch.map(() => noPipelines(name, answer));
       if (status === 200 && Array.isArray(reply) && reply.length === batch.length) {
         return batch.map(({ command }, index) => outcomeOf(reply[index], answer, command));
       }
@@ -78,6 +78,12 @@ export function postTo(name: string, href: string, token: string): Post {
       return batch.map(() => ({ error: error as EndpointError }));
     }
   };
+}
+
+/** The outcome of a command that a gateway has not executed, because it takes one at a time. */
+function noPipelines(name: string, { status }: HttpAnswer): Outcome {
+  const reason = `HTTP ${status}, the server has no /pipeline: is the URL right? If it is, set pipelines: false`;
+  return { error: new EndpointError(name, "http", reason, { status }) };
 }
 
 /** Whether a gateway knows no `/pipeline`, and so has executed nothing. Any other answer may be a passing failure. */

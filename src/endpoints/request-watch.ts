@@ -31,8 +31,6 @@ export class RequestWatch {
 
   /** The command is sent, in a request that nobody else reports. */
   begin(commands: number): void {
-    // An endpoint that sends a command again has refused the request before: it takes one command at a time.
-    this.#end("http");
     this.#commands = commands;
     this.#sentAt = this.#now();
   }

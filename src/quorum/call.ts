@@ -34,7 +34,6 @@ export class Call<A extends Answer = Answer> implements EndpointCall {
   ended!: Promise<A | Failure>;
   /** Whether the endpoint may execute it: false while it waits for room, and if it was dropped there. */
   isSent = false;
-  isResent = false;
   sendsText = false;
   readonly #round: CallRound<A>;
   #settled: Promise<void> | undefined = undefined;

@@ -295,8 +295,7 @@ function sendPlain(
 ): Promise<CellAnswer> {
   return send(call, command).then((reply) => {
     if (reply === yes) return granted;
-    // Where it was sent twice, no may mean that the first one did it.
-    if (reply === no && !call.isResent) return { outcome: refused };
+    if (reply === no) return { outcome: refused };
     throw unexpectedReply();
   });
 }

@@ -27,16 +27,8 @@ export async function askPipeline(session: Session): Promise<Seen> {
     ["SET", key, "v1", "PX", probeTtl],
     ["PING", "last"],
   ];
-  const transport = transportOf(session.open())!;
-  let wasAlone = false;
-  const onSent = (together: number) => {
-    wasAlone ||= together === 1;
-    return false;
-  };
-  const outcomes = await session.limited((signal) =>
-    Promise.allSettled(commands.map((command) => transport.send(command, signal, onSent))),
-  );
-  if (wasAlone) return { works: false, found: "it takes one command per request" };
+  const endpoint = session.open();
+  const outcomes = await Promise.allSettled(commands.map((command) => session.ask(command, endpoint)));
   const [first, refused, ...others] = outcomes;
   const replies = [first!, ...others].map((outcome) => {
     // Without any reply, the whole request has failed.

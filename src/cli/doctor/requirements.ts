@@ -68,9 +68,8 @@ export const requirements: Readonly<Record<string, Requirement>> = {
   },
   pipeline: {
     label: "/pipeline",
-    ...warning("calls of one turn are a request each"),
+    ...error("calls of one turn fail together; if it has no /pipeline, set pipelines: false"),
     ask: traffic.askPipeline,
-    instead: [/^(?!it takes one command per request)/, error("calls of one turn fail together")],
   },
   unchanged: {
     label: "keys, values unchanged",

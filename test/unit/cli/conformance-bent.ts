@@ -18,8 +18,8 @@ export type Execute = (words: Words) => Reply;
 export interface Bend {
   /** Executes a command in another way, also one of a pipeline. */
   readonly command?: (words: Words, execute: Execute, later: Later) => Reply;
-  /** Answers a pipeline in another way; undefined: it takes one command at a time, and has executed none. */
-  readonly pipeline?: (outcomes: () => Outcome[]) => Outcome[] | undefined;
+  /** Answers a pipeline in another way. */
+  readonly pipeline?: (outcomes: () => Outcome[]) => Outcome[];
   /** Answers a request in another way: the names of its commands, and how often there was one before. */
   readonly request?: (names: Words, earlier: number) => "silence" | "unavailable" | undefined;
   readonly subscribe?: (
@@ -96,7 +96,7 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     name: "e",
     dialect,
     exactReplies: true,
-    send: batchingSend("e", 6, post),
+    send: batchingSend("e", { maxRequests: 6 }, post),
     subscribe(channel, signal) {
       requests += 1;
       const usual = () => travel().then(() => server.subscribe(channel, signal));

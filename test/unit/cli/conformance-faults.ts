@@ -194,7 +194,6 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     ),
   },
   pipeline: {
-    "there is no pipeline": { pipeline: () => undefined },
     "a pipeline fails": { pipeline: (outcomes) => outcomes().map(() => ({ error: failure })) },
     "one error fails a whole pipeline": {
       pipeline(outcomes) {

@@ -11,24 +11,24 @@ import { rejection } from "../../support/outcomes.ts";
 interface Sent {
   readonly commands: readonly Command[];
   readonly signal: AbortSignal;
-  answer(outcomes: readonly Outcome[] | undefined): Promise<void>;
+  answer(outcomes: readonly Outcome[]): Promise<void>;
 }
 
 /** An endpoint whose requests the test answers. */
-function rig(maxRequests = 6) {
+function rig(maxRequests = 6, pipelines = true) {
   const sent: Sent[] = [];
   const post: Post = (batch, signal) => {
     const commands = batch.map(({ command }) => command);
     expect(batch.map(({ text }) => text)).toEqual(commands.map((command) => JSON.stringify(command)));
     return new Promise((resolve) => {
-      const answer = async (outcomes: readonly Outcome[] | undefined) => {
+      const answer = async (outcomes: readonly Outcome[]) => {
         resolve(outcomes);
         await turn();
       };
       sent.push({ commands, signal, answer });
     });
   };
-  const send = batchingSend("e", maxRequests, post);
+  const send = batchingSend("e", { maxRequests, pipelines }, post);
   const parts: number[] = [];
   const onSent: SentHook = (commands) => parts.push(commands) > 0;
   const endpoint = endpointWith(send);
@@ -203,64 +203,18 @@ describe("a request that several share", () => {
   );
 });
 
-describe("an endpoint that takes one command at a time", () => {
-  test("gets them one by one from then on", async () => {
-    const { sent, send } = rig(2);
-    const { signal, abort } = abortable();
-    const replies = Promise.all(pings(3).map((command) => send(command)));
-    const late = rejection(send(ping(3), signal));
-    await turn();
-    abort();
-    await sent[0]!.answer(undefined);
-    expect(sent.slice(1).map(({ commands }) => commands)).toEqual([[ping(0)], [ping(1)]]);
-    for (let next = 1; next < sent.length; next += 1) await sent[next]!.answer(echo(sent[next]!));
-    expect(await replies).toEqual([0, 1, 2]);
-    expect(await late).toMatchObject({ kind: "timeout" });
-    expect(sent).toHaveLength(4);
-  });
-
-  test("takes the next one where it says so when nobody waits any more", async () => {
-    const { sent, send } = rig();
-    const callers = pings(3).map((command) => ({ command, ...abortable() }));
-    const late = callers.map(({ command, signal }) => rejection(send(command, signal)));
-    await turn();
-    for (const { abort } of callers) abort();
-    // fetch has not noticed that the request was given up.
-    await sent[0]!.answer(undefined);
-    for (const error of await Promise.all(late)) expect(error).toMatchObject({ kind: "timeout" });
-    const next = send(ping(9));
-    await turn();
-    expect(sent[1]?.commands).toEqual([ping(9)]);
-    await sent[1]!.answer(echo(sent[1]!));
-    expect(await next).toBe(9);
-  });
-
-  test("is asked again after a thousand, by two commands, and if it takes these, by more", async () => {
-    const { sent, send } = rig(1);
-    /** Sends them one after another. @returns the sizes of the requests */
-    const sendAll = async (count: number, answer: (request: Sent) => Outcome[] | undefined) => {
-      const before = sent.length;
-      const replies = Promise.all(pings(count).map((command) => send(command)));
-      await turn();
-      for (let next = before; next < sent.length; next += 1) await sent[next]!.answer(answer(sent[next]!));
-      await replies;
-      return sizes(sent).slice(before);
-    };
-    const alone = (request: Sent) => (request.commands.length > 1 ? undefined : echo(request));
-    expect(await sendAll(4, alone)).toEqual([4, 1, 1, 1, 1]);
-    const thousand = async () => {
-      for (let sets = 0; sets < 83; sets += 1) expect(await sendAll(12, alone)).toEqual(Array(12).fill(1));
-    };
-    await thousand();
-    expect(await sendAll(4, alone)).toEqual([2, 1, 1, 1, 1]);
-    await thousand();
-    expect(await sendAll(4, echo)).toEqual([2, 2]);
-    expect(await sendAll(4, echo)).toEqual([4]);
-  });
+test("an endpoint without pipelines gets each command by itself, as many as may be open", async () => {
+  const { sent, send } = rig(2, false);
+  const replies = Promise.all(pings(3).map((command) => send(command)));
+  await turn();
+  expect(sizes(sent)).toEqual([1, 1]);
+  for (let next = 0; next < sent.length; next += 1) await sent[next]!.answer(echo(sent[next]!));
+  expect(await replies).toEqual([0, 1, 2]);
+  expect(sizes(sent)).toEqual([1, 1, 1]);
 });
 
 test("a caller in JavaScript that gives no signal waits without a limit", async () => {
-  const send = batchingSend("e", 1, async (batch) => batch.map(() => ({ reply: 1 })));
+  const send = batchingSend("e", { maxRequests: 1 }, async (batch) => batch.map(() => ({ reply: 1 })));
   expect(await (send as (command: Command) => Promise<unknown>)(ping(1))).toBe(1);
 });
 
@@ -274,7 +228,7 @@ test.each<[string, (send: Endpoint["send"]) => Endpoint["send"]]>([
   ],
 ])("a wrapper around the function %s counts as sending at once, and once", async (_, wrap) => {
   const parts: number[] = [];
-  const inner = batchingSend("e", 1, async (batch) => batch.map(() => ({ reply: 1 })));
+  const inner = batchingSend("e", { maxRequests: 1 }, async (batch) => batch.map(() => ({ reply: 1 })));
   await sendThrough(endpointWith(wrap(inner)), ping(1), forever, (commands) => parts.push(commands) > 0);
   expect(parts).toEqual([1]);
 });
