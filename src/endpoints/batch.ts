@@ -91,7 +91,10 @@ class Batches {
   add(pending: Pending): void {
     this.#waiting.add(pending);
     // On Workers each command asks for it: the platform may drop what another request began.
-    if (this.#waiting.size === 1 || !sharesRequests()) void turnEnd.then(() => this.#flush());
+    if (this.#waiting.size === 1 || !sharesRequests()) {
+      // What another request has left behind throws. The commands after it are sent by the next one that asks.
+      turnEnd.then(() => this.#flush()).catch(() => undefined);
+    }
   }
 
   #flush(): void {

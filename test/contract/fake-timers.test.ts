@@ -164,18 +164,20 @@ describe.each(Object.entries(fakers))("%s", (_name, faker) => {
     await expectLocks(passing);
   });
 
-  test.runIf(faker.set)("a wall clock that is set by years harms no lock after it", async () => {
-    for (const year of [2080, 1975]) {
-      faker.on();
-      const lock = await passing(redlock.acquire(newResource()));
-      faker.set?.(Date.UTC(year));
-      expect(lock.remaining()).toBeLessThanOrEqual(ttl);
-      await passing(redlock.acquire(newResource()));
-      faker.off();
-      const next = await redlock.acquire(newResource(), { autoExtend: true });
-      expect(next.remaining()).toBeGreaterThan(1);
-      await next.release();
-    }
-    await expectLocks();
-  });
+  if (faker.set) {
+    test("a wall clock that is set by years harms no lock after it", async () => {
+      for (const year of [2080, 1975]) {
+        faker.on();
+        const lock = await passing(redlock.acquire(newResource()));
+        faker.set?.(Date.UTC(year));
+        expect(lock.remaining()).toBeLessThanOrEqual(ttl);
+        await passing(redlock.acquire(newResource()));
+        faker.off();
+        const next = await redlock.acquire(newResource(), { autoExtend: true });
+        expect(next.remaining()).toBeGreaterThan(1);
+        await next.release();
+      }
+      await expectLocks();
+    });
+  }
 });
