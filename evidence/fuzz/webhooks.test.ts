@@ -104,7 +104,11 @@ describe.each(vectors.map((vector) => [`${vector.sender}, ${vector.from}`, vecto
             before.split(separator).every((entry) => after.trim().split(separator).includes(entry));
           // Another spelling of the fields that Twilio signs is no new delivery.
           const isSame = sender === "twilio" && part === "body" && outcome?.id === accepted?.id;
-          if (!beside && !isSame) expect(outcome, `${part}: ${JSON.stringify(after)}`).toBeUndefined();
+          // Hex may be written in capitals.
+          const isCapital =
+            /[0-9a-f]{40}/.test(before) && after.trim().toLowerCase() === before.toLowerCase();
+          if (!beside && !isSame && !isCapital)
+            expect(outcome, `${part}: ${JSON.stringify(after)}`).toBeUndefined();
         }),
         seeded(50),
       );
