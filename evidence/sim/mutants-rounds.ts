@@ -112,7 +112,7 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       patch(
         "redis/script.ts runScript",
-        "scripts.has(script) && !(call.sendsText && !hearsLate(endpoint))",
+        "scripts.has(script) && !(ask.sendsText && !hearsLate(endpoint))",
         "true",
       ),
     ],

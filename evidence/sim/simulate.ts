@@ -10,7 +10,7 @@ import { Holds } from "./holds.ts";
 import { interceptFetch } from "./http-link.ts";
 import { Ledger } from "./ledger.ts";
 import { startNemesis } from "./nemesis.ts";
-import { epoch, Process } from "./process.ts";
+import { Process } from "./process.ts";
 import { RunHistories } from "./run-histories.ts";
 import {
   aboutTheme,

@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import { counterTerms } from "../lock/fence.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
@@ -53,7 +53,7 @@ export class Fence {
     this.written(round);
     if (isAtQuorum) return undefined;
     const terms = this.terms(ttl);
-    const raise = async (call: EndpointCall) => voteForFence(await keep(call, cell, 0, { terms }), fence);
+    const raise = async (call: Ask) => voteForFence(await keep(call, cell, 0, { terms }), fence);
     return runRound(settings, raise, { timeout: ttl });
   }
 

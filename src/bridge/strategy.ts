@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import type { RedlockError } from "../errors.ts";
 import { acquire } from "../lock/acquire.ts";
 import type { Lock } from "../lock/lock.ts";
@@ -27,18 +27,18 @@ export interface LockStrategy<Reply extends CellAnswer = CellAnswer> {
   /** The keys that the next round claims. */
   keys?(): readonly string[];
   /** Claims them on one endpoint. */
-  acquire?(call: EndpointCall, cell: Cell, ttl: number): Promise<Reply>;
+  acquire?(call: Ask, cell: Cell, ttl: number): Promise<Reply>;
   /** Hears of a granted round, and says which of its keys were granted. Default, or undefined: all. */
   granted?(round: Round<Reply>): readonly string[] | undefined;
   /** Gives it a new ttl; never creates it. ttl 0 only checks. */
-  extend?(call: EndpointCall, cell: Cell, ttl: number): Promise<CellAnswer>;
+  extend?(call: Ask, cell: Cell, ttl: number): Promise<CellAnswer>;
   /**
    * Releases it.
    *
    * @param tombstoneTtl for how many ms late requests that would acquire it are refused. 0: none can follow
    * @param notify whether those that wait are told
    */
-  release?(call: EndpointCall, cell: Cell, tombstoneTtl: number, notify: boolean): Promise<CellAnswer>;
+  release?(call: Ask, cell: Cell, tombstoneTtl: number, notify: boolean): Promise<CellAnswer>;
   /** What follows a failed round, or an error. Default: a pause. */
   afterFailedRound?(round: Round<Reply>, failed: FailedRound): Next | RedlockError;
 }

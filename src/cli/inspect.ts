@@ -1,4 +1,3 @@
-import { send } from "../endpoints/endpoint-call.ts";
 import { Idempotency, inspectKey } from "../idempotency/index.ts";
 import { inspect, QuorumError } from "../index.ts";
 import { settingsOf } from "../lock/client.ts";
@@ -34,7 +33,7 @@ async function usersOf({ redlock }: Client, name: string): Promise<(readonly str
   const settings = settingsOf(redlock);
   const round = runRound(settings, async (call) => {
     const asked = Object.entries(kindsOf).map(async ([kind, [part]]) => {
-      return (await send(call, ["EXISTS", keyOf(settings.prefix, part, name)])) === 1 ? kind : [];
+      return (await call.send(["EXISTS", keyOf(settings.prefix, part, name)])) === 1 ? kind : [];
     });
     return { outcome: "granted", kinds: (await Promise.all(asked)).flat() } as const;
   });

@@ -3,39 +3,46 @@ import type { Command, Endpoint } from "./endpoint.ts";
 import { type RequestHook, RequestWatch } from "./request-watch.ts";
 import { sendThrough } from "./transport.ts";
 
-/** What one round asks of one endpoint: one command or several, until the round waits no longer. */
-export interface EndpointCall {
+/** What is asked of one endpoint: one command or several, until nobody waits any longer. */
+export interface Ask {
   readonly endpoint: Endpoint;
-  readonly signal: CallSignal;
-  /** Called for every request that has ended. */
-  readonly onRequest: RequestHook | undefined;
   /** Whether the endpoint may execute it: false while it waits for room, and if it was dropped there. */
   isSent: boolean;
   /** Whether its script is sent as text in any case, because a NOSCRIPT may get lost. */
   sendsText: boolean;
+  /** Whether nobody waits any longer. */
+  readonly isGivenUp: boolean;
+  /** Sends one command. */
+  send(command: Command): Promise<unknown>;
 }
 
-/** A call that has sent nothing yet. */
-export function newCall(
-  endpoint: Endpoint,
-  signal: CallSignal,
-  onRequest?: RequestHook | undefined,
-): EndpointCall {
-  return {
+/** How long to wait, and who hears of requests. */
+export interface Waiting {
+  readonly signal: CallSignal;
+  /** Called for every request that has ended. */
+  readonly onRequest?: RequestHook | undefined;
+}
+
+/** Asks an endpoint outside of a round. */
+export function askOf(endpoint: Endpoint, signal: CallSignal): Ask {
+  const ask: Ask = {
     endpoint,
-    signal,
-    onRequest,
     isSent: false,
     sendsText: false,
+    get isGivenUp() {
+      return signal.aborted;
+    },
+    send: (command) => sendFor(ask, { signal }, command),
   };
+  return ask;
 }
 
-/** Sends one command. */
-export function send(call: EndpointCall, command: Command): Promise<unknown> {
-  const { endpoint, signal, onRequest } = call;
+/** Sends one command, and notes when it leaves. */
+export function sendFor(ask: Ask, { signal, onRequest }: Waiting, command: Command): Promise<unknown> {
+  const { endpoint } = ask;
   const watch = onRequest && new RequestWatch(endpoint.name, signal.now, onRequest);
   const reply = sendThrough(endpoint, command, signal, (commands) => {
-    call.isSent = true;
+    ask.isSent = true;
     if (commands > 0) watch?.begin(commands);
     return watch !== undefined;
   });

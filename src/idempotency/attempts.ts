@@ -1,5 +1,5 @@
 import { unlessAborted } from "../abort.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import type { Vote } from "../errors.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type Round, runRound } from "../quorum/round.ts";
@@ -49,7 +49,7 @@ export async function countAttempt(
   const before = reading.answers().map((answer) => answer.before);
   const count = 1 + Math.max(0, ...before);
   // Replaces every endpoint's count by this run's, by comparison with the text that the endpoint returned.
-  const raiseOne = async (call: EndpointCall, index: number): Promise<Answer> => {
+  const raiseOne = async (call: Ask, index: number): Promise<Answer> => {
     const snapshot = await reading.calls[index]!.ended;
     if (snapshot.outcome === "error") throw snapshot.cause;
     return keep(call, { keys: [counter], value: snapshot.text }, retention, { next: cellOf(count).value });
@@ -59,7 +59,7 @@ export async function countAttempt(
     result = await unlessAborted(last.result, signal);
   }
   // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
-  const rollBack = (perform: (call: EndpointCall) => Promise<Answer>) =>
+  const rollBack = (perform: (call: Ask) => Promise<Answer>) =>
     mostlyDone(settings, undoQuietly(settings, last.calls, unlessRefused(perform)));
   return {
     state: stateAfterCount(result, count, maxAttempts),
@@ -75,7 +75,7 @@ export async function countAttempt(
 }
 
 /** Writes a count of 1 where there is none, and reads it where there is one. */
-async function readOrWrite(call: EndpointCall, first: Cell, retention: number): Promise<CountSnapshot> {
+async function readOrWrite(call: Ask, first: Cell, retention: number): Promise<CountSnapshot> {
   const { other } = await claimOrRead(call, first, retention);
   const before = other === undefined ? 0 : countOf(other);
   if (before === undefined) throw new Error("the value at the key of the count is not a count");

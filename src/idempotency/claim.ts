@@ -1,6 +1,6 @@
 import { Fence } from "../bridge/fence.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import { leastFence } from "../lock/fence.ts";
 import { type Holder, holderText } from "../lock/note.ts";
 import type { Settings } from "../lock/options.ts";
@@ -29,13 +29,13 @@ export interface ClaimOperations {
   /** All that it claims: the same, and the locks. */
   readonly cell: Cell;
   /** Claims everything, or nothing; an answer `held` with `blockedBy`: a lock is held by another. */
-  begin(call: EndpointCall, lease: number): Promise<CellAnswer>;
+  begin(call: Ask, lease: number): Promise<CellAnswer>;
   /** Gives everything a new lease, or nothing. `terms`: what {@link Fence.renewal} says of it. */
-  extend(call: EndpointCall, lease: number, terms?: CounterTerms): Promise<Answer>;
+  extend(call: Ask, lease: number, terms?: CounterTerms): Promise<Answer>;
   /** Replaces the pending record, and frees the locks. The answer is about the record: another run's stays. */
-  complete(call: EndpointCall, text: string, retention: number): Promise<CellAnswer>;
+  complete(call: Ask, text: string, retention: number): Promise<CellAnswer>;
   /** Deletes the pending record, and frees the locks. */
-  free(call: EndpointCall): Promise<Answer>;
+  free(call: Ask): Promise<Answer>;
   /** The fence, where there are locks. */
   readonly fence?: Fence;
 }
@@ -87,7 +87,7 @@ export function lockedClaim(
   };
   const fence = new Fence(leastFence(runtime), fenceRetention);
   const answered = new Set<Endpoint>();
-  const endOne = (call: EndpointCall, next?: EndDetails["next"]) =>
+  const endOne = (call: Ask, next?: EndDetails["next"]) =>
     answered.has(call.endpoint)
       ? end(call, { ...cell, tombstone: undefined }, { next })
       : end(call, cell, { next, tombstoneTtl: tombstoneRetention });

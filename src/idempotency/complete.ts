@@ -1,5 +1,5 @@
+import type { Ask } from "../endpoints/ask.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
 import type { EndpointError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
@@ -38,7 +38,7 @@ interface CompleteText {
  * effect has happened. Another run's record is never changed.
  */
 export async function completeOne(
-  call: EndpointCall,
+  call: Ask,
   operations: ClaimOperations,
   { text, retention, former }: CompleteText,
 ): Promise<CellAnswer> {
@@ -100,7 +100,7 @@ function storing(
   const refusals = new Map<Endpoint, unknown>();
   return async function store(): Promise<CompletionResult> {
     const { text, unstored } = record;
-    const storeOne = async (call: EndpointCall): Promise<Answer> => {
+    const storeOne = async (call: Ask): Promise<Answer> => {
       if (!unstored && refusals.has(call.endpoint)) throw refusals.get(call.endpoint);
       try {
         return await completeOne(call, operations, { text, retention, former });

@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import { secondsHint } from "../errors.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { extendOnQuorum } from "../lock/extend.ts";
@@ -97,7 +97,7 @@ export class Execution<Value> {
       // A renewal that is cut by the deadline includes the time to complete, like the begin.
       const newLease = limit <= maxHold ? leaseWithin(settings, ttl) : ttl;
       const terms = fence?.renewal(newLease);
-      const perform = (call: EndpointCall) => operations.extend(call, newLease, terms);
+      const perform = (call: Ask) => operations.extend(call, newLease, terms);
       const extension = { ttl, names: [key], perform };
       const renewed = await extendOnQuorum(settings, this.validity, extension);
       if (terms) fence?.written(renewed);

@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import { QuorumError, type Vote } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { runRound, untilUsable } from "../quorum/round.ts";
@@ -70,7 +70,7 @@ async function remove(
   { name, counter }: RecordKeys,
   { round }: KeyReading,
 ): Promise<readonly Vote[]> {
-  const removeOne = async (call: EndpointCall, index: number): Promise<Answer> => {
+  const removeOne = async (call: Ask, index: number): Promise<Answer> => {
     const snapshot = round.calls[index]!.answer!;
     // Reported by the reading; nothing is known there to remove.
     if (snapshot.outcome === "error") return { outcome: "lost" };

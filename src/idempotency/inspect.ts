@@ -1,5 +1,5 @@
 import { checkOptions, checkScope, checkText, oneOf, type Schema, wrongType } from "../check.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import type { EndpointError } from "../errors.ts";
 import { clientStateOf } from "../lock/client.ts";
 import { lockSchema, type Settings } from "../lock/options.ts";
@@ -125,7 +125,7 @@ export async function readKey(
   { key, name, counter }: RecordKeys,
   action: string,
 ): Promise<KeyReading> {
-  const readOne = async (call: EndpointCall): Promise<KeySnapshot> => {
+  const readOne = async (call: Ask): Promise<KeySnapshot> => {
     const reply = await runScript(call, peekScript, [name, counter], ["peek"]);
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {

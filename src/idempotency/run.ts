@@ -1,5 +1,5 @@
 import { unlessAborted } from "../abort.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import { LockHeldError, QuorumError, type RedlockError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { holderOf } from "../lock/contention.ts";
@@ -207,7 +207,7 @@ export class RunCall<Value> {
   async #bringToQuorum({ operations }: RunClaim, { record, text }: ReplayState<Value>): Promise<boolean> {
     const { settings, signal } = this.#request;
     const retention = remainingRetention(this.#request, record);
-    const completeRecord = (call: EndpointCall) => completeOne(call, operations, { text, retention });
+    const completeRecord = (call: Ask) => completeOne(call, operations, { text, retention });
     const round = runRound(settings, completeRecord);
     return (await unlessAborted(round.result, signal)) === "granted";
   }
@@ -229,7 +229,7 @@ export class RunCall<Value> {
 
   /** Replaces this run's claim, or another complete record, by the one that a quorum has. */
   #replaceOne(
-    call: EndpointCall,
+    call: Ask,
     { answer }: Call<CellAnswer>,
     { claim: { operations }, decided: { record, text } }: Replacement<Value>,
   ): Promise<Answer> {

@@ -1,5 +1,5 @@
 import { checkInteger, checkOptions, checkText, wrongType } from "../check.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import { LockLostError, QuorumError, secondsHint } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
@@ -156,7 +156,7 @@ function swapNonces(settings: Settings, given: LockJSON): Swap {
   const terms = fence === undefined ? undefined : counterTerms(fence, settings.fenceRetention, ttl);
   // By script, because of its tombstone: that returns what is in the way.
   const former = { ...cell, value: holderText(given) };
-  const swapOne = (call: EndpointCall) => keep(call, former, ttl, { next: cell.value, terms });
+  const swapOne = (call: Ask) => keep(call, former, ttl, { next: cell.value, terms });
   return { protocol, cell, round: runRound(settings, swapOne, { timeout: ttl }) };
 }
 
@@ -171,7 +171,7 @@ async function undoSwap(
 ): Promise<void> {
   const { runtime, backoff, wait } = settings;
   const next = given && { text: holderText(given), ttl: given.ttl };
-  const undoOne = (call: EndpointCall) => end(call, cell, { next, tombstoneTtl: tombstoneRetention });
+  const undoOne = (call: Ask) => end(call, cell, { next, tombstoneTtl: tombstoneRetention });
   const first = undoQuietly(settings, round.calls, unlessRefused(undoOne));
   let undoing: Round<Answer> | undefined = first;
   // Where the swap has a quorum and its undo has none, everybody would take this attempt for a holder, until the ttl.

@@ -1,6 +1,6 @@
 import { sha256Hex } from "../bytes.ts";
 import { checkText } from "../check.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import { mostlyFreed } from "../quorum/mostly-done.ts";
 import { query } from "../quorum/query.ts";
@@ -155,7 +155,7 @@ export async function forceRelease(
   const settings = settingsOf(redlock, checkLockOptions(options));
   const key = keyOf(settings.prefix, "lock", name);
   const echo = randomToken(settings.runtime);
-  const freeOne = async (call: EndpointCall): Promise<Answer> => {
+  const freeOne = async (call: Ask): Promise<Answer> => {
     const reply = await runScript(call, freeScript, [key], ["free", echo]);
     const replied: unknown = Array.isArray(reply) && reply.length === 1 && reply[0];
     if (replied !== echo && replied !== 0) throw unexpectedReply();

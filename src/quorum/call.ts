@@ -1,7 +1,5 @@
-import type { CallSignal } from "../endpoints/call-signal.ts";
-import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
-import type { RequestHook } from "../endpoints/request-watch.ts";
+import { type Ask, sendFor, type Waiting } from "../endpoints/ask.ts";
+import type { Command, Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, isEndpointError, type Vote } from "../errors.ts";
 import type { Answer } from "./tally.ts";
 
@@ -15,15 +13,13 @@ export interface Failure {
 export type Perform<A extends Answer> = (call: Call, index: number) => Promise<A>;
 
 /** What a call needs of its round. */
-export interface CallRound<A extends Answer> {
-  readonly signal: CallSignal;
-  readonly onRequest: RequestHook | undefined;
+export interface CallRound<A extends Answer> extends Waiting {
   /** Hears of the answer of a call, once. */
   note(call: Call<A>, answer: A | Failure): void;
 }
 
 /** One request of a round to one endpoint, and what has become of it. */
-export class Call<A extends Answer = Answer> implements EndpointCall {
+export class Call<A extends Answer = Answer> implements Ask {
   readonly endpoint: Endpoint;
   /**
    * Its answer, or its failure: a timeout counts as one. Undefined until one of them is known. Once it is known, it never
@@ -44,12 +40,12 @@ export class Call<A extends Answer = Answer> implements EndpointCall {
     this.#round = round;
   }
 
-  get signal(): CallSignal {
-    return this.#round.signal;
+  get isGivenUp(): boolean {
+    return this.#round.signal.aborted;
   }
 
-  get onRequest(): RequestHook | undefined {
-    return this.#round.onRequest;
+  send(command: Command): Promise<unknown> {
+    return sendFor(this, this.#round, command);
   }
 
   /** Resolves when `answer` is known. */

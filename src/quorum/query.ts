@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import { QuorumError } from "../errors.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
 import { type Answer, quorumOf } from "./tally.ts";
@@ -20,7 +20,7 @@ export interface Answers<Reply extends Answer> {
 export async function query<Reply extends Answer>(
   context: RoundContext,
   subject: readonly [action: string, names: readonly string[]],
-  ask: (call: EndpointCall) => Promise<Reply>,
+  ask: (call: Ask) => Promise<Reply>,
   enough: (round: Round<Reply>) => Promise<unknown> = ({ done }) => done,
 ): Promise<Answers<Reply>> {
   const round = runRound(context, ask);

@@ -1,5 +1,5 @@
+import type { Ask } from "../endpoints/ask.ts";
 import type { Command } from "../endpoints/endpoint.ts";
-import { type EndpointCall, send } from "../endpoints/endpoint-call.ts";
 import { serverOf } from "../endpoints/transport.ts";
 import type { EndpointError } from "../errors.ts";
 import { cellScript } from "./cell.lua.ts";
@@ -48,53 +48,43 @@ export interface CounterTerms {
 const granted: CellAnswer = { outcome: "granted" };
 
 /** Claims the cell if it is empty; by script, also if it has these values already. */
-export function claim(
-  call: EndpointCall,
-  cell: Cell,
-  ttl: number,
-  terms?: CounterTerms,
-): Promise<CellAnswer> {
-  if (!isClaimedNatively(call, cell)) return claimByScript(call, cell, ttl, terms);
-  const proof = proveRelease(call, cell);
-  return proof ? proof.then(() => setIfEmpty(call, cell, ttl)) : setIfEmpty(call, cell, ttl);
+export function claim(ask: Ask, cell: Cell, ttl: number, terms?: CounterTerms): Promise<CellAnswer> {
+  if (!isClaimedNatively(ask, cell)) return claimByScript(ask, cell, ttl, terms);
+  const proof = proveRelease(ask, cell);
+  return proof ? proof.then(() => setIfEmpty(ask, cell, ttl)) : setIfEmpty(ask, cell, ttl);
 }
 
 /** Deletes natively what is not there yet, where the endpoint has refused that before. Undefined: it has not. */
-function proveRelease(call: EndpointCall, cell: Cell): Promise<void> | undefined {
-  const server = serverOf(call.endpoint);
+function proveRelease(ask: Ask, cell: Cell): Promise<void> | undefined {
+  const server = serverOf(ask.endpoint);
   if (server.releases !== false) return undefined;
-  return end(call, cell).then(() => {
+  return end(ask, cell).then(() => {
     server.releases = true;
   });
 }
 
 /** Claims by script, which also deletes if the endpoint has not shown yet that it does that: see `prove` in cell.lua. */
-async function claimByScript(
-  call: EndpointCall,
-  cell: Cell,
-  ttl: number,
-  terms?: CounterTerms,
-): Promise<CellAnswer> {
-  const server = serverOf(call.endpoint);
-  const isProven = hasCompareAndSet(call) ? server.releases !== false : server.releases;
-  if (isProven) return operate(call, "claim", cell, { ttl, terms });
+async function claimByScript(ask: Ask, cell: Cell, ttl: number, terms?: CounterTerms): Promise<CellAnswer> {
+  const server = serverOf(ask.endpoint);
+  const isProven = hasCompareAndSet(ask) ? server.releases !== false : server.releases;
+  if (isProven) return operate(ask, "claim", cell, { ttl, terms });
   // A cell without a tombstone names a key that nobody ever writes.
   const { tombstone = `${cell.keys[0]}:${cell.value}` } = cell;
-  const answer = await operate(call, "prove", { ...cell, tombstone }, { ttl, terms });
+  const answer = await operate(ask, "prove", { ...cell, tombstone }, { ttl, terms });
   server.releases = true;
   return answer;
 }
 
-function setIfEmpty(call: EndpointCall, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
-  return sendPlain(call, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
+function setIfEmpty(ask: Ask, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
+  return sendPlain(ask, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
 }
 
 /** Claims the cell, and always returns the value in the way. Its own value grants it, unlike with {@link claim}. */
-export async function claimOrRead(call: EndpointCall, cell: Cell, ttl: number): Promise<CellAnswer> {
-  const isNative = isClaimedNatively(call, cell);
-  if (isNative) await proveRelease(call, cell);
-  const other = isNative ? await setOrGet(call, cell, ttl) : undefined;
-  if (other === undefined) return claimByScript(call, cell, ttl);
+export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
+  const isNative = isClaimedNatively(ask, cell);
+  if (isNative) await proveRelease(ask, cell);
+  const other = isNative ? await setOrGet(ask, cell, ttl) : undefined;
+  if (other === undefined) return claimByScript(ask, cell, ttl);
   // Its own value is from an earlier execution whose reply was lost.
   return other === null || other === cell.value ? granted : { outcome: "held", other };
 }
@@ -104,25 +94,21 @@ export async function claimOrRead(call: EndpointCall, cell: Cell, ttl: number): 
  *
  * @returns the value in the way; null: it was empty, and is set; undefined: the endpoint does not know the command
  */
-async function setOrGet(
-  call: EndpointCall,
-  { keys, value }: Cell,
-  ttl: number,
-): Promise<string | null | undefined> {
-  const server = serverOf(call.endpoint);
+async function setOrGet(ask: Ask, { keys, value }: Cell, ttl: number): Promise<string | null | undefined> {
+  const server = serverOf(ask.endpoint);
   if (server.lacksNxGet) return undefined;
-  const ask = async () => {
-    const other = await send(call, ["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
+  const setOnce = async () => {
+    const other = await ask.send(["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
     if (other !== null && typeof other !== "string") throw unexpectedReply();
     // A server that ignores GET says this when it has stored the value, and null when another is in the way.
     if (other !== null && other !== "OK") server.returnsValues = true;
     return other;
   };
   try {
-    const other = await ask();
+    const other = await setOnce();
     if (other !== null || server.returnsValues) return other;
     // A null from it was never seen to be true: asked again, it must return what it says that it has stored.
-    const stored = await ask();
+    const stored = await setOnce();
     if (stored === null) {
       throw new Error("it answers null to SET with NX and GET, but has not stored the value");
     }
@@ -145,17 +131,17 @@ export interface KeepDetails {
 
 /** Gives the cell a new ttl, and a new value if `next` is given. Never creates it. ttl 0 writes no value. */
 export function keep(
-  call: EndpointCall,
+  ask: Ask,
   cell: Cell,
   ttl: number,
   { next, terms }: KeepDetails = {},
 ): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (hasCompareAndSet(call) && needsNoScript(cell) && ttl > 0 && !terms) {
+  if (hasCompareAndSet(ask) && needsNoScript(cell) && ttl > 0 && !terms) {
     const command = ["SET", keys[0]!, next ?? value, "IFEQ", value, "PX", ttl];
-    return sendPlain(call, command, ["OK", null], "lost");
+    return sendPlain(ask, command, ["OK", null], "lost");
   }
-  return operate(call, "keep", cell, { ttl, next, terms });
+  return operate(ask, "keep", cell, { ttl, next, terms });
 }
 
 /** What {@link end} leaves. */
@@ -167,18 +153,18 @@ export interface EndDetails {
 }
 
 /** Ends a claim: deletes its values, or replaces them. Where a run has locks, the answer is about its record alone. */
-export function end(call: EndpointCall, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
+export function end(ask: Ask, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (hasCompareAndSet(call) && needsNoScript(cell) && !details.next) {
-    return notingRefusal(call, sendPlain(call, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost"));
+  if (hasCompareAndSet(ask) && needsNoScript(cell) && !details.next) {
+    return notingRefusal(ask, sendPlain(ask, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost"));
   }
-  return endThrough(call, cell, details);
+  return endThrough(ask, cell, details);
 }
 
 /** Remembers that the endpoint refuses what a release needs: nothing is claimed there until it has shown the contrary. */
-function notingRefusal(call: EndpointCall, ending: Promise<CellAnswer>): Promise<CellAnswer> {
+function notingRefusal(ask: Ask, ending: Promise<CellAnswer>): Promise<CellAnswer> {
   return ending.catch((error: unknown) => {
-    if ((error as Partial<EndpointError>).permanent) serverOf(call.endpoint).releases = false;
+    if ((error as Partial<EndpointError>).permanent) serverOf(ask.endpoint).releases = false;
     throw error;
   });
 }
@@ -189,13 +175,13 @@ function notingRefusal(call: EndpointCall, ending: Promise<CellAnswer>): Promise
  * @param run runs another script, which contains the cell's, and resolves with the reply of the cell's. Default: the cell's
  */
 export function endThrough(
-  call: EndpointCall,
+  ask: Ask,
   cell: Cell,
   { next, tombstoneTtl = 0 }: EndDetails,
   run?: RunOperation,
 ): Promise<CellAnswer> {
   const details = { ttl: next?.ttl ?? 0, next: next?.text, tombstoneTtl, run };
-  return notingRefusal(call, operate(call, "end", cell, details));
+  return notingRefusal(ask, operate(ask, "end", cell, details));
 }
 
 /** Runs the cell's script with these keys and arguments. */
@@ -213,7 +199,7 @@ interface OperationDetails {
 }
 
 async function operate(
-  call: EndpointCall,
+  ask: Ask,
   operation: Operation,
   cell: Cell,
   {
@@ -221,7 +207,7 @@ async function operate(
     next,
     tombstoneTtl = 0,
     terms,
-    run = (keys, args) => runScript(call, cellScript, keys, args),
+    run = (keys, args) => runScript(ask, cellScript, keys, args),
   }: OperationDetails,
 ): Promise<CellAnswer> {
   const { keys, value, record = value, tombstone, counters = [] } = cell;
@@ -237,7 +223,7 @@ async function operate(
   const head = [operation, value, keys.length, ttl, tombstoneTtl, least, retention];
   const reply = await run(names, [...head, ...expected.flatMap((text, index) => [text, following[index]!])]);
   if (!Array.isArray(reply)) throw unexpectedReply();
-  if (reply[0] !== value) return refusal(call, operation, reply, keys.length);
+  if (reply[0] !== value) return refusal(ask, operation, reply, keys.length);
   if (operation === "end") return ended(reply[1], cell);
   return terms ? { outcome: "granted", fence: readFence(reply[1]) } : granted;
 }
@@ -251,15 +237,10 @@ function ended(hits: unknown, { keys, record }: Cell): CellAnswer {
 }
 
 /** The answer of a refusal. An endpoint whose reply has another form is faulty, and not held by someone. */
-function refusal(
-  call: EndpointCall,
-  operation: Operation,
-  reply: readonly unknown[],
-  count: number,
-): CellAnswer {
+function refusal(ask: Ask, operation: Operation, reply: readonly unknown[], count: number): CellAnswer {
   const [no, position, remaining, other] = reply;
   const isKey = Number.isSafeInteger(position) && Number(position) >= 0 && Number(position) <= count;
-  if (no !== 0 || operation === "end" || !isKey || !isSnapshot(call, other, remaining))
+  if (no !== 0 || operation === "end" || !isKey || !isSnapshot(ask, other, remaining))
     throw unexpectedReply();
   if (operation === "keep") return { outcome: "lost", other: String(other) };
   const blockedBy = Number(position) > 1 ? { blockedBy: Number(position) - 1 } : {};
@@ -275,7 +256,7 @@ export function readFence(word: unknown): number {
 }
 
 /** Whether these can be a key's value and the ms until it expires, as a script returns them. */
-export function isSnapshot({ endpoint }: EndpointCall, value: unknown, remaining: unknown): boolean {
+export function isSnapshot({ endpoint }: Ask, value: unknown, remaining: unknown): boolean {
   // A client in between may have parsed the value; nothing else turns text into another type.
   return Number.isSafeInteger(remaining) && (typeof value === "string" || !endpoint.exactReplies);
 }
@@ -288,12 +269,12 @@ export function readCounter(word: unknown): number | undefined {
 
 /** Sends a native command with two possible replies. `refused`: the outcome of a no. */
 function sendPlain(
-  call: EndpointCall,
+  ask: Ask,
   command: Command,
   [yes, no]: readonly [unknown, unknown],
   refused: "held" | "lost",
 ): Promise<CellAnswer> {
-  return send(call, command).then((reply) => {
+  return ask.send(command).then((reply) => {
     if (reply === yes) return granted;
     if (reply === no) return { outcome: refused };
     throw unexpectedReply();
@@ -304,13 +285,13 @@ function sendPlain(
  * Whether `SET … NX` does it, and its reply can be trusted. Without a native release it is not asked before a script has run
  * there: what can never be released must not be acquired.
  */
-function isClaimedNatively(call: EndpointCall, cell: Cell): boolean {
-  if (call.endpoint.exactReplies !== true || !needsNoScript(cell)) return false;
-  return hasCompareAndSet(call) || serverOf(call.endpoint).releases === true;
+function isClaimedNatively(ask: Ask, cell: Cell): boolean {
+  if (ask.endpoint.exactReplies !== true || !needsNoScript(cell)) return false;
+  return hasCompareAndSet(ask) || serverOf(ask.endpoint).releases === true;
 }
 
 /** Whether the endpoint has commands that compare and set or delete, and their replies can be trusted. */
-function hasCompareAndSet({ endpoint }: EndpointCall): boolean {
+function hasCompareAndSet({ endpoint }: Ask): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
 }
 

@@ -1,5 +1,5 @@
+import type { Ask } from "../endpoints/ask.ts";
 import type { Command, Dialect } from "../endpoints/endpoint.ts";
-import { type EndpointCall, send } from "../endpoints/endpoint-call.ts";
 import { hearsLate, serverOf } from "../endpoints/transport.ts";
 import { EndpointError } from "../errors.ts";
 
@@ -32,33 +32,33 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
  * arrives after it. A server that does not know the hash gets the text.
  */
 export async function runScript(
-  call: EndpointCall,
+  ask: Ask,
   script: Script,
   keys: readonly string[],
   args: Command,
 ): Promise<unknown> {
-  const { endpoint } = call;
+  const { endpoint } = ask;
   const rest = [keys.length, ...keys, ...args];
   const { scripts } = serverOf(endpoint);
   // Nobody may hear a NOSCRIPT any more, so a rollback may have to be sent as text, which has ten times as many bytes.
-  if (scripts.has(script) && !(call.sendsText && !hearsLate(endpoint))) {
+  if (scripts.has(script) && !(ask.sendsText && !hearsLate(endpoint))) {
     try {
-      return await sendScript(call, script, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
+      return await sendScript(ask, script, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {
       // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
       if (!(error as Error).message.includes("NOSCRIPT")) throw error;
-      call.isSent = false;
+      ask.isSent = false;
       scripts.delete(script);
     }
   }
   // If it was given up, nothing is sent any more.
-  if (!call.signal.aborted) scripts.add(script);
-  return sendScript(call, script, ["EVAL", textOf(script.source, endpoint.dialect), ...rest]);
+  if (!ask.isGivenUp) scripts.add(script);
+  return sendScript(ask, script, ["EVAL", textOf(script.source, endpoint.dialect), ...rest]);
 }
 
 /** Redis before 7.2 does not say which command of a script a user may not run, so the error names all of them. */
-function sendScript(call: EndpointCall, { source }: Script, command: Command): Promise<unknown> {
-  return send(call, command).catch((error: unknown) => {
+function sendScript(ask: Ask, { source }: Script, command: Command): Promise<unknown> {
+  return ask.send(command).catch((error: unknown) => {
     if (!(error instanceof EndpointError) || !/script can't run/.test(error.message)) throw error;
     const { endpoint, kind, message, status } = error;
     const calls = new Set([...source.matchAll(/(?:call|run)\("([A-Z]+)/g)].map(([, name]) => name));
@@ -68,8 +68,8 @@ function sendScript(call: EndpointCall, { source }: Script, command: Command): P
 }
 
 /** Runs a script by its text. `rest`: the number of keys, the keys, the arguments. */
-export function runSource(call: EndpointCall, source: string, rest: Command): Promise<unknown> {
-  return send(call, ["EVAL", textOf(source, call.endpoint.dialect), ...rest]);
+export function runSource(ask: Ask, source: string, rest: Command): Promise<unknown> {
+  return ask.send(["EVAL", textOf(source, ask.endpoint.dialect), ...rest]);
 }
 
 /** The error for a reply that no script gives. It does not quote the reply, which may contain secrets. */

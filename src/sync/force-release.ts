@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../endpoints/endpoint-call.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import { QuorumError } from "../errors.ts";
 import type { LockClient } from "../lock/client.ts";
 import type { Settings } from "../lock/options.ts";
@@ -160,7 +160,7 @@ async function freeOnQuorum(
   { settings, name, keys }: Target,
   args: readonly [operation: string, ...rest: (string | number)[]],
 ): Promise<readonly FreeAnswer[]> {
-  const ask = async (call: EndpointCall): Promise<FreeAnswer> => {
+  const ask = async (call: Ask): Promise<FreeAnswer> => {
     const nonce = randomToken(settings.runtime);
     const reply = await runScript(call, freeSynchronizerScript, keys, [nonce, ...args]);
     const [echo, had, latest = "", remaining = 0] = itemsOf(reply);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Ask, askOf } from "../../src/endpoints/ask.ts";
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
-import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
 import { serverOf } from "../../src/endpoints/transport.ts";
 import { type Cell, type CellAnswer, claim, end, keep } from "../../src/redis/cell.ts";
 import { newResource } from "../support/local-endpoints.ts";
@@ -21,7 +21,7 @@ const terms = { least: 5_000, retention: given };
 const next = { text: "done", ttl: given };
 const tombstoneTtl = given;
 
-type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
+type Operation = (call: Ask, cell: Cell) => Promise<CellAnswer>;
 const operations = {
   claim: (call, cell) => claim(call, cell, given, terms),
   prove: (call, cell) => {
@@ -145,7 +145,7 @@ describe.each(storesOf([1]))("the script of cells, on $title", ({ open }) => {
 
   /** The answer to one execution, or its error. */
   async function answerOf(operation: Operation, cell: Cell): Promise<object | string> {
-    const call = newCall(store.endpoints[0]!, new CallSignal());
+    const call = askOf(store.endpoints[0]!, new CallSignal());
     const answer = await operation(call, cell).catch((error: Error) => error.message);
     if (typeof answer === "string" || answer.retryAfter === undefined || answer.retryAfter < 0) return answer;
     // The time until it expires, by a real clock.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Ask, askOf } from "../../src/endpoints/ask.ts";
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
-import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
 import type { Settings } from "../../src/lock/options.ts";
 import { type Cell, claim, keep } from "../../src/redis/cell.ts";
@@ -16,7 +16,7 @@ import { type OpenStore, storesOf } from "../support/stores.ts";
 // MGET finds nothing at a key of another type. What would write there fails with Redis's own error, and leaves it.
 
 /** An operation on what has this name, at one endpoint. */
-type Operation = (call: EndpointCall, name: string) => Promise<unknown>;
+type Operation = (call: Ask, name: string) => Promise<unknown>;
 
 const ttl = 60_000;
 const [value, other] = ["1", "2"].map((digit) => `t${digit.repeat(32)}`) as [string, string];
@@ -35,7 +35,7 @@ const claimOf = (name: string): Cell => {
   return { ...rest, keys: [record, ...keys], record: `P1 ${value}` };
 };
 const slotOf = (name: string) => ({ keys: keysFor(["slot:0"], name), value });
-const slots = (call: EndpointCall, name: string) =>
+const slots = (call: Ask, name: string) =>
   slotStrategy({ ...settings, endpoints: [call.endpoint] }, { name, limit: 1 }, () => undefined);
 const ticket = (text: string, name: string) => new QueueRequests(settings, name, text);
 const confirmed = (name: string) => {
@@ -105,7 +105,7 @@ describe.each(storesOf([1]))("a key of another type, on $title", ({ open }) => {
   });
   afterAll(() => store.close());
 
-  const call = () => newCall(store.endpoints[0]!, new CallSignal());
+  const call = () => askOf(store.endpoints[0]!, new CallSignal());
   const putHash = async (key: string) => {
     await store.execute(0, ["DEL", key]);
     await store.execute(0, ["HSET", key, "f", "x"]);

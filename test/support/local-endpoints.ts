@@ -106,7 +106,7 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
     set.via === "fetch" || set.via === "sdk" ? undefined : await openSockets(endpoints, set.via);
   const reset = () => {
     sockets?.reset();
-    return resetAll(endpoints, dialect);
+    return resetAll(endpoints);
   };
   await reset();
   return {
@@ -125,7 +125,7 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
   };
 }
 
-async function resetAll(endpoints: readonly LocalEndpoint[], dialect: Dialect): Promise<void> {
+async function resetAll(endpoints: readonly LocalEndpoint[]): Promise<void> {
   for (const { faults, log } of endpoints) {
     faults.clear();
     log.reset();

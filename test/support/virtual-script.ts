@@ -1,5 +1,5 @@
+import { type Ask, askOf } from "../../src/endpoints/ask.ts";
 import { CallSignal } from "../../src/endpoints/call-signal.ts";
-import { type EndpointCall, newCall } from "../../src/endpoints/endpoint-call.ts";
 import { type Script, textOf } from "../../src/redis/script.ts";
 import type { SteppingRuntime } from "./stepping-runtime.ts";
 import { virtualWorld } from "./virtual-client.ts";
@@ -9,7 +9,7 @@ export interface ScriptWorld {
   readonly runtime: SteppingRuntime;
   execute(...command: (string | number)[]): unknown;
   /** A request to the endpoint. */
-  call(): EndpointCall;
+  call(): Ask;
   /** Subscribes to a channel. Returns what takes the messages that have come since. */
   listen(channel: string): () => string[];
 }
@@ -22,7 +22,7 @@ export async function scriptWorld(script: Script): Promise<ScriptWorld> {
   await runtime.advance(999);
   return {
     runtime,
-    call: () => newCall(endpoints[0]!, new CallSignal()),
+    call: () => askOf(endpoints[0]!, new CallSignal()),
     execute: (...command) => engine.execute(command),
     listen(channel) {
       const messages: string[] = [];

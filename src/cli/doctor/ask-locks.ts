@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type EndpointCall, newCall, send } from "../../endpoints/endpoint-call.ts";
+import { type Ask, askOf } from "../../endpoints/ask.ts";
 import { type Dialect, EndpointError } from "../../index.ts";
 import { type CellAnswer, type CounterTerms, claim, claimOrRead, end, keep } from "../../redis/cell.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
@@ -14,7 +14,7 @@ import { mistakeOf, mustBeStored, write } from "./stored.ts";
 type Step = readonly [
   /** Begins the message where something is wrong. */
   what: string,
-  operation: (call: EndpointCall) => Promise<CellAnswer>,
+  operation: (call: Ask) => Promise<CellAnswer>,
   outcome: CellAnswer["outcome"],
   /** What must be stored afterwards. The first step that names it writes it. */
   stored: Written,
@@ -61,7 +61,7 @@ async function follow(session: Session, dialect: Dialect, steps: readonly Step[]
     const ms = 2 * session.settings.timeout;
     // Scripts are sent as text: what a server remembers of them is a question of its own.
     const operate = () =>
-      session.limited((signal) => operation({ ...newCall(endpoint, signal), sendsText: true }), ms);
+      session.limited((signal) => operation({ ...askOf(endpoint, signal), sendsText: true }), ms);
     const { result, at } = await session.timed(operate).catch((error) => {
       throw error instanceof EndpointError ? error : new UnexpectedReply(`${what}: ${error.message}`);
     });
@@ -83,7 +83,7 @@ async function follow(session: Session, dialect: Dialect, steps: readonly Step[]
 export function askClaim(session: Session): Promise<Seen> {
   const brief = cellOf(session, "brief");
   const [first, later] = [{ key: brief.keys[0]!, value: brief.value }, "clater"];
-  const claimLater = async (call: EndpointCall) => {
+  const claimLater = async (call: Ask) => {
     await session.pause(5);
     return claim(call, { ...brief, value: later }, probeTtl);
   };
@@ -100,7 +100,7 @@ export function askClaim(session: Session): Promise<Seen> {
 export function askNative(session: Session): Promise<Seen> {
   const [[, , , stored], , ...steps] = life(session, "native") as [Step, ...Step[]];
   const set: Step[1] = async (call) => {
-    await send(call, ["SET", stored.key, stored.value!, "PX", stored.ttl!]);
+    await call.send(["SET", stored.key, stored.value!, "PX", stored.ttl!]);
     return { outcome: "granted" };
   };
   return follow(session, "redis-8.4", [["a SET", set, "granted", stored], ...steps]);
@@ -119,12 +119,13 @@ export async function askEvalsha(session: Session): Promise<Seen> {
   if (!refusal) return { works: false, found: "it ran a script that it cannot know" };
   if (!refusal.message.includes("NOSCRIPT")) throw refusal;
   const [first, second] = [cellOf(session, "text", terms), cellOf(session, "hash", terms)];
-  const claimByHash = async (call: EndpointCall) => {
+  const claimByHash = async (call: Ask) => {
     let requests = 0;
-    const onRequest = () => {
+    const send: Ask["send"] = (command) => {
       requests += 1;
+      return call.send(command);
     };
-    const answer = await claim({ ...call, onRequest, sendsText: false }, second, probeTtl, terms);
+    const answer = await claim({ ...call, send, sendsText: false }, second, probeTtl, terms);
     if (requests > 1) throw new Error("NOSCRIPT, of a script that it has just run");
     return answer;
   };

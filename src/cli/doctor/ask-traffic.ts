@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { unlessAborted } from "../../abort.ts";
-import { transportOf } from "../../endpoints/transport.ts";
 import { EndpointError } from "../../index.ts";
 import { lineSplitter, parseEvent } from "../../lock/wake-up/events.ts";
 import { probeTtl, type Seen, type Session } from "./session.ts";

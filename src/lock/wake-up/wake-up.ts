@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
+import type { Ask } from "../../endpoints/ask.ts";
 import type { Round, RoundContext } from "../../quorum/round.ts";
 import type { Answer } from "../../quorum/tally.ts";
 import type { Cell, CellAnswer } from "../../redis/cell.ts";
@@ -23,7 +23,7 @@ export interface WakeUp {
     prefix: string,
     kind: string,
     resources: readonly string[],
-  ): (call: EndpointCall, cell: Cell, tombstoneTtl: number) => Promise<CellAnswer>;
+  ): (call: Ask, cell: Cell, tombstoneTtl: number) => Promise<CellAnswer>;
   /** Waits for one call; the first `wait` subscribes. */
   listen(settings: ListenerSettings, waiter: Waiter, resources: readonly string[]): WakeUpListener;
 }

@@ -1,6 +1,6 @@
 import { unlessAborted } from "../../abort.ts";
 import type { Schema } from "../../check.ts";
-import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
+import type { Ask } from "../../endpoints/ask.ts";
 import { QuorumError } from "../../errors.ts";
 import type { LockClient } from "../../lock/client.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
@@ -152,7 +152,7 @@ interface ArrivalAnswer extends Answer {
 }
 
 async function queryEndpoint(
-  call: EndpointCall,
+  call: Ask,
   { runtime, prefix, ttl, wakeUp }: Settings,
   { name, kind, count }: ArrivalPlace,
   { to = "", id }: ArrivalQuery,

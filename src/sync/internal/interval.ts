@@ -1,5 +1,5 @@
 import type { LockStrategy } from "../../bridge/strategy.ts";
-import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
+import type { Ask } from "../../endpoints/ask.ts";
 import { LockHeldError } from "../../errors.ts";
 import { isVeto } from "../../quorum/tally.ts";
 import { type CellAnswer, readCounter } from "../../redis/cell.ts";
@@ -39,7 +39,7 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
   let fence = 0;
   let confirmations = 0;
 
-  function run(call: EndpointCall, value: string, args: IntervalArguments): Promise<IntervalAnswer> {
+  function run(call: Ask, value: string, args: IntervalArguments): Promise<IntervalAnswer> {
     const [operation, ms] = args;
     const isGuarded = operation === "acquire" || (operation === "release" && ms > 0);
     const names = isGuarded ? [...keys, `${keyOf(prefix, "void", name)}:${value}`] : keys;
@@ -74,7 +74,7 @@ type IntervalArguments = readonly [
 ];
 
 async function operate(
-  call: EndpointCall,
+  call: Ask,
   names: readonly string[],
   value: string,
   args: IntervalArguments,

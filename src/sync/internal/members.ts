@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
+import type { Ask } from "../../endpoints/ask.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import type { Waiter } from "../../lock/wake-up/wake-up.ts";
@@ -103,7 +103,7 @@ export interface MemberDetails {
  * creates the member, and with ttl 0 only looks; or to release.
  */
 export async function requestMember(
-  call: EndpointCall,
+  call: Ask,
   operation: "acquire" | "extend" | "release",
   { keys, value, tombstone }: Cell,
   { ttl, announcements, channel }: MemberDetails,

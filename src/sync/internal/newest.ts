@@ -1,5 +1,5 @@
 import { unlessAborted } from "../../abort.ts";
-import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
+import type { Ask } from "../../endpoints/ask.ts";
 import { LockLostError, QuorumError, secondsHint } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
@@ -146,7 +146,7 @@ export class NewestCall {
   }
 }
 
-async function announceOne(call: EndpointCall, key: string, text: string, ttl: number): Promise<CellAnswer> {
+async function announceOne(call: Ask, key: string, text: string, ttl: number): Promise<CellAnswer> {
   const reply = await runScript(call, newestScript, [key], [text, ttl]);
   const [echo, other] = itemsOf(reply);
   if (echo === text) return { outcome: "granted" };

@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
+import type { Ask } from "../../endpoints/ask.ts";
 import { parseHolder } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
 import { tombstoneRetention } from "../../lock/protocol.ts";
@@ -128,7 +128,7 @@ export class QueueRequests {
 
   /** Acquires with this value, and else queues the ticket for `expiry` ms. */
   acquire(
-    call: EndpointCall,
+    call: Ask,
     value: string,
     { ttl, expiry }: { readonly ttl: number; readonly expiry: number },
   ): Promise<QueueAnswer> {
@@ -138,7 +138,7 @@ export class QueueRequests {
 
   /** Releases what has this value, and refuses it for `retention` ms; the ticket returns to the queue for `expiry` ms. */
   rollBack(
-    call: EndpointCall,
+    call: Ask,
     value: string,
     { expiry, retention }: { readonly expiry: number; readonly retention: number },
   ): Promise<QueueAnswer> {
@@ -146,13 +146,13 @@ export class QueueRequests {
   }
 
   /** Removes the ticket on one endpoint, for good, and releases what has this value. */
-  remove(call: EndpointCall, value: string): Promise<QueueAnswer> {
+  remove(call: Ask, value: string): Promise<QueueAnswer> {
     const args = [this.#ticket, tombstoneRetention, 0, 0, ...this.#wakeUp];
     return this.#send(call, value, [this.#ticket], args);
   }
 
   /** Releases the lock on one endpoint, and tells the first of the queue. The tombstone is kept for `retention` ms. */
-  releaseAndTell(call: EndpointCall, value: string, retention: number): Promise<QueueAnswer> {
+  releaseAndTell(call: Ask, value: string, retention: number): Promise<QueueAnswer> {
     const tombstones = retention > 0 ? [value] : [];
     return this.#send(call, value, tombstones, ["", retention, 0, 0, ...this.#wakeUp]);
   }
@@ -164,7 +164,7 @@ export class QueueRequests {
 
   /** @param args of the script, behind the value */
   async #send(
-    call: EndpointCall,
+    call: Ask,
     value: string,
     tombstones: readonly string[],
     args: readonly (string | number)[],

@@ -1,4 +1,4 @@
-import type { EndpointCall } from "../../endpoints/endpoint-call.ts";
+import type { Ask } from "../../endpoints/ask.ts";
 import type { Settings } from "../../lock/options.ts";
 import { isVeto, quorumOf } from "../../quorum/tally.ts";
 import { type Cell, type CellAnswer, keep } from "../../redis/cell.ts";
@@ -105,7 +105,7 @@ interface SlotOperation {
 }
 
 async function operate(
-  call: EndpointCall,
+  call: Ask,
   { keys, value }: Cell,
   { limitKey, limit, ttl, span, others }: SlotOperation,
 ): Promise<SlotAnswer> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { askOf } from "../../../src/endpoints/ask.ts";
 import { CallSignal } from "../../../src/endpoints/call-signal.ts";
-import { newCall } from "../../../src/endpoints/endpoint-call.ts";
 import { type Command, type Endpoint, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Settings } from "../../../src/lock/options.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
@@ -34,7 +34,7 @@ interface Ask {
 
 const clientOf = (endpoint: Endpoint) =>
   new Redlock({ endpoints: [endpoint], runtime: steppingRuntime(), wait: 0, timeout: 100 });
-const callOf = (endpoint: Endpoint) => newCall(endpoint, new CallSignal());
+const callOf = (endpoint: Endpoint) => askOf(endpoint, new CallSignal());
 
 /** What becomes of a request whose reply is this one. */
 async function outcomeWith({ send, echo }: Omit<Ask, "garbage">, reply: Reply) {

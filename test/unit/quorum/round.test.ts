@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
+import type { Ask } from "../../../src/endpoints/ask.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
-import type { EndpointCall } from "../../../src/endpoints/endpoint-call.ts";
 import { EndpointError, type Vote } from "../../../src/errors.ts";
 import { runRound, untilUsable } from "../../../src/quorum/round.ts";
 import { type Answer, tally } from "../../../src/quorum/tally.ts";
@@ -15,18 +15,16 @@ console.log(`round SEED=${seed}`);
 function rig(count: number, { isHasty = false, latency = new Map<string, number>(), timeout = 100 } = {}) {
   const runtime = steppingRuntime();
   const replies = Array.from({ length: count }, () => gate<Answer | Error>());
-  const signals: AbortSignal[] = [];
   const endpoints: Endpoint[] = replies.map((_, index) => ({
     name: `e${index}`,
     dialect: "redis",
     send: () => Promise.reject(new Error("not used")),
   }));
   const onFailure = vi.fn();
-  const perform = async (call: EndpointCall): Promise<Answer> => {
-    const { endpoint, signal } = call;
+  const perform = async (call: Ask): Promise<Answer> => {
+    const { endpoint } = call;
     call.isSent = true;
     const index = endpoints.indexOf(endpoint);
-    signals[index] = signal.abortSignal;
     const reply = await replies[index]!.passed;
     if (reply instanceof Error) throw reply;
     return reply;
@@ -38,7 +36,7 @@ function rig(count: number, { isHasty = false, latency = new Map<string, number>
   const learnt = () => Object.fromEntries([...known].map(([{ name }, ms]) => [name, ms]));
   const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
   const fail = (index: number, error: Error) => replies[index]!.open(error);
-  return { runtime, endpoints, round, onFailure, answer, fail, signals, known, learnt };
+  return { runtime, endpoints, round, onFailure, answer, fail, known, learnt };
 }
 
 const down = new EndpointError("e0", "network", "down");
@@ -83,20 +81,20 @@ describe("a round", () => {
   });
 
   test("receives the answers that arrive after it was cut short", async () => {
-    const { round, answer, onFailure, signals, runtime } = rig(4, { isHasty: true });
+    const { round, answer, onFailure, runtime } = rig(4, { isHasty: true });
     answer(0, "granted");
     answer(1, "held");
     await runtime.advance(60);
     expect(await round.result).toBe("unavailable");
     await round.done;
     expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "held", "pending", "pending"]);
-    expect(signals.some(({ aborted }) => aborted)).toBe(false);
+    expect(round.signal.aborted).toBe(false);
     answer(2, "granted");
     expect(await round.calls[2]!.ended).toEqual({ outcome: "granted" });
     expect(await round.result).toBe("unavailable");
     expect(onFailure).not.toHaveBeenCalled();
     await runtime.advance(40);
-    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    expect(round.signal.aborted).toBe(true);
     // It did not answer in time, whether or not the round still waited for it.
     expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e3"]);
     expect(runtime.pending).toBe(0);

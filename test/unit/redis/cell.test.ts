@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { type Ask, askOf } from "../../../src/endpoints/ask.ts";
 import { CallSignal } from "../../../src/endpoints/call-signal.ts";
 import type { Command, Dialect, Endpoint } from "../../../src/endpoints/endpoint.ts";
-import { type EndpointCall, newCall } from "../../../src/endpoints/endpoint-call.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
 import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../../src/redis/cell.ts";
@@ -26,7 +26,8 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
       return reply;
     },
   };
-  return { call: newCall(endpoint, new CallSignal()), sent };
+  const signal = new CallSignal();
+  return { call: askOf(endpoint, signal), sent, signal };
 }
 
 /** The script by its text, as it is sent to an endpoint that has not answered it yet. */
@@ -48,7 +49,7 @@ const byHash = (dialect: Dialect, keys: readonly string[], ...args: (string | nu
 ];
 
 describe("commands", () => {
-  type Operation = (call: EndpointCall) => Promise<CellAnswer>;
+  type Operation = (call: Ask) => Promise<CellAnswer>;
   const sets: Operation = (call) => claim(call, plain, 50);
   const reads: Operation = (call) => claimOrRead(call, plain, 50);
   const extends50: Operation = (call) => keep(call, plain, 50);
@@ -99,7 +100,7 @@ describe("commands", () => {
 });
 
 describe("null in answer to claimOrRead", () => {
-  const perform = (call: EndpointCall, cell: Cell) => claimOrRead(call, cell, 50);
+  const perform = (call: Ask, cell: Cell) => claimOrRead(call, cell, 50);
   const granted = { outcome: "granted" };
   const cells = ["t1", "t2", "t3"].map((value): Cell => ({ keys: ["k"], value }));
 
@@ -143,12 +144,12 @@ describe("the script", () => {
   };
   const terms = { least: 1_700, retention: 9_000 };
   const next = { text: "C", ttl: 80 };
-  type Operation = (call: EndpointCall, cell: Cell) => Promise<CellAnswer>;
+  type Operation = (call: Ask, cell: Cell) => Promise<CellAnswer>;
   const claims: Operation = (call, cell) => claim(call, cell, 50, terms);
   const keeps: Operation = (call, cell) => keep(call, cell, 50);
   const ends: Operation = (call, cell) => end(call, cell, { next, tombstoneTtl: 60 });
 
-  test.each<[what: string, perform: (call: EndpointCall) => Promise<CellAnswer>]>([
+  test.each<[what: string, perform: (call: Ask) => Promise<CellAnswer>]>([
     ["for several keys", (call) => claim(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
     ["for a tombstone", (call) => claim(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
     ["to look without a ttl", (call) => keep(call, plain, 0)],
@@ -252,10 +253,10 @@ describe("runScript", () => {
   });
 
   test("NOSCRIPT counts as not sent", async () => {
-    const { call } = rig(["a", noscript(), new Promise(() => undefined)]);
+    const { call, signal } = rig(["a", noscript(), new Promise(() => undefined)]);
     await runScript(call, cellScript, [], []);
     const late = runScript(call, cellScript, [], []);
-    call.signal.abort();
+    signal.abort();
     await expect(late).rejects.toThrow("not sent in time");
     expect(call.isSent).toBe(false);
   });
