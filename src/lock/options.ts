@@ -135,7 +135,10 @@ type Filled = {
 };
 
 /** {@link LockOptions} with every default filled in, and what rounds need. */
-export interface Settings extends RoundContext, Filled, Pick<Required<LockOptions>, Optional> {
+export interface Settings
+  extends RoundContext,
+    Filled,
+    Pick<Required<LockOptions>, Exclude<Optional, "waitUntil">> {
   readonly turns: Turns;
   readonly waitUntil: WaitUntil | undefined;
 }

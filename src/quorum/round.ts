@@ -99,7 +99,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     return this.calls.flatMap(({ answer }) => (answer && answer.outcome !== "error" ? [answer as A] : []));
   }
 
-  /** @internal A call has got its answer. */
+  /** Hears that a call has got its answer. */
   note({ endpoint }: Call<A>, answer: A | Failure): void {
     if (answer.outcome === "error") this.#context.onFailure?.(answer.cause);
     else this.#learn(endpoint);
