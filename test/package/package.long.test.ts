@@ -242,7 +242,7 @@ describe("the packed packages", () => {
     };
     const client = await bundle("Redlock");
     const marks = {
-      inspect: "inspect",
+      inspect: "resource must be one name",
       forceRelease: '"free",',
       resume: "what handoff",
       upstashEndpoint: "UpstashJSONParseError",

@@ -115,13 +115,13 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     const linked = await drawing(page);
     await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("ArrowLeft");
-    await standsAt(page, 3_166);
-    expect((await moment(page))[2]).toBe("#scene=late-writer&t=3166");
+    await standsAt(page, 3_167);
+    expect((await moment(page))[2]).toBe("#scene=late-writer&t=3167");
     // There is room for what is to come.
     const [plot, past] = await page.$$eval("svg.picture clipPath rect", (all) =>
       all.map((rect) => Number(rect.getAttribute("width"))),
     );
-    expect(past! / plot!).toBeCloseTo(3_166 / 3_906, 1);
+    expect(past! / plot!).toBeCloseTo(3_167 / 3_906, 1);
     await page.getByRole("button", { name: "Next" }).press("Enter");
     await standsAt(page, 3_207);
     await page.getByRole("button", { name: "Ann runs again" }).click();
@@ -133,8 +133,8 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await page.getByText("3906 of 3906 ms").waitFor();
     await page.getByLabel("Fencing").click();
     await page.getByRole("button", { name: "writes over Bob's line" }).click();
-    await standsAt(page, 3_995);
-    expect((await moment(page))[2]).toBe("#scene=late-writer&t=3995&fencing=off");
+    await standsAt(page, 4_417);
+    expect((await moment(page))[2]).toBe("#scene=late-writer&t=4417&fencing=off");
     // Whoever breaks something leaves the scene, and its captions.
     await page.locator('[data-endpoint="redis-2"]').getByRole("button", { name: "Kill" }).click();
     await page.getByText("You changed this world").waitFor();
