@@ -1,3 +1,4 @@
+import type { Ask } from "../endpoints/ask.ts";
 import { runRound } from "../quorum/round.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import { type CellAnswer, type CounterTerms, claim, keep } from "../redis/cell.ts";
@@ -76,7 +77,7 @@ export function fenced(
       const drawn = round.answers().flatMap((answer) => answer.fence ?? []);
       fence = Math.max(...drawn);
       if (drawn.filter((one) => one === fence).length >= quorumOf(endpoints.length)) return undefined;
-      const raise = async (call: Parameters<typeof keep>[0]): Promise<CellAnswer> => {
+      const raise = async (call: Ask): Promise<CellAnswer> => {
         const answer = await keep(call, cell, 0, { terms: terms(ttl) });
         // A larger counter was drawn for another holder. If it counted, two that hold the lock at once, because a clock was
         // set, could have the same fence.

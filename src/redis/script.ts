@@ -67,11 +67,6 @@ function sendScript(ask: Ask, { source }: Script, command: Command): Promise<unk
   });
 }
 
-/** Runs a script by its text. `rest`: the number of keys, the keys, the arguments. */
-export function runSource(ask: Ask, source: string, rest: Command): Promise<unknown> {
-  return ask.send(["EVAL", textOf(source, ask.endpoint.dialect), ...rest]);
-}
-
 /** The error for a reply that no script gives. It does not quote the reply, which may contain secrets. */
 export function unexpectedReply(): Error {
   return new Error("unexpected reply to a script");

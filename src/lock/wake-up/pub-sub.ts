@@ -22,7 +22,7 @@ export const pubSub: WakeUp = {
     const channels = channelsOf(prefix, kind, resources);
     return (call, cell, tombstoneTtl) =>
       endThrough(call, cell, { tombstoneTtl }, (keys, args) =>
-        // It publishes also where it does not find its value: a holder has a quorum, and perhaps not the endpoint at which
+        // It publishes even if it does not find its value: a holder has a quorum, and perhaps not the endpoint at which
         // all listen.
         runScript(call, publishScript, keys, [...args, ...channels]),
       );
