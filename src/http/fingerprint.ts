@@ -1,6 +1,6 @@
 import { concatBytes } from "../bytes.ts";
-import { parseExactJson } from "../exact-json.ts";
 import { type CanonicalOptions, canonicalJson, checkCanonicalOptions } from "../idempotency/canonical.ts";
+import { parseExactJson } from "../idempotency/exact-json.ts";
 
 /** Returns what must be the same whenever a key is used again; undefined: nothing. */
 export type Fingerprint = (

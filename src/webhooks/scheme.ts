@@ -1,4 +1,4 @@
-import { parseExactJson } from "../exact-json.ts";
+import { parseExactJson } from "../idempotency/exact-json.ts";
 import { bodyHash, bodyId, isObjectOrArray, jsonFields } from "./body.ts";
 import { decodeHex } from "./encoding.ts";
 import {

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { permanentErrors, remedies } from "../../src/server-errors.ts";
+import { remedies } from "../../src/cli/doctor/server-remedies.ts";
+import { permanentErrors } from "../../src/server-errors.ts";
 import { fencesOf, pages } from "./fences.ts";
 import { commandsOf, problemWith } from "./shell.ts";
 

@@ -1,5 +1,6 @@
 import vm from "node:vm";
 import { describe, expect, test } from "vitest";
+import { passingErrors, remedies } from "../../src/cli/doctor/server-remedies.ts";
 import * as errors from "../../src/errors.ts";
 import {
   DeadKeyError,
@@ -9,7 +10,7 @@ import {
   RecordCorruptError,
   ResultUnavailableError,
 } from "../../src/idempotency/errors.ts";
-import { passingErrors, permanentErrors, remedies } from "../../src/server-errors.ts";
+import { permanentErrors } from "../../src/server-errors.ts";
 
 const { EndpointError, isRedlockError, LockHeldError, LockLostError, QuorumError, RedlockError } = errors;
 

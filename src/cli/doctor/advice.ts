@@ -1,9 +1,10 @@
 import type { Dialect } from "../../index.ts";
-import { remedies as serverRemedies } from "../../server-errors.ts";
+
 import { type Failure, isRefusal } from "../failure.ts";
 import { duration } from "../text.ts";
 import { questions } from "./questions.ts";
 import type { Level } from "./requirements.ts";
+import { remedies as serverRemedies } from "./server-remedies.ts";
 import type { Examined, Seen, SeenByNeed } from "./session.ts";
 
 // What the answers to doctor's questions mean, and what to do. No I/O.
