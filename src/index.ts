@@ -19,7 +19,7 @@ export {
   type RedlockErrorCode,
   type Vote,
 } from "./errors.ts";
-export type { EventHook, OperationEvent, RedlockEvent } from "./events.ts";
+export type { EventHook, RedlockEvent } from "./events.ts";
 export type { LockClient } from "./lock/client.ts";
 export { type FencedLockJSON, handoff, type LockJSON, type ResumeOptions, resume } from "./lock/handoff.ts";
 export { forceRelease, type Inspection, type InspectionVote, inspect } from "./lock/inspect.ts";

@@ -329,22 +329,18 @@ function replay(stored: StoredResponse): HttpAnswer {
 
 /**
  * Runs the handler in all scopes, the first outermost: each outer run has the result of the run within it. A key that is
- * complete in any scope does not run again. They are reported as one run: it begins with the outermost, and ends with the
- * innermost.
+ * complete in any scope does not run again. They are reported as one run: the one that ends first,
+ * which is the innermost that began.
  */
 function runInScopes(
   rules: ResolvedRules,
   { redlock, key, handler: name, scopes, lock, options }: ResponseRun,
   handler: (context: RunContext) => Promise<StoredResponse>,
 ): Promise<Outcome<StoredResponse>> {
-  let id = 0;
   let hasEnded = false;
   const onEvent: EventHook<IdempotencyEvent> = (event) => {
-    const begins = event.type === "called";
-    if (hasEnded || (begins && id > 0)) return;
-    hasEnded = !begins;
-    id ||= event.id;
-    emit(rules.onEvent, { ...event, id });
+    if (!hasEnded) emit(rules.onEvent, event);
+    hasEnded = true;
   };
   const idempotency = new Idempotency(redlock, { ...rules.runs, onEvent });
   const enter = (index: number): Promise<Outcome<StoredResponse>> => {

@@ -1,15 +1,8 @@
 import type { UnstoredReason } from "./record.ts";
 
-/**
- * The beginning or the end of a call of `run()`. Each call that begins has exactly one end, whatever happens, unless its
- * process ends.
- */
+/** The end of a call of `run()`. Each call reports exactly one, whatever happens, unless its process ends before. */
 export interface IdempotencyEvent {
   /**
-   * - `called`: the call begins; nothing has been sent.
-   *
-   * Its end is one of the others:
-   *
    * - `executed`: the handler ran, and its result is stored.
    * - `unstored`: the handler ran, but its result is not stored; `reason` says why.
    * - `failed`: the handler threw; the key is free.
@@ -26,7 +19,6 @@ export interface IdempotencyEvent {
    *   did not run. `error` says why.
    */
   readonly type:
-    | "called"
     | "executed"
     | "unstored"
     | "failed"
@@ -40,8 +32,6 @@ export interface IdempotencyEvent {
     | "corrupt"
     | "unavailable"
     | "aborted";
-  /** The call's number, the same in both its events, and no other run's or lock's in this process. */
-  readonly id: number;
   readonly key: string;
   /** Of `unstored` and `omitted`: see {@link Outcome.unstored}. */
   readonly reason?: UnstoredReason | "no-quorum";
@@ -54,7 +44,7 @@ export interface IdempotencyEvent {
   readonly elapsed: number;
 }
 
-/** Emits an event of a call. */
+/** Emits the event of a call. */
 export type Report = (
   type: IdempotencyEvent["type"],
   details?: Pick<IdempotencyEvent, "reason"> & { readonly error?: unknown },

@@ -1,7 +1,7 @@
 import { unlessAborted } from "../abort.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import { LockHeldError, QuorumError, type RedlockError, type Vote } from "../errors.ts";
-import { emit, newId } from "../events.ts";
+import { emit } from "../events.ts";
 import { holderOf } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
 import type { Call } from "../quorum/call.ts";
@@ -59,13 +59,12 @@ interface Pass<Value> {
 export class RunCall<Value> {
   readonly #request: RunRequest<Value>;
   readonly #elapsed: () => number;
-  readonly #id = newId();
   #hasEnded = false;
   #lastPass: Pass<Value> | undefined;
   readonly #report: Report = (type, details) => {
     const { key, onEvent } = this.#request;
-    this.#hasEnded = type !== "called";
-    emit(onEvent, { type, id: this.#id, key, ...details, elapsed: this.#elapsed() });
+    this.#hasEnded = true;
+    emit(onEvent, { type, key, ...details, elapsed: this.#elapsed() });
   };
 
   constructor(request: RunRequest<Value>) {
@@ -73,10 +72,9 @@ export class RunCall<Value> {
     this.#elapsed = stopwatch(request.settings.runtime);
   }
 
-  /** Executes the handler or returns another run's result, and reports the call's beginning and its end. */
+  /** Executes the handler or returns another run's result, and reports the call's end. */
   async run(handler: Handler<Value>): Promise<Outcome<Value>> {
     const { settings, signal, deadline } = this.#request;
-    this.#report("called");
     try {
       const limit = timeUntil(deadline, settings.runtime);
       const call = { signal, limit, elapsed: this.#elapsed };

@@ -1,6 +1,6 @@
 import { unlessAborted } from "../abort.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
-import { emit, newId, type OperationEvent } from "../events.ts";
+import { type CallEvent, emit } from "../events.ts";
 import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
@@ -50,24 +50,18 @@ interface RoundAttempt {
   readonly last: Round;
 }
 
-/** What the events of a call have in common. */
-type Facts = OperationEvent & { readonly rounds: number };
-
 /** One call of `acquire`: what its rounds have in common. */
 class Acquisition {
   readonly #settings: Settings;
   readonly #resources: readonly string[];
   readonly #options: AcquireOptions;
   readonly #protocol: Protocol;
-  readonly #id = newId();
   readonly #elapsed: () => number;
   #rounds = 0;
   /** Whether each round so far was granted by some endpoint. */
   #isAlwaysSplit = true;
   #listener: WakeUpListener | undefined;
   #lastFailed: FailedAttempt<Lock> | undefined;
-  /** What its rounds have ended with. */
-  #failure: RedlockError | undefined;
 
   constructor(settings: Settings, resources: readonly string[], options: AcquireOptions, protocol: Protocol) {
     this.#settings = settings;
@@ -77,13 +71,12 @@ class Acquisition {
     this.#elapsed = stopwatch(settings.runtime);
   }
 
-  /** Runs the call, and reports its beginning and its end. */
+  /** Runs the call, and reports its end. */
   async run(): Promise<Lock> {
     const settings = this.#settings;
     const { onEvent, runtime } = settings;
     const { signal, deadline = Infinity } = this.#options;
     const elapsed = this.#elapsed;
-    emit(onEvent, { type: "acquiring", id: this.#id, resources: this.#resources });
     try {
       const limit = timeUntil(deadline, runtime);
       const lock = await retry(settings, { signal, limit, elapsed }, (progress) => this.#attempt(progress));
@@ -91,18 +84,15 @@ class Acquisition {
       lock.activate(() => ({ type: "acquired", ...this.#facts(), note, fence: lock.fence }));
       return lock;
     } catch (error) {
-      const failure = this.#failure;
-      if (failure) emit(onEvent, { type: "notAcquired", ...this.#facts(), error: failure });
-      else emit(onEvent, { type: "aborted", ...this.#facts(), error });
+      emit(onEvent, { type: "notAcquired", ...this.#facts(), error });
       throw error;
     } finally {
       this.#listener?.close();
     }
   }
 
-  #facts(): Facts {
-    const elapsed = this.#elapsed();
-    return { id: this.#id, resources: this.#resources, rounds: this.#rounds, elapsed };
+  #facts(): CallEvent {
+    return { resources: this.#resources, rounds: this.#rounds, elapsed: this.#elapsed() };
   }
 
   /** Waits for its turn, and sends a round. */
@@ -120,8 +110,7 @@ class Acquisition {
   #withoutTurn(): FailedAttempt<Lock> {
     const end = () => {
       const votes = pendingVotes(this.#settings);
-      this.#failure = new QuorumError("acquire", this.#resources, votes, { why: noTurn });
-      throw this.#failure;
+      throw new QuorumError("acquire", this.#resources, votes, { why: noTurn });
     };
     return { next: "end", end: this.#lastFailed?.end ?? end };
   }
@@ -151,7 +140,7 @@ class Acquisition {
       if (confirmed !== "granted") return { cell, result: confirmed && "unavailable", round, last };
     }
     const held = protocol.granted?.(round, cell) ?? cell;
-    const grant = { id: this.#id, protocol, cell: held, round, ttl, limit };
+    const grant = { protocol, cell: held, round, ttl, limit };
     const lock = new Lock(this.#settings, this.#resources, grant);
     return { cell, result, round, last, lock: lock.remaining() > 0 ? lock : undefined };
   }
@@ -183,8 +172,7 @@ class Acquisition {
       },
       rest: (poll, longest) => this.#rest(round, poll, longest),
       end: () => {
-        this.#failure = error ?? this.#errorOf(attempt, retryAfter);
-        throw this.#failure;
+        throw error ?? this.#errorOf(attempt, retryAfter);
       },
     };
   }

@@ -1,7 +1,6 @@
 import { checkInteger, checkOptions, checkText, wrongType } from "../check.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import { LockLostError, QuorumError, secondsHint } from "../errors.ts";
-import { emit, newId } from "../events.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
 import { type Round, runRound } from "../quorum/round.ts";
@@ -104,15 +103,21 @@ export async function resume(
   const settings = settingsOf(redlock, options, { prefix: given.prefix });
   checkEndpoints(given, settings);
   const own = new Set<string>();
+  let rounds = 0;
   return retry<Lock>(settings, {}, async (progress) => {
     const { protocol, cell, round } = swapNonces(settings, given);
     own.add(cell.value);
+    rounds += 1;
     const result = await round.result;
     if (result === "granted") {
-      const id = newId();
-      const grant = { id, protocol, cell, round, ttl: given.ttl, limit: Infinity };
+      const grant = { protocol, cell, round, ttl: given.ttl, limit: Infinity };
       const lock = new Lock(settings, given.resources, grant);
-      if (lock.remaining() > 0) return { value: begun(settings, lock, { id, round, note: given.note }) };
+      if (lock.remaining() > 0) {
+        const { resources, note } = given;
+        const elapsed = progress.elapsed();
+        lock.activate(() => ({ type: "acquired", resources, rounds, elapsed, note, fence: lock.fence }));
+        return { value: lock };
+      }
     }
     // Only all answers show who has it.
     await round.done;
@@ -201,18 +206,6 @@ function mayBeSplit(round: Round<CellAnswer>, own: ReadonlySet<string>): boolean
   );
   const gone = lost.length - others.length;
   return others.length > 0 && !isTaken && !isVeto(gone, length);
-}
-
-/** The hold begins, with the extension that took it over. */
-function begun(
-  { onEvent }: Settings,
-  lock: Lock,
-  { id, round, note }: { readonly id: number; readonly round: Round; readonly note: string | undefined },
-): Lock {
-  const { resources, fence, ttl } = lock;
-  lock.activate(() => ({ type: "resumed", id, resources, note, fence }));
-  emit(onEvent, { type: "extended", id, resources, ttl, elapsed: round.elapsed() });
-  return lock;
 }
 
 /** What is in the message, checked. */

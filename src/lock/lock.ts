@@ -23,8 +23,6 @@ export interface FencedLock extends Lock {
 
 /** What a {@link Lock} begins with. */
 export interface Grant {
-  /** The number of its events. */
-  readonly id: number;
   readonly protocol: Protocol;
   readonly cell: Cell;
   /** The round that acquired it, or took it over from another process. */
@@ -75,8 +73,8 @@ export class Lock {
   readonly #open: OpenExtension[] = [];
   /** ms since before the request that acquired it, or took it over. */
   readonly #held: () => number;
-  /** The number of its events. Undefined once one of them has reported the end of the hold. */
-  #id: number | undefined;
+  /** Whether an event has reported the end of the hold. */
+  #hasEnded = false;
   #ttl: number;
   /** The last extension under way, and those before it. It never rejects. */
   #extension: Promise<unknown> | undefined;
@@ -86,10 +84,9 @@ export class Lock {
 
   /** @internal Locks come from {@link Redlock.acquire}. */
   constructor(settings: Settings, resources: readonly string[], grant: Grant) {
-    const { id, protocol, cell, round, ttl, limit } = grant;
+    const { protocol, cell, round, ttl, limit } = grant;
     this.resources = resources;
     this.fence = protocol.fence;
-    this.#id = id;
     this.#settings = settings;
     this.#protocol = protocol;
     this.#cell = cell;
@@ -243,9 +240,8 @@ export class Lock {
         if (settled[index]) this.#restore(call, index, claims[index]!);
       });
     }
-    const id = this.#id;
-    if (id !== undefined) {
-      emit(settings.onEvent, { type: "extended", id, resources, ttl, elapsed: round.elapsed() });
+    if (!this.#hasEnded) {
+      emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed() });
     }
     // It may have been released while the extension was under way.
     if (this.#validity.released) throw this.#validity.lose("it was released");
@@ -318,10 +314,9 @@ export class Lock {
 
   /** Reports the end of the hold, once. */
   #reportEnd(end: End): void {
-    const id = this.#id;
-    this.#id = undefined;
-    if (id === undefined) return;
-    emit(this.#settings.onEvent, { ...end, id, resources: this.resources, held: this.#held() });
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    emit(this.#settings.onEvent, { ...end, resources: this.resources, held: this.#held() });
   }
 }
 

@@ -1,6 +1,8 @@
 import type { Attributes } from "@opentelemetry/api";
+import { isRedlockError } from "../errors.ts";
 import type { RedlockEvent } from "../events.ts";
 import type { HttpEvent } from "../http/index.ts";
+import type { IdempotencyEvent } from "../idempotency/events.ts";
 
 /** An event of any part of this package that has `onEvent`. */
 export type ObservedEvent = RedlockEvent | HttpEvent;
@@ -30,7 +32,7 @@ const runErrors: Readonly<Record<string, string>> = {
 /** The end of an operation that an event reports, or undefined. */
 export function endOf(event: ObservedEvent): OperationEnd | undefined {
   if ("resources" in event) return "rounds" in event ? endOfAcquire(event) : endOfHold(event);
-  return "id" in event && event.type !== "called" ? endOfRun(event) : undefined;
+  return "key" in event && "elapsed" in event ? endOfRun(event) : undefined;
 }
 
 function endOfAcquire(event: Extract<ObservedEvent, { rounds: number }>): OperationEnd | undefined {
@@ -41,11 +43,11 @@ function endOfAcquire(event: Extract<ObservedEvent, { rounds: number }>): Operat
   if (type === "acquired") {
     return { ...end, attributes: { ...attributes, "redlock.fencing": event.fence !== undefined } };
   }
-  if (type === "aborted") return { ...end, error: typeOf(event.error) };
-  const { code } = event.error;
+  const error = typeOf(event.error);
+  if (!isRedlockError(event.error)) return { ...end, outcome: "aborted", error };
   // Somebody else has it: that is what a lock is for.
-  if (code === "LOCK_HELD") return { ...end, outcome: "held" };
-  return { ...end, outcome: code === "NO_QUORUM" ? "unavailable" : "failed", error: code };
+  if (error === "LOCK_HELD") return { ...end, outcome: "held" };
+  return { ...end, outcome: error === "NO_QUORUM" ? "unavailable" : "failed", error };
 }
 
 function endOfHold(event: Extract<ObservedEvent, { resources: unknown }>): OperationEnd | undefined {
@@ -58,7 +60,7 @@ function endOfHold(event: Extract<ObservedEvent, { resources: unknown }>): Opera
   return { ...end, outcome: isUnknown ? "unreleased" : "gone", error: isUnknown ? "NO_QUORUM" : "LOCK_LOST" };
 }
 
-function endOfRun(event: Exclude<Extract<ObservedEvent, { id: number }>, RedlockEvent>): OperationEnd {
+function endOfRun(event: IdempotencyEvent): OperationEnd {
   const { type: outcome, reason, elapsed: ms } = event;
   const isThrown = outcome === "failed" || outcome === "aborted";
   const error = isThrown ? typeOf(event.error) : outcome === "unstored" ? reason : runErrors[outcome];
