@@ -4,13 +4,7 @@ import { acquire } from "../lock/acquire.ts";
 import type { Lock } from "../lock/lock.ts";
 import { holderText, parseHolder } from "../lock/note.ts";
 import type { AcquireOptions, Settings } from "../lock/options.ts";
-import {
-  type FailedRound,
-  lockKeys,
-  type Protocol,
-  tombstoneOf,
-  tombstoneRetention,
-} from "../lock/protocol.ts";
+import { lockKeys, type Protocol, tombstoneOf, tombstoneRetention } from "../lock/protocol.ts";
 import type { Waiter } from "../lock/wake-up/wake-up.ts";
 import type { Next } from "../quorum/retry.ts";
 import type { Round } from "../quorum/round.ts";
@@ -39,8 +33,8 @@ export interface LockStrategy<Reply extends CellAnswer = CellAnswer> {
    * @param notify whether those that wait are told
    */
   release?(call: Ask, cell: Cell, tombstoneTtl: number, notify: boolean): Promise<CellAnswer>;
-  /** What follows a failed round, or an error. Default: a pause. */
-  afterFailedRound?(round: Round<Reply>, failed: FailedRound): Next | RedlockError;
+  /** What follows a failed round, or an error. `isHeld`: whether it has shown that others hold it. Default: a pause. */
+  afterFailedRound?(round: Round<Reply>, isHeld: boolean): Next | RedlockError;
 }
 
 /** Acquires one hold of a synchronizer; see {@link acquire}. */
@@ -60,7 +54,8 @@ function protocolOf(
   strategy: LockStrategy,
 ): Protocol {
   const own = lockKeys(prefix, resources);
-  const held = new WeakSet<Cell>();
+  /** By the cell that was claimed: what of it was granted. */
+  const granted = new WeakMap<Cell, Cell>();
   const { waiter } = strategy;
   const endAndPublish = waiter && wakeUp?.publishingRelease(prefix, waiter.kind, resources);
   const endOne: NonNullable<LockStrategy["release"]> = (call, cell, tombstoneTtl, notify) =>
@@ -68,14 +63,14 @@ function protocolOf(
   return {
     cell: (nonce) => ({ keys: strategy.keys?.() ?? own, value: holderText({ nonce, note }) }),
     claim: (call, cell, ttl) => strategy.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl),
-    granted(round, cell) {
-      const holder = { ...cell, keys: strategy.granted?.(round) ?? cell.keys };
-      held.add(holder);
-      return holder;
+    confirm(round, cell) {
+      granted.set(cell, { ...cell, keys: strategy.granted?.(round) ?? cell.keys });
+      return undefined;
     },
-    extend: strategy.extend ?? keep,
-    release(call, cell, { isOver, hasDoneNothing }, isAnnounced) {
-      const isHolder = held.has(cell);
+    extend: (call, cell, ttl) => (strategy.extend ?? keep)(call, granted.get(cell) ?? cell, ttl),
+    release(call, claimed, { isOver, hasDoneNothing }, isAnnounced) {
+      const isHolder = granted.has(claimed);
+      const cell = granted.get(claimed) ?? claimed;
       // A holder is asked about everywhere, because a ticket may stand where it was refused.
       if (!isHolder && hasDoneNothing) return Promise.resolve({ outcome: "lost" });
       const tombstoneTtl = isHolder && isOver ? 0 : tombstoneRetention;
@@ -86,7 +81,12 @@ function protocolOf(
     },
     isRestorable: false,
     fence: undefined,
-    ...(strategy.afterFailedRound && { next: strategy.afterFailedRound }),
+    async next(round) {
+      const isHeld = (await round.result) === "refused";
+      const next = strategy.afterFailedRound?.(round, isHeld) ?? "pause";
+      if (next instanceof Error) throw next;
+      return next;
+    },
     heldText: strategy.heldText,
     waiter,
   };

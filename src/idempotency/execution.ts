@@ -64,12 +64,12 @@ export class Execution<Value> {
       runtime: settings.runtime,
       driftFactor: settings.driftFactor,
       elapsed: claim.round.elapsed,
-      ttl: claim.lease,
-      limit: claim.limit,
+      ttl: Math.min(claim.lease, claim.limit),
       term: "lease",
       lostError: (why) => new LeaseLostError(key, why),
       onLost: () => undefined,
     });
+    if (claim.limit < claim.lease) this.validity.endsBy = "deadline";
   }
 
   /** Runs the handler, and stores its result or rolls the claim back. `attempt`: its count, where runs are counted. */
@@ -90,7 +90,7 @@ export class Execution<Value> {
   /** Renews the lease until the handler has ended. */
   #renewLease(): void {
     const { settings, key } = this.#request;
-    const { operations, lease, limit } = this.#claim;
+    const { operations, lease, limit, round } = this.#claim;
     const { runtime, maxHold } = settings;
     const { fence } = operations;
     const renew = async (ttl: number) => {
@@ -102,7 +102,8 @@ export class Execution<Value> {
       const renewed = await extendOnQuorum(settings, this.validity, extension);
       if (terms) fence?.written(renewed);
     };
-    void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, extend: renew });
+    const held = round.elapsed;
+    void autoExtend(this.validity, { runtime, ttl: () => lease, held, maxHold, limit, extend: renew });
   }
 
   #context(): RunContext {

@@ -1,7 +1,7 @@
 import { unlessAborted } from "../abort.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { type CallEvent, emit } from "../events.ts";
-import { type FailedAttempt, type Progress, retry } from "../quorum/retry.ts";
+import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
 import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
@@ -9,15 +9,15 @@ import { undoQuietly } from "../quorum/undo.ts";
 import type { Cell, CellAnswer } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { holderOf, timeUntilFree } from "./contention.ts";
-import { Lock } from "./lock.ts";
+import { Lock, ttlWithin } from "./lock.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
-import type { FailedRound, Protocol } from "./protocol.ts";
+import type { Decision, Protocol } from "./protocol.ts";
 import type { WakeUpListener } from "./wake-up/wake-up.ts";
 
 /**
  * Runs rounds until one acquires the lock or the waiting is over.
  *
- * @throws LockHeldError | QuorumError | RedlockError what the last round, or the protocol, ended with
+ * @throws LockHeldError | QuorumError what the last round ended with, or what the protocol throws
  * @throws the signal's reason when it aborts
  */
 export function acquire(
@@ -39,15 +39,25 @@ export async function orHeld<Value>(acquiring: Promise<Value>): Promise<Value | 
   }
 }
 
-/** A round that claims, and the second one that had to confirm it. */
-interface RoundAttempt {
+/** A round that claims. */
+interface Claimed {
   readonly cell: Cell;
-  readonly lock?: Lock | undefined;
-  /** `granted`, but no lock: the answers came too late. Undefined: the caller's signal aborted it. */
-  readonly result: RoundResult | undefined;
   readonly round: Round<CellAnswer>;
-  /** The last of its rounds, which decided: `round`, or the one that confirmed it. */
-  readonly last: Round;
+  readonly ttl: number;
+  /** ms from the beginning of the round to the deadline. */
+  readonly limit: number;
+  /** Undefined: the caller's signal has aborted it. */
+  readonly result: RoundResult | undefined;
+}
+
+/** What follows from a round. */
+interface Conclusion {
+  /** What decided: the round, or what had to confirm it. */
+  readonly last: Decision;
+  readonly lock?: Lock;
+  readonly next: Next;
+  /** What the protocol ends the call with. */
+  readonly error?: unknown;
 }
 
 /** One call of `acquire`: what its rounds have in common. */
@@ -73,15 +83,13 @@ class Acquisition {
 
   /** Runs the call, and reports its end. */
   async run(): Promise<Lock> {
-    const settings = this.#settings;
-    const { onEvent, runtime } = settings;
-    const { signal, deadline = Infinity } = this.#options;
-    const elapsed = this.#elapsed;
+    const { onEvent, runtime } = this.#settings;
+    const { signal, note, deadline = Infinity } = this.#options;
     try {
-      const limit = timeUntil(deadline, runtime);
-      const lock = await retry(settings, { signal, limit, elapsed }, (progress) => this.#attempt(progress));
-      const { note } = this.#options;
-      lock.activate(() => ({ type: "acquired", ...this.#facts(), note, fence: lock.fence }));
+      const call = { signal, limit: timeUntil(deadline, runtime), elapsed: this.#elapsed };
+      const lock = await retry(this.#settings, call, (progress) => this.#attempt(progress));
+      emit(onEvent, { type: "acquired", ...this.#facts(), note, fence: lock.fence });
+      lock.activate();
       return lock;
     } catch (error) {
       emit(onEvent, { type: "notAcquired", ...this.#facts(), error });
@@ -95,97 +103,96 @@ class Acquisition {
     return { resources: this.#resources, rounds: this.#rounds, elapsed: this.#elapsed() };
   }
 
-  /** Waits for its turn, and sends a round. */
+  /** Waits for its turn, sends a round, and undoes it unless it acquires the lock. */
   async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock>> {
-    const attempt = await this.#settings.turns.claim(turnOf(this.#settings, progress, this.#options), () =>
-      this.#sendRound(progress),
-    );
-    if (!attempt) return this.#withoutTurn();
-    if (attempt.lock) return { value: attempt.lock };
-    this.#lastFailed = this.#failed(attempt, progress);
+    const settings = this.#settings;
+    const turn = turnOf(settings, progress, this.#options);
+    const claimed = await settings.turns.claim(turn, () => this.#claim(progress));
+    if (!claimed) return this.#withoutTurn();
+    // If the call is aborted, this goes on, and the undo waits for it.
+    const concluding = this.#conclude(claimed);
+    const { signal } = this.#options;
+    const conclusion = await unlessAborted(concluding, signal);
+    if (conclusion?.lock) return { value: conclusion.lock };
+    progress.keep(concluding.then(() => this.#undo(claimed)));
+    this.#lastFailed = this.#failed(claimed, conclusion ?? { last: claimed.round, next: "end" });
     return this.#lastFailed;
   }
 
   /** The end of a call whose next round was not sent. What the last one has shown says more. */
   #withoutTurn(): FailedAttempt<Lock> {
     const end = () => {
-      const votes = pendingVotes(this.#settings);
-      throw new QuorumError("acquire", this.#resources, votes, { why: noTurn });
+      throw new QuorumError("acquire", this.#resources, pendingVotes(this.#settings), { why: noTurn });
     };
     return { next: "end", end: this.#lastFailed?.end ?? end };
   }
 
-  /** Claims on every endpoint; if that is granted and a quorum has to agree on something more, in a second round. */
-  async #sendRound(progress: Progress): Promise<RoundAttempt> {
+  /** Claims on every endpoint. */
+  async #claim(progress: Progress): Promise<Claimed> {
     const { signal } = this.#options;
     if (signal?.aborted) throw signal.reason;
     this.#rounds += 1;
-    const protocol = this.#protocol;
-    const { timeout, ttl, runtime } = this.#settings;
+    const settings = this.#settings;
+    const { timeout, runtime } = settings;
     // Fresh in every round: HTTP keeps no order, so a late undo of one round must not name what the next one claims.
-    const cell = protocol.cell(randomToken(runtime));
-    // The last round is not hasty, so that it can tell contention from an outage.
-    const isLast = progress.remaining() <= timeout;
+    const cell = this.#protocol.cell(randomToken(runtime));
     const limit = progress.untilDeadline();
-    // The settings' timeout counts, unless the ttl is shorter: an answer that comes after it is useless.
-    const options = { timeout: ttl, isHasty: !isLast };
-    const round = runRound(this.#settings, (call) => protocol.claim(call, cell, ttl), options);
-    const result = await unlessAborted(round.result, signal);
-    if (result !== "granted") return { cell, result, round, last: round };
-    const confirmation = protocol.confirm?.(round, cell, ttl);
-    const last = confirmation ?? round;
-    if (confirmation) {
-      const confirmed = await unlessAborted(confirmation.result, signal);
-      // Refused here means lost between the two rounds, not held from the start.
-      if (confirmed !== "granted") return { cell, result: confirmed && "unavailable", round, last };
-    }
-    const held = protocol.granted?.(round, cell) ?? cell;
-    const grant = { protocol, cell: held, round, ttl, limit };
-    const lock = new Lock(this.#settings, this.#resources, grant);
-    return { cell, result, round, last, lock: lock.remaining() > 0 ? lock : undefined };
+    const ttl = ttlWithin(settings.ttl, limit);
+    // The last round is not hasty, so that it can tell contention from an outage. It has its whole timeout for that, also
+    // if the deadline is near.
+    const options = { timeout: settings.ttl, isHasty: progress.remaining() > timeout };
+    const round = runRound(settings, (call) => this.#protocol.claim(call, cell, ttl), options);
+    return { cell, round, ttl, limit, result: await unlessAborted(round.result, signal) };
   }
 
-  #failed(attempt: RoundAttempt, progress: Progress): FailedAttempt<Lock> {
-    const { result, round, last } = attempt;
-    const { onEvent } = this.#settings;
-    const isHeld = result === "refused";
-    this.#isAlwaysSplit &&= round.calls.some(({ answer }) => answer?.outcome === "granted");
-    const retryAfter = isHeld ? timeUntilFree(round.calls) : undefined;
-    const waited = progress.elapsed();
-    const failed: FailedRound = { isHeld, retryAfter, remainingWait: progress.remaining(), waited };
-    const isAborted = result === undefined;
-    const following = (!isAborted && this.#protocol.next?.(round, failed)) || "pause";
-    // After that, so that the release knows what the protocol has found.
-    this.#undo(attempt, progress);
-    const error = following instanceof Error ? following : undefined;
-    return {
-      next: following instanceof Error ? "end" : following,
-      votes: last.votes(),
-      retryAfter,
-      took: round.elapsed(),
-      report: (retryIn) => {
-        // Without a hook nobody needs to know the holder.
-        if (isHeld && onEvent) {
-          const holder = holderOf(round.calls);
-          emit(onEvent, { type: "contended", ...this.#facts(), retryIn, holder });
+  /** What follows from a round: a lock, if it is granted and confirmed, or what the protocol says. It never rejects. */
+  async #conclude({ cell, round, ttl, limit, result }: Claimed): Promise<Conclusion> {
+    const protocol = this.#protocol;
+    let last: Decision = round;
+    try {
+      if (result === "granted") {
+        if (protocol.confirm) last = (await protocol.confirm(round, cell, ttl)) ?? round;
+        if (last === round || (await last.result) === "granted") {
+          const lock = new Lock(this.#settings, this.#resources, { protocol, cell, round, ttl, limit });
+          if (lock.remaining() > 0) return { last, lock, next: "end" };
         }
-      },
-      rest: (poll, longest) => this.#rest(round, poll, longest),
-      end: () => {
-        throw error ?? this.#errorOf(attempt, retryAfter);
-      },
-    };
+      }
+      // Only now is it undone, so that the release knows what the protocol has found.
+      const next = result && (await protocol.next?.(round));
+      return { last, next: next ?? "pause" };
+    } catch (error) {
+      return { last, next: "end", error };
+    }
   }
 
   /** Undoes a round wherever it may have claimed. What confirmed it has left nothing but counters. */
-  #undo({ cell, result, round }: RoundAttempt, progress: Progress): void {
+  #undo({ cell, round, result }: Claimed): Promise<void> {
     // Refused means that others have a quorum, so this frees nothing that waiters could get. If it published a message,
     // waiters would wake each other again and again.
     const isAnnounced = result !== "refused";
-    const undone = undoQuietly(this.#settings, round.calls, (call, claim) =>
+    return undoQuietly(this.#settings, round.calls, (call, claim) =>
       this.#protocol.release(call, cell, claim, isAnnounced),
-    );
-    progress.keep(undone.done);
+    ).done;
+  }
+
+  #failed(claimed: Claimed, conclusion: Conclusion): FailedAttempt<Lock> {
+    const { round, result } = claimed;
+    const { onEvent } = this.#settings;
+    this.#isAlwaysSplit &&= round.calls.some(({ answer }) => answer?.outcome === "granted");
+    return {
+      next: conclusion.next,
+      votes: conclusion.last.votes(),
+      retryAfter: result === "refused" ? timeUntilFree(round.calls) : undefined,
+      took: round.elapsed(),
+      report: (retryIn) => {
+        if (result !== "refused" || !onEvent) return;
+        emit(onEvent, { type: "contended", ...this.#facts(), retryIn, holder: holderOf(round.calls) });
+      },
+      rest: (poll, longest) => this.#rest(round, poll, longest),
+      end: () => {
+        throw conclusion.error ?? this.#errorOf(claimed, conclusion.last);
+      },
+    };
   }
 
   /** Waits for the message of a release, where others hold the lock and publish one. Else undefined: the loop pauses. */
@@ -200,25 +207,25 @@ class Acquisition {
     return this.#listener?.wait({ round, poll, longest: most, signal });
   }
 
-  #errorOf({ result, round, last }: RoundAttempt, retryAfter: number | undefined): RedlockError {
-    // A round that was cut short may turn out to be the last. Its rollback has ended since, and more answers are known.
-    if (result !== "refused" && !isRefused(round)) {
-      return new QuorumError("acquire", this.#resources, last.votes(), {
-        late: result === "granted",
-        ttl: this.#settings.ttl,
-      });
+  /** Called when its undo has ended: more answers are known then, also of a round that was cut short. */
+  #errorOf({ round, result }: Claimed, last: Decision): RedlockError {
+    const { calls } = round;
+    const refused = calls.filter(({ answer }) => answer?.outcome === "held").length;
+    if (!isVeto(refused, calls.length)) {
+      const details = { late: last === round && result === "granted", ttl: this.#settings.ttl };
+      return new QuorumError("acquire", this.#resources, last.votes(), details);
     }
     // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
-    const holder = holderOf(round.calls);
+    const holder = holderOf(calls);
     const unknown = holder ? undefined : unknownHint;
     const how = this.#protocol.heldText ?? (this.#isAlwaysSplit ? splitHint : unknown);
-    return new LockHeldError(this.#resources, this.#elapsed(), { retryAfter, holder, how });
+    return new LockHeldError(this.#resources, this.#elapsed(), {
+      retryAfter: timeUntilFree(calls),
+      holder,
+      how,
+    });
   }
 }
 
 const unknownHint = " is held by someone else; inspect(redlock, name) tells by whom";
 const splitHint = " is held by someone else, or two endpoints are one database (npx redlock-edge doctor)";
-
-function isRefused(round: Round<CellAnswer>): boolean {
-  return isVeto(round.answers().filter(({ outcome }) => outcome === "held").length, round.calls.length);
-}

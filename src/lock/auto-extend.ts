@@ -1,4 +1,4 @@
-import { QuorumError } from "../errors.ts";
+import { QuorumError, secondsHint } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Validity } from "./validity.ts";
 
@@ -7,8 +7,12 @@ export interface AutoExtension {
   readonly runtime: Runtime;
   /** ms to request each time; changes when the holder extends by hand. */
   ttl(): number;
+  /** ms since the hold began. */
+  held(): number;
   /** Longest time to hold, in ms. */
   readonly maxHold: number;
+  /** ms from the beginning of the hold to the deadline. Infinity: there is none. */
+  readonly limit: number;
   /** Extends once. Rejects with `NO_QUORUM` where it may be tried again. */
   extend(ttl: number): Promise<unknown>;
 }
@@ -24,10 +28,9 @@ const shortestPause = 1 / 16;
  * for as long as `maxHold` and its limit allow. After a failure the next try comes at half of the validity that remains. A loss
  * ends it at once.
  */
-export async function autoExtend(
-  validity: Validity,
-  { runtime, ttl, maxHold, extend }: AutoExtension,
-): Promise<void> {
+export async function autoExtend(validity: Validity, extension: AutoExtension): Promise<void> {
+  const { runtime, ttl, held, maxHold, limit, extend } = extension;
+  const endsBy = maxHold < limit ? `maxHold ${maxHold} ms${secondsHint(maxHold)}` : "deadline";
   void validity.signal; // from now on the end is noticed even if nobody asks
   let hasFailed = false;
   for (;;) {
@@ -40,16 +43,18 @@ export async function autoExtend(
     if (validity.released || validity.loss) return;
     if (!isDue) continue;
     // The last extension is cut, so that nothing is held longer than allowed.
-    const next = Math.floor(Math.min(ttl(), validity.remainingHold(maxHold)));
+    const next = Math.floor(Math.min(ttl(), Math.min(maxHold, limit) - held()));
     const isLast = next < ttl();
-    if (isLast && validity.budgetOf(next) <= validity.remaining()) return validity.endBy(maxHold);
     try {
-      await extend(next);
-      if (isLast) return validity.endBy(maxHold);
+      if (!isLast || validity.budgetOf(next) > validity.remaining()) await extend(next);
       hasFailed = false;
     } catch (error) {
       if (!(error instanceof QuorumError)) return;
       hasFailed = true;
+    }
+    if (isLast && !hasFailed) {
+      validity.endsBy = endsBy;
+      return;
     }
   }
 }

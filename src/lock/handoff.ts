@@ -1,6 +1,7 @@
 import { checkInteger, checkOptions, checkText, wrongType } from "../check.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import { LockLostError, QuorumError, secondsHint } from "../errors.ts";
+import { emit } from "../events.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
 import { type Round, runRound } from "../quorum/round.ts";
@@ -115,7 +116,8 @@ export async function resume(
       if (lock.remaining() > 0) {
         const { resources, note } = given;
         const elapsed = progress.elapsed();
-        lock.activate(() => ({ type: "acquired", resources, rounds, elapsed, note, fence: lock.fence }));
+        emit(settings.onEvent, { type: "acquired", resources, rounds, elapsed, note, fence: lock.fence });
+        lock.activate();
         return { value: lock };
       }
     }

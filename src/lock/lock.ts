@@ -1,7 +1,7 @@
 import { checkInteger } from "../check.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
-import { emit, type RedlockEvent } from "../events.ts";
+import { emit } from "../events.ts";
 import type { Call } from "../quorum/call.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type Round, runRound } from "../quorum/round.ts";
@@ -28,7 +28,7 @@ export interface Grant {
   /** The round that acquired it, or took it over from another process. */
   readonly round: Round;
   readonly ttl: number;
-  /** Longest time to hold, in ms from the beginning of the round. */
+  /** ms from the beginning of the round to the deadline. Infinity: there is none. */
   readonly limit: number;
 }
 
@@ -73,6 +73,7 @@ export class Lock {
   readonly #open: OpenExtension[] = [];
   /** ms since before the request that acquired it, or took it over. */
   readonly #held: () => number;
+  readonly #limit: number;
   /** Whether an event has reported the end of the hold. */
   #hasEnded = false;
   #ttl: number;
@@ -93,15 +94,16 @@ export class Lock {
     this.#ttl = ttl;
     this.#claims = [...round.calls];
     this.#held = round.elapsed;
+    this.#limit = limit;
     this.#validity = new Validity({
       runtime: settings.runtime,
       driftFactor: settings.driftFactor,
       ttl,
       elapsed: round.elapsed,
-      limit,
       lostError: (why) => new LockLostError(resources, why),
       onLost: (reason) => this.#reportEnd({ type: "lost", reason }),
     });
+    if (limit < settings.ttl) this.#validity.endsBy = "deadline";
   }
 
   /** The random value that identifies the holder in Redis. A secret, which no log shows. */
@@ -188,17 +190,18 @@ export class Lock {
     await this.release().catch(() => undefined);
   }
 
-  /** @internal Reports the beginning of the hold, watches for its end to report that, too, and begins auto-extension. */
-  activate(begin: () => RedlockEvent): void {
+  /** @internal Watches for the end of the hold, to report it, and begins auto-extension. */
+  activate(): void {
     const settings = this.#settings;
-    if (settings.onEvent) {
-      emit(settings.onEvent, begin());
-      this.#validity.watch();
-    }
-    if (!settings.autoExtend) return;
-    const { runtime, maxHold } = settings;
+    if (settings.onEvent) this.#validity.watch();
+    if (settings.autoExtend) this.extendUntilEnd((ttl) => this.extend(ttl));
+  }
+
+  /** @internal Extends it by this function until it ends. */
+  extendUntilEnd(extend: (ttl: number) => Promise<unknown>): void {
+    const { runtime, maxHold } = this.#settings;
     const ttl = () => this.#ttl;
-    void autoExtend(this.#validity, { runtime, maxHold, ttl, extend: (ms) => this.extend(ms) });
+    void autoExtend(this.#validity, { runtime, ttl, held: this.#held, maxHold, limit: this.#limit, extend });
   }
 
   /** @internal Leaves it to its ttl, and stops watching the clock for it. It cannot be released any more. */
@@ -223,17 +226,20 @@ export class Lock {
     } while (last !== this.#extension);
   }
 
-  async #extend(ttl: number): Promise<number> {
+  async #extend(given: number): Promise<number> {
     const { resources } = this;
     const settings = this.#settings;
+    const validity = this.#validity;
+    const ttl = ttlWithin(given, this.#limit - this.#held());
     this.#ttl = ttl;
     const claims = [...this.#claims];
     const settled = claims.map(({ answer }) => answer !== undefined);
-    const round = await extendOnQuorum(settings, this.#validity, {
+    const round = await extendOnQuorum(settings, validity, {
       ttl,
       names: resources,
       perform: (call) => this.#extendOne(call, ttl),
     });
+    if (ttl < given) validity.endsBy = "deadline";
     if (this.#protocol.isRestorable) {
       round.calls.forEach((call, index) => {
         // If a claim was under way when the extension was sent, it may stand there since.
@@ -244,7 +250,7 @@ export class Lock {
       emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed() });
     }
     // It may have been released while the extension was under way.
-    if (this.#validity.released) throw this.#validity.lose("it was released");
+    if (validity.released) throw validity.lose("it was released");
     return this.remaining();
   }
 
@@ -326,4 +332,9 @@ interface OpenExtension {
   readonly ttl: number;
   /** How many requests for it there are. */
   count: number;
+}
+
+/** The ttl of a request, in ms: nothing is held beyond the deadline, so Redis itself frees the lock then. */
+export function ttlWithin(ttl: number, untilDeadline: number): number {
+  return untilDeadline < ttl ? Math.max(1, Math.floor(untilDeadline)) : ttl;
 }

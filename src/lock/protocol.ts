@@ -1,4 +1,3 @@
-import type { RedlockError } from "../errors.ts";
 import type { Call } from "../quorum/call.ts";
 import type { Next } from "../quorum/retry.ts";
 import type { Round } from "../quorum/round.ts";
@@ -9,9 +8,15 @@ import { holderText } from "./note.ts";
 import type { Settings } from "./options.ts";
 import type { Waiter } from "./wake-up/wake-up.ts";
 
+/** What decides whether a claim stands: as a rule, a round. */
+export type Decision = Pick<Round, "result" | "votes">;
+
 /**
  * What is asked of one endpoint to claim, extend and give back something. A plain lock, a fenced lock and a synchronizer
  * differ in this alone: rounds, waiting, validity and undoing are the same for all.
+ *
+ * A protocol belongs to one call, so it may remember what its rounds have shown. An error that `confirm` or `next` throws ends
+ * the call, once the round is undone.
  */
 export interface Protocol<A extends CellAnswer = CellAnswer> {
   /** The keys and the value of the next round's claim. Each round asks for it once, with a fresh nonce. */
@@ -21,11 +26,9 @@ export interface Protocol<A extends CellAnswer = CellAnswer> {
   /**
    * What a quorum must agree on before the holder is told, for example the fence. Default: nothing.
    *
-   * @returns a second round that must be granted, too; undefined: they agree already
+   * @returns what must be granted, too, as a rule a second round; undefined: they agree already
    */
-  confirm?(granted: Round<A>, cell: Cell, ttl: number): Round | undefined;
-  /** The cell that the holder has, if the granted round has chosen it. Default: the claimed one. */
-  granted?(round: Round<A>, cell: Cell): Cell;
+  confirm?(granted: Round<A>, cell: Cell, ttl: number): Promise<Decision | undefined> | Decision | undefined;
   /** Gives the cell a new ttl. Never creates it. With ttl 0 it only checks that the cell stands. */
   extend(call: Call, cell: Cell, ttl: number): Promise<Answer>;
   /**
@@ -39,24 +42,12 @@ export interface Protocol<A extends CellAnswer = CellAnswer> {
   readonly isRestorable: boolean;
   /** The fence, once a round is granted. Undefined: it has none. */
   readonly fence: number | undefined;
-  /** What follows a failed round, or the error that ends the call. Default: a pause. */
-  next?(failed: Round<A>, known: FailedRound): Next | RedlockError;
+  /** What follows a failed round. It is called before the round is undone. Default: a pause. */
+  next?(failed: Round<A>): Promise<Next> | Next;
   /** How the error says that it is held. Default: by someone else. */
   readonly heldText?: string | undefined;
   /** How one that waits is told of releases. Default: it polls. */
   readonly waiter?: Waiter | undefined;
-}
-
-/** What is known after a failed round. */
-export interface FailedRound {
-  /** Whether the round has shown that others hold it. */
-  readonly isHeld: boolean;
-  /** ms until it may be free, if the endpoints returned that. */
-  readonly retryAfter: number | undefined;
-  /** ms of `wait` and deadline that remain. */
-  readonly remainingWait: number;
-  /** ms since the call. */
-  readonly waited: number;
 }
 
 /**

@@ -14,8 +14,6 @@ export interface ValidityOptions {
   /** ms since before the request that granted it. */
   readonly elapsed: () => number;
   readonly ttl: number;
-  /** Longest time to hold, in ms, for example until the platform stops the code. */
-  readonly limit: number;
   /** What the ttl is called, for the error. Default `ttl`. */
   readonly term?: "ttl" | "lease" | undefined;
   /** Makes the error that the signal aborts with. */
@@ -30,10 +28,11 @@ export interface ValidityOptions {
 export class Validity {
   /** Called when it is extended, lost or released. */
   onChange: (() => void) | undefined;
+  /** What ends it, for the error, if that is something else than the ttl. Until it is extended. */
+  endsBy: string | undefined;
   readonly #options: ValidityOptions;
   #elapsed: () => number;
   #ttl: number;
-  #last: string | undefined;
   #loss: RedlockError | undefined;
   #released = false;
   #controller: AbortController | undefined;
@@ -52,20 +51,7 @@ export class Validity {
 
   /** ms of validity that remain; ≤ 0 once it has ended. */
   remaining(): number {
-    if (this.#loss || this.#released) return 0;
-    return Math.min(this.#untilExpiry(), this.remainingHold());
-  }
-
-  /** ms for which it may still be held: `maxHold` and the limit, less the time held. */
-  remainingHold(maxHold: number = Infinity): number {
-    const { limit, elapsed } = this.#options;
-    const longest = Math.min(maxHold, limit);
-    return longest === Infinity ? longest : longest - elapsed();
-  }
-
-  /** Says that nothing extends it any more, because it would be held for longer than allowed. */
-  endBy(maxHold: number): void {
-    this.#last = maxHold < this.#options.limit ? `maxHold ${maxHold} ms${secondsHint(maxHold)}` : "deadline";
+    return this.#loss || this.#released ? 0 : this.budgetOf(this.#ttl) - this.#elapsed();
   }
 
   /** The error it was lost with. Checks the clock first. */
@@ -92,7 +78,7 @@ export class Validity {
   /** Goes on for another `ttl`, counted from before the request that extended it. */
   extend(ttl: number, elapsed: () => number): void {
     this.#ttl = ttl;
-    this.#last = undefined;
+    this.endsBy = undefined;
     this.#elapsed = elapsed;
     if (this.#cancelAlarm) this.watch();
     this.onChange?.();
@@ -132,17 +118,11 @@ export class Validity {
     this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.watch(), !!this.#controller);
   }
 
-  /** Loses it because its time is over, and names the limit that came first. */
+  /** Loses it because its time is over. */
   #expire(): void {
     const { term = "ttl" } = this.#options;
-    const ttl = `${term} ${this.#ttl} ms${secondsHint(this.#ttl)}`;
-    const isLimit = this.remainingHold() <= this.#untilExpiry();
-    this.lose(`its validity ended (${isLimit ? "deadline" : (this.#last ?? ttl)})`);
-  }
-
-  /** ms of the last ttl that remain. */
-  #untilExpiry(): number {
-    return this.budgetOf(this.#ttl) - this.#elapsed();
+    const { endsBy = `${term} ${this.#ttl} ms${secondsHint(this.#ttl)}` } = this;
+    this.lose(`its validity ended (${endsBy})`);
   }
 
   #stopWatching(): void {

@@ -95,12 +95,12 @@ export async function retry<Value>(
     const failed = await attempt(progress);
     if ("value" in failed) return failed.value;
     const { next, took, retryAfter = Infinity, votes = [] } = failed;
-    const unusable = untilUsable(votes);
     if (signal?.aborted) throw signal.reason;
     const remaining = progress.remaining(failed.within);
-    const isTooLate = remaining <= unusable && (unusable > 0 || next !== "at-once");
+    const unusable = untilUsable(votes);
+    const isInTime = unusable > 0 ? unusable < remaining : remaining > 0 || next === "at-once";
     // After the deadline nothing that is granted is valid.
-    if (next === "end" || progress.untilDeadline() <= 0 || isTooLate) {
+    if (next === "end" || !isInTime || progress.untilDeadline() <= 0) {
       failed.report?.(undefined);
       if (rollbacks) await unlessAborted(Promise.allSettled(rollbacks), signal);
       if (signal?.aborted) throw signal.reason;

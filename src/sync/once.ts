@@ -122,7 +122,7 @@ async function confirm(
   try {
     await retry({ runtime, backoff, wait: Infinity }, { signal }, async () => {
       try {
-        strategy.confirm();
+        strategy.confirm(every);
         return { value: await lock.extend(every) };
       } catch (error) {
         const remaining = lock.remaining();

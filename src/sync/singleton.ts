@@ -2,7 +2,6 @@ import { onAbort, unlessAborted } from "../abort.ts";
 import { checkType, oneOf, type Schema } from "../check.ts";
 import { LockHeldError } from "../errors.ts";
 import { acquire, orHeld } from "../lock/acquire.ts";
-import { autoExtend } from "../lock/auto-extend.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { holderOf } from "../lock/contention.ts";
 import { lockOf } from "../lock/fence.ts";
@@ -211,7 +210,6 @@ class Call<Value> {
 
   /** Extends the lock until a newer call has come. */
   #extendUntilReplaced(lock: Lock): void {
-    const { runtime, maxHold } = this.#settings;
     const extend = async (ms: number) => {
       if (!(await this.#newest.isNewest(0).catch(() => true))) {
         this.#end.abort(new DOMException("a newer call has come", "AbortError"));
@@ -220,7 +218,7 @@ class Call<Value> {
       }
       await lock.extend(ms);
     };
-    void autoExtend(lock.parts().validity, { runtime, maxHold, ttl: () => lock.ttl, extend });
+    lock.extendUntilEnd(extend);
   }
 
   async #run(lock: Lock): Promise<Value> {
@@ -248,8 +246,11 @@ class Call<Value> {
 /** Gives up as soon as a quorum shows who holds it; where contenders got a part each, one of them shall get it. */
 function unlessHeld(settings: Settings, name: string, note: string | undefined): Protocol {
   const protocol = lockOf(settings, [name], note);
-  protocol.next = ({ calls }, { waited }) =>
-    holderOf(calls) === undefined ? "pause" : new LockHeldError([name], waited);
+  const waited = stopwatch(settings.runtime);
+  protocol.next = ({ calls }) => {
+    if (holderOf(calls) !== undefined) throw new LockHeldError([name], waited());
+    return "pause";
+  };
   return protocol;
 }
 

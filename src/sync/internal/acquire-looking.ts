@@ -3,6 +3,7 @@ import { acquire } from "../../lock/acquire.ts";
 import { lockOf } from "../../lock/fence.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { AcquireOptions, Settings } from "../../lock/options.ts";
+import type { Next } from "../../quorum/retry.ts";
 
 /**
  * Acquires a lock, and looks again and again whether it is still needed while others hold it: one look at a time. What a
@@ -30,8 +31,8 @@ export async function acquireLooking(
     if (!isNeeded) controller.abort();
   };
   const protocol = lockOf(settings, [name], note);
-  protocol.next = (_round, { isHeld }) => {
-    if (isHeld) looking ??= look();
+  protocol.next = async ({ result }): Promise<Next> => {
+    if ((await result) === "refused") looking ??= look();
     return "pause";
   };
   try {

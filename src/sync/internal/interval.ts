@@ -1,6 +1,7 @@
 import type { LockStrategy } from "../../bridge/strategy.ts";
 import type { Ask } from "../../endpoints/ask.ts";
 import { LockHeldError } from "../../errors.ts";
+import { timeUntilFree } from "../../lock/contention.ts";
 import { isVeto } from "../../quorum/tally.ts";
 import { type CellAnswer, readCounter } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
@@ -25,8 +26,12 @@ interface IntervalAnswer extends CellAnswer {
 export interface IntervalStrategy extends LockStrategy<IntervalAnswer> {
   /** Larger than the fence of every earlier run. Known once the claim is granted. */
   fence(): number;
-  /** Announces that the next `extend` is another confirmation, which prolongs what earlier ones began. */
-  confirm(): void;
+  /**
+   * Announces that the next `extend` is another confirmation, which prolongs what earlier ones began.
+   *
+   * @param every the interval in ms: it goes on after the deadline, which only the run's validity ends with
+   */
+  confirm(every: number): void;
 }
 
 /**
@@ -38,6 +43,7 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
   const waited = stopwatch(runtime);
   let fence = 0;
   let confirmations = 0;
+  let interval = 0;
 
   function run(call: Ask, value: string, args: IntervalArguments): Promise<IntervalAnswer> {
     const [operation, ms] = args;
@@ -53,16 +59,17 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
       fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));
       return undefined;
     },
-    extend: (call, { value }, every) => run(call, value, ["extend", every, confirmations, fence, retention]),
+    extend: (call, { value }) => run(call, value, ["extend", interval, confirmations, fence, retention]),
     release: (call, { value }, ms) => run(call, value, ["release", ms]),
     fence: () => fence,
-    confirm() {
+    confirm(every) {
+      interval = every;
       confirmations += 1;
     },
-    afterFailedRound(round, { isHeld, retryAfter, waited: ms }) {
-      const runs = round.answers().filter(({ hasRun }) => hasRun).length;
-      const isOver = isHeld && isVeto(runs, round.calls.length);
-      return isOver ? new LockHeldError([name], ms, { retryAfter: retryAfter ?? 1 }) : "pause";
+    afterFailedRound({ calls }) {
+      const runs = calls.filter(({ answer }) => answer?.outcome === "held" && answer.hasRun).length;
+      if (!isVeto(runs, calls.length)) return "pause";
+      return new LockHeldError([name], waited(), { retryAfter: timeUntilFree(calls) ?? 1 });
     },
   };
 }

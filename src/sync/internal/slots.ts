@@ -4,7 +4,7 @@ import { isVeto, quorumOf } from "../../quorum/tally.ts";
 import { type Cell, type CellAnswer, keep } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
-import type { Runtime } from "../../runtime.ts";
+import { type Runtime, stopwatch } from "../../runtime.ts";
 import { LimitMismatchError } from "../errors.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
@@ -30,7 +30,7 @@ interface SlotAnswer extends CellAnswer {
  * @param onGranted is told the slot that was granted, 0 … limit − 1
  */
 export function slotStrategy(
-  { runtime, prefix, endpoints }: Settings,
+  { runtime, prefix, endpoints, wait }: Settings,
   { name, limit }: { readonly name: string; readonly limit: number },
   onGranted: (slot: number) => void,
 ): HoldStrategy<SlotAnswer> {
@@ -38,6 +38,7 @@ export function slotStrategy(
   const limitKey = keyOf(prefix, "limit", name);
   const slots = Array.from({ length: limit }, (_, slot) => keyOf(prefix, `slot:${slot}`, name));
   const tried = new Set<string>();
+  const waited = stopwatch(runtime);
   let proposed = pick(slots, runtime);
   return {
     waiter: { kind: "semaphore" },
@@ -58,7 +59,7 @@ export function slotStrategy(
       onGranted(slots.indexOf(granted));
       return [granted];
     },
-    afterFailedRound(round, { isHeld, remainingWait }) {
+    afterFailedRound(round, isHeld) {
       const answers = round.answers();
       // Only where no quorum remains: a minority may have been reached first by a client with a wrong limit.
       const others = answers.flatMap(({ inUse = 0 }) => inUse || []);
@@ -68,7 +69,7 @@ export function slotStrategy(
       // The result was clear before all had answered: those that have not may have the slot free.
       const pending = round.calls.filter(({ answer }) => !answer).length;
       const open = slots.filter((slot) => freeAt.get(slot)! + pending >= quorumOf(count) && !tried.has(slot));
-      const triesNext = open.length > 0 && (isHeld || remainingWait > 0);
+      const triesNext = open.length > 0 && (isHeld || waited() < wait);
       if (!triesNext) tried.clear();
       proposed = pick(mostFree(triesNext ? open : slots, freeAt), runtime);
       return triesNext ? "at-once" : "pause";
