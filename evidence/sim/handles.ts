@@ -308,7 +308,8 @@ export function checkExtensionRate(
   const sent = wire.extensionsSent(hold.nonce);
   const held = (hold.ended ?? world.now) - hold.acquired;
   // The drift allowance comes off the ttl, and timers fire early.
-  const half = 0.495 * Math.min(ttl, hold.extensions.least) - 2;
+  // The deadline may have cut it to nearly nothing.
+  const half = Math.max(1, 0.495 * Math.min(ttl, hold.extensions.least) - 2);
   // Twice for a script that the endpoint does not know yet.
   const most = 2 * (byHand + 3) + (2 * held) / Math.min(backoff.min, half);
   const what = () => `${process.name} sent ${sent} extensions in ${held.toFixed()} ms`;

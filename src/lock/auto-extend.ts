@@ -33,7 +33,8 @@ export async function autoExtend(validity: Validity, extension: AutoExtension): 
   const endsBy = maxHold < limit ? `maxHold ${maxHold} ms${secondsHint(maxHold)}` : "deadline";
   void validity.signal; // from now on the end is noticed even if nobody asks
   let hasFailed = false;
-  for (;;) {
+  // The deadline may have cut its ttl already.
+  while (validity.endsBy === undefined) {
     const whole = validity.budgetOf(ttl());
     const remaining = validity.remaining();
     const pause = hasFailed
@@ -52,10 +53,7 @@ export async function autoExtend(validity: Validity, extension: AutoExtension): 
       if (!(error instanceof QuorumError)) return;
       hasFailed = true;
     }
-    if (isLast && !hasFailed) {
-      validity.endsBy = endsBy;
-      return;
-    }
+    if (isLast && !hasFailed) validity.endsBy = endsBy;
   }
 }
 
