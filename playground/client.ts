@@ -1,4 +1,4 @@
-import { Redlock, type RedlockEvent, type Runtime } from "../src/index.ts";
+import { isRedlockError, Redlock, type RedlockEvent, type Runtime } from "../src/index.ts";
 import { Link, type Sender, type Wire } from "./link.ts";
 import type { Outcome, TimelineEvent } from "./picture/timeline.ts";
 
@@ -19,6 +19,8 @@ export class Client implements Sender {
   readonly runtime: Runtime;
   isFrozen = false;
   doing = "acquire";
+  /** How often it has called `acquire`: it has one such call at a time. */
+  calls = 0;
   #frozenAt = 0;
   #frozenFor = 0;
   /** What waits until the process runs again. */
@@ -104,19 +106,20 @@ export class Client implements Sender {
   note(event: RedlockEvent): void {
     if (!("resources" in event)) return;
     const key = event.resources.join(", ");
-    const call = `${this.name} ${event.id}`;
-    if (event.type === "acquiring") this.record({ phase: "called", operation: "acquire", key, call });
-    if (event.type === "contended")
+    const call = `${this.calls}`;
+    if (event.type === "contended") {
       this.record({ phase: "returned", operation: "round", key, call, outcome: "held" });
+    }
     if (event.type === "acquired") {
       const { fence } = event;
       const more = fence === undefined ? {} : { fence };
       this.record({ phase: "returned", operation: "acquire", key, call, outcome: "granted", ...more });
     }
-    if (event.type === "notAcquired") {
-      const { error } = event;
-      const outcome: Outcome = error.code === "LOCK_HELD" ? "held" : "error";
-      this.record({ phase: "returned", operation: "acquire", key, call, outcome, detail: error.message });
+    // A call that has given up was neither refused nor unanswered.
+    if (event.type === "notAcquired" && isRedlockError(event.error)) {
+      const { code, message: detail } = event.error;
+      const outcome: Outcome = code === "LOCK_HELD" ? "held" : "error";
+      this.record({ phase: "returned", operation: "acquire", key, call, outcome, detail });
     }
     if (event.type === "released" || event.type === "lost") {
       const detail = event.type === "lost" ? event.reason : "released";

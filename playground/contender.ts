@@ -46,6 +46,9 @@ export class Contender {
     this.#cancel = new AbortController();
     try {
       const options = { ...given, signal: this.#cancel.signal, fencing: this.#race.fencing };
+      this.client.calls += 1;
+      const call = `${this.client.calls}`;
+      this.client.record({ phase: "called", operation: "acquire", key: resource, call });
       const hold: Lock = await this.#redlock.acquire(resource, options);
       this.#race.holds += 1;
       this.#number = this.#race.holds;

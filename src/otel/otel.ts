@@ -32,8 +32,8 @@ const schema: Schema<OtelOptions> = {
  * fits every `onEvent` of this package. `docs/observability.md` lists the spans, the attributes and the metrics. None
  * contains a token, a stored result, or an error's message.
  *
- * The parent of a span is the context that is active when the call begins. The handler of a run and the code that holds a
- * lock are beside these spans, not within them: an event cannot change the active context.
+ * Each span is created when its operation ends, with the context that is active then as its parent. The handler of a run and
+ * the code that holds a lock are beside these spans, not within them, because an event cannot change the active context.
  *
  * @throws TypeError | RangeError when an option is wrong or unknown
  * @example

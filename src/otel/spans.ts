@@ -5,7 +5,8 @@ import { endOf, type ObservedEvent } from "./end.ts";
 const spanNames = { acquire: "redlock.acquire", hold: "redlock.hold", run: "idempotency.run" } as const;
 
 /**
- * Spans, each made at its end. Their parent is the context that is active then: hooks are called in that of the call.
+ * Spans, each created when its operation ends. The parent is the context that is active then, because a hook is called in the
+ * context of the call.
  *
  * @param common attributes of every span
  * @param names whether spans have the names of resources and keys

@@ -14,21 +14,6 @@ import { rejection } from "../support/outcomes.ts";
 // Two copies of this package in a process: ESM beside CommonJS, two versions, or a module that a dev server has loaded again.
 // Clients with sockets: endpoints/sockets-copies.test.ts.
 
-test("locks of two copies have numbers of their own, for a hook that hears both", async () => {
-  const copies = await copiesOf<typeof Root>("index.ts");
-  const local = await openLocal({ count: 1 });
-  const heard: RedlockEvent[] = [];
-  const onEvent = (event: RedlockEvent) => heard.push(event);
-  const { url, token } = local.endpoints[0]!;
-  for (const copy of [await copies.reload(), copies.required()]) {
-    const redlock = new copy.Redlock({ endpoints: [{ url, token }], onEvent });
-    await (await redlock.acquire("a")).release();
-  }
-  const begun = heard.flatMap((event) => (event.type === "acquiring" ? event.id : []));
-  expect(new Set(begun).size).toBe(2);
-  await local.close();
-});
-
 test("an error of another copy's endpoint keeps its kind", async () => {
   const copies = await copiesOf<typeof Root>("index.ts");
   const { httpEndpoint } = copies.required();

@@ -29,7 +29,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
   function serving(handler: Handler, options: Partial<HttpOptions> = {}, runtime?: Runtime) {
     client = clientOf(at.store, {}, { runtime });
     events = [];
-    const onEvent = (event: HttpEvent) => event.type !== "called" && events.push(event);
+    const onEvent = (event: HttpEvent) => events.push(event);
     return stand(handler, { redlock: client.redlock, onEvent, ...options });
   }
   const never: Handler = () => expect.unreachable("the handler must not run");

@@ -100,15 +100,13 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     expect(await run(reversed, second, "whsec_old", "twice")).toEqual(["second", "true"]);
     expect(await run(after, second, "whsec_new", "twice")).toEqual(["second", "true"]);
     // One event for each request, however many runs it took.
-    for (const { events } of [before, during, reversed, after]) {
-      // In two scopes it is one run for the hook, too.
-      const begun = events.flatMap((event) => (event.type === "called" ? [event.id] : []));
-      const ended = events.splice(0).filter(({ type }) => type !== "called");
-      events.push(...ended);
-      expect(ended.map((event) => "id" in event && event.id)).toEqual(begun);
-      for (const { type } of ended) expect(["executed", "replayed"]).toContain(type);
-    }
-    expect([before, during, reversed, after].map(({ events }) => events.length)).toEqual([1, 3, 3, 1]);
+    const replayed = ["replayed", "replayed"];
+    expect([before, during, reversed, after].map(({ events }) => events.map(({ type }) => type))).toEqual([
+      ["executed"],
+      [...replayed, "executed"],
+      [...replayed, "replayed"],
+      ["replayed"],
+    ]);
   });
 
   test.each([

@@ -9,9 +9,9 @@ import { type OtelOptions, otel } from "../../src/otel/index.ts";
 // What each event becomes: the end of an operation, and instruments.
 
 const elapsed = 1_500;
-const lock = { id: 1, resources: ["a", "b"] };
-const run = { id: 2, key: "k", elapsed };
-const notAcquired = (error: RedlockError) =>
+const lock = { resources: ["a", "b"] };
+const run = { key: "k", elapsed };
+const notAcquired = (error: unknown) =>
   ({ type: "notAcquired", ...lock, elapsed, rounds: 3, error }) as const;
 
 /** A meter that notes its instruments and what is added to them. */
@@ -51,12 +51,8 @@ describe("the end of an operation", () => {
       "LIMIT_MISMATCH",
       { "redlock.rounds": 3 },
     ],
-    [
-      { type: "aborted", ...lock, elapsed, rounds: 3, error: new TypeError("m") },
-      "aborted",
-      "TypeError",
-      { "redlock.rounds": 3 },
-    ],
+    [notAcquired(new TypeError("m")), "aborted", "TypeError", { "redlock.rounds": 3 }],
+    [notAcquired(undefined), "aborted", "_OTHER", { "redlock.rounds": 3 }],
     [{ type: "released", ...lock, elapsed, held: 1_500, freed: true }, "released", undefined, {}],
     [{ type: "released", ...lock, elapsed, held: 1_500, freed: false }, "gone", "LOCK_LOST", {}],
     [{ type: "released", ...lock, elapsed, held: 1_500, freed: undefined }, "unreleased", "NO_QUORUM", {}],
@@ -100,10 +96,7 @@ describe("the end of an operation", () => {
   });
 
   test.each<ObservedEvent>([
-    { type: "acquiring", ...lock },
-    { type: "called", ...run },
     { type: "contended", ...lock, elapsed, rounds: 1, retryIn: 5 },
-    { type: "resumed", ...lock, fence: 1 },
     { type: "extended", ...lock, elapsed, ttl: 10 },
   ])("is not told by %j", (event) => {
     expect(endOf(event)).toBe(undefined);
@@ -127,7 +120,7 @@ test.each([undefined, "timeout"] as const)("a request is measured, and its comma
 
 test("the instruments are those of docs/observability.md, with descriptions", () => {
   const { meter, instruments } = notedMeter();
-  otel({ meter })({ type: "acquiring", ...lock });
+  otel({ meter })({ type: "detached", ...lock, held: 5 });
   const page = readFileSync(fileURLToPath(new URL("../../docs/observability.md", import.meta.url)), "utf8");
   const listed = [...page.matchAll(/^\| `([\w.]+)`, (?:histogram|counter) \| (\S+) \|/gm)];
   expect(listed.map(([, name, unit]) => [name, unit])).toEqual(
@@ -154,11 +147,11 @@ test("the global tracer and meter have the package's name; the meter is asked fo
     const onEvent = otel();
     expect(tracers.mock.calls).toEqual([["redlock-edge"]]);
     expect(meters).not.toHaveBeenCalled();
-    onEvent({ type: "acquiring", ...lock });
+    onEvent({ type: "extended", ...lock, elapsed, ttl: 10 });
     onEvent({ type: "detached", ...lock, held: 5 });
     expect(meters.mock.calls).toEqual([["redlock-edge"]]);
     const { meter } = notedMeter();
-    otel({ meter, tracer: trace.getTracer("mine") })({ type: "acquiring", ...lock });
+    otel({ meter, tracer: trace.getTracer("mine") })({ type: "detached", ...lock, held: 5 });
     expect(meters).toHaveBeenCalledTimes(1);
     expect(tracers).toHaveBeenCalledTimes(2);
   } finally {

@@ -1,4 +1,4 @@
-import { context, type Span, trace } from "@opentelemetry/api";
+import { context, type Span } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import {
   AggregationTemporality,
@@ -71,28 +71,65 @@ function open(options: Omit<OtelOptions, "tracer" | "meter"> = {}) {
   };
 }
 
-test("a lock has two spans, in the context of the caller", async () => {
+test("a lock has two spans, in the contexts of the calls that end them", async () => {
   const { redlock, tracer, spans, series } = open();
-  let parent: Span | undefined;
+  const opened: Span[] = [];
   await tracer.startActiveSpan("request", async (span) => {
-    parent = span;
+    opened.push(span);
     const lock = await redlock.acquire(["a", "b"], { fencing: true });
     expect(spans().map(({ name }) => name)).toEqual(["redlock.acquire"]);
     await lock.extend();
-    // The hold's parent is the caller's span, too, whatever is active when it ends.
-    await context.with(trace.deleteSpan(context.active()), () => lock.release());
+    await tracer.startActiveSpan("cleanup", async (cleanup) => {
+      opened.push(cleanup);
+      await lock.release();
+      cleanup.end();
+    });
     span.end();
   });
-  const { spanId } = parent!.spanContext();
+  const [request, cleanup] = opened.map((span) => span.spanContext().spanId);
   expect(spans()).toMatchObject([
-    { name: "redlock.acquire", outcome: "acquired", error: undefined, parent: spanId },
-    { name: "redlock.hold", outcome: "released", error: undefined, parent: spanId },
+    { name: "redlock.acquire", outcome: "acquired", error: undefined, parent: request },
+    { name: "redlock.hold", outcome: "released", error: undefined, parent: cleanup },
+    { name: "cleanup", parent: request },
     { name: "request", parent: undefined },
   ]);
   const toEach = ["e1", "e2", "e3"].map((name) => ({ "redlock.endpoint": name }));
   expect(await series("redlock.endpoint.commands")).toEqual(toEach.map((attributes) => [attributes, 3]));
   const durations = await series("redlock.endpoint.request.duration");
   expect(durations).toEqual(toEach.map((attributes) => [attributes, expect.objectContaining({ count: 3 })]));
+});
+
+test("what ends by a timer, or after a wait for others, has the context of its call", async () => {
+  const { redlock, idempotency, tracer, spans } = open();
+  const inSpan = (name: string, work: () => Promise<unknown>) =>
+    tracer.startActiveSpan(name, async (span) => {
+      await work();
+      span.end();
+      return span.spanContext().spanId;
+    });
+  const ends = () => spans().filter(({ attributes }) => "redlock.outcome" in attributes);
+  const calls = [
+    // Nobody releases it.
+    inSpan("first", () => redlock.acquire("r", { ttl: 100 })),
+    inSpan("second", () => redlock.using("r", { wait: 10_000 }, () => undefined)),
+    inSpan("third", () => idempotency.run("k", () => new Promise((resolve) => setTimeout(resolve, 50)))),
+    inSpan("fourth", () => idempotency.run("k", { wait: 10_000 }, () => expect.unreachable("it ran twice"))),
+  ];
+  const [first, second, third, fourth] = await Promise.all(calls);
+  expect(
+    ends()
+      .map(({ name, outcome, parent }) => `${name} ${outcome} ${parent}`)
+      .sort(),
+  ).toEqual(
+    [
+      `redlock.acquire acquired ${first}`,
+      `redlock.hold lost ${first}`,
+      `redlock.acquire acquired ${second}`,
+      `redlock.hold released ${second}`,
+      `idempotency.run executed ${third}`,
+      `idempotency.run replayed ${fourth}`,
+    ].sort(),
+  );
 });
 
 test("a run and a request have one span, whatever becomes of them", async () => {

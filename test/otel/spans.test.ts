@@ -1,94 +1,62 @@
-import { type Attributes, type Context, context, SpanStatusCode } from "@opentelemetry/api";
-import { expect, test } from "vitest";
+import { type Attributes, type SpanOptions, SpanStatusCode, type TimeInput } from "@opentelemetry/api";
+import { expect, test, vi } from "vitest";
 import type { ObservedEvent } from "../../src/otel/end.ts";
 import { type OtelOptions, otel } from "../../src/otel/index.ts";
 
 // What a tracer is told, event by event.
 
 const elapsed = 5;
-const lock = { id: 1, resources: ["a", "b"] };
-const known = { "redlock.resource_count": 2 };
+const lock = { resources: ["a", "b"] };
+const now = 1_700_000_000_000;
 
-/** The calls of a tracer and its spans, in their order, after these events. */
+/** The spans that these events make. */
 function told(events: readonly ObservedEvent[], options: OtelOptions = {}) {
-  const calls: unknown[][] = [];
-  const parents: (Context | undefined)[] = [];
+  vi.useFakeTimers({ now, toFake: ["Date"] });
+  const spans: { name: string; ms?: number; attributes: Attributes | undefined; status?: unknown }[] = [];
   const tracer = {
-    startSpan(name: string, { attributes }: { attributes: Attributes }, parent?: Context) {
-      calls.push(["start", name, attributes]);
-      parents.push(parent);
-      const note =
-        (what: string) =>
-        (...args: unknown[]) =>
-          void calls.push([what, name, ...args]);
+    startSpan(name: string, { attributes, startTime }: SpanOptions) {
+      const span: (typeof spans)[number] = { name, attributes };
       return {
-        addEvent: note("event"),
-        setAttributes: note("attributes"),
-        setAttribute: note("attribute"),
-        setStatus: note("status"),
-        end: note("end"),
+        setStatus: (status: unknown) => Object.assign(span, { status }),
+        end(time: TimeInput) {
+          expect(time).toBe(now);
+          spans.push({ ...span, ms: now - Number(startTime) });
+        },
       };
     },
   } as unknown as NonNullable<OtelOptions["tracer"]>;
   const onEvent = otel({ ...options, tracer });
   for (const event of events) onEvent(event);
-  return { calls, parents };
+  vi.useRealTimers();
+  return spans;
 }
 
-const acquire = "redlock.acquire";
-const hold = "redlock.hold";
-const acquired: ObservedEvent = { type: "acquired", ...lock, elapsed, rounds: 2, fence: 7 };
-const released: ObservedEvent = { type: "released", ...lock, elapsed, held: 9, freed: true };
-
-test("a lock: two spans beside each other, with the rounds and the extensions as events", () => {
-  const { calls, parents } = told([
-    { type: "acquiring", ...lock },
+test("a lock: a span for the call and one for the hold, each made at its end", () => {
+  const events: ObservedEvent[] = [
     { type: "contended", ...lock, elapsed, rounds: 1, retryIn: 25 },
-    acquired,
+    { type: "acquired", ...lock, elapsed, rounds: 2, fence: 7 },
     { type: "extended", ...lock, elapsed, ttl: 10_000 },
-    released,
+    { type: "released", ...lock, elapsed, held: 9, freed: true },
+  ];
+  const known = { use: "imports", "redlock.resource_count": 2 };
+  expect(told(events, { attributes: { use: "imports" } })).toEqual([
+    {
+      name: "redlock.acquire",
+      ms: elapsed,
+      attributes: {
+        ...known,
+        "redlock.rounds": 2,
+        "redlock.fencing": true,
+        "redlock.outcome": "acquired",
+      },
+    },
+    { name: "redlock.hold", ms: 9, attributes: { ...known, "redlock.outcome": "released" } },
   ]);
-  const atEnd = { "redlock.rounds": 2, "redlock.fencing": true };
-  expect(calls).toEqual([
-    ["start", acquire, known],
-    ["event", acquire, "contended", { "redlock.rounds": 1 }],
-    ["attributes", acquire, { ...atEnd, "redlock.outcome": "acquired" }],
-    ["end", acquire],
-    ["start", hold, { ...known, "redlock.fencing": true }],
-    ["event", hold, "extended", { "redlock.ttl": 10_000 }],
-    ["attributes", hold, { "redlock.outcome": "released" }],
-    ["end", hold],
-  ]);
-  expect(parents).toEqual([context.active(), context.active()]);
 });
 
 test("a failure sets the status, and the type of the error", () => {
-  const { calls } = told([
-    { type: "resumed", ...lock, fence: undefined },
-    { ...released, freed: undefined },
-  ]);
-  expect(calls).toEqual([
-    ["start", hold, { ...known, "redlock.fencing": false }],
-    ["attributes", hold, { "redlock.outcome": "unreleased" }],
-    ["attribute", hold, "error.type", "NO_QUORUM"],
-    ["status", hold, { code: SpanStatusCode.ERROR, message: "NO_QUORUM" }],
-    ["end", hold],
-  ]);
-});
-
-test("a span ends once, and nothing is told of what did not begin here", () => {
-  const lost: ObservedEvent = { type: "lost", ...lock, held: 9, reason: "its validity ended" };
-  const { calls } = told([{ type: "acquiring", ...lock }, acquired, released, released, lost]);
-  expect(calls.filter(([what]) => what === "end")).toEqual([
-    ["end", acquire],
-    ["end", hold],
-  ]);
-  const strange: ObservedEvent[] = [
-    released,
-    lost,
-    { type: "extended", ...lock, elapsed, ttl: 5 },
-    { type: "contended", ...lock, elapsed, rounds: 1, retryIn: undefined },
-    { type: "executed", id: 3, key: "k", elapsed },
-  ];
-  expect(told(strange).calls).toEqual([]);
+  const event: ObservedEvent = { type: "unavailable", key: "k", elapsed };
+  const attributes = { "redlock.outcome": "unavailable", "error.type": "NO_QUORUM" };
+  const status = { code: SpanStatusCode.ERROR, message: "NO_QUORUM" };
+  expect(told([event])).toEqual([{ name: "idempotency.run", ms: elapsed, attributes, status }]);
 });

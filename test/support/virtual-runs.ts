@@ -14,8 +14,8 @@ import { type VirtualWorld, watch } from "./virtual-client.ts";
 export interface Runner {
   readonly idempotency: Idempotency;
   readonly links: readonly Link[];
-  /** How its calls ended: the events without `called`, and without the numbers of the calls. */
-  readonly events: Omit<IdempotencyEvent, "id">[];
+  /** How its calls ended. */
+  readonly events: IdempotencyEvent[];
   /** How many requests it has sent. */
   readonly sent: () => number;
   /** Waits until the requests of a call are sent: its key is hashed in real time. */
@@ -29,10 +29,8 @@ export function runner(
   defaults: LockOptions = {},
 ): Runner {
   const { redlock, links } = world.client(defaults);
-  const events: Omit<IdempotencyEvent, "id">[] = [];
-  const onEvent = ({ id, ...event }: IdempotencyEvent) => {
-    if (event.type !== "called") events.push(event);
-  };
+  const events: IdempotencyEvent[] = [];
+  const onEvent = (event: IdempotencyEvent) => void events.push(event);
   const idempotency = new Idempotency(redlock, { retention: 60_000, onEvent, ...options });
   const sent = () => links.flatMap((each) => each.sent).length;
   const started = async (since = 0) => {

@@ -67,7 +67,7 @@ describe.each<[string, AcquireOptions]>([
     await world.runtime.advance(500);
     expect(world.values("r")).toEqual(free);
     const { reason } = caller.signal;
-    expect(events).toMatchObject([{ type: "acquiring" }, { type: "aborted", rounds: 1, error: reason }]);
+    expect(events).toMatchObject([{ type: "notAcquired", rounds: 1, error: reason }]);
   });
 
   test("ends the wait for a holder, which keeps its lock", async () => {

@@ -241,7 +241,7 @@ describe("the time until a held lock may be free", () => {
     const { redlock, events } = world.client({ fencing: true, wait: 5_000, backoff });
     const call = watch(redlock.acquire("r"));
     await world.runtime.advance(299);
-    expect(events.slice(1)).toMatchObject([{ type: "contended", retryIn: 300, rounds: 1 }]);
+    expect(events).toMatchObject([{ type: "contended", retryIn: 300, rounds: 1 }]);
     expect(call.settled).toBe(false);
     await world.runtime.advance(1);
     expect(call.value?.remaining()).toBeGreaterThan(0);

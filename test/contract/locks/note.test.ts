@@ -68,7 +68,7 @@ describe.each([
     const [lock] = calls.flatMap(({ value }) => value ?? []);
     expect(calls.flatMap(({ error }) => error ?? [])).toEqual([expect.any(LockLostError)]);
     expect(values("r")).toEqual(all(`${lock!.token} ${note}`));
-    expect(receiver.events.filter(({ type }) => type === "resumed")).toMatchObject(lock ? [{ note }] : []);
+    expect(receiver.events.filter(({ type }) => type === "acquired")).toMatchObject(lock ? [{ note }] : []);
     expect(await inspect(client().redlock, "r")).toMatchObject({ held: true, note });
     expect([await lock!.extend(), await lock!.release()]).toEqual([expect.any(Number), true]);
     expect(values("r")).toEqual(free);

@@ -18,7 +18,7 @@ describe("using", () => {
     await runtime.advance(0);
     expect(await call).toEqual(["the result"]);
     expect(values("r")).toEqual(free);
-    expect(events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "released"]);
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "released"]);
   });
 
   test("releases before it throws what the routine throws", async () => {

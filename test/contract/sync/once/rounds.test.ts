@@ -72,7 +72,7 @@ describe("a run", () => {
     const again = call(client(), {}, unreachable);
     await runtime.advance(70_000);
     expect(again.value!.ran).toBe(false);
-    expect(own.events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "extended", "detached"]);
+    expect(own.events.map(({ type }) => type)).toEqual(["acquired", "extended", "detached"]);
   });
 
   test("that fails has begun all the same", async () => {
