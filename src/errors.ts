@@ -186,6 +186,11 @@ export class EndpointError extends RedlockError {
   readonly permanent: boolean;
   /** For how many ms the endpoint has asked to be left alone (HTTP 429 with `retry-after`). Undefined: it has not. */
   readonly retryAfter: number | undefined;
+  /**
+   * Whether the command was given up before it was sent, so it is never executed and nothing has to be undone. An endpoint of
+   * your own may throw such an error, too, if it is sure of that. Default false.
+   */
+  readonly unsent: boolean;
 
   constructor(
     endpoint: string,
@@ -195,6 +200,7 @@ export class EndpointError extends RedlockError {
       readonly cause?: unknown;
       readonly status?: number;
       readonly retryAfter?: number | undefined;
+      readonly unsent?: boolean;
     },
   ) {
     super("ENDPOINT_ERROR", `${endpoint}: ${message}`, options);
@@ -203,6 +209,7 @@ export class EndpointError extends RedlockError {
     this.kind = kind;
     this.status = options?.status;
     this.retryAfter = options?.retryAfter;
+    this.unsent = options?.unsent ?? false;
     // A client of a Cluster that has followed too many redirections says so as an error of the network. That passes.
     this.permanent =
       [401, 403, 404].includes(this.status ?? 0) || (kind !== "network" && permanent.test(message));

@@ -1,4 +1,4 @@
-import type { EndedRequest } from "./endpoints/request-watch.ts";
+import type { EndedRequest } from "./endpoints/ask.ts";
 import type { EndpointError, LockHolder, QuorumError } from "./errors.ts";
 
 /** Fields of every event about a lock. */

@@ -107,19 +107,6 @@ export const roundMutants: readonly Mutant[] = [
     theme: "batches",
   },
   {
-    name: "a rollback names an unknown script",
-    breaks: "its NOSCRIPT comes when nobody listens any more, and what was acquired stands until its ttl",
-    patches: [
-      patch(
-        "redis/script.ts runScript",
-        "scripts.has(script) && !(ask.sendsText && !hearsLate(endpoint))",
-        "true",
-      ),
-    ],
-    noticedBy: ["nothing is abandoned"],
-    theme: "servers",
-  },
-  {
     name: "null is believed of everybody",
     breaks: "a gateway that answers null to everything gives a lock to two",
     patches: [patch("redis/cell.ts setOrGet", "other !== null || server.returnsValues", "true")],

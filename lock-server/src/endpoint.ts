@@ -57,7 +57,10 @@ function endpointOf(name: string, objects: LockServerObjects): Endpoint {
 }
 
 function failureOf(name: string, cause: unknown, signal: AbortSignal): EndpointError {
-  if (signal.aborted) return new EndpointError(name, "timeout", "no answer in time");
+  if (signal.aborted) {
+    const { reason } = signal;
+    return new EndpointError(name, "timeout", reason instanceof Error ? reason.message : String(reason));
+  }
   if (cause instanceof Refusal) {
     return new EndpointError(name, "http", cause.message, { status: cause.status });
   }

@@ -1,51 +1,48 @@
-import type { CallSignal } from "./call-signal.ts";
+import type { EndpointError, EndpointErrorKind } from "../errors.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
-import { type RequestHook, RequestWatch } from "./request-watch.ts";
-import { sendThrough } from "./transport.ts";
 
-/** What is asked of one endpoint: one command or several, until nobody waits any longer. */
+/** What is asked of one endpoint: one command or several. */
 export interface Ask {
   readonly endpoint: Endpoint;
-  /** Whether the endpoint may execute it: false while it waits for room, and if it was dropped there. */
-  isSent: boolean;
-  /** Whether its script is sent as text in any case, because a NOSCRIPT may get lost. */
-  sendsText: boolean;
-  /** Whether nobody waits any longer. */
-  readonly isGivenUp: boolean;
-  /** Sends one command. */
+  /** Sends one command. Rejects if nobody waits any longer. */
   send(command: Command): Promise<unknown>;
 }
 
-/** How long to wait, and who hears of requests. */
-export interface Waiting {
-  readonly signal: CallSignal;
-  /** Called for every request that has ended. */
-  readonly onRequest?: RequestHook | undefined;
+/** A request to an endpoint that has ended. */
+export interface EndedRequest {
+  readonly endpoint: string;
+  /** How many commands it carried, those of other calls included. A script is one command, whatever it executes. */
+  readonly commands: number;
+  /** ms since it was sent. */
+  readonly elapsed: number;
+  /** Why it has no answer. Undefined: it was answered; Redis's own error to a command is an answer, too. */
+  readonly failure: Exclude<EndpointErrorKind, "redis"> | undefined;
 }
 
-/** Asks an endpoint outside of a round. */
-export function askOf(endpoint: Endpoint, signal: CallSignal): Ask {
-  const ask: Ask = {
-    endpoint,
-    isSent: false,
-    sendsText: false,
-    get isGivenUp() {
-      return signal.aborted;
+/** Receives each request once, even if several calls share it. */
+export type RequestHook = (request: EndedRequest) => void;
+
+/** The request of one command, from when it leaves to its end. */
+export interface RequestWatch {
+  /** See `Endpoint.send`. */
+  onSent(commands: number): void;
+  /** Reports the request, unless nothing was sent or another command reports it. */
+  end(error?: EndpointError): void;
+}
+
+/** Watches the request of one command. `now`: a monotonic clock, in ms. */
+export function watchRequest(endpoint: string, now: () => number, hook: RequestHook): RequestWatch {
+  let commands = 1;
+  let sentAt = now();
+  return {
+    onSent(count) {
+      commands = count;
+      sentAt = now();
     },
-    send: (command) => sendFor(ask, { signal }, command),
+    end(error) {
+      if (commands === 0 || error?.unsent) return;
+      const failure = error && error.kind !== "redis" ? error.kind : undefined;
+      hook({ endpoint, commands, elapsed: now() - sentAt, failure });
+    },
   };
-  return ask;
-}
-
-/** Sends one command, and notes when it leaves. */
-export function sendFor(ask: Ask, { signal, onRequest }: Waiting, command: Command): Promise<unknown> {
-  const { endpoint } = ask;
-  const watch = onRequest && new RequestWatch(endpoint.name, signal.now, onRequest);
-  const reply = sendThrough(endpoint, command, signal, (commands) => {
-    ask.isSent = true;
-    if (commands > 0) watch?.begin(commands);
-    return watch !== undefined;
-  });
-  void watch?.endWith(reply);
-  return reply;
 }

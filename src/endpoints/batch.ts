@@ -1,8 +1,7 @@
-import { EndpointError } from "../errors.ts";
+import { onAbort } from "../abort.ts";
+import type { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
-import type { CallSignal } from "./call-signal.ts";
-import type { Command, Endpoint } from "./endpoint.ts";
-import { asSend, notSent, type SentHook, type ServerFacts } from "./transport.ts";
+import { type Command, type Endpoint, unsentError } from "./endpoint.ts";
 
 // Commands of one turn of the event loop are sent as one request, and no more requests are open than a platform allows. Commands
 // that wait meanwhile are sent together. HTTP keeps no order, so nothing may rely on the order of the commands in a request.
@@ -28,13 +27,26 @@ export interface Encoded {
 /** Sends commands as one request. Resolves with the outcome of each, and never rejects. */
 export type Post = (batch: readonly Encoded[], signal: AbortSignal) => Promise<readonly Outcome[]>;
 
+/** How commands are sent. */
+export interface BatchOptions {
+  /** The most requests that are open at once. */
+  readonly maxRequests: number;
+  /** Whether several commands share a request. Default true. */
+  readonly pipelines?: boolean;
+}
+
 /** A command, from the call to its reply. */
 interface Pending extends Encoded {
   /** Aborts when its caller waits no longer. */
-  readonly signal: CallSignal;
-  readonly onSent: SentHook | undefined;
+  readonly signal: AbortSignal;
+  readonly onSent: ((commands: number) => void) | undefined;
   readonly settle: (outcome: Outcome) => void;
+  /** Set while the signal is listened to. */
+  ignoreAbort?: () => void;
 }
+
+/** Not `queueMicrotask`: Jest's and Sinon's fake timers keep back what it is given, and the queue would never be sent. */
+const turnEnd = Promise.resolve();
 
 /**
  * A function that sends commands, those of one turn together. A command that still waits when its signal aborts is never
@@ -44,32 +56,15 @@ interface Pending extends Encoded {
  */
 export function batchingSend(name: string, options: BatchOptions, post: Post): Endpoint["send"] {
   const batches = new Batches(name, options, post);
-  const { server } = options;
-  return asSend({
-    ...(server && { server }),
-    send: (command, signal, onSent) =>
-      new Promise((resolve, reject) => {
-        const settle = (outcome: Outcome) => {
-          if ("error" in outcome) reject(outcome.error);
-          else resolve(outcome.reply);
-        };
-        batches.add({ command, text: JSON.stringify(command), signal, onSent, settle });
-      }),
-  });
+  return (command, signal = new AbortController().signal, onSent) =>
+    new Promise((resolve, reject) => {
+      const settle = (outcome: Outcome) => {
+        if ("error" in outcome) reject(outcome.error);
+        else resolve(outcome.reply);
+      };
+      batches.add({ command, text: JSON.stringify(command), signal, onSent, settle });
+    });
 }
-
-/** How commands are sent. */
-export interface BatchOptions {
-  /** The most requests that are open at once. */
-  readonly maxRequests: number;
-  /** Whether several commands share a request. Default true. */
-  readonly pipelines?: boolean;
-  /** See {@link Transport}. */
-  readonly server?: ServerFacts;
-}
-
-/** Not `queueMicrotask`: Jest's and Sinon's fake timers keep back what it is given, and the queue would never be sent. */
-const turnEnd = Promise.resolve();
 
 /** What reaches one endpoint. */
 class Batches {
@@ -78,6 +73,8 @@ class Batches {
   readonly #post: Post;
   /** What waits to be sent, in the order of the calls. */
   readonly #waiting = new Set<Pending>();
+  /** What was added in this turn. */
+  #turn: Pending[] = [];
   readonly #most: number;
   #open = 0;
 
@@ -90,10 +87,24 @@ class Batches {
 
   add(pending: Pending): void {
     this.#waiting.add(pending);
+    this.#turn.push(pending);
     // On Workers each command asks for it: the platform may drop what another request began.
-    if (this.#waiting.size === 1 || !sharesRequests()) {
+    if (this.#turn.length === 1 || !sharesRequests()) {
       // What another request has left behind throws. The commands after it are sent by the next one that asks.
-      turnEnd.then(() => this.#flush()).catch(() => undefined);
+      turnEnd.then(() => this.#endTurn()).catch(() => undefined);
+    }
+  }
+
+  #endTurn(): void {
+    const turn = this.#turn;
+    this.#turn = [];
+    this.#flush();
+    // Most have left.
+    if (this.#waiting.size === 0) return;
+    for (const pending of turn) {
+      if (!this.#waiting.has(pending)) continue;
+      if (pending.signal.aborted) this.#giveUp(pending);
+      else pending.ignoreAbort = onAbort(pending.signal, () => this.#giveUp(pending));
     }
   }
 
@@ -124,12 +135,12 @@ class Batches {
     return batch;
   }
 
-  #giveUp({ settle }: Pending): void {
-    settle({ error: new EndpointError(this.#name, "timeout", notSent) });
+  #giveUp(pending: Pending): void {
+    this.#waiting.delete(pending);
+    pending.settle({ error: unsentError(this.#name) });
   }
 
   async #send(batch: readonly Pending[]): Promise<void> {
-    const { length } = batch;
     let isOpen = true;
     const close = () => {
       if (!isOpen) return;
@@ -137,11 +148,16 @@ class Batches {
       this.#open -= 1;
       this.#flush();
     };
+    this.#open += 1;
+    let unreported = batch.length;
+    for (const { ignoreAbort, onSent } of batch) {
+      ignoreAbort?.();
+      if (!onSent) continue;
+      onSent(unreported);
+      unreported = 0;
+    }
     // Now, because `fetch` may not notice.
     const { signal, ignoreAbort } = signalOf(batch, close);
-    this.#open += 1;
-    let unreported = length;
-    for (const { onSent } of batch) if (onSent?.(unreported)) unreported = 0;
     const outcomes = await this.#post(batch, signal);
     ignoreAbort();
     for (const [index, { settle }] of batch.entries()) settle(outcomes[index]!);
@@ -152,23 +168,26 @@ class Batches {
 /** The signal of a request: it aborts when nobody waits any more for any of its commands. */
 function signalOf(
   batch: readonly Pending[],
-  onAbort: () => void,
+  onEnd: () => void,
 ): { readonly signal: AbortSignal; ignoreAbort(): void } {
   const { signal } = batch[0]!;
   // The commands of one round end together. In Node a signal costs as much as the rest of a small request.
   if (batch.every((pending) => pending.signal === signal)) {
-    return { signal: signal.abortSignal, ignoreAbort: signal.onAbort(onAbort) };
+    return { signal, ignoreAbort: onAbort(signal, onEnd) };
   }
   const controller = new AbortController();
   let watched = 0;
   let ignore: (() => void) | undefined;
-  /** Watches the first one that still waits. */
-  const watch = () => {
+  /** Watches the first one that still waits. `reason`: why the one before waits no longer. */
+  const watch = (reason?: unknown) => {
     while (batch[watched]?.signal.aborted) watched += 1;
-    ignore = batch[watched]?.signal.onAbort(watch);
-    if (ignore) return;
-    controller.abort();
-    onAbort();
+    const next = batch[watched]?.signal;
+    if (next) {
+      ignore = onAbort(next, () => watch(next.reason));
+      return;
+    }
+    controller.abort(reason);
+    onEnd();
   };
   watch();
   return { signal: controller.signal, ignoreAbort: () => ignore?.() };

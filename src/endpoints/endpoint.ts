@@ -1,4 +1,6 @@
 import { type Schema, typed } from "../check.ts";
+import { EndpointError } from "../errors.ts";
+
 /** A Redis command: its name and arguments. */
 export type Command = readonly (string | number)[];
 
@@ -24,15 +26,33 @@ export interface Endpoint {
    */
   readonly exactReplies?: boolean;
   /**
-   * Sends one command, once, and resolves with Redis's reply. Rejects when there is no reply or it is an error;
-   * must settle soon after `signal` aborts.
+   * Sends one command, once, and resolves with Redis's reply. Rejects if there is no reply, or if the reply is an error. It must
+   * settle soon after `signal` aborts. A command counts as sent, and is undone if it fails, unless the error is an
+   * `EndpointError` with `unsent`.
+   *
+   * @param onSent for the event `request` only. An endpoint that may keep commands waiting calls it when the command leaves, with
+   * the number of commands in its request; 0: another command of the request reports it. Without a call, the command counts
+   * as a request of its own, from the call of `send` to its end.
    */
-  send(command: Command, signal: AbortSignal): Promise<unknown>;
+  send(command: Command, signal: AbortSignal, onSent?: (commands: number) => void): Promise<unknown>;
   /**
    * Subscribes to a channel, and resolves with a stream of server-sent events as Upstash's `/subscribe` sends them. It ends
    * when `signal` aborts. Leave it out where there are no streams: waiters then poll.
    */
   subscribe?(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** Why a command was given up before it was sent. */
+export const notSent = "not sent in time: others were sent first, or there is no connection";
+
+/** The error of a command that its caller has given up before it was sent. */
+export function unsentError(name: string, reason: string = notSent): EndpointError {
+  return new EndpointError(name, "timeout", reason, { unsent: true });
+}
+
+/** The error of a command without an answer, after `signal` has aborted: with the reason of the signal. */
+export function timeoutError(name: string, { reason }: AbortSignal): EndpointError {
+  return new EndpointError(name, "timeout", reason instanceof Error ? reason.message : String(reason));
 }
 
 /** The dialect of the server at `host`: `upstash` for Upstash's hosts, else `redis`. */

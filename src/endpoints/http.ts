@@ -20,7 +20,6 @@ import {
 } from "./endpoint.ts";
 import { postTo } from "./post.ts";
 import { type RestEndpoint, subscriber } from "./subscribe.ts";
-import { serverAt } from "./transport.ts";
 
 /** The address of an endpoint, and its token. */
 export interface HttpEndpointOptions {
@@ -107,8 +106,7 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
   const dialect = checkDialect(options.dialect) ?? dialectOf(address);
   const maxRequests = checkInteger("maxRequests", options.maxRequests ?? 6, 1, 10_000);
   const pipelines = checkType("pipelines", options.pipelines ?? true, "boolean");
-  const server = serverAt(href, token);
-  const send = batchingSend(name, { maxRequests, pipelines, server }, postTo(name, href, token));
+  const send = batchingSend(name, { maxRequests, pipelines }, postTo(name, href, token));
   return { name, dialect, exactReplies: !options.basePath, send, restAccess: () => [href, token] };
 }
 

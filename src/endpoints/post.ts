@@ -1,6 +1,6 @@
 import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import type { Outcome, Post } from "./batch.ts";
-import { type Command, withoutSecrets } from "./endpoint.ts";
+import { type Command, timeoutError, withoutSecrets } from "./endpoint.ts";
 import { answerReason, networkReason } from "./failure-reason.ts";
 import { postOptions } from "./post-options.ts";
 
@@ -32,7 +32,7 @@ export function postTo(name: string, href: string, token: string): Post {
       const { status, headers: said } = response;
       return { status, text: await readText(response, maxBytes), retryAfter: retryAfterIn(status, said) };
     } catch (cause) {
-      if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");
+      if (signal.aborted) throw timeoutError(name, signal);
       const kind = cause instanceof RangeError ? "malformed" : "network";
       // Node's HTTP parser keeps the bytes that it could not parse, secrets included.
       const quotesReply = (cause as { cause?: { data?: unknown } }).cause?.data !== undefined;

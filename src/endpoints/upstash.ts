@@ -3,9 +3,8 @@ import { EndpointError } from "../errors.ts";
 import { addressOf } from "./address.ts";
 import { type Dialect, dialectOf, type Endpoint, endpointSchema, withoutSecrets } from "./endpoint.ts";
 import { answerReason, networkReason } from "./failure-reason.ts";
-import { handOverTo } from "./hand-over.ts";
+import { type ClientWay, handOverTo, sendThrough } from "./hand-over.ts";
 import { subscriber } from "./subscribe.ts";
-import { asSend, notSent, type Transport } from "./transport.ts";
 
 /** The part of an `@upstash/redis` client that this package uses. */
 export interface UpstashClient {
@@ -63,33 +62,24 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
     name,
     dialect,
     ...streams,
-    send: sendThroughClient(name, client),
+    send: sendThrough(name, {
+      handOver: handOverTo(client),
+      call: callOf(client),
+      errorOf: (error, command) =>
+        endpointErrorOf(name, error as Error, (text) =>
+          withoutSecrets(text, [...authorizationOf(client), ...command]),
+        ),
+    }),
   };
 }
 
-function sendThroughClient(name: string, client: UpstashClient): Endpoint["send"] {
-  const handOver = handOverTo(client);
-  const send: Transport["send"] = async (command, signal, onSent) => {
-    const [operation, script = "", count, ...parts] = command.map(String);
+/** Calls the client's method of a script. */
+function callOf(client: UpstashClient): ClientWay["call"] {
+  return ([operation, script = "", count, ...parts]) => {
     const keys = parts.slice(0, Number(count));
     const args = parts.slice(keys.length);
-    let isSent = false;
-    try {
-      return await handOver.run(signal, (onHandedOver) => {
-        isSent = true;
-        onHandedOver();
-        onSent?.(1);
-        return operation === "EVAL" ? client.eval(script, keys, args) : client.evalsha(script, keys, args);
-      });
-    } catch (error) {
-      if (!isSent && signal.aborted) throw new EndpointError(name, "timeout", notSent);
-      // Not set as the cause: the client's errors quote the whole command with its tokens.
-      throw endpointErrorOf(name, error as Error, (text) =>
-        withoutSecrets(text, [...authorizationOf(client), ...command]),
-      );
-    }
+    return operation === "EVAL" ? client.eval(script, keys, args) : client.evalsha(script, keys, args);
   };
-  return asSend({ send, hearsLate: true });
 }
 
 /** What an error of the client means. */

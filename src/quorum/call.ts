@@ -1,5 +1,5 @@
-import { type Ask, sendFor, type Waiting } from "../endpoints/ask.ts";
-import type { Command, Endpoint } from "../endpoints/endpoint.ts";
+import type { Ask, RequestWatch } from "../endpoints/ask.ts";
+import { type Command, type Endpoint, timeoutError, unsentError } from "../endpoints/endpoint.ts";
 import { EndpointError, isEndpointError, type Vote } from "../errors.ts";
 import type { Answer } from "./tally.ts";
 
@@ -13,7 +13,11 @@ export interface Failure {
 export type Perform<A extends Answer> = (call: Call, index: number) => Promise<A>;
 
 /** What a call needs of its round. */
-export interface CallRound<A extends Answer> extends Waiting {
+export interface CallRound<A extends Answer> {
+  /** Aborts when the time of the round is over. */
+  readonly signal: AbortSignal;
+  /** Watches a request to an endpoint. Undefined: nobody hears of requests. */
+  watch(endpoint: Endpoint): RequestWatch | undefined;
   /** Hears of the answer of a call, once. */
   note(call: Call<A>, answer: A | Failure): void;
 }
@@ -28,9 +32,8 @@ export class Call<A extends Answer = Answer> implements Ask {
   answer: A | Failure | undefined = undefined;
   /** What really came of it, even if that is known only after the timeout. Never rejects. */
   ended!: Promise<A | Failure>;
-  /** Whether the endpoint may execute it: false while it waits for room, and if it was dropped there. */
+  /** Whether the endpoint may execute it: false if it has said that it was given up before it was sent. */
   isSent = false;
-  sendsText = false;
   readonly #round: CallRound<A>;
   #settled: Promise<void> | undefined = undefined;
   #settle: (() => void) | undefined = undefined;
@@ -40,12 +43,24 @@ export class Call<A extends Answer = Answer> implements Ask {
     this.#round = round;
   }
 
-  get isGivenUp(): boolean {
-    return this.#round.signal.aborted;
-  }
-
-  send(command: Command): Promise<unknown> {
-    return sendFor(this, this.#round, command);
+  async send(command: Command): Promise<unknown> {
+    const { endpoint } = this;
+    const { signal } = this.#round;
+    // It would be executed after its undo.
+    if (signal.aborted) throw unsentError(endpoint.name);
+    const watch = this.#round.watch(endpoint);
+    const wasSent = this.isSent;
+    this.isSent = true;
+    try {
+      const reply = await endpoint.send(command, signal, watch?.onSent);
+      watch?.end();
+      return reply;
+    } catch (reason) {
+      const error = failureOf(endpoint, reason, signal);
+      if (error.unsent) this.isSent = wasSent;
+      watch?.end(error);
+      throw error;
+    }
   }
 
   /** Resolves when `answer` is known. */
@@ -93,6 +108,12 @@ export class Call<A extends Answer = Answer> implements Ask {
     this.#round.note(this, outcome);
     return outcome;
   }
+}
+
+/** Why a command has no reply. An endpoint that a user has made may reject with the reason of its signal, or however it likes. */
+function failureOf(endpoint: Endpoint, reason: unknown, signal: AbortSignal): EndpointError {
+  if (signal.aborted && !isEndpointError(reason)) return timeoutError(endpoint.name, signal);
+  return endpointErrorOf(endpoint, reason);
 }
 
 function endpointErrorOf({ name }: Endpoint, error: unknown): EndpointError {

@@ -1,8 +1,6 @@
-import { CallSignal } from "../endpoints/call-signal.ts";
-import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { RequestHook } from "../endpoints/request-watch.ts";
-import { unsentReason } from "../endpoints/transport.ts";
-import { EndpointError, type Vote } from "../errors.ts";
+import { type RequestHook, type RequestWatch, watchRequest } from "../endpoints/ask.ts";
+import { type Endpoint, timeoutError } from "../endpoints/endpoint.ts";
+import type { EndpointError, Vote } from "../errors.ts";
 import { type Runtime, stopwatch, type WaitUntil } from "../runtime.ts";
 import { Call, type CallRound, type Failure, type Perform } from "./call.ts";
 import { type Latencies, recordLatency } from "./latency.ts";
@@ -50,8 +48,6 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   readonly done: Promise<void>;
   /** ms since before the first request was sent. */
   readonly elapsed: () => number;
-  readonly signal: CallSignal;
-  readonly onRequest: RequestHook | undefined;
   readonly #context: RoundContext;
   readonly #timeout: number;
   #isHasty: boolean;
@@ -60,6 +56,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   #finish!: () => void;
   #cancelTimeout: () => void;
   #cancelHaste: (() => void) | undefined;
+  #controller: AbortController | undefined;
 
   constructor(context: RoundContext, perform: Perform<A>, options: RoundOptions) {
     const { endpoints, runtime } = context;
@@ -67,8 +64,6 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     this.elapsed = stopwatch(runtime);
     this.#context = context;
     this.#timeout = Math.min(timeout, context.timeout);
-    this.signal = new CallSignal(() => runtime.monotonic());
-    this.onRequest = context.onRequest;
     this.#isHasty = isHasty;
     this.#missing = endpoints.length;
     this.result = new Promise((resolve) => {
@@ -80,13 +75,19 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     if (endpoints.length === 0) this.#finish();
     // One turn later: the process may have been busy, with answers that it has received and not yet read.
     this.#cancelTimeout = runtime.timer(this.#timeout, () => {
-      this.#cancelTimeout = runtime.timer(0, () => this.#expire());
+      this.#cancelTimeout = runtime.timer(0, () => this.#abort());
     });
     this.calls = endpoints.map((endpoint) => new Call(endpoint, this));
     // Only now, because a call that fails at once looks at all of them.
     this.calls.forEach((call, index) => {
       call.ended = call.start(perform, index);
     });
+  }
+
+  /** Aborts when the time is over. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
   }
 
   /** The answers so far, as errors report them. */
@@ -99,10 +100,16 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     return this.calls.flatMap(({ answer }) => (answer && answer.outcome !== "error" ? [answer as A] : []));
   }
 
+  /** Watches a request to an endpoint, if somebody hears of requests. */
+  watch({ name }: Endpoint): RequestWatch | undefined {
+    const { runtime, onRequest } = this.#context;
+    return onRequest && watchRequest(name, () => runtime.monotonic(), onRequest);
+  }
+
   /** Hears that a call has got its answer. */
-  note({ endpoint }: Call<A>, answer: A | Failure): void {
+  note(call: Call<A>, answer: A | Failure): void {
     if (answer.outcome === "error") this.#context.onFailure?.(answer.cause);
-    else this.#learn(endpoint);
+    this.#learn(call, answer);
     this.#missing -= 1;
     this.#cancelHaste?.();
     const result = tally(this.calls);
@@ -117,13 +124,18 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     }
     if (this.#missing > 0) return;
     this.#cancelTimeout();
-    if (!this.signal.aborted) this.signal.end();
+    // A lock keeps its calls, and must not keep a signal for each of them.
+    if (!this.#controller?.signal.aborted) this.#controller = undefined;
     this.#finish();
   }
 
-  #learn(endpoint: Endpoint): void {
+  #learn({ endpoint, isSent }: Call<A>, answer: A | Failure): void {
     const { latencies } = this.#context;
     if (!latencies) return;
+    if (answer.outcome === "error") {
+      if (isSent && answer.cause.kind === "timeout") latencies.set(endpoint, 0);
+      return;
+    }
     const took = this.elapsed();
     // After more than the timeout, a clock has jumped.
     if (took <= this.#timeout) recordLatency(latencies, endpoint, took);
@@ -135,18 +147,20 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     return outcomes.includes("granted") && (outcomes.includes("held") || outcomes.includes("lost"));
   }
 
-  /** Fails what has not answered in time. Not left to the endpoints: one may ignore its signal. */
-  #expire(): void {
+  /** The time is over. The endpoints have a turn to say what they know, for example that a command was never sent. */
+  #abort(): void {
     const timeout = this.#timeout;
-    this.signal.abort();
     // A usual mistake: seconds instead of ms.
     const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
+    this.#cancelTimeout = this.#context.runtime.timer(0, () => this.#expire());
+    this.#controller ??= new AbortController();
+    this.#controller.abort(new Error(`no answer within ${Math.round(timeout)} ms${hint}`));
+  }
+
+  /** Fails what has not answered in time. Not left to the endpoints: one may ignore its signal. */
+  #expire(): void {
     for (const call of this.calls) {
-      const { endpoint, answer, isSent } = call;
-      if (answer) continue;
-      if (isSent) this.#context.latencies?.set(endpoint, 0);
-      const why = isSent ? `no answer within ${Math.round(timeout)} ms${hint}` : unsentReason(endpoint);
-      call.settle({ outcome: "error", cause: new EndpointError(endpoint.name, "timeout", why) });
+      call.settle({ outcome: "error", cause: timeoutError(call.endpoint.name, this.signal) });
     }
   }
 }

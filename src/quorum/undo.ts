@@ -1,5 +1,5 @@
-import { EndpointError } from "../errors.ts";
-import { runInBackground, settledWithin } from "../runtime.ts";
+import { isEndpointError } from "../errors.ts";
+import { runInBackground, settledWithin, sleep } from "../runtime.ts";
 import type { Call } from "./call.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
@@ -15,12 +15,10 @@ export type Release = (call: Call, claim: Call) => Promise<Answer>;
  */
 export function undo(context: RoundContext, claims: readonly Call[], release: Release): Round {
   const takeBack = (call: Call, claim: Call): Promise<Answer> => {
-    // The script goes as text if nobody may hear a NOSCRIPT any more.
-    call.sendsText = claim.answer?.outcome !== "granted";
     const released = release(call, claim);
     // If a granted claim is left behind at many endpoints, contenders keep each other out.
     if (claim.isOver) released.catch(() => runInBackground(context, sendAgain(context, claim, release)));
-    else runInBackground(context, repeatIfLate(context, call, claim, { released, release }));
+    else runInBackground(context, repeatIfLate(context, claim, { released, release }));
     return released;
   };
   return runRound(context, (call, index) => {
@@ -45,7 +43,6 @@ export function unlessRefused(release: Release): Release {
 /** Sends the undo of a claim without an answer once more, if the claim may have been executed after it. */
 async function repeatIfLate(
   context: RoundContext,
-  call: Call,
   claim: Call,
   { released, release }: { readonly released: Promise<Answer>; readonly release: Release },
 ): Promise<void> {
@@ -57,24 +54,24 @@ async function repeatIfLate(
   const late = await claim.ended;
   // It was answered after its undo; or it had no answer then and has failed since, so it may have been executed last.
   const isLate = late.outcome === "granted" || (late.outcome === "error" && claim.isSent && !before);
-  if (isLate || isDropped(call, error)) await sendAgain(context, claim, release);
+  if (isLate || isDropped(error)) await sendAgain(context, claim, release);
 }
 
 /** If there is no room to send it, it is tried again, because the value would stand until its ttl. */
 async function sendAgain(context: RoundContext, claim: Call, release: Release): Promise<void> {
+  const { runtime, timeout } = context;
   const alone = { ...context, endpoints: [claim.endpoint], onFailure: undefined };
-  for (let wasDropped = true; wasDropped; ) {
-    const round = runRound(alone, (call) => {
-      call.sendsText = true;
-      return release(call, claim);
-    });
+  for (;;) {
+    const round = runRound(alone, (call) => release(call, claim));
     await round.done;
-    const call = round.calls[0]!;
-    wasDropped = call.answer?.outcome === "error" && isDropped(call, call.answer.cause);
+    const { answer } = round.calls[0]!;
+    if (answer?.outcome !== "error" || !isDropped(answer.cause)) return;
+    // An endpoint that a user has made may say that at once.
+    await sleep(runtime, Math.max(0, timeout - round.elapsed()));
   }
 }
 
 /** Whether it was given up because there was no room to send it. If it fails otherwise, it would fail again at once. */
-function isDropped({ isSent }: Call, error: unknown): boolean {
-  return !isSent && error instanceof EndpointError && error.kind === "timeout";
+function isDropped(error: unknown): boolean {
+  return isEndpointError(error) && error.unsent && error.kind === "timeout";
 }

@@ -1,6 +1,5 @@
 import type { Ask } from "../endpoints/ask.ts";
-import type { Command } from "../endpoints/endpoint.ts";
-import { serverOf } from "../endpoints/transport.ts";
+import type { Command, Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointError } from "../errors.ts";
 import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
@@ -46,6 +45,25 @@ export interface CounterTerms {
 }
 
 const granted: CellAnswer = { outcome: "granted" };
+
+/** What has been learnt of an endpoint. */
+interface Learnt {
+  /** Whether it has deleted as a release does. False: it has refused that. Undefined: not known. */
+  releases?: boolean;
+  /** Whether it has shown that it does not know NX together with GET. */
+  lacksNxGet?: boolean;
+  /** Whether it has returned a value in the way, as a gateway that answers null to everything does not. */
+  returnsValues?: boolean;
+}
+
+const learnt = new WeakMap<Endpoint, Learnt>();
+
+/** What has been learnt of an endpoint. */
+export function serverOf(endpoint: Endpoint): Learnt {
+  const known = learnt.get(endpoint) ?? {};
+  learnt.set(endpoint, known);
+  return known;
+}
 
 /** Claims the cell if it is empty; by script, also if it has these values already. */
 export function claim(ask: Ask, cell: Cell, ttl: number, terms?: CounterTerms): Promise<CellAnswer> {

@@ -1,7 +1,6 @@
 import type { Ask } from "../endpoints/ask.ts";
-import type { Command, Dialect } from "../endpoints/endpoint.ts";
-import { hearsLate, serverOf } from "../endpoints/transport.ts";
-import { EndpointError } from "../errors.ts";
+import type { Command, Dialect, Endpoint } from "../endpoints/endpoint.ts";
+import { EndpointError, isEndpointError } from "../errors.ts";
 
 /** A Lua script. `node tools/lua.mjs` makes one of each `.lua` file. */
 export interface Script {
@@ -27,6 +26,9 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
   return dialect === "upstash" ? sha.upstash : sha.redis;
 }
 
+/** By endpoint: the scripts whose text was sent to it. */
+const known = new WeakMap<Endpoint, Set<Script>>();
+
 /**
  * Runs a script: by its text the first time, by its hash from then on, also while the text is on the way: the hash usually
  * arrives after it. A server that does not know the hash gets the text.
@@ -39,27 +41,30 @@ export async function runScript(
 ): Promise<unknown> {
   const { endpoint } = ask;
   const rest = [keys.length, ...keys, ...args];
-  const { scripts } = serverOf(endpoint);
-  // Nobody may hear a NOSCRIPT any more, so a rollback may have to be sent as text, which has ten times as many bytes.
-  if (scripts.has(script) && !(ask.sendsText && !hearsLate(endpoint))) {
+  const scripts = known.get(endpoint) ?? new Set();
+  known.set(endpoint, scripts);
+  if (scripts.has(script)) {
     try {
       return await sendScript(ask, script, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {
       // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
       if (!(error as Error).message.includes("NOSCRIPT")) throw error;
-      ask.isSent = false;
-      scripts.delete(script);
     }
   }
-  // If it was given up, nothing is sent any more.
-  if (!ask.isGivenUp) scripts.add(script);
-  return sendScript(ask, script, ["EVAL", textOf(script.source, endpoint.dialect), ...rest]);
+  scripts.add(script);
+  try {
+    return await sendScript(ask, script, ["EVAL", textOf(script.source, endpoint.dialect), ...rest]);
+  } catch (error) {
+    // The text may not have arrived.
+    scripts.delete(script);
+    throw error;
+  }
 }
 
 /** Redis before 7.2 does not say which command of a script a user may not run, so the error names all of them. */
 function sendScript(ask: Ask, { source }: Script, command: Command): Promise<unknown> {
   return ask.send(command).catch((error: unknown) => {
-    if (!(error instanceof EndpointError) || !/script can't run/.test(error.message)) throw error;
+    if (!isEndpointError(error) || !/script can't run/.test(error.message)) throw error;
     const { endpoint, kind, message, status } = error;
     const calls = new Set([...source.matchAll(/(?:call|run)\("([A-Z]+)/g)].map(([, name]) => name));
     const said = `${message.slice(endpoint.length + 2)} It calls ${[...calls].join(", ")}.`;

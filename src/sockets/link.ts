@@ -1,4 +1,4 @@
-import type { CallSignal } from "../endpoints/call-signal.ts";
+import { onAbort } from "../abort.ts";
 import { HandOver } from "../endpoints/hand-over.ts";
 import { stopwatch, systemRuntime } from "../runtime.ts";
 import { Subscriber, type Subscription, type SubscriptionEvents } from "./subscriber.ts";
@@ -40,7 +40,7 @@ interface Waiter {
  * copies of several versions share: raise it when one of these members changes. A copy with another number has a link of its
  * own beside the first one, and its listeners are added once.
  */
-const linkKey = Symbol.for("redlock-edge.link.1");
+const linkKey = Symbol.for("redlock-edge.link.2");
 
 /** The link of a client, which all its endpoints share. */
 export function linkOf<Client extends object>(client: Client, make: (client: Client) => Link): Link {
@@ -109,8 +109,8 @@ export class Link {
    * Waits until the client is connected; undefined: it is. Rejects when it is closed, and while attempts to connect fail, as a
    * request to a server that is down does; but not in the first second after a connection broke.
    */
-  whenReady(signal: Pick<CallSignal, "aborted" | "onAbort">): Promise<void> | undefined {
-    if (this.isReady) return undefined;
+  whenReady(signal: AbortSignal): Promise<void> | undefined {
+    if (this.#state.isReady()) return undefined;
     this.#state.connect?.();
     if (this.#isOffline || signal.aborted) return Promise.reject(this.#error());
     return new Promise((resolve, reject) => {
@@ -126,7 +126,7 @@ export class Link {
       };
       const waiter: Waiter = { resolve: end(resolve), reject: end(() => reject(this.#error())) };
       this.#waiting.add(waiter);
-      const ignoreAbort = signal.onAbort(waiter.reject);
+      const ignoreAbort = onAbort(signal, waiter.reject);
     });
   }
 
@@ -139,16 +139,6 @@ export class Link {
     });
   }
 
-  get isReady(): boolean {
-    return this.#state.isReady();
-  }
-
-  /** Why what waits for it is not sent. */
-  get reason(): string {
-    if (this.#state.isClosed()) return "the client is closed, or was never connected";
-    return `the client is not connected${this.#lastError ? `: ${this.#lastError}` : ""}`;
-  }
-
   get #isOffline(): boolean {
     if (this.#state.isClosed()) return true;
     return this.#hasFailed && !(this.#brokenFor && this.#brokenFor() < patience);
@@ -158,7 +148,9 @@ export class Link {
     for (const { reject } of this.#waiting) reject();
   }
 
+  /** Why a command is not sent. */
   #error(): Error {
-    return new Error(this.reason);
+    if (this.#state.isClosed()) return new Error("the client is closed, or was never connected");
+    return new Error(`the client is not connected${this.#lastError ? `: ${this.#lastError}` : ""}`);
   }
 }

@@ -1,5 +1,4 @@
 import { checkOptions, wrongType } from "../check.ts";
-import type { CallSignal } from "../endpoints/call-signal.ts";
 import { dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
 import { type Emitter, Link, type LinkState, linkOf } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
@@ -90,8 +89,8 @@ export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpoi
   const dialect = options.dialect ?? dialectOf(address);
   const link = linkOf(own, makeLink);
 
-  const call = (command: readonly string[], signal: CallSignal) =>
-    sender(command, { abortSignal: signal.abortSignal, typeMapping: {} });
+  const call = (command: readonly string[], abortSignal: AbortSignal) =>
+    sender(command, { abortSignal, typeMapping: {} });
   const send = sendOver(name, link, call);
   return { name, dialect, exactReplies, send, ...(hasStreams && { subscribe: link.subscribe }) };
 }

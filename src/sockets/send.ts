@@ -1,7 +1,5 @@
-import type { CallSignal } from "../endpoints/call-signal.ts";
 import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
-import { givenUp } from "../endpoints/hand-over.ts";
-import { asSend, notSent, type Transport } from "../endpoints/transport.ts";
+import { type ClientWay, sendThrough } from "../endpoints/hand-over.ts";
 import { EndpointError } from "../errors.ts";
 import type { Link } from "./link.ts";
 
@@ -13,38 +11,21 @@ export interface SocketEndpointOptions {
   readonly dialect?: Dialect | undefined;
 }
 
-/** Calls a client, which is connected. */
-type CallClient = (command: readonly string[], signal: CallSignal) => Promise<unknown>;
-
-/** A function that sends commands through a client as soon as its link stands, and there is room for them. */
-export function sendOver(name: string, link: Link, call: CallClient): Endpoint["send"] {
-  const unsentReason = () => (link.isReady ? notSent : `not sent in time: ${link.reason}`);
-  const send: Transport["send"] = async (command, signal, onSent) => {
-    let isSent = false;
-    try {
-      const reply = await link.handOver.run(signal, async (onHandedOver) => {
-        for (let wait = link.whenReady(signal); wait; wait = link.whenReady(signal)) await wait;
-        if (signal.aborted) throw givenUp();
-        isSent = true;
-        onHandedOver();
-        onSent?.(1);
-        // Not given up at the timeout: what is executed late must be known, to be rolled back.
-        return call(command.map(String), signal);
-      });
-      if (reply !== "QUEUED") return reply;
-    } catch (error) {
-      if (!isSent && signal.aborted) throw new EndpointError(name, "timeout", unsentReason());
-      // Not set as the cause: a client's error may have the command with its tokens.
-      throw endpointErrorOf(name, error, command);
-    }
+/** A function that sends commands through a client. `call`: calls the client, which is connected. */
+export function sendOver(name: string, link: Link, call: ClientWay["call"]): Endpoint["send"] {
+  const send = sendThrough(name, {
+    handOver: link.handOver,
+    whenReady: (signal) => link.whenReady(signal),
+    call,
+    errorOf: (error, command) => endpointErrorOf(name, error, command),
+  });
+  return async (command, signal, onSent) => {
+    const reply = await send(command, signal, onSent);
+    if (reply !== "QUEUED") return reply;
     // Whether it will be executed is not known.
-    throw new EndpointError(
-      name,
-      "malformed",
-      "the client is inside of MULTI: give the endpoint its own client",
-    );
+    const reason = "the client is inside of MULTI: give the endpoint its own client";
+    throw new EndpointError(name, "malformed", reason);
   };
-  return asSend({ send, hearsLate: true, unsentReason });
 }
 
 function endpointErrorOf(name: string, error: unknown, command: Command): EndpointError {

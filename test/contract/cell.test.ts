@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Ask, askOf } from "../../src/endpoints/ask.ts";
-import { CallSignal } from "../../src/endpoints/call-signal.ts";
-import { serverOf } from "../../src/endpoints/transport.ts";
-import { type Cell, type CellAnswer, claim, end, keep } from "../../src/redis/cell.ts";
+import type { Ask } from "../../src/endpoints/ask.ts";
+import { type Cell, type CellAnswer, claim, end, keep, serverOf } from "../../src/redis/cell.ts";
+import { askOf } from "../support/ask.ts";
 import { newResource } from "../support/local-endpoints.ts";
 import { type OpenStore, storesOf } from "../support/stores.ts";
 
@@ -145,7 +144,7 @@ describe.each(storesOf([1]))("the script of cells, on $title", ({ open }) => {
 
   /** The answer to one execution, or its error. */
   async function answerOf(operation: Operation, cell: Cell): Promise<object | string> {
-    const call = askOf(store.endpoints[0]!, new CallSignal());
+    const call = askOf(store.endpoints[0]!);
     const answer = await operation(call, cell).catch((error: Error) => error.message);
     if (typeof answer === "string" || answer.retryAfter === undefined || answer.retryAfter < 0) return answer;
     // The time until it expires, by a real clock.

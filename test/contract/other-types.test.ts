@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Ask, askOf } from "../../src/endpoints/ask.ts";
-import { CallSignal } from "../../src/endpoints/call-signal.ts";
+import type { Ask } from "../../src/endpoints/ask.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
 import type { Settings } from "../../src/lock/options.ts";
 import { type Cell, claim, keep } from "../../src/redis/cell.ts";
@@ -9,6 +8,7 @@ import { systemRuntime } from "../../src/runtime.ts";
 import { intervalStrategy } from "../../src/sync/internal/interval.ts";
 import { QueueRequests } from "../../src/sync/internal/queue.ts";
 import { slotStrategy } from "../../src/sync/internal/slots.ts";
+import { askOf } from "../support/ask.ts";
 import { newResource } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
 import { type OpenStore, storesOf } from "../support/stores.ts";
@@ -105,7 +105,7 @@ describe.each(storesOf([1]))("a key of another type, on $title", ({ open }) => {
   });
   afterAll(() => store.close());
 
-  const call = () => askOf(store.endpoints[0]!, new CallSignal());
+  const call = () => askOf(store.endpoints[0]!);
   const putHash = async (key: string) => {
     await store.execute(0, ["DEL", key]);
     await store.execute(0, ["HSET", key, "f", "x"]);

@@ -86,7 +86,7 @@ export function link(endpoint: Endpoint): Link {
     send(command, signal) {
       sent.push(command);
       return new Promise((resolve, reject) => {
-        const giveUp = () => reject(new EndpointError(name, "timeout", "no answer in time"));
+        const giveUp = () => reject(new EndpointError(name, "timeout", (signal.reason as Error).message));
         if (signal.aborted) return giveUp();
         signal.addEventListener("abort", giveUp, { once: true });
         pending += 1;

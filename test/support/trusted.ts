@@ -1,5 +1,5 @@
-import { serverOf } from "../../src/endpoints/transport.ts";
 import type { Endpoint } from "../../src/index.ts";
+import { serverOf } from "../../src/redis/cell.ts";
 
 /** The endpoint, as if it had returned a value in the way and released a lock before: else the first calls cost more. */
 export function trusted<Some extends Endpoint>(endpoint: Some): Some {

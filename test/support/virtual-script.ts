@@ -1,6 +1,6 @@
-import { type Ask, askOf } from "../../src/endpoints/ask.ts";
-import { CallSignal } from "../../src/endpoints/call-signal.ts";
+import type { Ask } from "../../src/endpoints/ask.ts";
 import { type Script, textOf } from "../../src/redis/script.ts";
+import { askOf } from "./ask.ts";
 import type { SteppingRuntime } from "./stepping-runtime.ts";
 import { virtualWorld } from "./virtual-client.ts";
 
@@ -22,7 +22,7 @@ export async function scriptWorld(script: Script): Promise<ScriptWorld> {
   await runtime.advance(999);
   return {
     runtime,
-    call: () => askOf(endpoints[0]!, new CallSignal()),
+    call: () => askOf(endpoints[0]!),
     execute: (...command) => engine.execute(command),
     listen(channel) {
       const messages: string[] = [];

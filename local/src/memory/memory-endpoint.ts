@@ -179,7 +179,7 @@ class InProcessEndpoint implements MemoryEndpoint {
     return new Promise((resolve, reject) => {
       const abandon = () => {
         signal.removeEventListener("abort", abandon);
-        reject(this.#error("timeout", "no answer in time", { cause: signal.reason }));
+        reject(this.#error("timeout", reasonOf(signal), { cause: signal.reason }));
       };
       if (signal.aborted) {
         abandon();
@@ -321,6 +321,9 @@ interface Client<Answer> extends Operation<Answer> {
 }
 
 type Writable<Type> = { -readonly [Field in keyof Type]: Type[Field] };
+
+/** Why nobody waits any more. */
+const reasonOf = ({ reason }: AbortSignal) => (reason instanceof Error ? reason.message : String(reason));
 
 /** A server's error up to where it quotes the command, which may have secrets. */
 const unquoted = (message: string) => message.split(/,? (?:with args beginning|command was)|["[{]/)[0];

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type Ask, askOf } from "../../endpoints/ask.ts";
-import { type Dialect, EndpointError } from "../../index.ts";
+import type { Ask } from "../../endpoints/ask.ts";
+import { type Dialect, type Endpoint, EndpointError } from "../../index.ts";
 import { type CellAnswer, type CounterTerms, claim, claimOrRead, end, keep } from "../../redis/cell.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
 import { textOf } from "../../redis/script.ts";
@@ -52,19 +52,25 @@ function life(session: Session, name: string, terms?: CounterTerms, claimOne: ty
   ];
 }
 
+/** Sends scripts as text: what a server remembers of them is a question of its own. */
+function askOf(session: Session, endpoint: Endpoint): Ask {
+  return {
+    endpoint,
+    send: ([name, ...rest]) =>
+      name === "EVALSHA" ? Promise.reject(new Error("NOSCRIPT")) : session.ask([name!, ...rest]),
+  };
+}
+
 /** Goes through steps, until something is wrong. What they have stored must still be there at the end of all. */
 async function follow(session: Session, dialect: Dialect, steps: readonly Step[]): Promise<Seen> {
-  const endpoint = { ...session.endpoint, dialect };
+  const call = askOf(session, { ...session.endpoint, dialect });
   const all = new Map<Written, Written>();
   for (const [what, operation, outcome, stored] of steps) {
-    // An operation sends a command twice where the first reply proves nothing.
-    const ms = 2 * session.settings.timeout;
-    // Scripts are sent as text: what a server remembers of them is a question of its own.
-    const operate = () =>
-      session.limited((signal) => operation({ ...askOf(endpoint, signal), sendsText: true }), ms);
-    const { result, at } = await session.timed(operate).catch((error) => {
-      throw error instanceof EndpointError ? error : new UnexpectedReply(`${what}: ${error.message}`);
-    });
+    const { result, at } = await session
+      .timed(() => operation(call))
+      .catch((error) => {
+        throw error instanceof EndpointError ? error : new UnexpectedReply(`${what}: ${error.message}`);
+      });
     const { other: value, retryAfter: remaining } = result;
     const written = all.get(stored) ?? { ...stored, at };
     all.set(stored, written);
@@ -119,13 +125,13 @@ export async function askEvalsha(session: Session): Promise<Seen> {
   if (!refusal) return { works: false, found: "it ran a script that it cannot know" };
   if (!refusal.message.includes("NOSCRIPT")) throw refusal;
   const [first, second] = [cellOf(session, "text", terms), cellOf(session, "hash", terms)];
-  const claimByHash = async (call: Ask) => {
+  const claimByHash = async ({ endpoint }: Ask) => {
     let requests = 0;
     const send: Ask["send"] = (command) => {
       requests += 1;
-      return call.send(command);
+      return session.ask(command);
     };
-    const answer = await claim({ ...call, send, sendsText: false }, second, probeTtl, terms);
+    const answer = await claim({ endpoint, send }, second, probeTtl, terms);
     if (requests > 1) throw new Error("NOSCRIPT, of a script that it has just run");
     return answer;
   };

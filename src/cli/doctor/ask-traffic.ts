@@ -58,7 +58,7 @@ export async function askStream(session: Session): Promise<Seen> {
 /** As long as three requests may take. */
 async function askForStream(session: Session): Promise<Seen> {
   const heard = await session.limited(
-    ({ abortSignal: signal }) => unlessAborted(hearsMessage(session, signal), signal),
+    (signal) => unlessAborted(hearsMessage(session, signal), signal),
     3 * session.settings.timeout,
   );
   return heard ? { works: true } : { works: false, found: "no message in time" };

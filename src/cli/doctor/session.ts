@@ -1,5 +1,4 @@
 import { onAbort } from "../../abort.ts";
-import { CallSignal } from "../../endpoints/call-signal.ts";
 import type { Command, Dialect, Endpoint } from "../../index.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { StoppedError } from "../environment.ts";
@@ -152,7 +151,7 @@ export class Session {
 
   /** Sends one command. */
   ask(command: Command, endpoint: Endpoint = this.endpoint): Promise<unknown> {
-    return this.limited((signal) => endpoint.send(command, signal.abortSignal));
+    return this.limited((signal) => endpoint.send(command, signal));
   }
 
   /** Waits, until the command is to end. */
@@ -173,18 +172,18 @@ export class Session {
    * @throws StoppedError where it is too late to begin
    */
   async limited<Result>(
-    work: (signal: CallSignal) => Promise<Result>,
+    work: (signal: AbortSignal) => Promise<Result>,
     ms: number = this.settings.timeout,
     stop: AbortSignal = this.settings.stop,
   ): Promise<Result> {
     if (stop.aborted) throw new StoppedError();
     // Not AbortSignal.any: Node 20 may collect a timeout that nothing else refers to, and then never aborts.
-    const signal = new CallSignal();
-    const end = () => signal.abort();
+    const controller = new AbortController();
+    const end = () => controller.abort(new Error("no answer in time"));
     const cancel = this.settings.runtime.timer(ms, end);
     const ignoreStop = onAbort(stop, end);
     try {
-      return await work(signal);
+      return await work(controller.signal);
     } finally {
       cancel();
       ignoreStop();
@@ -216,7 +215,7 @@ export class Session {
     const ms = stop.aborted ? Math.min(timeout, maxCleanup) : timeout;
     const command = ["DEL", ...this.#keys];
     const deleting = this.limited(
-      (signal) => this.open().send(command, signal.abortSignal),
+      (signal) => this.open().send(command, signal),
       ms,
       new AbortController().signal,
     );

@@ -75,11 +75,9 @@ export function writerStrategy(settings: Settings, name: string): HoldStrategy {
       // Nothing was announced: it does not wait, or has ended before its first round.
       if (wait === 0 || rounds === 0) return undefined;
       const own = { keys: [key], value: id };
-      return runRound({ ...settings, onFailure: undefined }, (call) => {
-        // As text, because nobody may hear a NOSCRIPT any more.
-        call.sendsText = true;
-        return strategy.release(call, own, tombstoneRetention, !!wakeUp);
-      }).done;
+      return runRound({ ...settings, onFailure: undefined }, (call) =>
+        strategy.release(call, own, tombstoneRetention, !!wakeUp),
+      ).done;
     },
   };
 }

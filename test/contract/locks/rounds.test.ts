@@ -1,8 +1,22 @@
 import { describe, expect, test } from "vitest";
-import { EndpointError, LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
+import {
+  type Command,
+  type Endpoint,
+  EndpointError,
+  LockHeldError,
+  QuorumError,
+  Redlock,
+} from "../../../src/index.ts";
 import type { Link } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { oneClient, reached, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
+import {
+  oneClient,
+  reached,
+  takes,
+  type VirtualWorld,
+  virtualWorld,
+  watch,
+} from "../../support/virtual-client.ts";
 
 // How long the rounds of an acquire last, by when their requests are sent, in virtual time.
 
@@ -90,6 +104,62 @@ test.each([
       message: expect.stringContaining(error.message.split(": ").at(-1)!),
     });
   }
+});
+
+describe("an endpoint of one's own", () => {
+  type Send = Endpoint["send"];
+  const clientOf = (world: VirtualWorld, send: Send) => {
+    const endpoints = reached(world, () => ({ send }));
+    return new Redlock({ endpoints, runtime: world.runtime, wait: 0, timeout: 100 });
+  };
+
+  test("that rejects with the reason of its signal has timed out", async () => {
+    const world = virtualWorld();
+    const send: Send = (_, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+    const call = watch(clientOf(world, send).acquire("r"));
+    await world.runtime.advance(1_000);
+    for (const { cause } of (call.error as QuorumError).votes) {
+      expect(cause).toMatchObject({
+        kind: "timeout",
+        message: expect.stringMatching("no answer within 100 ms"),
+      });
+    }
+  });
+
+  test.each([
+    ["that a command was never sent has nothing to undo", true, ["SET"]],
+    ["only that it has no answer is asked to undo it", false, ["SET", "EVAL"]],
+  ])("that says %s", async (_what, unsent, expected) => {
+    const world = virtualWorld({ count: 1 });
+    const sent: Command[0][] = [];
+    const redlock = clientOf(world, ([name]) => {
+      sent.push(name!);
+      return Promise.reject(new EndpointError("e1", "timeout", "no answer", { unsent }));
+    });
+    const call = watch(redlock.acquire("r"));
+    await world.runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(sent).toEqual(expected);
+  });
+
+  test("that can never send a release is asked again after each timeout", async () => {
+    const world = virtualWorld({ count: 1 });
+    let releases = 0;
+    const redlock = clientOf(world, (command, signal) => {
+      if (command[0] === "SET") return world.endpoints[0]!.send(command, signal);
+      releases += 1;
+      return Promise.reject(new EndpointError("e1", "timeout", "its queue is full", { unsent: true }));
+    });
+    const lock = await redlock.acquire("r");
+    const call = watch(lock.release());
+    await world.runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(releases).toBeGreaterThan(5);
+    expect(releases).toBeLessThan(15);
+  });
 });
 
 test.each([

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { askOf } from "../../../src/endpoints/ask.ts";
-import { CallSignal } from "../../../src/endpoints/call-signal.ts";
 import { type Command, type Endpoint, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Settings } from "../../../src/lock/options.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
@@ -16,6 +14,7 @@ import {
 import { intervalStrategy } from "../../../src/sync/internal/interval.ts";
 import { requestMember } from "../../../src/sync/internal/members.ts";
 import { QueueRequests } from "../../../src/sync/internal/queue.ts";
+import { askOf } from "../../support/ask.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 
@@ -34,7 +33,6 @@ interface Ask {
 
 const clientOf = (endpoint: Endpoint) =>
   new Redlock({ endpoints: [endpoint], runtime: steppingRuntime(), wait: 0, timeout: 100 });
-const callOf = (endpoint: Endpoint) => askOf(endpoint, new CallSignal());
 
 /** What becomes of a request whose reply is this one. */
 async function outcomeWith({ send, echo }: Omit<Ask, "garbage">, reply: Reply) {
@@ -75,22 +73,22 @@ const look = {
   send: (to: Endpoint) => new CountDownLatch(clientOf(to), "l", { count: 3 }).inspect(),
 };
 const acquire = {
-  send: (to: Endpoint) => requestMember(callOf(to), "acquire", cell, { ttl: 10 }),
+  send: (to: Endpoint) => requestMember(askOf(to), "acquire", cell, { ttl: 10 }),
   ...echoing,
 };
 const extend = {
-  send: (to: Endpoint) => requestMember(callOf(to), "extend", cell, { ttl: 10 }),
+  send: (to: Endpoint) => requestMember(askOf(to), "extend", cell, { ttl: 10 }),
   ...echoing,
 };
 const release = {
-  send: (to: Endpoint) => requestMember(callOf(to), "release", cell, { ttl: 0 }),
+  send: (to: Endpoint) => requestMember(askOf(to), "release", cell, { ttl: 0 }),
   ...echoing,
 };
-const claim = { send: (to: Endpoint) => interval.acquire!(callOf(to), cell, 10), ...echoing };
-const confirm = { send: (to: Endpoint) => interval.extend!(callOf(to), cell, 10), ...echoing };
-const end = { send: (to: Endpoint) => interval.release!(callOf(to), cell, 0, false), ...echoing };
+const claim = { send: (to: Endpoint) => interval.acquire!(askOf(to), cell, 10), ...echoing };
+const confirm = { send: (to: Endpoint) => interval.extend!(askOf(to), cell, 10), ...echoing };
+const end = { send: (to: Endpoint) => interval.release!(askOf(to), cell, 0, false), ...echoing };
 const queue = {
-  send: (to: Endpoint) => ticket.acquire(callOf(to), value, { ttl: 10, expiry: 10 }),
+  send: (to: Endpoint) => ticket.acquire(askOf(to), value, { ttl: 10, expiry: 10 }),
   ...echoing,
 };
 /** It replies the nonce, which follows the keys. */

@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/batch.ts";
-import { CallSignal } from "../../../src/endpoints/call-signal.ts";
-import type { Command, Endpoint } from "../../../src/endpoints/endpoint.ts";
-import { type SentHook, sendThrough } from "../../../src/endpoints/transport.ts";
+import type { Command } from "../../../src/endpoints/endpoint.ts";
 import { rejection } from "../../support/outcomes.ts";
 
 // What is sent together, without a server; test/contract/endpoints/batches.test.ts has real ones.
@@ -30,17 +28,16 @@ function rig(maxRequests = 6, pipelines = true) {
   };
   const send = batchingSend("e", { maxRequests, pipelines }, post);
   const parts: number[] = [];
-  const onSent: SentHook = (commands) => parts.push(commands) > 0;
-  const endpoint = endpointWith(send);
   return {
     sent,
     parts,
-    send: (command: Command, signal = forever) => sendThrough(endpoint, command, signal, onSent),
+    send: (command: Command, signal = forever, onSent = (commands: number) => void parts.push(commands)) =>
+      send(command, signal, onSent),
+    sendUnobserved: (command: Command) => send(command, forever),
   };
 }
 
-const forever = new CallSignal();
-const endpointWith = (send: Endpoint["send"]): Endpoint => ({ name: "e", dialect: "redis", send });
+const forever = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const ping = (number: number): Command => ["PING", number];
 const pings = (count: number): Command[] => Array.from({ length: count }, (_, number) => ping(number));
@@ -106,14 +103,32 @@ describe("where as many requests are open as may be", () => {
     const { sent, send } = rig();
     const { signal, abort } = abortable();
     abort();
-    expect(await rejection(send(ping(0), signal))).toMatchObject({ kind: "timeout" });
+    expect(await rejection(send(ping(0), signal))).toMatchObject({ kind: "timeout", unsent: true });
     expect(sent).toEqual([]);
+  });
+
+  test("a command whose caller gives up while it waits rejects at once, and is never sent", async () => {
+    const { sent, send } = rig(1);
+    void send(ping(0));
+    await turn();
+    const { signal, abort } = abortable();
+    const waiting = [send(ping(1), signal), send(ping(2)), send(ping(3), signal)];
+    await turn();
+    abort();
+    for (const index of [0, 2]) {
+      expect(await rejection(waiting[index]!)).toMatchObject({
+        unsent: true,
+        message: expect.stringContaining("not sent in time"),
+      });
+    }
+    await sent[0]!.answer(echo(sent[0]!));
+    expect(sent[1]!.commands).toEqual([ping(2)]);
   });
 
   test("what a request of a Worker has left behind holds up no other", async () => {
     vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
     const { sent, send } = rig();
-    const foreign = Object.defineProperty(new CallSignal(), "aborted", {
+    const foreign = Object.defineProperty(new AbortController().signal, "aborted", {
       get(): boolean {
         throw new Error("Cannot perform I/O on behalf of a different request.");
       },
@@ -175,9 +190,10 @@ describe("a request that several share", () => {
       await turn();
       for (const index of order) {
         expect(sent[0]!.signal.aborted).toBe(false);
-        callers[index]!.abort();
+        callers[index]!.abort(new Error(`reason ${index}`));
       }
       expect(sent[0]!.signal.aborted).toBe(true);
+      expect(String(sent[0]!.signal.reason)).toBe(`Error: reason ${order[2]}`);
       expect(sent[1]!.commands).toEqual([ping(9)]);
       await sent[1]!.answer(echo(sent[1]!));
       expect(await next).toBe(9);
@@ -207,25 +223,18 @@ test("a caller in JavaScript that gives no signal waits without a limit", async 
   expect(await (send as (command: Command) => Promise<unknown>)(ping(1))).toBe(1);
 });
 
-test.each<[string, (send: Endpoint["send"]) => Endpoint["send"]]>([
-  ["that leaves arguments out", (send) => (command, signal) => send(command, signal)],
-  [
-    "that passes all on",
-    (send) =>
-      (...given) =>
-        send(...given),
-  ],
-])("a wrapper around the function %s counts as sending at once, and once", async (_, wrap) => {
-  const parts: number[] = [];
-  const inner = batchingSend("e", { maxRequests: 1 }, async (batch) => batch.map(() => ({ reply: 1 })));
-  await sendThrough(endpointWith(wrap(inner)), ping(1), forever, (commands) => parts.push(commands) > 0);
-  expect(parts).toEqual([1]);
+test("one command of a request reports it, of those that are observed", async () => {
+  const { send, sendUnobserved, parts } = rig();
+  void sendUnobserved(ping(0));
+  for (const command of pings(3)) void send(command);
+  await turn();
+  expect(parts).toEqual([4, 0, 0]);
 });
 
 const sizes = (sent: readonly Sent[]) => sent.map(({ commands }) => commands.length);
 
 /** A signal, and the function that ends it. */
 function abortable() {
-  const signal = new CallSignal();
-  return { signal, abort: () => signal.abort() };
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: (reason?: Error) => controller.abort(reason) };
 }

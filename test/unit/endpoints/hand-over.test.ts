@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { CallSignal } from "../../../src/endpoints/call-signal.ts";
 import { handOverTo } from "../../../src/endpoints/hand-over.ts";
 import { rejection } from "../../support/outcomes.ts";
 
@@ -12,7 +11,7 @@ function rig() {
   const client = {};
   const given: number[] = [];
   const answers: ((reply: string) => void)[] = [];
-  const send = (number: number, signal = new CallSignal()) =>
+  const send = (number: number, signal = new AbortController().signal) =>
     handOverTo(client).run(signal, (onSent) => {
       onSent();
       given.push(number);
@@ -43,11 +42,12 @@ describe("a client", () => {
   test("is not given a command whose caller gives up before, and the caller hears of it at once", async () => {
     const { given, answers, send } = rig();
     for (const number of numbers(100)) void send(number);
-    const signal = new CallSignal();
+    const controller = new AbortController();
+    const { signal } = controller;
     const [waiting, late] = [rejection(send(100, signal)), send(101)];
-    signal.abort();
-    expect(String(await waiting)).toContain("given up before it was sent");
-    expect(String(await rejection(send(102, signal)))).toContain("given up before it was sent");
+    controller.abort();
+    expect(String(await waiting)).toContain("others were sent first");
+    expect(String(await rejection(send(102, signal)))).toContain("others were sent first");
     answers[0]!("OK");
     await turn();
     answers[101]!("OK");
@@ -57,9 +57,10 @@ describe("a client", () => {
 
   test("has what its callers have given up until it answers that, too", async () => {
     const { given, answers, send } = rig();
-    const signal = new CallSignal();
+    const controller = new AbortController();
+    const { signal } = controller;
     for (const number of numbers(100)) void send(number, signal);
-    signal.abort();
+    controller.abort();
     for (const number of [100, 101]) void send(number);
     await turn();
     expect(given).toHaveLength(100);
@@ -77,7 +78,9 @@ describe("a client", () => {
   test("that fails has room for the next one", async () => {
     const { client, given, send } = rig();
     for (const number of numbers(99)) void send(number);
-    const failing = handOverTo(client).run(new CallSignal(), () => Promise.reject(new Error("closed")));
+    const failing = handOverTo(client).run(new AbortController().signal, () =>
+      Promise.reject(new Error("closed")),
+    );
     const next = send(99);
     expect(given).toHaveLength(99);
     expect(String(await rejection(failing))).toContain("closed");

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import type { Ask } from "../../../src/endpoints/ask.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError, type Vote } from "../../../src/errors.ts";
+import type { Call } from "../../../src/quorum/call.ts";
 import { runRound, untilUsable } from "../../../src/quorum/round.ts";
 import { type Answer, tally } from "../../../src/quorum/tally.ts";
 import { gate } from "../../support/link.ts";
@@ -21,7 +21,7 @@ function rig(count: number, { isHasty = false, latency = new Map<string, number>
     send: () => Promise.reject(new Error("not used")),
   }));
   const onFailure = vi.fn();
-  const perform = async (call: Ask): Promise<Answer> => {
+  const perform = async (call: Call): Promise<Answer> => {
     const { endpoint } = call;
     call.isSent = true;
     const index = endpoints.indexOf(endpoint);

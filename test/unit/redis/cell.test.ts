@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { type Ask, askOf } from "../../../src/endpoints/ask.ts";
-import { CallSignal } from "../../../src/endpoints/call-signal.ts";
+import type { Ask } from "../../../src/endpoints/ask.ts";
 import type { Command, Dialect, Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { cellScript } from "../../../src/redis/cell.lua.ts";
 import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../../src/redis/cell.ts";
 import { runScript, shaOf, textOf } from "../../../src/redis/script.ts";
+import { askOf } from "../../support/ask.ts";
 import { trusted } from "../../support/trusted.ts";
 
 const plain: Cell = { keys: ["k"], value: "tv" };
@@ -26,8 +26,7 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
       return reply;
     },
   };
-  const signal = new CallSignal();
-  return { call: askOf(endpoint, signal), sent, signal };
+  return { call: askOf(endpoint), sent };
 }
 
 /** The script by its text, as it is sent to an endpoint that has not answered it yet. */
@@ -245,19 +244,17 @@ describe("runScript", () => {
     expect(names(sent)).toEqual(["EVAL", "EVALSHA", "EVAL"]);
   });
 
-  test("undoes what is unanswered by the text, whatever the endpoint knows", async () => {
-    const { call, sent } = rig(["a", "b"]);
-    await runScript(call, cellScript, [], []);
-    await runScript({ ...call, sendsText: true }, cellScript, [], []);
-    expect(names(sent)).toEqual(["EVAL", "EVAL"]);
+  test("sends the text again if it had no answer: it may not have arrived", async () => {
+    const { call, sent } = rig([new EndpointError("e", "timeout", "no answer"), "a", "b"]);
+    await expect(runScript(call, cellScript, [], [])).rejects.toThrow("no answer");
+    for (let run = 0; run < 2; run += 1) await runScript(call, cellScript, [], []);
+    expect(names(sent)).toEqual(["EVAL", "EVAL", "EVALSHA"]);
   });
 
-  test("NOSCRIPT counts as not sent", async () => {
-    const { call, signal } = rig(["a", noscript(), new Promise(() => undefined)]);
+  test("does not know what another endpoint knows", async () => {
+    const { call, sent } = rig(["a", "b"]);
     await runScript(call, cellScript, [], []);
-    const late = runScript(call, cellScript, [], []);
-    signal.abort();
-    await expect(late).rejects.toThrow("not sent in time");
-    expect(call.isSent).toBe(false);
+    await runScript({ ...call, endpoint: { ...call.endpoint } }, cellScript, [], []);
+    expect(names(sent)).toEqual(["EVAL", "EVAL"]);
   });
 });
