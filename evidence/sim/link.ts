@@ -120,8 +120,6 @@ export function failure({ name }: Server, kind: EndpointErrorKind, message: stri
 
 class Link {
   readonly #world: World;
-  /** What the process knows to be stored, from the answer null. */
-  readonly #stored = new Set<string>();
   readonly #wire: Observer;
   readonly #process: Process;
   readonly #server: Server;
@@ -187,11 +185,6 @@ class Link {
     });
   }
 
-  /** The process asks once whether what it was told to be stored is there: its own value is no refusal then. */
-  #isGranted(request: Request, reply: Reply): boolean {
-    return request.isDone(reply) || (reply === request.value && this.#stored.has(reply));
-  }
-
   #answered(
     request: Request,
     command: Command,
@@ -203,8 +196,7 @@ class Link {
       this.#wire.failed(this.#process, request);
       return;
     }
-    const granted = this.#isGranted(request, reply);
-    if (reply === null && command.includes("GET")) this.#stored.add(request.value);
+    const granted = request.isDone(reply);
     this.#wire.answered(this.#process, this.#server, request, { granted, byLock });
     this.#world.trace(
       () =>
@@ -239,7 +231,7 @@ class Link {
     const before = this.#before(request);
     try {
       const reply = server.execute(command);
-      const granted = this.#isGranted(request, reply);
+      const granted = request.isDone(reply);
       this.#note(request, before, { granted, copy, found });
       const execution = { where: server.name, granted, before: contentsBefore, after: contents() };
       checkCell(world, request, execution);

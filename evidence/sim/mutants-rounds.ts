@@ -106,11 +106,4 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["waiters are served", "requests are bounded"],
     theme: "batches",
   },
-  {
-    name: "null is believed of everybody",
-    breaks: "a gateway that answers null to everything gives a lock to two",
-    patches: [patch("redis/cell.ts setOrGet", "other !== null || server.returnsValues", "true")],
-    noticedBy: [...twoAtOnce, "a quorum decides", "what is held stands"],
-    theme: "servers",
-  },
 ];

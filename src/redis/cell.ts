@@ -99,44 +99,14 @@ function setIfEmpty(ask: Ask, { keys, value }: Cell, ttl: number): Promise<CellA
 
 /** Claims the cell, and always returns the value in the way. Its own value grants it, unlike with {@link claim}. */
 export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
-  const isNative = isClaimedNatively(ask, cell);
-  if (isNative) await proveRelease(ask, cell);
-  const other = isNative ? await setOrGet(ask, cell, ttl) : undefined;
-  if (other === undefined) return claimByScript(ask, cell, ttl);
+  const { keys, value } = cell;
+  // Redis knows NX together with GET from 7.0 on: servers that compare natively are later.
+  if (!comparesNatively(ask, cell)) return claimByScript(ask, cell, ttl);
+  await proveRelease(ask, cell);
+  const other = await ask.send(["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
+  if (other !== null && typeof other !== "string") throw unexpectedReply();
   // Its own value is from an earlier execution whose reply was lost.
-  return other === null || other === cell.value ? granted : { outcome: "held", other };
-}
-
-/**
- * Sets a plain cell if it is empty, by one `SET … NX GET`.
- *
- * @returns the value in the way; null: it was empty, and is set; undefined: the endpoint does not know the command
- */
-async function setOrGet(ask: Ask, { keys, value }: Cell, ttl: number): Promise<string | null | undefined> {
-  const server = serverOf(ask.endpoint);
-  if (server.lacksNxGet) return undefined;
-  const setOnce = async () => {
-    const other = await ask.send(["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
-    if (other !== null && typeof other !== "string") throw unexpectedReply();
-    // A server that ignores GET says this when it has stored the value, and null when another is in the way.
-    if (other !== null && other !== "OK") server.returnsValues = true;
-    return other;
-  };
-  try {
-    const other = await setOnce();
-    if (other !== null || server.returnsValues) return other;
-    // A null from it was never seen to be true: asked again, it must return what it says that it has stored.
-    const stored = await setOnce();
-    if (stored === null) {
-      throw new Error("it answers null to SET with NX and GET, but has not stored the value");
-    }
-    return stored === value ? null : stored;
-  } catch (error) {
-    // Redis before 7.0 has NX and GET, but not together. It refuses before it does anything.
-    if (!(error as Error).message.includes("syntax error")) throw error;
-    server.lacksNxGet = true;
-    return undefined;
-  }
+  return other === null || other === value ? granted : { outcome: "held", other };
 }
 
 /** What {@link keep} does beside checking that the cell is still there. */
@@ -155,7 +125,7 @@ export function keep(
   { next, terms }: KeepDetails = {},
 ): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (hasCompareAndSet(ask) && needsNoScript(cell) && ttl > 0 && !terms) {
+  if (comparesNatively(ask, cell) && ttl > 0 && !terms) {
     const command = ["SET", keys[0]!, next ?? value, "IFEQ", value, "PX", ttl];
     return sendPlain(ask, command, ["OK", null], "lost");
   }
@@ -173,7 +143,7 @@ export interface EndDetails {
 /** Ends a claim: deletes its values, or replaces them. Where a run has locks, the answer is about its record alone. */
 export function end(ask: Ask, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
   const { keys, value } = cell;
-  if (hasCompareAndSet(ask) && needsNoScript(cell) && !details.next) {
+  if (comparesNatively(ask, cell) && !details.next) {
     return notingRefusal(ask, sendPlain(ask, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost"));
   }
   return endThrough(ask, cell, details);
@@ -304,16 +274,20 @@ function sendPlain(
  * there: what can never be released must not be acquired.
  */
 function isClaimedNatively(ask: Ask, cell: Cell): boolean {
-  if (ask.endpoint.exactReplies !== true || !needsNoScript(cell)) return false;
-  return hasCompareAndSet(ask) || serverOf(ask.endpoint).releases === true;
+  return isPlain(ask, cell) && (hasCompareAndSet(ask) || serverOf(ask.endpoint).releases === true);
+}
+
+/** Whether commands that compare and set or delete do it. */
+function comparesNatively(ask: Ask, cell: Cell): boolean {
+  return isPlain(ask, cell) && hasCompareAndSet(ask);
+}
+
+/** Whether a native command is enough, and its reply can be trusted. */
+function isPlain({ endpoint }: Ask, { keys, tombstone }: Cell): boolean {
+  return endpoint.exactReplies === true && keys.length === 1 && !tombstone;
 }
 
 /** Whether the endpoint has commands that compare and set or delete, and their replies can be trusted. */
 function hasCompareAndSet({ endpoint }: Ask): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
-}
-
-/** Whether a native command is enough. */
-function needsNoScript({ keys, tombstone }: Cell): boolean {
-  return keys.length === 1 && !tombstone;
 }

@@ -85,7 +85,7 @@ async function follow(session: Session, dialect: Dialect, steps: readonly Step[]
   return { works: true };
 }
 
-/** Claims by `SET … NX PX`, and as runs do, with GET where the server knows it. */
+/** Claims by `SET … NX PX`. */
 export function askClaim(session: Session): Promise<Seen> {
   const brief = cellOf(session, "brief");
   const [first, later] = [{ key: brief.keys[0]!, value: brief.value }, "clater"];
@@ -98,18 +98,21 @@ export function askClaim(session: Session): Promise<Seen> {
     ["a claim for 1 ms", (call) => claim(call, brief, 1), "granted", { ...first, ttl: 1 }],
     ["a claim after its end", claimLater, "granted", { ...first, value: later, ttl: probeTtl }],
     ...life(session, "nx").slice(0, 2),
-    ...life(session, "nx-get", undefined, claimOrRead).slice(0, 2),
   ]);
 }
 
-/** Whether a lock that is there already is extended and ended natively: claims are a question of their own. */
+/** Whether a lock that is there already is extended and ended natively, and runs claim by `SET … NX GET PX`. */
 export function askNative(session: Session): Promise<Seen> {
   const [[, , , stored], , ...steps] = life(session, "native") as [Step, ...Step[]];
   const set: Step[1] = async (call) => {
     await call.send(["SET", stored.key, stored.value!, "PX", stored.ttl!]);
     return { outcome: "granted" };
   };
-  return follow(session, "redis-8.4", [["a SET", set, "granted", stored], ...steps]);
+  return follow(session, "redis-8.4", [
+    ["a SET", set, "granted", stored],
+    ...steps,
+    ...life(session, "nx-get", undefined, claimOrRead).slice(0, 2),
+  ]);
 }
 
 export function askEval(session: Session): Promise<Seen> {

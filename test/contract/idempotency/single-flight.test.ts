@@ -302,7 +302,7 @@ describe("a single flight", () => {
     gates[0]!.open("one");
     await world.runtime.advance(1_500);
     const client = world.client();
-    const isBegin = (command: readonly unknown[]) => command.includes("NX");
+    const isBegin = (command: readonly unknown[]) => command.includes("claim");
     client.links[2]!.fate = (command) => (isBegin(command) ? "delivered" : "refused");
     const second = await call({}, client);
     await returned(second);

@@ -62,13 +62,6 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     "a ttl is at most a second": ttl(set.nx, (ms) => Math.min(ms, 1_000)),
     "a ttl is at least a minute": ttl(set.nx, (ms) => Math.max(ms, 60_000)),
     "a ttl is a thousand times as long": ttl(set.nx, (ms) => 1_000 * ms),
-    "NX and GET together fail": refusing(/ NX GET /, "ERR odd"),
-    "NX GET overwrites": instead(set.nxGet, (words, execute) => execute(without(words, "NX", 1))),
-    "NX GET returns nothing": answering(set.nxGet, () => null),
-    "NX GET returns OK": answering(set.nxGet, () => "OK"),
-    "NX GET returns its own value": answering(set.nxGet, (_, words) => words[2]!),
-    "NX GET stores nothing": undoing(set.nxGet),
-    "NX GET halves the ttl": ttl(set.nxGet, (ms) => Math.ceil(ms / 2)),
   },
   kept: {
     "a key loses its ttl later": instead(set.nx, (words, execute, later) => {
@@ -85,6 +78,13 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     }),
   },
   native: {
+    "NX and GET together fail": refusing(/ NX GET /, "ERR odd"),
+    "NX GET overwrites": instead(set.nxGet, (words, execute) => execute(without(words, "NX", 1))),
+    "NX GET returns nothing": answering(set.nxGet, () => null),
+    "NX GET returns OK": answering(set.nxGet, () => "OK"),
+    "NX GET returns its own value": answering(set.nxGet, (_, words) => words[2]!),
+    "NX GET stores nothing": undoing(set.nxGet),
+    "NX GET halves the ttl": ttl(set.nxGet, (ms) => Math.ceil(ms / 2)),
     "IFEQ is not known": refusing(/^SET .* IFEQ /),
     "IFEQ overwrites another value": instead(set.ifeq, (words, execute) =>
       execute(execute(["GET", words[1]!]) === null ? words : without(words, "IFEQ", 2)),
@@ -233,7 +233,7 @@ export const wideFaults: Readonly<
   Record<string, readonly [bend: Bend, lacks: Readonly<Record<string, string>>]>
 > = {
   "every ttl is halved": [ttl(set.any, (ms) => Math.ceil(ms / 2)), no("nx", "native", "result")],
-  "NX and GET together are not known": [refusing(/ NX GET /), {}],
+  "NX and GET together are not known": [refusing(/ NX GET /), no("native")],
   "a replica lags, which answers GET": [answering(/^M?GET/, (reply) => deep(reply, () => null)), {}],
   "scripts that read find nothing": [
     {

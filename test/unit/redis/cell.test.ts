@@ -6,7 +6,6 @@ import { cellScript } from "../../../src/redis/cell.lua.ts";
 import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../../src/redis/cell.ts";
 import { runScript, shaOf, textOf } from "../../../src/redis/script.ts";
 import { askOf } from "../../support/ask.ts";
-import { trusted } from "../../support/trusted.ts";
 
 const plain: Cell = { keys: ["k"], value: "tv" };
 const dialects: readonly Dialect[] = ["redis", "redis-8.4", "upstash"];
@@ -75,61 +74,6 @@ describe("commands", () => {
     for (const other of [{}, [], true, 7, undefined]) {
       await expect(perform(rig([other]).call)).rejects.toThrow(/unexpected reply/);
     }
-  });
-
-  describe("where Redis does not know NX with GET", () => {
-    const unknown = () => redisError("ERR syntax error");
-
-    test("claimOrRead falls back to the script, and does not ask again", async () => {
-      const { call, sent } = rig([unknown(), ["tv", "0"], ["tv", "0"]], { dialect: "redis" });
-      trusted(call.endpoint);
-      const args: [string[], ...(string | number)[]] = [["k"], "claim", "tv", 1, 50, 0, 0, 0, "", "tv"];
-      expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
-      expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
-      expect(sent.slice(1)).toEqual([byText("redis", ...args), byHash("redis", ...args)]);
-    });
-
-    test("nothing else is taken for that", async () => {
-      const { call, sent } = rig([redisError("OOM command not allowed"), null, "tv"]);
-      await expect(claimOrRead(call, plain, 50)).rejects.toThrow("OOM");
-      expect(await claimOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
-      expect(sent[1]).toContain("GET");
-    });
-  });
-});
-
-describe("null in answer to claimOrRead", () => {
-  const perform = (call: Ask, cell: Cell) => claimOrRead(call, cell, 50);
-  const granted = { outcome: "granted" };
-  const cells = ["t1", "t2", "t3"].map((value): Cell => ({ keys: ["k"], value }));
-
-  test("proves nothing until the endpoint has returned what it has stored, once", async () => {
-    const { call, sent } = rig([null, "t1", null]);
-    expect(await perform(call, cells[0]!)).toEqual(granted);
-    expect(await perform(call, cells[1]!)).toEqual(granted);
-    expect(sent.map(([, , value]) => value)).toEqual(["t1", "t1", "t2"]);
-  });
-
-  test("is believed where the endpoint has returned another's value before", async () => {
-    const { call, sent } = rig(["tx", null]);
-    expect(await perform(call, cells[0]!)).toEqual({ outcome: "held", other: "tx" });
-    expect(await perform(call, cells[1]!)).toEqual(granted);
-    expect(sent).toHaveLength(2);
-  });
-
-  test("is a refusal where another's value has taken its place", async () => {
-    const { call } = rig([null, "tx"]);
-    expect(await perform(call, cells[0]!)).toEqual({ outcome: "held", other: "tx" });
-  });
-
-  test.each([
-    ["to everything", [null, null, null, null]],
-    ["by a server that ignores GET", ["OK", null, null]],
-  ])("is an error: %s", async (_how, replies) => {
-    const { call } = rig(replies);
-    if (replies[0] === "OK") await perform(call, cells[0]!);
-    await expect(perform(call, cells[1]!)).rejects.toThrow("has not stored the value");
-    if (replies.length === 4) await expect(perform(call, cells[2]!)).rejects.toThrow("has not stored");
   });
 });
 
