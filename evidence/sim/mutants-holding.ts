@@ -75,10 +75,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "fence without the raising round",
     breaks: "a fence that only a minority has seen is returned",
-    patches: [
-      patch("lock/fence.ts fenced", "drawn.filter((one) => one === fence)", "drawn"),
-      patch("bridge/fence.ts highestFence", "fences.filter((drawn) => drawn === fence)", "fences"),
-    ],
+    patches: [patch("lock/fence.ts fenceOf", "drawn.filter((one) => one === highest)", "drawn")],
     noticedBy: ["fences increase"],
   },
   {
@@ -108,7 +105,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "fence begins again after a loss of memory",
     breaks: "without the clock, fences fall when an endpoint forgets its counter",
-    patches: [patch("lock/fence.ts fenced", "given ?? leastFence(runtime)", "given ?? 1")],
+    patches: [patch("lock/fence.ts fenceOf", "given ?? leastFence(runtime)", "given ?? 1")],
     noticedBy: ["fences outlive memory"],
   },
   {
@@ -122,7 +119,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "resume counts a vote of the old nonce",
     breaks: "it finds the giver's nonce, which anybody with the message may replace, and leaves it there",
-    patches: [patch("lock/handoff.ts swapNonces", "next: cell.value", "next: former.value")],
+    patches: [patch("lock/handoff.ts swapNonces", "ttl, cell.value)", "ttl, former.value)")],
     noticedBy: [...twoHolders, "a quorum decides", "holds survive"],
   },
   {
@@ -140,7 +137,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "a failed resume puts back the nonce alone",
     breaks: "the message names another value than what stands there, and nobody can resume the lock",
-    patches: [patch("lock/handoff.ts undoSwap", "text: holderText(given)", "text: given.nonce")],
+    patches: [patch("lock/handoff.ts undoSwap", "() => holderText(given)", "() => given.nonce")],
     noticedBy: ["holds survive"],
   },
   {

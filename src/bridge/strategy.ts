@@ -4,11 +4,11 @@ import { acquire } from "../lock/acquire.ts";
 import type { Lock } from "../lock/lock.ts";
 import { holderText, parseHolder } from "../lock/note.ts";
 import type { AcquireOptions, Settings } from "../lock/options.ts";
-import { lockKeys, type Protocol, tombstoneOf, tombstoneRetention } from "../lock/protocol.ts";
+import { lockKeys, type Protocol, tombstoneOf } from "../lock/protocol.ts";
 import type { Waiter } from "../lock/wake-up/wake-up.ts";
 import type { Next } from "../quorum/retry.ts";
 import type { Round } from "../quorum/round.ts";
-import { type Cell, type CellAnswer, claim, end, keep } from "../redis/cell.ts";
+import { type Cell, type CellAnswer, claim, end, keep, tombstoneRetention } from "../redis/cell.ts";
 
 // How synchronizers have said until now what they ask of an endpoint. Each is to become a protocol of its own.
 
@@ -59,7 +59,7 @@ function protocolOf(
   const { waiter } = strategy;
   const endAndPublish = waiter && wakeUp?.publishingRelease(prefix, waiter.kind, resources);
   const endOne: NonNullable<LockStrategy["release"]> = (call, cell, tombstoneTtl, notify) =>
-    notify && endAndPublish ? endAndPublish(call, cell, tombstoneTtl) : end(call, cell, { tombstoneTtl });
+    notify && endAndPublish ? endAndPublish(call, cell, tombstoneTtl) : end(call, cell);
   return {
     cell: (nonce) => ({ keys: strategy.keys?.() ?? own, value: holderText({ nonce, note }) }),
     claim: (call, cell, ttl) => strategy.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl),

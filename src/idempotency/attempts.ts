@@ -52,7 +52,7 @@ export async function countAttempt(
   const raiseOne = async (call: Ask, index: number): Promise<Answer> => {
     const snapshot = await reading.calls[index]!.ended;
     if (snapshot.outcome === "error") throw snapshot.cause;
-    return keep(call, { keys: [counter], value: snapshot.text }, retention, { next: cellOf(count).value });
+    return keep(call, { keys: [counter], value: snapshot.text }, retention, cellOf(count).value);
   };
   if (result === "granted" && count > 1 && count <= maxAttempts) {
     last = runRound(settings, raiseOne, options);
@@ -68,7 +68,7 @@ export async function countAttempt(
       if (count > maxAttempts) return;
       // Only the first round has written anything.
       if (last === reading) return rollBack((call) => end(call, cellOf(1)));
-      await rollBack((call) => keep(call, cellOf(count), retention, { next: cellOf(count - 1).value }));
+      await rollBack((call) => keep(call, cellOf(count), retention, cellOf(count - 1).value));
     },
     votes: () => last.votes(),
   };

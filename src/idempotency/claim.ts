@@ -1,23 +1,12 @@
-import { Fence } from "../bridge/fence.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import { leastFence } from "../lock/fence.ts";
+import { type Fence, fenceOf } from "../lock/fence.ts";
 import { type Holder, holderText } from "../lock/note.ts";
 import type { Settings } from "../lock/options.ts";
-import { lockKeys, tombstoneOf, tombstoneRetention } from "../lock/protocol.ts";
+import { lockKeys, tombstoneOf, withoutTombstone } from "../lock/protocol.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
-import {
-  type Cell,
-  type CellAnswer,
-  type CounterTerms,
-  claim,
-  claimOrRead,
-  type EndDetails,
-  end,
-  keep,
-} from "../redis/cell.ts";
-import { keyOf } from "../redis/keys.ts";
+import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../redis/cell.ts";
 
 // What a run claims at one endpoint: its key alone, with native commands where there are some, or its key together with
 // locks, all or none, by a script.
@@ -30,8 +19,8 @@ export interface ClaimOperations {
   readonly cell: Cell;
   /** Claims everything, or nothing; an answer `held` with `blockedBy`: a lock is held by another. */
   begin(call: Ask, lease: number): Promise<CellAnswer>;
-  /** Gives everything a new lease, or nothing. `terms`: what {@link Fence.renewal} says of it. */
-  extend(call: Ask, lease: number, terms?: CounterTerms): Promise<Answer>;
+  /** Gives everything a new lease, or nothing. */
+  extend(call: Ask, lease: number): Promise<Answer>;
   /** Replaces the pending record, and frees the locks. The answer is about the record: another run's stays. */
   complete(call: Ask, text: string, retention: number): Promise<CellAnswer>;
   /** Deletes the pending record, and frees the locks. */
@@ -60,7 +49,7 @@ export function keyClaim(own: Cell): ClaimOperations {
     cell: own,
     begin: (call, lease) => claimOrRead(call, own, lease),
     extend: (call, lease) => keep(call, own, lease),
-    complete: (call, text, retention) => keep(call, own, retention, { next: text }),
+    complete: (call, text, retention) => keep(call, own, retention, text),
     free: (call) => end(call, own),
   };
 }
@@ -76,32 +65,35 @@ export function lockedClaim(
   own: Cell,
   lock: Holder & { readonly resources: readonly string[] },
 ): ClaimOperations {
-  const { prefix, runtime, fenceRetention } = settings;
-  const keys = [...own.keys, ...lockKeys(prefix, lock.resources)];
+  const { prefix } = settings;
+  const locks = lockKeys(prefix, lock.resources);
+  const value = holderText(lock);
   const cell: Cell = {
-    keys,
-    value: holderText(lock),
-    record: own.value,
+    keys: [...own.keys, ...locks],
+    value,
+    values: [own.value, ...locks.map(() => value)],
     tombstone: tombstoneOf(prefix, lock.resources, lock.nonce),
-    counters: lock.resources.map((resource) => keyOf(prefix, "fence", resource)),
   };
-  const fence = new Fence(leastFence(runtime), fenceRetention);
+  const fence = fenceOf(settings, lock.resources);
+  fence.begin();
   const answered = new Set<Endpoint>();
-  const endOne = (call: Ask, next?: EndDetails["next"]) =>
-    answered.has(call.endpoint)
-      ? end(call, { ...cell, tombstone: undefined }, { next })
-      : end(call, cell, { next, tombstoneTtl: tombstoneRetention });
+  const endOne = async (call: Ask, next?: Parameters<typeof end>[2]): Promise<CellAnswer> => {
+    const target = answered.has(call.endpoint) ? withoutTombstone(cell) : cell;
+    const answer = await end(call, target, next);
+    // A lock that had expired is free as well.
+    return answer.blockedBy === undefined ? answer : { outcome: "granted" };
+  };
   return {
     own,
     cell,
     fence,
     async begin(call, lease) {
-      const answer = await claim(call, cell, lease, fence.terms(lease));
+      const answer = await claim(call, fence.counted(cell, lease), lease);
       answered.add(call.endpoint);
       return answer;
     },
-    extend: (call, lease, terms) => keep(call, cell, lease, { terms }),
-    complete: (call, text, retention) => endOne(call, { text, ttl: retention }),
+    extend: (call, lease) => fence.extend(call, cell, lease),
+    complete: (call, text, retention) => endOne(call, { values: [text], ttl: retention }),
     free: (call) => endOne(call),
   };
 }

@@ -45,11 +45,11 @@ export async function completeOne(
   const { own } = operations;
   const completed = await operations.complete(call, text, retention);
   if (completed.outcome === "granted") return completed;
-  const taken = await claimOrRead(call, { ...own, value: text }, retention);
+  const taken = await claimOrRead(call, { ...own, values: [text] }, retention);
   // A late begin of this run was executed between the two requests.
   if (taken.other === own.value) return operations.complete(call, text, retention);
   if (former !== undefined && taken.other === former) {
-    return keep(call, { ...own, value: former }, retention, { next: text });
+    return keep(call, { ...own, value: former }, retention, text);
   }
   return taken;
 }

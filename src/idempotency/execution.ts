@@ -92,15 +92,11 @@ export class Execution<Value> {
     const { settings, key } = this.#request;
     const { operations, lease, limit, round } = this.#claim;
     const { runtime, maxHold } = settings;
-    const { fence } = operations;
     const renew = async (ttl: number) => {
       // A renewal that is cut by the deadline includes the time to complete, like the begin.
       const newLease = limit <= maxHold ? leaseWithin(settings, ttl) : ttl;
-      const terms = fence?.renewal(newLease);
-      const perform = (call: Ask) => operations.extend(call, newLease, terms);
-      const extension = { ttl, names: [key], perform };
-      const renewed = await extendOnQuorum(settings, this.validity, extension);
-      if (terms) fence?.written(renewed);
+      const perform = (call: Ask) => operations.extend(call, newLease);
+      await extendOnQuorum(settings, this.validity, { ttl, names: [key], perform });
     };
     const held = round.elapsed;
     void autoExtend(this.validity, { runtime, ttl: () => lease, held, maxHold, limit, extend: renew });

@@ -148,13 +148,12 @@ export class RunCall<Value> {
    * claim, so that contenders do not count, and before the handler, so that each of its crashes does.
    */
   async #pass(claim: RunClaim, result: RoundResult | undefined): Promise<Pass<Value>> {
-    const { settings, signal, maxAttempts } = this.#request;
+    const { signal, maxAttempts } = this.#request;
     const { operations, round, lease } = claim;
     const state = await this.#stateAfterBegin(claim, result);
     const begun: Pass<Value> = { state, claim, result, last: round };
     if (state.kind !== "run") return begun;
-    const claimed = { cell: operations.cell, ttl: lease };
-    const raise = operations.fence?.bringToQuorum(settings, round, claimed);
+    const raise = operations.fence?.confirm(round, operations.cell, lease);
     const raised = raise ? await unlessAborted(raise.result, signal) : "granted";
     const drawn = { ...begun, last: raise ?? round };
     // Refused here means lost between the two rounds.
@@ -237,7 +236,7 @@ export class RunCall<Value> {
     if (stays) return Promise.resolve({ outcome: "lost" });
     const retention = remainingRetention(this.#request, record);
     if (found === own.value) return operations.complete(call, text, retention);
-    return keep(call, { ...own, value: found }, retention, { next: text });
+    return keep(call, { ...own, value: found }, retention, text);
   }
 
   /** Ends the call: returns another run's result, or throws. */

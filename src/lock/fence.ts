@@ -1,7 +1,7 @@
 import type { Ask } from "../endpoints/ask.ts";
-import { runRound } from "../quorum/round.ts";
+import { type Round, runRound } from "../quorum/round.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import { type CellAnswer, type CounterTerms, claim, keep } from "../redis/cell.ts";
+import { type Cell, type CellAnswer, claim, keep } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { holderText } from "./note.ts";
@@ -17,24 +17,76 @@ const latestTime = 2 ** 52;
  *
  * @throws RangeError when the clock shows no time
  */
-export function leastFence(runtime: Pick<Runtime, "now">): number {
+function leastFence(runtime: Pick<Runtime, "now">): number {
   const least = Math.floor(runtime.now());
   // Counters would follow a clock up to the largest integer, and nobody could draw a fence any more.
   if (!(Math.abs(least) < latestTime)) throw new RangeError(`the clock says ${least}`);
   return least;
 }
 
+/** The fence of a claim: drawn by a round, brought to a quorum, and kept as long as what was claimed. */
+export interface Fence {
+  /** The lowest one that may be drawn, until {@link confirm} has taken the highest drawn one. */
+  readonly value: number;
+  /** A new round begins, which draws. */
+  begin(): void;
+  /** The same cell with the counters, for a hold of this ttl. */
+  counted(cell: Cell, ttl: number): Cell;
+  /**
+   * Takes the highest fence of a granted round. If no quorum has it, raises the counters: a later holder meets at least one
+   * endpoint of a quorum, and must not find a lower counter there.
+   *
+   * @returns the second round, without whose grant there is no fence; undefined: a quorum has it
+   */
+  confirm(granted: Round<CellAnswer>, cell: Cell, ttl: number): Round | undefined;
+  /** Gives the cell a new ttl, and renews the counters if the hold may outlast them. */
+  extend(call: Ask, cell: Cell, ttl: number): Promise<CellAnswer>;
+}
+
 /**
- * What a script does with the counters: their lowest value, and for how many ms they outlive the moment that it names: the
- * retention, counted from the end of a hold of this ttl, and at least twice the retention, so that most extensions need not
- * renew it.
+ * A fence larger than that of every earlier claim of these resources.
  *
- * The script asks the endpoint for its time to add this to the fence. An expiry as a point in time (`PXAT`) would save
- * that command; but if the endpoint's clock is ahead by more than the retention, the counter would be gone as soon as it is
- * written, and two locks of the same ms could draw the same fence.
+ * @param given the fence of a lock that another process has handed over. Default: each round draws one
  */
-export function counterTerms(least: number, fenceRetention: number, ttl: number): CounterTerms {
-  return { least, retention: fenceRetention + Math.max(fenceRetention, ttl) };
+export function fenceOf(settings: Settings, resources: readonly string[], given?: number): Fence {
+  const { prefix, runtime, fenceRetention, endpoints } = settings;
+  const keys = resources.map((resource) => keyOf(prefix, "fence", resource));
+  let value = given ?? 0;
+  /** ms since before the round that wrote the counters. */
+  let sinceBegin = stopwatch(runtime);
+  const counted = (cell: Cell, ttl: number): Cell => {
+    // Counted from the end of the hold, and at least twice, so that most extensions need not renew the counters.
+    const retention = fenceRetention + Math.max(fenceRetention, ttl);
+    return { ...cell, counters: { keys, least: value, retention } };
+  };
+  return {
+    get value() {
+      return value;
+    },
+    begin() {
+      // In each round, because memory that is lost while a call waits may not bring back an earlier time.
+      value = given ?? leastFence(runtime);
+      sinceBegin = stopwatch(runtime);
+    },
+    counted,
+    confirm(round, cell, ttl) {
+      const drawn = round.answers().flatMap(({ fence }) => fence ?? []);
+      const highest = Math.max(...drawn);
+      value = highest;
+      if (drawn.filter((one) => one === highest).length >= quorumOf(endpoints.length)) return undefined;
+      const raise = async (call: Ask): Promise<CellAnswer> => {
+        const answer = await keep(call, counted(cell, ttl), 0);
+        // A larger counter was drawn for another holder. If it counted, two that hold the lock at once, because a clock was
+        // set, could have the same fence.
+        return answer.fence === highest ? answer : { outcome: "lost" };
+      };
+      return runRound(settings, raise, { timeout: ttl });
+    },
+    extend(call, cell, ttl) {
+      const isDue = ttl > 0 && sinceBegin() + ttl > fenceRetention;
+      return keep(call, isDue ? counted(cell, ttl) : withoutTombstone(cell), ttl);
+    },
+  };
 }
 
 /** A lock as its settings say: plain, or with a fence. */
@@ -42,58 +94,27 @@ export function lockOf(settings: Settings, resources: readonly string[], note?: 
   return (settings.fencing ? fenced : plain)(settings, resources, note);
 }
 
-/**
- * A lock with a fence: larger than that of every earlier lock of its resources.
- *
- * @param given the fence of a lock that another process has handed over. Default: each round draws one
- */
+/** A lock with a fence. `fence`: that of a lock that another process has handed over. */
 export function fenced(
   settings: Settings,
   resources: readonly string[],
   note?: string,
-  given?: number,
+  fence: Fence = fenceOf(settings, resources),
 ): Protocol {
-  const { prefix, runtime, fenceRetention, endpoints } = settings;
+  const { prefix } = settings;
   const keys = lockKeys(prefix, resources);
-  const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
-  let fence = given ?? 0;
-  /** ms since before the round that wrote the counters. */
-  let sinceCounters = stopwatch(runtime);
-  const terms = (ttl: number) => counterTerms(fence, fenceRetention, ttl);
   return {
     cell(nonce) {
-      // In each round, because memory that is lost while a call waits may not bring back an earlier time.
-      fence = given ?? leastFence(runtime);
-      sinceCounters = stopwatch(runtime);
-      const tombstone = tombstoneOf(prefix, resources, nonce);
-      return { keys, value: holderText({ nonce, note }), tombstone, counters };
+      fence.begin();
+      return { keys, value: holderText({ nonce, note }), tombstone: tombstoneOf(prefix, resources, nonce) };
     },
-    claim: (call, cell, ttl) => claim(call, cell, ttl, terms(ttl)),
-    /**
-     * If no quorum has the highest fence, raises the counters: a later holder meets at least one endpoint of a quorum, and
-     * must not find a lower counter there.
-     */
-    confirm(round, cell, ttl) {
-      const drawn = round.answers().flatMap((answer) => answer.fence ?? []);
-      fence = Math.max(...drawn);
-      if (drawn.filter((one) => one === fence).length >= quorumOf(endpoints.length)) return undefined;
-      const raise = async (call: Ask): Promise<CellAnswer> => {
-        const answer = await keep(call, cell, 0, { terms: terms(ttl) });
-        // A larger counter was drawn for another holder. If it counted, two that hold the lock at once, because a clock was
-        // set, could have the same fence.
-        return answer.fence === fence ? answer : { outcome: "lost" };
-      };
-      return runRound(settings, raise, { timeout: ttl });
-    },
-    extend(call, cell, ttl) {
-      // The counters must outlive the hold, however long that is.
-      const isDue = ttl > 0 && sinceCounters() + ttl > fenceRetention;
-      return isDue ? keep(call, cell, ttl, { terms: terms(ttl) }) : keep(call, withoutTombstone(cell), ttl);
-    },
+    claim: (call, cell, ttl) => claim(call, fence.counted(cell, ttl), ttl),
+    confirm: fence.confirm,
+    extend: fence.extend,
     release: releaseOf(settings, resources),
     isRestorable: true,
     get fence() {
-      return fence;
+      return fence.value;
     },
     waiter: { kind: "lock" },
   };

@@ -10,11 +10,11 @@ import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
 import { type Cell, type CellAnswer, end, keep } from "../redis/cell.ts";
 import { maxTimerDelay, randomToken, runInBackground, settledWithin, tokenLength } from "../runtime.ts";
 import { clientStateOf, type LockClient, settingsOf } from "./client.ts";
-import { counterTerms, fenced } from "./fence.ts";
+import { fenced, fenceOf } from "./fence.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import { holderText, parseHolder } from "./note.ts";
 import { checkPrefix, checkResources, type LockOptions, lockSchema, type Settings } from "./options.ts";
-import { type Protocol, plain, tombstoneOf, tombstoneRetention } from "./protocol.ts";
+import { type Protocol, plain, tombstoneOf } from "./protocol.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {
@@ -156,14 +156,14 @@ interface Swap {
  */
 function swapNonces(settings: Settings, given: LockJSON): Swap {
   const { resources, prefix, note, ttl, fence } = given;
-  const protocol =
-    fence === undefined ? plain(settings, resources, note) : fenced(settings, resources, note, fence);
+  const drawn = fence === undefined ? undefined : fenceOf(settings, resources, fence);
+  const protocol = drawn ? fenced(settings, resources, note, drawn) : plain(settings, resources, note);
   const nonce = randomToken(settings.runtime);
   const cell = { ...protocol.cell(nonce), tombstone: tombstoneOf(prefix, resources, nonce) };
-  const terms = fence === undefined ? undefined : counterTerms(fence, settings.fenceRetention, ttl);
   // By script, because of its tombstone: that returns what is in the way.
   const former = { ...cell, value: holderText(given) };
-  const swapOne = (call: Ask) => keep(call, former, ttl, { next: cell.value, terms });
+  const counted = drawn ? drawn.counted(former, ttl) : former;
+  const swapOne = (call: Ask) => keep(call, counted, ttl, cell.value);
   return { protocol, cell, round: runRound(settings, swapOne, { timeout: ttl }) };
 }
 
@@ -177,8 +177,8 @@ async function undoSwap(
   given: LockJSON | undefined,
 ): Promise<void> {
   const { runtime, backoff, wait } = settings;
-  const next = given && { text: holderText(given), ttl: given.ttl };
-  const undoOne = (call: Ask) => end(call, cell, { next, tombstoneTtl: tombstoneRetention });
+  const next = given && { values: cell.keys.map(() => holderText(given)), ttl: given.ttl };
+  const undoOne = (call: Ask) => end(call, cell, next);
   const first = undoQuietly(settings, round.calls, unlessRefused(undoOne));
   let undoing: Round<Answer> | undefined = first;
   // Where the swap has a quorum and its undo has none, everybody would take this attempt for a holder, until the ttl.

@@ -2,7 +2,7 @@ import type { Call } from "../quorum/call.ts";
 import type { Next } from "../quorum/retry.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
-import { type Cell, type CellAnswer, claim, end, keep } from "../redis/cell.ts";
+import { type Cell, type CellAnswer, claim, end, keep, tombstoneRetention } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { holderText } from "./note.ts";
 import type { Settings } from "./options.ts";
@@ -50,12 +50,6 @@ export interface Protocol<A extends CellAnswer = CellAnswer> {
   readonly waiter?: Waiter | undefined;
 }
 
-/**
- * How long a tombstone is kept, in ms. No proxy and no platform holds a request up for longer than this after its sender
- * has given it up.
- */
-export const tombstoneRetention = 60_000;
-
 /** The keys of the plain locks of these resources. */
 export function lockKeys(prefix: string, resources: readonly string[]): readonly string[] {
   return resources.map((resource) => keyOf(prefix, "lock", resource));
@@ -70,8 +64,8 @@ export function tombstoneOf(prefix: string, resources: readonly string[], nonce:
 }
 
 /** The same cell for a request that checks no tombstone and leaves none. */
-export function withoutTombstone({ keys, value }: Cell): Cell {
-  return { keys, value };
+export function withoutTombstone(cell: Cell): Cell {
+  return { ...cell, tombstone: undefined };
 }
 
 /** A plain lock. Several resources are claimed by a script, which checks a tombstone; `SET … NX` checks none. */
@@ -99,6 +93,6 @@ export function releaseOf({ prefix, wakeUp }: Settings, resources: readonly stri
     if (claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
     const target = claim.isOver ? withoutTombstone(cell) : cell;
     if (isAnnounced && endAndPublish) return endAndPublish(call, target, tombstoneRetention);
-    return end(call, target, { tombstoneTtl: tombstoneRetention });
+    return end(call, target);
   };
 }

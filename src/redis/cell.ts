@@ -17,12 +17,21 @@ export interface Cell {
    * number.
    */
   readonly value: string;
-  /** The value at the first key, where it is another one: the record of a run, whose locks are the other keys. */
-  readonly record?: string | undefined;
+  /** The value at each key, if they differ: a run has a record and locks. */
+  readonly values?: readonly string[];
   /** Key that remembers that the claim has ended, so that a late request for it is refused. */
   readonly tombstone?: string | undefined;
-  /** Counters from which a fence is drawn. They need a tombstone. */
-  readonly counters?: readonly string[] | undefined;
+  /** The counters from which a claim draws its fence, and which an extension raises. They need a tombstone. */
+  readonly counters?: Counters | undefined;
+}
+
+/** The counters of a fence. */
+export interface Counters {
+  readonly keys: readonly string[];
+  /** The lowest fence to draw. */
+  readonly least: number;
+  /** For how many ms the counters outlive the moment that the fence names. */
+  readonly retention: number;
 }
 
 /** The result of an operation. */
@@ -34,15 +43,12 @@ export interface CellAnswer {
   readonly retryAfter?: number | undefined;
   /** The value that was found instead, where the endpoint returned it. */
   readonly other?: string | undefined;
-  /** The index of the key where it was found, where that is not the first. */
+  /** The index of the first key without its value, if that is not the first key. */
   readonly blockedBy?: number | undefined;
 }
 
-/** The lowest fence to draw, and for how many ms its counters outlive the moment that the fence names. */
-export interface CounterTerms {
-  readonly least: number;
-  readonly retention: number;
-}
+/** How long a tombstone is kept, in ms. No proxy and no platform holds a request up for longer after its sender has given up. */
+export const tombstoneRetention = 60_000;
 
 const granted: CellAnswer = { outcome: "granted" };
 
@@ -66,10 +72,11 @@ export function serverOf(endpoint: Endpoint): Learnt {
 }
 
 /** Claims the cell if it is empty; by script, also if it has these values already. */
-export function claim(ask: Ask, cell: Cell, ttl: number, terms?: CounterTerms): Promise<CellAnswer> {
-  if (!isClaimedNatively(ask, cell)) return claimByScript(ask, cell, ttl, terms);
-  const proof = proveRelease(ask, cell);
-  return proof ? proof.then(() => setIfEmpty(ask, cell, ttl)) : setIfEmpty(ask, cell, ttl);
+export function claim(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
+  if (!isClaimedNatively(ask, cell)) return claimByScript(ask, cell, ttl);
+  const command = ["SET", cell.keys[0]!, valuesOf(cell)[0]!, "NX", "PX", ttl];
+  const set = () => sendPlain(ask, command, ["OK", null], "held");
+  return proveRelease(ask, cell)?.then(set) ?? set();
 }
 
 /** Deletes natively what is not there yet, where the endpoint has refused that before. Undefined: it has not. */
@@ -82,71 +89,64 @@ function proveRelease(ask: Ask, cell: Cell): Promise<void> | undefined {
 }
 
 /** Claims by script, which also deletes if the endpoint has not shown yet that it does that: see `prove` in cell.lua. */
-async function claimByScript(ask: Ask, cell: Cell, ttl: number, terms?: CounterTerms): Promise<CellAnswer> {
+async function claimByScript(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
   const server = serverOf(ask.endpoint);
   const isProven = hasCompareAndSet(ask) ? server.releases !== false : server.releases;
-  if (isProven) return operate(ask, "claim", cell, { ttl, terms });
+  const next = valuesOf(cell);
+  const expected = next.map(() => "");
+  if (isProven) return operate(ask, cell, { operation: "claim", ttl, expected, next });
   // A cell without a tombstone names a key that nobody ever writes.
   const { tombstone = `${cell.keys[0]}:${cell.value}` } = cell;
-  const answer = await operate(ask, "prove", { ...cell, tombstone }, { ttl, terms });
+  const answer = await operate(ask, { ...cell, tombstone }, { operation: "prove", ttl, expected, next });
   server.releases = true;
   return answer;
 }
 
-function setIfEmpty(ask: Ask, { keys, value }: Cell, ttl: number): Promise<CellAnswer> {
-  return sendPlain(ask, ["SET", keys[0]!, value, "NX", "PX", ttl], ["OK", null], "held");
-}
-
 /** Claims the cell, and always returns the value in the way. Its own value grants it, unlike with {@link claim}. */
 export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
-  const { keys, value } = cell;
   // Redis knows NX together with GET from 7.0 on: servers that compare natively are later.
   if (!comparesNatively(ask, cell)) return claimByScript(ask, cell, ttl);
   await proveRelease(ask, cell);
-  const other = await ask.send(["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
+  const own = valuesOf(cell)[0]!;
+  const other = await ask.send(["SET", cell.keys[0]!, own, "NX", "GET", "PX", ttl]);
   if (other !== null && typeof other !== "string") throw unexpectedReply();
   // Its own value is from an earlier execution whose reply was lost.
-  return other === null || other === value ? granted : { outcome: "held", other };
+  return other === null || other === own ? granted : { outcome: "held", other };
 }
 
-/** What {@link keep} does beside checking that the cell is still there. */
-export interface KeepDetails {
-  /** The value to write at each key. Default: what is there. */
-  readonly next?: string | undefined;
-  /** Raises the counters to its lowest fence. */
-  readonly terms?: CounterTerms | undefined;
+/**
+ * Gives the cell a new ttl, and raises its counters. Never creates it. ttl 0 writes no value.
+ *
+ * @param next the value to write at each key. Default: what is there
+ */
+export function keep(ask: Ask, cell: Cell, ttl: number, next?: string): Promise<CellAnswer> {
+  const expected = valuesOf(cell);
+  if (comparesNatively(ask, cell) && ttl > 0) {
+    const own = expected[0]!;
+    return sendPlain(ask, ["SET", cell.keys[0]!, next ?? own, "IFEQ", own, "PX", ttl], ["OK", null], "lost");
+  }
+  const following = expected.map((own) => next ?? own);
+  return operate(ask, cell, { operation: "keep", ttl, expected, next: following });
 }
 
-/** Gives the cell a new ttl, and a new value if `next` is given. Never creates it. ttl 0 writes no value. */
-export function keep(
+/**
+ * Ends a claim: deletes its values, and leaves the tombstone.
+ *
+ * @param next what replaces the first values, by key, and its ttl. Default: all are deleted
+ */
+export function end(
   ask: Ask,
   cell: Cell,
-  ttl: number,
-  { next, terms }: KeepDetails = {},
+  next?: { readonly values: readonly string[]; readonly ttl: number },
 ): Promise<CellAnswer> {
-  const { keys, value } = cell;
-  if (comparesNatively(ask, cell) && ttl > 0 && !terms) {
-    const command = ["SET", keys[0]!, next ?? value, "IFEQ", value, "PX", ttl];
-    return sendPlain(ask, command, ["OK", null], "lost");
+  const expected = valuesOf(cell);
+  if (comparesNatively(ask, cell) && !next) {
+    const command = ["DELEX", cell.keys[0]!, "IFEQ", expected[0]!];
+    return notingRefusal(ask, sendPlain(ask, command, [1, 0], "lost"));
   }
-  return operate(ask, "keep", cell, { ttl, next, terms });
-}
-
-/** What {@link end} leaves. */
-export interface EndDetails {
-  /** What replaces the record, or each value where there is no record, and its ttl. Default: all values are deleted. */
-  readonly next?: { readonly text: string; readonly ttl: number } | undefined;
-  /** ttl of the tombstone, where the cell has one, in ms. Default 0. */
-  readonly tombstoneTtl?: number;
-}
-
-/** Ends a claim: deletes its values, or replaces them. Where a run has locks, the answer is about its record alone. */
-export function end(ask: Ask, cell: Cell, details: EndDetails = {}): Promise<CellAnswer> {
-  const { keys, value } = cell;
-  if (comparesNatively(ask, cell) && !details.next) {
-    return notingRefusal(ask, sendPlain(ask, ["DELEX", keys[0]!, "IFEQ", value], [1, 0], "lost"));
-  }
-  return endThrough(ask, cell, details);
+  const following = expected.map((_, index) => next?.values[index] ?? "");
+  const ending: Change = { operation: "end", ttl: next?.ttl ?? 0, expected, next: following };
+  return notingRefusal(ask, operate(ask, cell, ending));
 }
 
 /** Remembers that the endpoint refuses what a release needs: nothing is claimed there until it has shown the contrary. */
@@ -158,81 +158,69 @@ function notingRefusal(ask: Ask, ending: Promise<CellAnswer>): Promise<CellAnswe
 }
 
 /**
- * The same, but always by a script.
+ * Ends a claim by a script that contains the cell's.
  *
- * @param run runs another script, which contains the cell's, and resolves with the reply of the cell's. Default: the cell's
+ * @param run runs it, and resolves with the reply of the cell's
  */
-export function endThrough(
-  ask: Ask,
-  cell: Cell,
-  { next, tombstoneTtl = 0 }: EndDetails,
-  run?: RunOperation,
-): Promise<CellAnswer> {
-  const details = { ttl: next?.ttl ?? 0, next: next?.text, tombstoneTtl, run };
-  return notingRefusal(ask, operate(ask, "end", cell, details));
+export function endThrough(ask: Ask, cell: Cell, run: RunScript): Promise<CellAnswer> {
+  const expected = valuesOf(cell);
+  const ending: Change = { operation: "end", ttl: 0, expected, next: expected.map(() => "") };
+  return notingRefusal(ask, operate(ask, cell, ending, run));
 }
 
-/** Runs the cell's script with these keys and arguments. */
-type RunOperation = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
+/** Runs a script with these keys and arguments. */
+type RunScript = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
-type Operation = "claim" | "prove" | "keep" | "end";
-
-/** The arguments of one run of the script. */
-interface OperationDetails {
+/** What the script does: by key the value that is expected there, and the next one; `""` for nothing. */
+interface Change {
+  readonly operation: "claim" | "prove" | "keep" | "end";
   readonly ttl: number;
-  readonly next?: string | undefined;
-  readonly tombstoneTtl?: number;
-  readonly terms?: CounterTerms | undefined;
-  readonly run?: RunOperation | undefined;
+  readonly expected: readonly string[];
+  readonly next: readonly string[];
 }
 
 async function operate(
   ask: Ask,
-  operation: Operation,
   cell: Cell,
-  {
-    ttl,
-    next,
-    tombstoneTtl = 0,
-    terms,
-    run = (keys, args) => runScript(ask, cellScript, keys, args),
-  }: OperationDetails,
+  { operation, ttl, expected, next }: Change,
+  run: RunScript = (keys, args) => runScript(ask, cellScript, keys, args),
 ): Promise<CellAnswer> {
-  const { keys, value, record = value, tombstone, counters = [] } = cell;
-  const own = keys.map((_, index) => (index === 0 ? record : value));
-  const following = own.map((text, index) => {
-    if (operation !== "end") return next ?? text;
-    // Of a run, the record is replaced; its locks are deleted.
-    return ((index === 0 || cell.record === undefined) && next) || "";
-  });
-  const expected = operation === "keep" || operation === "end" ? own : own.map(() => "");
-  const names = tombstone ? [...keys, tombstone, ...(terms ? counters : [])] : keys;
-  const { least, retention } = terms ?? { least: 0, retention: 0 };
-  const head = [operation, value, keys.length, ttl, tombstoneTtl, least, retention];
-  const reply = await run(names, [...head, ...expected.flatMap((text, index) => [text, following[index]!])]);
+  const { keys, value, tombstone, counters } = cell;
+  const names = tombstone ? [...keys, tombstone, ...(counters?.keys ?? [])] : keys;
+  const { least, retention } = counters ?? { least: 0, retention: 0 };
+  const head = [operation, value, keys.length, ttl, tombstoneRetention, least, retention];
+  const reply = await run(names, [...head, ...expected.flatMap((text, index) => [text, next[index]!])]);
   if (!Array.isArray(reply)) throw unexpectedReply();
   if (reply[0] !== value) return refusal(ask, operation, reply, keys.length);
-  if (operation === "end") return ended(reply[1], cell);
-  return terms ? { outcome: "granted", fence: readFence(reply[1]) } : granted;
+  if (operation === "end") return ended(reply[1], keys.length);
+  return counters ? { outcome: "granted", fence: readFence(reply[1]) } : granted;
 }
 
 /** The answer of an `end`. `hits`: for each key, whether it had the expected value. */
-function ended(hits: unknown, { keys, record }: Cell): CellAnswer {
-  const isSane = typeof hits === "string" && hits.length === keys.length && /^[tf]+$/.test(hits);
-  if (!isSane) throw unexpectedReply();
-  const isDone = record === undefined ? !hits.includes("f") : hits.startsWith("t");
-  return isDone ? granted : { outcome: "lost" };
+function ended(hits: unknown, count: number): CellAnswer {
+  if (typeof hits !== "string" || hits.length !== count || !/^[tf]+$/.test(hits)) throw unexpectedReply();
+  const miss = hits.indexOf("f");
+  return miss < 0 ? granted : { outcome: "lost", ...atKey(miss) };
 }
 
 /** The answer of a refusal. An endpoint whose reply has another form is faulty, and not held by someone. */
-function refusal(ask: Ask, operation: Operation, reply: readonly unknown[], count: number): CellAnswer {
+function refusal(
+  ask: Ask,
+  operation: Change["operation"],
+  reply: readonly unknown[],
+  count: number,
+): CellAnswer {
   const [no, position, remaining, other] = reply;
   const isKey = Number.isSafeInteger(position) && Number(position) >= 0 && Number(position) <= count;
   if (no !== 0 || operation === "end" || !isKey || !isSnapshot(ask, other, remaining))
     throw unexpectedReply();
   if (operation === "keep") return { outcome: "lost", other: String(other) };
-  const blockedBy = Number(position) > 1 ? { blockedBy: Number(position) - 1 } : {};
-  return { outcome: "held", retryAfter: Number(remaining), other: String(other), ...blockedBy };
+  const found = { retryAfter: Number(remaining), other: String(other) };
+  return { outcome: "held", ...found, ...atKey(Number(position) - 1) };
+}
+
+function atKey(index: number): Pick<CellAnswer, "blockedBy"> {
+  return index > 0 ? { blockedBy: index } : {};
 }
 
 /** The fence in a reply. */
@@ -285,6 +273,11 @@ function comparesNatively(ask: Ask, cell: Cell): boolean {
 /** Whether a native command is enough, and its reply can be trusted. */
 function isPlain({ endpoint }: Ask, { keys, tombstone }: Cell): boolean {
   return endpoint.exactReplies === true && keys.length === 1 && !tombstone;
+}
+
+/** The value at each key. */
+function valuesOf({ keys, value, values }: Cell): readonly string[] {
+  return values ?? keys.map(() => value);
 }
 
 /** Whether the endpoint has commands that compare and set or delete, and their replies can be trusted. */

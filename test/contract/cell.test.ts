@@ -16,28 +16,29 @@ type State = Partial<Record<Place, string | number>>;
 const token = `t${"1".repeat(32)}`;
 /** ms that everything lives that is there before, and that an operation gives. */
 const [before, given] = [3_000_000, 600_000];
-const terms = { least: 5_000, retention: given };
-const next = { text: "done", ttl: given };
-const tombstoneTtl = given;
+const next = { values: ["done"], ttl: given };
 
 type Operation = (call: Ask, cell: Cell) => Promise<CellAnswer>;
+const withoutCounters = (cell: Cell): Cell => ({ ...cell, counters: undefined });
+/** The same keys as several locks have them. */
+const several = ({ values, ...cell }: Cell): Cell => ({ ...cell, value: "own" });
 const operations = {
-  claim: (call, cell) => claim(call, cell, given, terms),
+  claim: (call, cell) => claim(call, cell, given),
   prove: (call, cell) => {
     serverOf(call.endpoint).releases = false;
-    return claim(call, cell, given, terms);
+    return claim(call, cell, given);
   },
-  extend: (call, cell) => keep(call, cell, given),
-  "extend with counters": (call, cell) => keep(call, cell, given, { terms }),
-  raise: (call, cell) => keep(call, cell, 0, { terms }),
-  check: (call, cell) => keep(call, cell, 0),
-  swap: (call, cell) => keep(call, cell, given, { next: "next" }),
-  free: (call, cell) => end(call, cell, { tombstoneTtl }),
-  complete: (call, cell) => end(call, cell, { next, tombstoneTtl }),
-  "complete without a tombstone": (call, cell) => end(call, { ...cell, tombstone: undefined }, { next }),
-  "put several locks back": (call, { record, ...cell }) =>
-    end(call, { ...cell, value: "own" }, { next, tombstoneTtl }),
-  "free several locks": (call, { record, ...cell }) => end(call, { ...cell, value: "own" }, { tombstoneTtl }),
+  extend: (call, cell) => keep(call, withoutCounters(cell), given),
+  "extend with counters": (call, cell) => keep(call, cell, given),
+  raise: (call, cell) => keep(call, cell, 0),
+  check: (call, cell) => keep(call, withoutCounters(cell), 0),
+  swap: (call, cell) => keep(call, withoutCounters(cell), given, "next"),
+  free: (call, cell) => end(call, withoutCounters(cell)),
+  complete: (call, cell) => end(call, withoutCounters(cell), next),
+  "complete without a tombstone": (call, cell) => end(call, { ...cell, tombstone: undefined }, next),
+  "put several locks back": (call, cell) =>
+    end(call, several(withoutCounters(cell)), { values: ["done", "done"], ttl: given }),
+  "free several locks": (call, cell) => end(call, several(withoutCounters(cell))),
 } satisfies Record<string, Operation>;
 
 const own: State = { record: "own", lock: token };
@@ -54,6 +55,8 @@ const heldLock = { outcome: "held", other: "other", retryAfter: before, blockedB
 const isVoid = { outcome: "held", other: "", retryAfter: -2 };
 const lost = (other = "") => ({ outcome: "lost", other });
 const gone = { outcome: "lost" };
+/** The record was there, and its lock was not. */
+const lockGone = { outcome: "lost", blockedBy: 1 };
 const noFence = "the reply has no fence: see docs/fencing.md";
 
 const rows: readonly [
@@ -97,7 +100,7 @@ const rows: readonly [
   ["swap", own, granted, { record: "next!", lock: "next!" }],
   ["swap", { ...own, void: 1 }, lost()],
   ["free", own, granted, ended],
-  ["free", { ...own, lock: "other" }, granted, { lock: "other", ...looked }, gone],
+  ["free", { ...own, lock: "other" }, lockGone, { lock: "other", ...looked }, gone],
   ["free", { lock: token }, gone, looked],
   ["free", { record: "other", lock: "other" }, gone, { record: "other", lock: "other", ...looked }],
   ["free", {}, gone, looked],
@@ -108,7 +111,7 @@ const rows: readonly [
   ["complete without a tombstone", own, granted, { record: "done!" }, gone],
   ["free several locks", locks, granted, { void: "own!" }],
   ["put several locks back", locks, granted, { record: "done!", lock: "done!", void: "own!" }],
-  ["free several locks", { record: "own" }, gone, looked],
+  ["free several locks", { record: "own" }, lockGone, looked, gone],
 ];
 
 describe.each(storesOf([1]))("the script of cells, on $title", ({ open }) => {
@@ -122,7 +125,13 @@ describe.each(storesOf([1]))("the script of cells, on $title", ({ open }) => {
     const name = newResource();
     const keys = places.map((place) => `${place}:{${name}}`);
     const [record, lock, tombstone, ...counters] = keys as [string, string, string, string, string];
-    const cell: Cell = { keys: [record, lock], value: token, record: "own", tombstone, counters };
+    const cell: Cell = {
+      keys: [record, lock],
+      value: token,
+      values: ["own", token],
+      tombstone,
+      counters: { keys: counters, least: 5_000, retention: given },
+    };
     const put = async (state: State) => {
       for (const [index, place] of places.entries()) {
         const value = state[place];
@@ -172,7 +181,7 @@ describe.each(storesOf([1]))("the script of cells, on $title", ({ open }) => {
     const future = Date.now() + 50 * before;
     await put({ counter2: future });
     expect(await answerOf(operations.claim, cell)).toEqual(fence(future + 1));
-    for (const counter of cell.counters!) {
+    for (const counter of cell.counters!.keys) {
       expect(await store.execute(0, ["PTTL", counter])).toBeGreaterThan(49 * before + given);
     }
   });

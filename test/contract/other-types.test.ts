@@ -20,19 +20,18 @@ type Operation = (call: Ask, name: string) => Promise<unknown>;
 
 const ttl = 60_000;
 const [value, other] = ["1", "2"].map((digit) => `t${digit.repeat(32)}`) as [string, string];
-const terms = { least: 5, retention: ttl };
 const settings = { runtime: systemRuntime, prefix: "redlock", timeout: ttl } as Settings;
 const keyFor = (kind: string, name: string) => keyOf(settings.prefix, kind, name);
 const keysFor = (kinds: readonly string[], name: string) => kinds.map((kind) => keyFor(kind, name));
 
 const cellOf = (name: string): Cell => {
   const [lock, tombstone, counter] = keysFor(["lock", "void", "fence"], name) as [string, string, string];
-  return { keys: [lock], value, tombstone, counters: [counter] };
+  return { keys: [lock], value, tombstone, counters: { keys: [counter], least: 5, retention: ttl } };
 };
 const claimOf = (name: string): Cell => {
   const [record] = keysFor(["idem"], name) as [string];
   const { keys, ...rest } = cellOf(name);
-  return { ...rest, keys: [record, ...keys], record: `P1 ${value}` };
+  return { ...rest, keys: [record, ...keys], values: [`P1 ${value}`, value] };
 };
 const slotOf = (name: string) => ({ keys: keysFor(["slot:0"], name), value });
 const slots = (call: Ask, name: string) =>
@@ -44,8 +43,8 @@ const confirmed = (name: string) => {
   return interval;
 };
 
-const lock: Operation = (call, name) => claim(call, cellOf(name), ttl, terms);
-const begin: Operation = (call, name) => claim(call, claimOf(name), ttl, terms);
+const lock: Operation = (call, name) => claim(call, cellOf(name), ttl);
+const begin: Operation = (call, name) => claim(call, claimOf(name), ttl);
 const takeSlot: Operation = (call, name) => slots(call, name).acquire!(call, slotOf(name), ttl);
 const lockFair: Operation = (call, name) => ticket("a", name).acquire(call, value, { ttl, expiry: ttl });
 const lineUp: Operation = (call, name) => ticket("b", name).acquire(call, other, { ttl, expiry: ttl });
@@ -64,14 +63,14 @@ const rows: readonly {
     what: "an extension",
     kinds: ["fence"],
     before: [lock],
-    run: (call, name) => keep(call, cellOf(name), ttl, { terms }),
+    run: (call, name) => keep(call, cellOf(name), ttl),
   },
   { what: "a run's begin", kinds: ["idem", "lock", "fence"], run: begin },
   {
     what: "a run's extension",
     kinds: ["fence"],
     before: [begin],
-    run: (call, name) => keep(call, claimOf(name), ttl, { terms }),
+    run: (call, name) => keep(call, claimOf(name), ttl),
   },
   { what: "a semaphore's acquire", kinds: ["limit", "slot:0"], run: takeSlot },
   {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Ask } from "../../endpoints/ask.ts";
 import { type Dialect, type Endpoint, EndpointError } from "../../index.ts";
-import { type CellAnswer, type CounterTerms, claim, claimOrRead, end, keep } from "../../redis/cell.ts";
+import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../redis/cell.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
 import { textOf } from "../../redis/script.ts";
 import { probeTtl, type Seen, type Session, UnexpectedReply, type Written } from "./session.ts";
@@ -21,34 +21,35 @@ type Step = readonly [
 ];
 
 /** The lowest fence: as many digits as one of today has. */
-const terms = { least: 1_234_567_890_123, retention: probeTtl };
+const least = 1_234_567_890_123;
 
 /** How a lock is claimed. With a fence, all is done by script. */
-function cellOf(session: Session, name: string, terms?: CounterTerms) {
+function cellOf(session: Session, name: string, isFenced = false): Cell {
   const key = session.key(name);
-  const [tombstone, counter] = [session.key(`${name}:void`), session.key(`${name}:fence`)];
-  return { keys: [key], value: `c${key}`, ...(terms && { tombstone, counters: [counter] }) };
+  const counters = { keys: [session.key(`${name}:fence`)], least, retention: probeTtl };
+  const fenced = { tombstone: session.key(`${name}:void`), counters };
+  return { keys: [key], value: `c${key}`, ...(isFenced && fenced) };
 }
 
 /** A lock from its claim to its end, with others who try to get, extend and end it. */
-function life(session: Session, name: string, terms?: CounterTerms, claimOne: typeof claim = claim): Step[] {
-  const own = cellOf(session, name, terms);
-  const other = { ...cellOf(session, `${name}:other`, terms), keys: own.keys };
-  const absent = cellOf(session, `${name}:absent`, terms);
-  const [{ keys, value }, half, ending] = [own, probeTtl / 2, { tombstoneTtl: probeTtl }];
+function life(session: Session, name: string, isFenced = false, claimOne: typeof claim = claim): Step[] {
+  const own = cellOf(session, name, isFenced);
+  const other = { ...cellOf(session, `${name}:other`, isFenced), keys: own.keys };
+  const absent = cellOf(session, `${name}:absent`, isFenced);
+  const [{ keys, value }, half] = [own, probeTtl / 2];
   const acquired = { key: keys[0]!, value, ttl: half };
   const extended = { ...acquired, ttl: probeTtl };
   const gone = { key: keys[0]!, value: null };
   const nothing = { key: absent.keys[0]!, value: null };
   return [
-    ["a claim", (call) => claimOne(call, own, half, terms), "granted", acquired],
-    ["another claim", (call) => claimOne(call, other, probeTtl, terms), "held", acquired],
+    ["a claim", (call) => claimOne(call, own, half), "granted", acquired],
+    ["another claim", (call) => claimOne(call, other, probeTtl), "held", acquired],
     ["an extension", (call) => keep(call, own, probeTtl), "granted", extended],
     ["an extension of another value", (call) => keep(call, other, half), "lost", extended],
     ["an extension of nothing", (call) => keep(call, absent, half), "lost", nothing],
-    ["an end of another value", (call) => end(call, other, ending), "lost", extended],
-    ["an end", (call) => end(call, own, ending), "granted", gone],
-    ["an end of nothing", (call) => end(call, absent, ending), "lost", nothing],
+    ["an end of another value", (call) => end(call, other), "lost", extended],
+    ["an end", (call) => end(call, own), "granted", gone],
+    ["an end of nothing", (call) => end(call, absent), "lost", nothing],
   ];
 }
 
@@ -111,12 +112,12 @@ export function askNative(session: Session): Promise<Seen> {
   return follow(session, "redis-8.4", [
     ["a SET", set, "granted", stored],
     ...steps,
-    ...life(session, "nx-get", undefined, claimOrRead).slice(0, 2),
+    ...life(session, "nx-get", false, claimOrRead).slice(0, 2),
   ]);
 }
 
 export function askEval(session: Session): Promise<Seen> {
-  return follow(session, "redis", life(session, "script", terms));
+  return follow(session, "redis", life(session, "script", true));
 }
 
 export async function askEvalsha(session: Session): Promise<Seen> {
@@ -127,20 +128,20 @@ export async function askEvalsha(session: Session): Promise<Seen> {
   );
   if (!refusal) return { works: false, found: "it ran a script that it cannot know" };
   if (!refusal.message.includes("NOSCRIPT")) throw refusal;
-  const [first, second] = [cellOf(session, "text", terms), cellOf(session, "hash", terms)];
+  const [first, second] = [cellOf(session, "text", true), cellOf(session, "hash", true)];
   const claimByHash = async ({ endpoint }: Ask) => {
     let requests = 0;
     const send: Ask["send"] = (command) => {
       requests += 1;
       return session.ask(command);
     };
-    const answer = await claim({ endpoint, send }, second, probeTtl, terms);
+    const answer = await claim({ endpoint, send }, second, probeTtl);
     if (requests > 1) throw new Error("NOSCRIPT, of a script that it has just run");
     return answer;
   };
   const storedOf = ({ keys, value }: typeof first) => ({ key: keys[0]!, value, ttl: probeTtl });
   return follow(session, "redis", [
-    ["EVAL", (call) => claim(call, first, probeTtl, terms), "granted", storedOf(first)],
+    ["EVAL", (call) => claim(call, first, probeTtl), "granted", storedOf(first)],
     ["EVALSHA", claimByHash, "granted", storedOf(second)],
   ]);
 }

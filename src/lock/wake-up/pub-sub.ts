@@ -20,8 +20,8 @@ import type { WakeUp } from "./wake-up.ts";
 export const pubSub: WakeUp = {
   publishingRelease(prefix, kind, resources) {
     const channels = channelsOf(prefix, kind, resources);
-    return (call, cell, tombstoneTtl) =>
-      endThrough(call, cell, { tombstoneTtl }, (keys, args) =>
+    return (call, cell) =>
+      endThrough(call, cell, (keys, args) =>
         // It publishes even if it does not find its value: a holder has a quorum, and perhaps not the endpoint at which
         // all listen.
         runScript(call, publishScript, keys, [...args, ...channels]),

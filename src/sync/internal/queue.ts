@@ -1,12 +1,11 @@
 import type { Ask } from "../../endpoints/ask.ts";
 import { parseHolder } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
-import { tombstoneRetention } from "../../lock/protocol.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import { maxSleep } from "../../lock/wake-up/wake-up.ts";
 import { type Round, runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
-import { type CellAnswer, end } from "../../redis/cell.ts";
+import { type CellAnswer, end, tombstoneRetention } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, randomToken } from "../../runtime.ts";
@@ -67,7 +66,7 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
       }
       if (notify) return requests.releaseAndTell(call, cell.value, tombstoneTtl);
       const tombstone = tombstoneTtl > 0 ? requests.tombstoneOf(cell.value) : undefined;
-      return end(call, { ...cell, tombstone }, { tombstoneTtl });
+      return end(call, { ...cell, tombstone });
     },
     acquired() {
       isAcquired = true;

@@ -1,7 +1,7 @@
 import type { Settings } from "../../lock/options.ts";
-import { tombstoneRetention } from "../../lock/protocol.ts";
 import { maxFallbackPoll } from "../../lock/wake-up/wake-up.ts";
 import { runRound } from "../../quorum/round.ts";
+import { tombstoneRetention } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { maxTimerDelay, randomToken } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";

@@ -234,11 +234,11 @@ describe("a run with a lock", () => {
     expect(begin).toBe(true);
     expect(extensions.length).toBeGreaterThan(3);
     expect(extensions).not.toContain(true);
-    // The first lease that would outlive them begins now, and renews them for as long again.
+    // The first lease that may outlive them begins now, and renews them, as the later ones do.
     await world.runtime.advance(4_000);
     const renewals = touches().slice(1 + extensions.length);
-    expect(renewals.filter(Boolean)).toHaveLength(1);
     expect(renewals.length).toBeGreaterThan(4);
+    expect(renewals).not.toContain(false);
   });
 });
 

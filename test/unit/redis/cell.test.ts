@@ -62,7 +62,7 @@ describe("commands", () => {
     [reads, "SET k tv NX GET PX 50", "", held("")],
     [extends50, "SET k tv IFEQ tv PX 50", "OK", granted],
     [extends50, "SET k tv IFEQ tv PX 50", null, lost],
-    [(call) => keep(call, plain, 50, { next: "tw" }), "SET k tw IFEQ tv PX 50", "OK", granted],
+    [(call) => keep(call, plain, 50, "tw"), "SET k tw IFEQ tv PX 50", "OK", granted],
     [(call) => end(call, plain), "DELEX k IFEQ tv", 1, granted],
     [(call) => end(call, plain), "DELEX k IFEQ tv", 0, lost],
   ])("%o sends %s, and %j means %j", async (perform, command, reply, expected) => {
@@ -81,22 +81,21 @@ describe("the script", () => {
   const full: Cell = {
     keys: ["k1", "k2"],
     value: "tv",
-    record: "P",
+    values: ["P", "tv"],
     tombstone: "void",
-    counters: ["f1", "f2"],
+    counters: { keys: ["f1", "f2"], least: 1_700, retention: 9_000 },
   };
-  const terms = { least: 1_700, retention: 9_000 };
-  const next = { text: "C", ttl: 80 };
+  const next = { values: ["C"], ttl: 80 };
   type Operation = (call: Ask, cell: Cell) => Promise<CellAnswer>;
-  const claims: Operation = (call, cell) => claim(call, cell, 50, terms);
+  const claims: Operation = (call, cell) => claim(call, cell, 50);
   const keeps: Operation = (call, cell) => keep(call, cell, 50);
-  const ends: Operation = (call, cell) => end(call, cell, { next, tombstoneTtl: 60 });
+  const ends: Operation = (call, cell) => end(call, cell, next);
 
   test.each<[what: string, perform: (call: Ask) => Promise<CellAnswer>]>([
     ["for several keys", (call) => claim(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
     ["for a tombstone", (call) => claim(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
     ["to look without a ttl", (call) => keep(call, plain, 0)],
-    ["to replace a record", (call) => end(call, plain, { next: { text: "C", ttl: 50 } })],
+    ["to replace a record", (call) => end(call, plain, { values: ["C"], ttl: 50 })],
   ])("is needed %s, also where there are native commands", async (_what, perform) => {
     const { call, sent } = rig([["tv", "t"]]);
     await perform(call).catch(() => undefined);
@@ -116,9 +115,9 @@ describe("the script", () => {
     [claims, [0, 1, -2, "Q"], { outcome: "held", other: "Q", retryAfter: -2 }],
     [claims, [0, 2, 320, "tother"], { outcome: "held", other: "tother", retryAfter: 320, blockedBy: 1 }],
     [keeps, [0, 2, -2, "tother"], { outcome: "lost", other: "tother" }],
-    [ends, ["tv", "tf"], { outcome: "granted" }],
+    [ends, ["tv", "tt"], { outcome: "granted" }],
     [ends, ["tv", "ft"], { outcome: "lost" }],
-    [(call, { record, ...cell }) => ends(call, cell), ["tv", "tf"], { outcome: "lost" }],
+    [ends, ["tv", "tf"], { outcome: "lost", blockedBy: 1 }],
   ])("%# answers, and %j means %j", async (perform, reply, answer) => {
     expect(await perform(rig([reply]).call, full)).toEqual(answer);
   });
