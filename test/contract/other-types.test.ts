@@ -39,7 +39,7 @@ const slots = (call: Ask, name: string) =>
 const ticket = (text: string, name: string) => new QueueRequests(settings, name, text);
 const confirmed = (name: string) => {
   const interval = intervalStrategy(systemRuntime, settings.prefix, name);
-  interval.confirm();
+  interval.confirm(ttl);
   return interval;
 };
 

@@ -9,16 +9,15 @@ export const budget = 988;
 
 /** A validity of 1 000 ms on a stepping runtime. */
 export function makeValidity(
-  options: { runtime?: SteppingRuntime; ttl?: number; limit?: number; term?: "ttl" | "lease" } = {},
+  options: { runtime?: SteppingRuntime; ttl?: number; term?: "ttl" | "lease" } = {},
 ) {
-  const { runtime = steppingRuntime(), ttl = 1_000, limit = Infinity, term } = options;
+  const { runtime = steppingRuntime(), ttl = 1_000, term } = options;
   const onLost = vi.fn();
   const validity = new Validity({
     runtime,
     driftFactor: 0.01,
     elapsed: stopwatch(runtime),
     ttl,
-    limit,
     term,
     lostError: (why) => new LockLostError(["r"], why),
     onLost,

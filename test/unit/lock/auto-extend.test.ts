@@ -20,8 +20,11 @@ interface Given {
 
 /** Extends a lock of 1 s for some time, and notes when each extension was sent and for how long. */
 async function extended(ms: number, given: Given = {}) {
-  const { maxHold = Infinity, limit, fail = () => undefined, byHand = 0, early = 0 } = given;
-  const { runtime, validity } = makeValidity(limit === undefined ? {} : { limit });
+  const { maxHold = Infinity, limit = Infinity, fail = () => undefined, byHand = 0, early = 0 } = given;
+  // As an acquire cuts it.
+  const { runtime, validity } = makeValidity({ ttl: Math.min(1_000, limit) });
+  if (limit < 1_000) validity.endsBy = "deadline";
+  const held = stopwatch(runtime);
   const start = runtime.now();
   runtime.early = early;
   const calls: [at: number, ttl: number][] = [];
@@ -32,7 +35,7 @@ async function extended(ms: number, given: Given = {}) {
     if (error) throw error;
     validity.extend(length, sent);
   };
-  const over = autoExtend(validity, { runtime, ttl: () => 1_000, maxHold, extend });
+  const over = autoExtend(validity, { runtime, ttl: () => 1_000, held, maxHold, limit, extend });
   await runtime.advance(byHand);
   if (byHand > 0) validity.extend(1_000, stopwatch(runtime));
   await runtime.advance(ms - byHand);
@@ -81,7 +84,9 @@ describe("autoExtend", () => {
         moments.push(runtime.elapsed);
         validity.extend(ttl, stopwatch(runtime));
       };
-      void autoExtend(validity, { runtime, ttl: () => 10_000, maxHold: Infinity, extend });
+      const held = stopwatch(runtime);
+      const limits = { held, maxHold: Infinity, limit: Infinity };
+      void autoExtend(validity, { runtime, ttl: () => 10_000, ...limits, extend });
       await runtime.advance(50);
     }
     await runtime.advance(5_000);
