@@ -25,7 +25,7 @@ afterAll(() => {
   globalThis.fetch = native;
 });
 
-const names = ["ttl", "wait", "timeout", "driftFactor", "backoff", "fencing", "fenceRetention", "prefix"];
+const names = ["ttl", "wait", "timeout", "driftFactor", "backoff", "fencing", "prefix"];
 const option = fc.constantFrom(
   ...names,
   ...["waitUntil", "autoExtend", "maxHold", "onEvent", "signal", "deadline", "note"],

@@ -102,7 +102,6 @@ export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions 
     timeout,
     backoff: { min, max: draw.pick([min, 4 * min, 10 * min]) },
     fencing: scenario.fencing,
-    fenceRetention: scenario.retention?.ms,
     deadline: draw.chance(0.06) ? process.wallClock() + draw.between(0, 2 * ttl) : undefined,
   };
 }

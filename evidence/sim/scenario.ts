@@ -52,7 +52,7 @@ export interface Scenario {
   /** Whether holders hand locks off to other processes, and whether these extend them by themselves and hand them on. */
   readonly handingOff: boolean;
   readonly handingOn: boolean;
-  /** Set where fences are remembered for so short a time that a simulation outlasts it. */
+  /** Set where the simulation is longer than fences are remembered. */
   readonly retention: Retention | undefined;
   /** Whether holders shorten their hold, then lengthen it, and rely on that to the end while others wait. */
   readonly lingering: boolean;
@@ -107,9 +107,13 @@ export type Theme = keyof typeof scenarios | "sync" | Synchronizer;
 
 /** What a theme makes of the scenario that was drawn. `fork`: a source of its own. */
 export function aboutTheme(drawn: Scenario, theme: Theme, fork: () => Draw): Scenario {
-  if (theme === "locks") return drawn;
+  // Holds are long enough to outlast counters.
+  if (theme === "locks") return drawn.retention ? { ...drawn, ttl: drawn.retention.ms / 2 } : drawn;
+  const scenario = { ...drawn, retention: undefined };
   const about = theme in scenarios ? scenarios[theme as keyof typeof scenarios] : undefined;
-  return about ? about(drawn, fork()) : withSynchronizers(drawn, fork(), theme as "sync" | Synchronizer);
+  return about
+    ? about(scenario, fork())
+    : withSynchronizers(scenario, fork(), theme as "sync" | Synchronizer);
 }
 
 /** The default theme of a seed. */
@@ -142,7 +146,8 @@ export function drawScenario(draw: Draw): Scenario {
   if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handingOff: true };
   if (kind > 0.87) {
     const clocks = draw.pick(["ahead", "behind"] as const);
-    const retention = { ms: 2 * scenario.ttl, clocks };
+    // The library's retention.
+    const retention = { ms: 86_400_000, clocks };
     return { ...plain(scenario, goodNetwork), fencing: true, calls: 30, retention };
   }
   return scenario;
@@ -226,7 +231,7 @@ function drawUsual(draw: Draw): Scenario {
 }
 
 /** Without what only locks have. */
-const plainly = { retention: undefined, lingering: false };
+const plainly = { lingering: false };
 
 /** Whether clients use HTTP, and how often its answers are garbled. An HTTP endpoint is known not to repeat anything. */
 function drawLink({ badNetwork, exactReplies }: Scenario, draw: Draw, probability: number) {
@@ -371,7 +376,7 @@ function withServers(scenario: Scenario, draw: Draw): Scenario {
 /** The same scenario, with one or two synchronizers in place of locks. */
 function withSynchronizers(scenario: Scenario, draw: Draw, theme: "sync" | Synchronizer): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
-  return { ...scenario, work: [...new Set(chosen)], retention: undefined };
+  return { ...scenario, work: [...new Set(chosen)] };
 }
 
 const scenarios = {

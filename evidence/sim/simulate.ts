@@ -210,7 +210,7 @@ function createServersAndProcesses(world: World, scenario: Scenario): void {
   if (scenario.retention) setClocksApart(world, scenario.retention, scenario.ttl);
 }
 
-/** Where fences are remembered for a short time only, clients' clocks are ahead of the servers', or behind. */
+/** Clients' clocks are ahead of the servers', or behind. */
 function setClocksApart({ servers, processes, draw }: World, retention: Retention, ttl: number): void {
   const [least, most] = retention.clocks === "ahead" ? [0, 40] : [-40, 0];
   for (const server of servers) server.offset = 0;
@@ -222,7 +222,7 @@ async function work(actor: Actor, cast: Cast): Promise<void> {
   const { draw, scenario } = actor;
   const { workloads } = cast;
   for (let calls = 0; calls < scenario.calls; calls += 1) {
-    // Where fences are remembered for a short time, sometimes a pause is long enough to forget them.
+    // Sometimes a pause is long enough to forget fences.
     const longest = scenario.retention && draw.chance(0.4) ? 6 * scenario.retention.ms : scenario.ttl;
     await actor.sleep(draw.between(0, draw.chance(0.5) ? 5 : longest));
     const kind = draw.pick(scenario.work);

@@ -265,9 +265,7 @@ export function resolveIdempotency(
   } = mergeOptions(...layers);
   const { timeout, backoff, maxHold, waitUntil } = shared;
   const ttl = lease ?? 30_000;
-  // The client's must not bound the lease, which is not a lock's ttl.
-  const fenceRetention = client.options.fenceRetention && Math.max(client.options.fenceRetention, ttl);
-  const overrides = { ttl, wait, timeout, backoff, maxHold, waitUntil, fenceRetention };
+  const overrides = { ttl, wait, timeout, backoff, maxHold, waitUntil };
   const settings = resolveSettings(client.settings, client.options, overrides);
   return {
     settings,

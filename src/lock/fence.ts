@@ -8,6 +8,12 @@ import { holderText } from "./note.ts";
 import type { Settings } from "./options.ts";
 import { lockKeys, type Protocol, plain, releaseOf, tombstoneOf, withoutTombstone } from "./protocol.ts";
 
+/**
+ * For how many ms a counter outlives the last hold of its resource, and the moment that its fence names. The clocks of
+ * clients may differ by as much.
+ */
+const retention = 86_400_000;
+
 /** The latest time that a client's clock may show, in ms since 1970: the year 144683, half way to 2^53. */
 const latestTime = 2 ** 52;
 
@@ -49,15 +55,15 @@ export interface Fence {
  * @param given the fence of a lock that another process has handed over. Default: each round draws one
  */
 export function fenceOf(settings: Settings, resources: readonly string[], given?: number): Fence {
-  const { prefix, runtime, fenceRetention, endpoints } = settings;
+  const { prefix, runtime, endpoints } = settings;
   const keys = resources.map((resource) => keyOf(prefix, "fence", resource));
   let value = given ?? 0;
   /** ms since before the round that wrote the counters. */
   let sinceBegin = stopwatch(runtime);
   const counted = (cell: Cell, ttl: number): Cell => {
     // Counted from the end of the hold, and at least twice, so that most extensions need not renew the counters.
-    const retention = fenceRetention + Math.max(fenceRetention, ttl);
-    return { ...cell, counters: { keys, least: value, retention } };
+    const kept = retention + Math.max(retention, ttl);
+    return { ...cell, counters: { keys, least: value, retention: kept } };
   };
   return {
     get value() {
@@ -83,7 +89,7 @@ export function fenceOf(settings: Settings, resources: readonly string[], given?
       return runRound(settings, raise, { timeout: ttl });
     },
     extend(call, cell, ttl) {
-      const isDue = ttl > 0 && sinceBegin() + ttl > fenceRetention;
+      const isDue = ttl > 0 && sinceBegin() + ttl > retention;
       return keep(call, isDue ? counted(cell, ttl) : withoutTombstone(cell), ttl);
     },
   };

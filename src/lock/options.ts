@@ -1,6 +1,5 @@
 import {
   abortSignal,
-  checkInteger,
   checkNumber,
   checkOptions,
   checkText,
@@ -36,11 +35,6 @@ export interface LockOptions {
   readonly backoff?: Backoff | undefined;
   /** Draws a fencing token, refuses late requests, and reports when a held lock expires. Default false. */
   readonly fencing?: boolean | undefined;
-  /**
-   * How long a resource keeps its fence counter after its last lock has ended, in ms, at least; and as long after the
-   * moment that the fence names. An integer from `ttl` to 2^45. Default 86 400 000 (24 hours).
-   */
-  readonly fenceRetention?: number | undefined;
   /** The beginning of every key; without braces. Default `redlock`. */
   readonly prefix?: string | undefined;
   /**
@@ -86,7 +80,6 @@ export const lockSchema: Schema<LockOptions> = {
   driftFactor: number(0, 0.5),
   backoff: checkBackoff,
   fencing: typed("boolean"),
-  fenceRetention: integer(10, 2 ** 45, "ms"),
   prefix: checkPrefix,
   waitUntil: checkWaitUntil,
   autoExtend: typed("boolean"),
@@ -180,7 +173,6 @@ export function resolveSettings(
     timeout: Math.min(1_000, ttl / 3),
     driftFactor: 0.01,
     fencing: false,
-    fenceRetention: Math.max(86_400_000, ttl),
     prefix: "redlock",
     autoExtend: false,
     maxHold: 300_000,
@@ -197,7 +189,6 @@ export function resolveSettings(
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
     onRequest: onEvent && ((request) => emit(onEvent, { type: "request", ...request })),
   };
-  checkInteger("fenceRetention (ms)", settings.fenceRetention, ttl, 2 ** 45);
   return settings;
 }
 

@@ -19,7 +19,7 @@ import { runInBackground } from "../../runtime.ts";
 // What the synchronizers have in common: the options of a call, the acquire, and the handle it returns.
 
 /** What can be set for a synchronizer and overridden in each call. `undefined` leaves the client's default in place. */
-export type SyncOptions = Omit<LockOptions, "fencing" | "fenceRetention">;
+export type SyncOptions = Omit<LockOptions, "fencing">;
 
 /** {@link SyncOptions}, and what belongs to one call only. */
 export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadline">;
@@ -27,7 +27,7 @@ export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadlin
 /** {@link WaitOptions} of what is held by a value that has room for a note. */
 export type NotedOptions = WaitOptions & Pick<AcquireOptions, "note">;
 
-const { fencing: _fencing, fenceRetention: _retention, ...ofLocks } = lockSchema;
+const { fencing: _fencing, ...ofLocks } = lockSchema;
 
 /** The schema of {@link SyncOptions}. */
 export const syncSchema: Schema<SyncOptions> = ofLocks;
@@ -45,7 +45,6 @@ const elsewhere = {
   signal: "the call",
   deadline: "the call",
   fencing: "locks",
-  fenceRetention: "locks",
   note: "calls of locks, semaphores and fair locks",
   token: "ReentrantLock, as owner",
   wakeUp: "locks, and synchronizers whose waiters are told",
@@ -197,7 +196,5 @@ export function checkName(name: string): string {
 /** A call's settings: the client's defaults, then these layers. */
 export function syncSettings(redlock: LockClient, ...layers: (LockOptions | undefined)[]): Settings {
   const { settings, options } = clientStateOf(redlock);
-  // How long the client's locks keep their fences does not bound the ttl of what has none.
-  const defaults = { ...options, fencing: undefined, fenceRetention: undefined };
-  return resolveSettings(settings, defaults, ...layers);
+  return resolveSettings(settings, options, ...layers);
 }

@@ -157,7 +157,7 @@ test.each<[key: unknown, type: Errors, said: string]>([
 
 describe("what is taken", () => {
   test("a client with its own settings of locks", () => {
-    const { redlock: other } = virtualWorld().client({ fenceRetention: 15_000 });
+    const { redlock: other } = virtualWorld().client({ ttl: 15_000 });
     expect(() => new Idempotency(other)).not.toThrow();
   });
 

@@ -75,15 +75,6 @@ const values: Readonly<
     ],
   },
   fencing: { taken: [true, false], refused: [["yes", TypeError, 'fencing must be a boolean, got "yes"']] },
-  fenceRetention: {
-    taken: [10_000, 2 ** 45],
-    refused: [
-      [9_999, RangeError, "fenceRetention (ms) must be between 10000 and 35184372088832, got 9999"],
-      [2 ** 45 + 1, RangeError, "got 35184372088833"],
-      [86_400_000.5, RangeError, "fenceRetention (ms) must be an integer"],
-      ["1d", TypeError, "fenceRetention (ms) must be a number"],
-    ],
-  },
   prefix: {
     taken: ["a", "my app:locks"],
     refused: [
@@ -224,7 +215,6 @@ describe("wrong arguments", () => {
     for (const [name, { taken }] of Object.entries(values)) {
       for (const value of taken) expect(() => client({ [name]: value }), name).not.toThrow();
     }
-    expect(() => client({ ttl: longest, fenceRetention: longest })).not.toThrow();
   });
 
   test.each<[unknown, typeof TypeError | typeof RangeError, string]>([

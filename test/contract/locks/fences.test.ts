@@ -133,13 +133,13 @@ describe("a fence", () => {
 });
 
 describe("the counters of a fence", () => {
-  test("outlive the lock by the retention, and twice that, so that extensions need not renew them", async () => {
-    for (const [ttl, fenceRetention, kept] of [
-      [10_000, 20_000, 40_000],
-      [10_000, 10_000, 20_000],
+  test("outlive the lock by 24 hours, and twice that, so that extensions need not renew them", async () => {
+    for (const [ttl, kept] of [
+      [10_000, 48 * hour],
+      [30 * hour, 54 * hour],
     ] as const) {
       const world = virtualWorld();
-      await world.client({ fencing: true, ttl, fenceRetention }).redlock.acquire("r");
+      await world.client({ fencing: true, ttl }).redlock.acquire("r");
       expect(counterTtls(world)).toEqual([kept, kept, kept]);
     }
   });
@@ -148,30 +148,30 @@ describe("the counters of a fence", () => {
     const world = virtualWorld();
     await world.runtime.advance(999);
     setCounter(world, 0, world.runtime.now() + hour - 1);
-    await world.client({ fencing: true, ttl: 10_000, fenceRetention: 20_000 }).redlock.acquire("r");
-    expect(counterTtls(world)).toEqual(new Array(3).fill(hour + 40_000));
+    await world.client({ fencing: true }).redlock.acquire("r");
+    expect(counterTtls(world)).toEqual(new Array(3).fill(49 * hour));
   });
 
   test("are renewed by each extension after which they could end too early", async () => {
-    const { redlock, ...world } = oneClient({ fencing: true, ttl: 10_000, fenceRetention: 20_000 });
+    const { redlock, ...world } = oneClient({ fencing: true, ttl: 12 * hour });
     const lock = await redlock.acquire("r");
-    await world.runtime.advance(9_000);
+    await world.runtime.advance(11 * hour);
     await lock.extend();
-    expect(counterTtls(world)).toEqual([31_000, 31_000, 31_000]);
-    await world.runtime.advance(1_000);
+    expect(counterTtls(world)).toEqual(new Array(3).fill(37 * hour));
+    await world.runtime.advance(hour);
     await lock.extend();
-    expect(counterTtls(world)).toEqual([30_000, 30_000, 30_000]);
+    expect(counterTtls(world)).toEqual(new Array(3).fill(36 * hour));
     await world.runtime.advance(1);
     const fence = lock.fence!;
     // A fence that another client has drawn at one endpoint only.
     setCounter(world, 0, fence + 5);
     await lock.extend();
     expect(counters(world)).toEqual([fence + 5, fence, fence]);
-    expect(counterTtls(world)).toEqual([40_000, 40_000, 40_000]);
-    expect(world.expiries("r")).toEqual([10_000, 10_000, 10_000]);
-    await world.runtime.advance(9_000);
-    await lock.extend(25_000);
-    expect(counterTtls(world)).toEqual([45_000, 45_000, 45_000]);
+    expect(counterTtls(world)).toEqual(new Array(3).fill(48 * hour));
+    expect(world.expiries("r")).toEqual(new Array(3).fill(12 * hour));
+    await world.runtime.advance(11 * hour);
+    await lock.extend(30 * hour);
+    expect(counterTtls(world)).toEqual(new Array(3).fill(54 * hour));
   });
 
   test("are restored with the lock where an endpoint has lost both", async () => {

@@ -43,7 +43,7 @@ interface Maker {
 }
 
 const ofCalls = { signal: AbortSignal.abort(), deadline: 5, note: "n" };
-const fences = { fencing: true, fenceRetention: 86_400_000 };
+const fences = { fencing: true };
 const make =
   (Kind: new (client: never, name: never, options: never) => unknown): Maker["make"] =>
   (options, name = "n", client = redlock) =>

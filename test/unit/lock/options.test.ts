@@ -14,7 +14,6 @@ describe("resolveSettings", () => {
       driftFactor: 0.01,
       backoff: {},
       fencing: false,
-      fenceRetention: 86_400_000,
       prefix: "redlock",
       waitUntil: undefined,
       autoExtend: false,
@@ -29,7 +28,6 @@ describe("resolveSettings", () => {
     [{ ttl: 900 }, "timeout", 300],
     [{ ttl: 10 }, "timeout", 10 / 3],
     [{ ttl: 60_000 }, "timeout", 1_000],
-    [{ ttl: 200_000_000 }, "fenceRetention", 200_000_000],
   ] as const)("%j changes the default of %s to %d", (options, name, value) => {
     expect(resolveSettings(context, options)[name]).toBe(value);
   });

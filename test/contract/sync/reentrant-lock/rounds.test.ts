@@ -127,7 +127,7 @@ describe("an acquire that is repeated", () => {
 describe("the options", () => {
   test("the client's fences concern its locks only", async () => {
     const { client, ttls } = newWorld();
-    const own = client({ fencing: true, fenceRetention: 15_000 });
+    const own = client({ fencing: true });
     const hold = await lockOf(own, { ttl: 60_000 }).acquire();
     expect(hold.remaining()).toBe(60_000 - 602);
     expect(Object.keys(ttls())).toEqual(["redlock:reentrant:{r}"]);
