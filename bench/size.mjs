@@ -15,7 +15,7 @@ const sync = (...names) => ({ ...core, sync: names });
 const rows = [
   ["`Redlock`", core],
   ["`inspect` and `forceRelease`, over `Redlock`", { index: ["Redlock", "inspect", "forceRelease"] }, core],
-  ["`handoff` and `resume`, over `Redlock`", { index: ["Redlock", "handoff", "resume"] }, core],
+  ["`handoff` and `resume`, over `Redlock`", { ...core, handoff: ["handoff", "resume"] }, core],
   ["`endpointsFromEnv`, over `Redlock`", { index: ["Redlock", "endpointsFromEnv"] }, core],
   ["`pubSub`, over `Redlock`", { index: ["Redlock", "pubSub"] }, core],
   ["`upstashEndpoint`, over `Redlock`", { index: ["Redlock", "upstashEndpoint"] }, core],

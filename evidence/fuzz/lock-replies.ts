@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import { forceRelease, inspect, type Lock, type LockJSON, type Redlock, resume } from "../../src/index.ts";
+import { type LockJSON, resume } from "../../src/handoff/index.ts";
+import { forceRelease, inspect, type Lock, type Redlock } from "../../src/index.ts";
 import { quorumOf } from "../sim/field.ts";
 import { expectTyped } from "./messages.ts";
 import type { Exchange, Network } from "./network.ts";
@@ -121,14 +122,15 @@ export class LockOperations {
     return {
       call: () => resume(this.#redlock, json),
       check: (outcome, said) => {
-        const about = { op: "keep", value: json.nonce } as const;
+        const about = { op: "keep", value: json.value } as const;
         if ("value" in outcome) {
           expect(count(said, "yes", about)).toBeGreaterThanOrEqual(this.#quorum);
           return;
         }
         expectTyped(outcome.error, "LOCK_LOST", "NO_QUORUM");
         if ((outcome.error as { code: string }).code === "NO_QUORUM") return;
-        expect(count(said, "no", about)).toBeGreaterThanOrEqual(this.#veto);
+        const refusals = count(said, "no", { op: "claim" }) + count(said, "no", about);
+        expect(refusals).toBeGreaterThanOrEqual(this.#veto);
       },
     };
   }

@@ -111,15 +111,13 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "resume takes nothing over",
     breaks: "of two processes that have the same message, both resume the lock",
-    patches: [
-      patch("lock/handoff.ts swapNonces", "nonce = randomToken(settings.runtime)", "nonce = given.nonce"),
-    ],
+    patches: [patch("handoff/handoff.ts takeover", "...lock.cell(own)", "...lock.cell(nonce)")],
     noticedBy: twoHolders,
   },
   {
     name: "resume counts a vote of the old nonce",
-    breaks: "it finds the giver's nonce, which anybody with the message may replace, and leaves it there",
-    patches: [patch("lock/handoff.ts swapNonces", "ttl, cell.value)", "ttl, former.value)")],
+    breaks: "it finds the giver's nonce and leaves it there, so its holder loses the lock",
+    patches: [patch("handoff/handoff.ts takeover", "ttl, cell.value)", "ttl, value)")],
     noticedBy: [...twoHolders, "a quorum decides", "holds survive"],
   },
   {
@@ -127,27 +125,21 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "nobody learns any more who holds the lock",
     patches: [
       patch(
-        "lock/handoff.ts swapNonces",
-        "prefix, note, ttl, fence }",
-        "prefix, ttl, fence, note: _, ...{ note } }",
+        "handoff/handoff.ts takeover",
+        "const { nonce, note } = parseHolder(value);",
+        "const { nonce } = parseHolder(value);\nconst note = undefined;",
       ),
     ],
     noticedBy: ["inspections are true"],
-  },
-  {
-    name: "a failed resume puts back the nonce alone",
-    breaks: "the message names another value than what stands there, and nobody can resume the lock",
-    patches: [patch("lock/handoff.ts undoSwap", "() => holderText(given)", "() => given.nonce")],
-    noticedBy: ["holds survive"],
   },
   {
     name: "a failed resume is not undone",
     breaks: "nobody can resume the lock any more, and it stands until its ttl",
     patches: [
       patch(
-        "lock/handoff.ts resume",
-        "undoSwap(settings, { cell, round }, isGone ? undefined : given)",
-        "Promise.resolve()",
+        "handoff/handoff.ts takeover",
+        "if (isTaken || claimed.hasDoneNothing) return",
+        'if (!isTaken) return { outcome: "lost" };\nif (isTaken) return',
       ),
     ],
     noticedBy: ["nothing is abandoned", "holds survive"],

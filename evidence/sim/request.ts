@@ -68,6 +68,11 @@ export function isCount({ value }: Request): boolean {
   return value.startsWith("A1 ");
 }
 
+/** Whether a request is about the tombstone of a message that hands a lock over, which a process claims that resumes the lock. */
+export function isMessage({ keys: [key = ""] }: Request): boolean {
+  return /^[^{]*:void:/.test(key);
+}
+
 /** The part of a value that differs in every round: a lock's nonce, or a run's token. */
 export function nonceOf(value: string): string {
   const record = /^[PCN]1 (\S+) /.exec(value);

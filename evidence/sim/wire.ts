@@ -4,7 +4,7 @@ import { invariants } from "./assumptions.ts";
 import { ByNonce } from "./by-nonce.ts";
 import type { Process } from "./process.ts";
 import { Rehearsal } from "./rehearsal.ts";
-import { isCompletion, isCount, nonceOf, type Request, successorOf } from "./request.ts";
+import { isCompletion, isCount, isMessage, nonceOf, type Request, successorOf } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, type Stored, standsFor } from "./standing.ts";
 import { type Execution, type Look, RequestTrail } from "./trail.ts";
@@ -67,11 +67,13 @@ export class Wire {
       this.announcements.sent(process, request);
       return request;
     }
-    if (isCount(request)) return request;
+    if (isCount(request) || isMessage(request)) return request;
     const trail = this.#trail(process, server, request);
     const restores = request.operation === "claim" && trail.answeredLost && !isCompletion(command);
     const judged: Request = restores ? { ...request, operation: "restore" } : request;
     this.#noteSent(trail, judged, command);
+    const successor = successorOf(judged);
+    if (successor) this.#successorSent(process, trail, successor);
     return judged;
   }
 
@@ -91,8 +93,6 @@ export class Wire {
     }
     if (operation !== "keep") return;
     trail[request.raises ? "fenceRaises" : "extensions"] += 1;
-    const successor = successorOf(request);
-    if (successor) this.#successorSent(process, trail, successor);
   }
 
   /** What it replaces counts as released by it. */
@@ -128,7 +128,7 @@ export class Wire {
 
   /** The client does not wait any longer: of its timeout a part had passed before the request was sent. */
   givenUp(process: Process, server: Server, request: Request): void {
-    if (request.operation !== "claim" || isCount(request)) return;
+    if (request.operation !== "claim" || isCount(request) || isMessage(request)) return;
     const trail = this.#trail(process, server, request);
     trail.answerAwaitedUntil = Math.min(
       trail.answerAwaitedUntil ?? Number.POSITIVE_INFINITY,
@@ -138,7 +138,8 @@ export class Wire {
 
   /** An endpoint did not know the script of a request, which is as if it had not been sent. */
   scriptUnknown(process: Process, server: Server, request: Request): void {
-    if (request.operation === "end" && !isCount(request)) this.#trail(process, server, request).releases -= 1;
+    if (request.operation !== "end" || isCount(request) || isMessage(request)) return;
+    this.#trail(process, server, request).releases -= 1;
   }
 
   /**
@@ -147,6 +148,7 @@ export class Wire {
    * @param execution see {@link Execution}
    */
   executed(process: Process, server: Server, request: Request, execution: Execution): void {
+    if (isMessage(request)) return;
     const { granted } = execution;
     const { operation } = request;
     if (operation === "announce") {
@@ -286,7 +288,7 @@ export class Wire {
       this.announcements.answered(server, request, granted);
       return;
     }
-    if (isCount(request)) return;
+    if (isCount(request) || isMessage(request)) return;
     const trail = this.#trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
     if (request.operation === "end") trail[granted ? "answeredFreed" : "answeredGone"] = true;

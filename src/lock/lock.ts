@@ -32,13 +32,6 @@ export interface Grant {
   readonly limit: number;
 }
 
-/** What `handoff` and `resume` read of a {@link Lock}. */
-export interface LockParts {
-  readonly settings: Settings;
-  readonly cell: Cell;
-  readonly validity: Validity;
-}
-
 /** How a hold ends. */
 type End =
   | {
@@ -204,26 +197,16 @@ export class Lock {
     void autoExtend(this.#validity, { runtime, ttl, held: this.#held, maxHold, limit: this.#limit, extend });
   }
 
-  /** @internal Leaves it to its ttl, and stops watching the clock for it. It cannot be released any more. */
-  abandon(): void {
+  /**
+   * @internal Ends this handle, and leaves the lock to its ttl. Resolves when its requests are answered or have timed out, with
+   * what another handle needs to go on. Never rejects.
+   */
+  async abandon(): Promise<{ readonly settings: Settings; readonly cell: Cell }> {
     this.#isOver = true;
     this.#validity.end();
     this.#reportEnd({ type: "detached" });
-  }
-
-  /** @internal What `handoff` and `resume` need of it. */
-  parts(): LockParts {
-    return { settings: this.#settings, cell: this.#cell, validity: this.#validity };
-  }
-
-  /** @internal Resolves when the requests of this handle are answered or have timed out. */
-  async requestsDone(): Promise<void> {
-    let last: unknown;
-    do {
-      last = this.#extension;
-      await last;
-      await Promise.all(this.#claims.map(({ settled }) => settled));
-    } while (last !== this.#extension);
+    await Promise.all([this.#extension, ...this.#claims.map(({ settled }) => settled)]);
+    return { settings: this.#settings, cell: this.#cell };
   }
 
   async #extend(given: number): Promise<number> {

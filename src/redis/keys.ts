@@ -25,7 +25,7 @@ export interface StoredKey {
    * - `latch`, `barrier`: the arrivals; `debounce`: the last call; `once`: who claims or has the interval, `once-end`: when it
    *   ends, `once-fence`: its counter;
    * - `singleton`: the newest call;
-   * - `void`: that something was rolled back or released.
+   * - `void`: that something was rolled back, released or handed over.
    */
   readonly kind: string;
   /** What was locked, or the synchronizer's name; of `idem`, `tries` and `flight` the hash of the scope and the key. */

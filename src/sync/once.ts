@@ -96,7 +96,7 @@ export async function once<Value>(
     });
     return { ran: true, value };
   } finally {
-    outcome.abandon();
+    void outcome.abandon();
   }
 }
 

@@ -1,13 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  forceRelease,
-  handoff,
-  inspect,
-  type Lock,
-  LockHeldError,
-  LockLostError,
-  resume,
-} from "../../src/index.ts";
+import { handoff, resume } from "../../src/handoff/index.ts";
+import { forceRelease, inspect, type Lock, LockHeldError, LockLostError } from "../../src/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
 import { isSettled, rejection } from "./outcomes.ts";
 import { until } from "./until.ts";

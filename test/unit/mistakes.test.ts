@@ -8,6 +8,7 @@ import { createClient, createCluster } from "redis";
 import { expect, test } from "vitest";
 import { Faults, start } from "../../local/src/index.ts";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
+import { handoff, resume } from "../../src/handoff/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
@@ -18,14 +19,7 @@ import {
   onceInTransaction,
   pruneInbox,
 } from "../../src/inbox/index.ts";
-import {
-  endpointsFromEnv,
-  handoff,
-  httpEndpoint,
-  Redlock,
-  resume,
-  upstashEndpoint,
-} from "../../src/index.ts";
+import { endpointsFromEnv, httpEndpoint, Redlock, upstashEndpoint } from "../../src/index.ts";
 import { idempotentExpress, idempotentFastify, type NodeResponse } from "../../src/node/index.ts";
 import { otel } from "../../src/otel/index.ts";
 import { signatureProvider } from "../../src/webhooks/custom/index.ts";

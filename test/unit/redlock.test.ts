@@ -1,15 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
-import {
-  type AcquireOptions,
-  type FencedLock,
-  type FencedLockJSON,
-  handoff,
-  type Lock,
-  type LockJSON,
-  Redlock,
-  resume,
-} from "../../src/index.ts";
+import { type AcquireOptions, type FencedLock, type Lock, Redlock } from "../../src/index.ts";
 
 // The contract suite tests what Redlock does. These tests check its types.
 
@@ -27,14 +18,6 @@ describe("with fencing: true the fence is a number", () => {
     expectTypeOf(fence).toEqualTypeOf<number>();
     expect(fence).toBeGreaterThan(0);
   });
-
-  test("and stays one through a handoff", async () => {
-    const json = await handoff(await redlock.acquire("d", { fencing: true }));
-    expectTypeOf(json).toEqualTypeOf<FencedLockJSON>();
-    const resumed = await resume(redlock, json);
-    expectTypeOf(resumed).toEqualTypeOf<FencedLock>();
-    expect(resumed.fence).toBe(json.fence);
-  });
 });
 
 test("without it the fence may be missing", async () => {
@@ -45,7 +28,4 @@ test("without it the fence may be missing", async () => {
   const options: AcquireOptions = { fencing: Math.random() < 2 };
   expectTypeOf(await redlock.acquire("f", options)).toEqualTypeOf<Lock>();
   expectTypeOf(await redlock.using("g", (held) => held.fence)).toEqualTypeOf<number | undefined>();
-  const json = await handoff(lock);
-  expectTypeOf(json).toEqualTypeOf<LockJSON>();
-  expectTypeOf(await resume(redlock, json)).toEqualTypeOf<Lock>();
 });

@@ -1,16 +1,14 @@
 import { inspect as inspectValue } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
+import { handoff, type LockJSON, resume } from "../../../src/handoff/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import {
   type Endpoint,
   forceRelease,
-  handoff,
   httpEndpoint,
   inspect,
-  type LockJSON,
   Redlock,
-  resume,
   upstashEndpoint,
 } from "../../../src/index.ts";
 import {
@@ -156,7 +154,7 @@ describe.each(Object.keys(transports))("no secret is revealed over %s", (transpo
     expect(nonces.length).toBeGreaterThan(0);
     // Of long ones a part: a truncated message has no more, and every other one has it, too.
     const secrets = new Set([
-      ...[restToken, lock.token, json.nonce, ...nonces].map((secret) => secret.slice(0, 16)),
+      ...[restToken, lock.token, json.value, ...nonces].map((secret) => secret.slice(0, 16)),
     ]);
     const text = seen.map(everythingOf).join("\n");
     expect([...secrets].filter((secret) => text.includes(secret))).toEqual([]);

@@ -1,14 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  forceRelease,
-  handoff,
-  inspect,
-  type Lock,
-  type LockJSON,
-  LockLostError,
-  QuorumError,
-  resume,
-} from "../../../src/index.ts";
+import { handoff, type LockJSON, resume } from "../../../src/handoff/index.ts";
+import { forceRelease, inspect, type Lock, LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Link } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -32,13 +24,14 @@ describe("handoff", () => {
     "writes all that the receiver needs: %j",
     async (options) => {
       const { given, json } = await givenAway(options, { resources: ["a", "b"] });
-      expect(json).toStrictEqual({
+      expect(json).toEqual({
         resources: ["a", "b"],
         prefix: "redlock",
-        nonce: given.token,
+        value: given.token,
         ttl: 30_000,
+        fence: given.fence,
         endpoints: ["e1", "e2", "e3"],
-        ...("prefix" in options && { prefix: options.prefix, fence: given.fence }),
+        ...("prefix" in options && { prefix: options.prefix }),
       });
     },
   );
@@ -74,17 +67,17 @@ describe("handoff", () => {
     expect(await rejection(handoff(lock))).toBeInstanceOf(LockLostError);
   });
 
-  test("waits for extensions under way, also for one that begins meanwhile", async () => {
+  test("waits for an extension under way, and ends the handle for those that follow", async () => {
     const { runtime, slow, redlock, links } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 10_000 });
     for (const each of links) each.fate = () => slow(50);
-    const extending = [lock.extend(8_000)];
+    const extending = rejection(lock.extend(8_000));
     const call = watch(handoff(lock));
-    await runtime.advance(20);
-    extending.push(lock.extend(6_000));
-    await takes(runtime, call, 80);
-    await Promise.all(extending);
-    expect(call.value).toMatchObject({ ttl: 6_000 });
+    const following = rejection(lock.extend(6_000));
+    await takes(runtime, call, 50);
+    for (const error of [await extending, await following]) expect(error).toBeInstanceOf(LockLostError);
+    expect(call.value).toMatchObject({ ttl: 8_000 });
+    expect(countOf(links)).toBe(6);
   });
 
   test.each(["acquire", "restore"])("waits for the answer to a late %s", async (what) => {
@@ -121,12 +114,12 @@ describe("resume", () => {
       const { redlock, links, events } = client();
       for (const each of links) each.fate = () => slow(30);
       const call = watch(resume(redlock, json));
-      await runtime.advance(30);
+      await runtime.advance(60);
       const lock = call.value!;
-      expect([lock.remaining(), lock.fence, countOf(links)]).toEqual([30_000 - 302 - 30, json.fence, 3]);
-      expect(lock.token).not.toBe(json.nonce);
+      expect([lock.remaining(), lock.fence, countOf(links)]).toEqual([30_000 - 302 - 60, json.fence, 6]);
+      expect(lock.token).not.toBe(json.value);
       expect(values("b")).toEqual(new Array(3).fill(lock.token));
-      const facts = { resources: ["a", "b"], rounds: 1, elapsed: 30 };
+      const facts = { resources: ["a", "b"], rounds: 1, elapsed: 60 };
       expect(events).toEqual([{ type: "acquired", ...facts, note: undefined, fence: json.fence }]);
       for (const each of links) each.fate = () => "delivered";
       expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
@@ -169,35 +162,29 @@ describe("resume", () => {
   });
 
   test.each([2, 4])(
-    "by two that have half of %i endpoints each gives it to one after a pause",
+    "by two that have half of %i endpoints each gives it to nobody, and frees it",
     async (count) => {
       const { runtime, client, json, values } = await givenAway({}, { count });
-      const near = client({ backoff: { min: 10, max: 10 }, wait: 2_000 });
-      const far = client({ backoff: { min: 300, max: 300 }, wait: 2_000 });
       // Each reaches its own half first, and learns late that the other one is taken.
       const pause = (ms: number) => () => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
-      for (const [index, { links }] of [near, far].entries()) {
-        for (const [at, link] of links.entries()) {
-          if (at % 2 !== index) link.fate = () => ({ before: pause(5), after: pause(20) });
-        }
-      }
-      const [held, refused] = [near, far].map(({ redlock }) => watch(resume(redlock, json)));
-      await runtime.advance(5_000);
-      const lock = held!.value!;
-      expect(refused!.error).toBeInstanceOf(LockLostError);
-      expect(values("r")).toEqual(new Array(count).fill(lock.token));
+      const resuming = [0, 1].map((index) => {
+        const { redlock, links } = client();
+        for (const [at, link] of links.entries())
+          if (at % 2 !== index) link.fate = () => ({ before: pause(5) });
+        return watch(resume(redlock, json));
+      });
+      await runtime.advance(500);
+      for (const { error } of resuming) expect(error).toBeInstanceOf(LockLostError);
+      expect(values("r")).toEqual(new Array(count).fill(null));
     },
   );
 
-  test("that contenders keep from each other until the end of `wait` is unclear, and puts the nonce back", async () => {
-    const { runtime, client, json, put, values } = await givenAway();
-    // Two others have an endpoint each, and never go on.
+  test("of a lock that others have at a quorum frees what it has taken", async () => {
+    const { client, json, put, values } = await givenAway();
     put("r", [0], "t1");
     put("r", [1], "t2");
-    const call = watch(resume(client().redlock, json, { wait: 500 }));
-    await runtime.advance(1_000);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect(values("r")).toEqual(["t1", "t2", json.nonce]);
+    expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
+    expect(values("r")).toEqual(["t1", "t2", null]);
   });
 
   test.each<[what: string, end: (received: Lock) => Promise<unknown>]>([
@@ -223,22 +210,23 @@ describe("resume", () => {
     expect(await other.verify()).toBe(true);
   });
 
-  test.each(["reply lost", "lost", "refused"] as const)(
-    "without a quorum of answers (%s) can be tried again, whatever has been executed",
-    async (fate) => {
-      const { runtime, client, json, values } = await givenAway();
-      const unlucky = client();
-      for (const link of unlucky.links.slice(0, 2))
-        link.fate = () => (link.sent.length === 1 ? fate : "delivered");
-      const failed = watch(resume(unlucky.redlock, json));
-      await runtime.advance(200);
-      expect(failed.error).toBeInstanceOf(QuorumError);
-      expect(values("r")).toEqual(new Array(3).fill(json.nonce));
-      const lock = await resume(client().redlock, json);
-      expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
-      expect(values("r")).toEqual(free);
-    },
-  );
+  test.each(
+    (["reply lost", "lost", "refused"] as const).flatMap((fate) =>
+      [1, 2].map((place) => [fate, place] as const),
+    ),
+  )("can be tried again if its requests have no quorum of answers: %s, request %i", async (fate, place) => {
+    const { runtime, client, json, values } = await givenAway();
+    const unlucky = client();
+    for (const link of unlucky.links.slice(0, 2))
+      link.fate = () => (link.sent.length === place ? fate : "delivered");
+    const failed = watch(resume(unlucky.redlock, json));
+    await runtime.advance(200);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    expect(values("r")).toEqual(new Array(3).fill(json.value));
+    const lock = await resume(client().redlock, json);
+    expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
+    expect(values("r")).toEqual(free);
+  });
 
   test("whose swap is lost at a minority holds the lock at the others, until its ttl there", async () => {
     const { runtime, client, json, values } = await givenAway();
@@ -250,7 +238,7 @@ describe("resume", () => {
     links[2]!.fate = () => "delivered";
     await lock.extend(60_000);
     await runtime.advance(0);
-    expect(values("r")).toEqual([lock.token, lock.token, json.nonce]);
+    expect(values("r")).toEqual([lock.token, lock.token, json.value]);
     expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
     await runtime.advance(30_000);
     expect(values("r")[2]).toBe(null);
@@ -262,34 +250,37 @@ describe("resume", () => {
     expect(values("r")).toEqual(free);
   });
 
-  test.each([{}, { fencing: true }])(
-    "whose swap is executed after the release takes nothing: %j",
-    async (options) => {
+  test.each([{}, { fencing: true }].flatMap((options) => [1, 2].map((place) => [options, place] as const)))(
+    "takes nothing where its request is executed after the release: %j, request %i",
+    async (options, place) => {
       const { runtime, client, json, values, late } = await givenAway(options);
       const { redlock, links } = client({ waitUntil: () => undefined });
-      links[2]!.fate = () => (links[2]!.sent.length === 1 ? late(1_000) : "delivered");
+      links[2]!.fate = () => (links[2]!.sent.length === place ? late(1_000) : "delivered");
       const resuming = watch(resume(redlock, json));
       await runtime.advance(100);
       expect(await resuming.value!.release()).toBe(true);
       await runtime.advance(2_000);
       // The giver's nonce is at a minority, until its ttl ends.
-      expect(values("r")).toEqual([null, null, json.nonce]);
+      expect(values("r")).toEqual([null, null, json.value]);
       expect(await client().redlock.tryAcquire("r")).not.toBeNull();
     },
   );
 
-  test("can be tried again also after swaps of a failed attempt that are executed late", async () => {
-    const { runtime, client, json, late } = await givenAway({}, { resources: ["a", "b"] });
-    const { redlock, links } = client();
-    for (const link of links) {
-      link.fate = () => (link.sent.length === 1 ? late(1_000) : "delivered");
-    }
-    const failed = watch(resume(redlock, json));
-    await runtime.advance(500);
-    expect(failed.error).toBeInstanceOf(QuorumError);
-    await runtime.advance(1_000);
-    expect(await (await resume(client().redlock, json)).release()).toBe(true);
-  });
+  test.each([1, 2])(
+    "can be tried again even if request %i of a failed call is executed late",
+    async (place) => {
+      const { runtime, client, json, late } = await givenAway({}, { resources: ["a", "b"] });
+      const { redlock, links } = client();
+      for (const link of links) {
+        link.fate = () => (link.sent.length === place ? late(1_000) : "delivered");
+      }
+      const failed = watch(resume(redlock, json));
+      await runtime.advance(500);
+      expect(failed.error).toBeInstanceOf(QuorumError);
+      await runtime.advance(1_000);
+      expect(await (await resume(client().redlock, json)).release()).toBe(true);
+    },
+  );
 
   test.each<[resources: string | string[], options: object]>([
     ["r", {}],
@@ -306,19 +297,17 @@ describe("resume", () => {
     },
   );
 
-  test("can be repeated where the replies of a swap and what undoes it were lost for a while", async () => {
+  test("whose replies and undo are lost gives it to nobody, until its ttl", async () => {
     const { runtime, client, json } = await givenAway();
-    const { redlock, links } = client({ wait: 500 });
-    let isBroken = true;
-    for (const each of links) {
-      each.fate = () => (each.sent.length === 1 ? "reply lost" : isBroken ? "refused" : "delivered");
-    }
+    const { redlock, links } = client();
+    const fates = ["delivered", "reply lost"] as const;
+    for (const each of links) each.fate = () => fates[each.sent.length - 1] ?? "refused";
     const failed = watch(resume(redlock, json));
-    await runtime.advance(600);
+    await runtime.advance(200);
     expect(failed.error).toBeInstanceOf(QuorumError);
-    isBroken = false;
-    await runtime.advance(2_000);
-    expect((await resume(client().redlock, json)).ttl).toBe(30_000);
+    expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
+    await runtime.advance(30_000);
+    expect(await client().redlock.tryAcquire("r")).not.toBeNull();
   });
 
   test("is not undone by a late, shorter extension of the giver", async () => {
@@ -346,16 +335,40 @@ describe("resume", () => {
     expect(values("r")).toEqual(new Array(3).fill(received.token));
   });
 
+  test.each<
+    [what: string, options: object, end: (held: Lock, wait: (ms: number) => Promise<void>) => unknown]
+  >([
+    ["that was released", {}, (held) => held.release()],
+    ["with a fence that was released", { fencing: true }, (held) => held.release()],
+    ["that has expired", {}, (_, wait) => wait(30_000)],
+    ["with a fence that has expired", { fencing: true }, (_, wait) => wait(30_000)],
+  ])(
+    "of a lock %s fails for a second delivery, even if an intermediary repeats the giver's acquire",
+    async (_, options, end) => {
+      const { runtime, client } = virtualWorld();
+      const giver = client();
+      const given = await giver.redlock.acquire("r", { ttl: 30_000, ...options });
+      const acquires = giver.links.map(({ sent }) => sent[0]!);
+      const json = viaText(await handoff(given));
+      await end(await resume(client().redlock, json), (ms) => runtime.advance(ms));
+      await Promise.all(
+        giver.links.map((link, index) => link.send(acquires[index]!, new AbortController().signal)),
+      );
+      expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
+      await runtime.advance(30_000);
+      expect(await client().redlock.tryAcquire("r")).not.toBeNull();
+    },
+  );
+
   test.each<[what: string, change: object, error: typeof TypeError | typeof RangeError]>([
     ["no resources", { resources: [] }, RangeError],
     ["a resource that is not a text", { resources: [1] }, TypeError],
     ["no list of resources", { resources: undefined }, TypeError],
-    ["a nonce that is not a text", { nonce: new Array(33).fill("t") }, TypeError],
-    ["no nonce", { nonce: undefined }, TypeError],
-    ["a nonce that is too short", { nonce: `t${"0".repeat(31)}` }, TypeError],
-    ["a nonce that is too long", { nonce: `t${"0".repeat(33)}` }, TypeError],
+    ["a value that is not a text", { value: new Array(33).fill("t") }, TypeError],
+    ["no value", { value: undefined }, TypeError],
+    ["a value that is too short", { value: `t${"0".repeat(31)}` }, TypeError],
+    ["a value that is too long", { value: `t${"0".repeat(33)}` }, TypeError],
     ["a prefix that is not a text", { prefix: 7 }, TypeError],
-    ["no prefix", { prefix: undefined }, TypeError],
     ["a prefix with braces", { prefix: "a{b}" }, RangeError],
     ["a ttl that is a text", { ttl: "10" }, TypeError],
     ["a ttl that is too short", { ttl: 9 }, RangeError],
@@ -363,8 +376,6 @@ describe("resume", () => {
     ["a ttl that no timer supports", { ttl: 2_147_483_648 }, RangeError],
     ["a fence of 0", { fence: 0 }, RangeError],
     ["a fence that is no integer", { fence: 1.5 }, RangeError],
-    ["a note that is not a text", { note: 7 }, TypeError],
-    ["a note that is empty", { note: "" }, RangeError],
     ["too few endpoints", { endpoints: ["e1", "e2"] }, RangeError],
     ["other endpoints", { endpoints: ["e1", "e2", "e4"] }, RangeError],
     ["no endpoints", { endpoints: undefined }, RangeError],
@@ -373,10 +384,9 @@ describe("resume", () => {
     const { redlock, links } = client();
     const error = await rejection(resume(redlock, { ...json, ...change } as LockJSON));
     expect(error).toBeInstanceOf(type);
-    expect(String(error)).not.toContain(json.nonce);
+    expect(String(error)).not.toContain(json.value);
     const [name = ""] = Object.keys(change);
-    if (/^(prefix|ttl|fence|note)$/.test(name))
-      expect((error as Error).message).toMatch(new RegExp(`^${name} `));
+    if (/^(prefix|ttl|fence)$/.test(name)) expect((error as Error).message).toMatch(new RegExp(`^${name} `));
     expect(countOf(links)).toBe(0);
   });
 
@@ -384,15 +394,18 @@ describe("resume", () => {
     expect(await rejection(resume(virtualWorld().client().redlock, json as never))).toBeInstanceOf(TypeError);
   });
 
-  test.each([
-    { ttl: 10 },
-    { ttl: 2_147_483_647 },
-    { fence: 1 },
-    { fence: Number.MAX_SAFE_INTEGER },
-    { endpoints: ["e3", "e1", "e2"] },
-  ])("accepts %j", async (change) => {
-    const { client, json } = await givenAway();
-    const lock = await resume(client().redlock, { ...json, ...change } as LockJSON);
-    expect(await lock.release()).toBe(true);
+  test.each([{ ttl: 10 }, { ttl: 2_147_483_647 }, { fence: 1 }, { fence: Number.MAX_SAFE_INTEGER }])(
+    "accepts %j",
+    async (change) => {
+      const { client, json } = await givenAway();
+      const lock = await resume(client().redlock, { ...json, ...change });
+      expect(await lock.release()).toBe(true);
+    },
+  );
+
+  test("accepts the endpoints in another order", async () => {
+    const { runtime, client, json } = await givenAway();
+    const redlock = new Redlock({ endpoints: client().links.toReversed(), runtime });
+    expect(await (await resume(redlock, json)).release()).toBe(true);
   });
 });

@@ -2,15 +2,14 @@ import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
+import { handoff, resume } from "../../../src/handoff/index.ts";
 import { Idempotency, type IdempotencyEvent } from "../../../src/idempotency/index.ts";
 import {
   type AcquireOptions,
-  handoff,
   type Lock,
   Redlock,
   type RedlockEvent,
   type RedlockOptions,
-  resume,
 } from "../../../src/index.ts";
 import { once } from "../../../src/sync/index.ts";
 import type { Fate } from "../../support/link.ts";

@@ -1,0 +1,109 @@
+import { checkInteger } from "../check.ts";
+import { LockLostError } from "../errors.ts";
+import { acquire } from "../lock/acquire.ts";
+import { type LockClient, settingsOf } from "../lock/client.ts";
+import { fenced, fenceOf } from "../lock/fence.ts";
+import type { Lock } from "../lock/lock.ts";
+import { parseHolder } from "../lock/note.ts";
+import { checkLockOptions, checkResources, type LockOptions, type Settings } from "../lock/options.ts";
+import { type Protocol, plain, tombstoneOf } from "../lock/protocol.ts";
+import { claim, end, keep, tombstoneRetention } from "../redis/cell.ts";
+
+/** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
+export interface LockJSON {
+  readonly resources: readonly string[];
+  readonly prefix: string;
+  /** The value in Redis: the token, and the note. */
+  readonly value: string;
+  readonly ttl: number;
+  readonly fence?: number | undefined;
+  /** The sorted names of the endpoints: the receiver's client must have the same. */
+  readonly endpoints: readonly string[];
+}
+
+/** Options of {@link resume}: the message says the rest, and `resume` does not wait. */
+export type ResumeOptions = Omit<LockOptions, "ttl" | "fencing" | "prefix" | "wait" | "backoff">;
+
+const namesOf = ({ endpoints }: Settings) => endpoints.map(({ name }) => name).sort();
+
+/**
+ * Hands a lock over to another process, which goes on with {@link resume}. Your handle ends at once, as if you had released
+ * the lock, but the lock stays held until its ttl ends. Waits for requests under way.
+ *
+ * @returns the message for `resume`, as plain JSON. It contains the lock's token: treat it as a secret
+ * @throws LockLostError when the lock is lost, released, or handed over already
+ *
+ * @example
+ * await queue.send({ job, lock: await handoff(lock) });
+ */
+export async function handoff(lock: Lock): Promise<LockJSON> {
+  const { resources, ttl, fence } = lock;
+  if (lock.remaining() <= 0) throw new LockLostError(resources, "it has ended, or was handed over");
+  const { cell, settings } = await lock.abandon();
+  return { resources, prefix: settings.prefix, value: cell.value, ttl, fence, endpoints: namesOf(settings) };
+}
+
+/**
+ * Goes on with a lock that another process handed over by {@link handoff}, for a whole ttl. If a queue delivers the message
+ * twice, at most one process gets the lock. If several processes resume it at once, it is possible that none gets it.
+ *
+ * @throws LockLostError when another process was first, or the lock was released or has expired
+ * @throws QuorumError when too few endpoints answered. You can try again, because `resume` puts back what it has taken
+ * @throws TypeError | RangeError when `json` is not what `handoff` returned, or its lock has other endpoints
+ *
+ * @example
+ * await using lock = await resume(redlock, message.lock, { autoExtend: true });
+ */
+export async function resume(redlock: LockClient, json: LockJSON, options?: ResumeOptions): Promise<Lock> {
+  const given = { ...options, prefix: json?.prefix, ttl: json?.ttl, wait: 0 };
+  const settings = settingsOf(redlock, checkLockOptions(given));
+  // The value is not shown, because it contains the lock's token.
+  if (!/^t[0-9a-f]{32}( |$)/.test(json?.value))
+    throw new TypeError("resume needs what handoff(lock) resolved to, as JSON.parse(text) returns it");
+  if (json.fence !== undefined) checkInteger("fence", json.fence, 1, Number.MAX_SAFE_INTEGER);
+  // A quorum of other endpoints would say nothing of the lock.
+  if (String(json.endpoints) !== String(namesOf(settings)))
+    throw new RangeError(`the lock's endpoints are ${json.endpoints}; this client has ${namesOf(settings)}`);
+  const { note } = parseHolder(json.value);
+  return acquire(settings, checkResources(json.resources), { note }, takeover(settings, json));
+}
+
+/**
+ * At each endpoint, claims the message, and then swaps its nonce for a new one. The claim is the tombstone of the message's
+ * nonce. It stays when the lock is released, so it refuses a second delivery even if an intermediary repeats the giver's
+ * acquire, and it outlives the value that such an acquire writes. A failed call swaps back, and then deletes its claim.
+ */
+function takeover(settings: Settings, { resources, value, fence }: LockJSON): Protocol {
+  const { nonce, note } = parseHolder(value);
+  const drawn = fence ? fenceOf(settings, resources, fence) : undefined;
+  const lock = drawn ? fenced(settings, resources, note, drawn) : plain(settings, resources, note);
+  const keys = [tombstoneOf(settings.prefix, resources, nonce)];
+  /** Whether the message is used up, by this call or by another one. */
+  let isTaken = false;
+  return {
+    ...lock,
+    cell: (own) => ({ ...lock.cell(own), tombstone: tombstoneOf(settings.prefix, resources, own) }),
+    async claim(call, cell, ttl) {
+      // The lock is restored where an endpoint has lost it.
+      if (isTaken) return lock.claim(call, cell, ttl);
+      const claimed = await claim(call, { ...cell, keys }, ttl + tombstoneRetention);
+      if (claimed.outcome !== "granted") return claimed;
+      const former = { ...cell, value };
+      return keep(call, drawn?.counted(former, ttl) ?? former, ttl, cell.value);
+    },
+    confirm() {
+      isTaken = true;
+      return undefined;
+    },
+    async next({ result }) {
+      isTaken = (await result) === "refused";
+      if (isTaken) throw new LockLostError(resources, "it was resumed before, or released, or has expired");
+      return "end" as const;
+    },
+    async release(call, cell, claimed, isAnnounced) {
+      if (isTaken || claimed.hasDoneNothing) return lock.release(call, cell, claimed, isAnnounced);
+      await end(call, cell, { values: cell.keys.map(() => value), ttl: settings.ttl });
+      return end(call, { keys, value: cell.value });
+    },
+  };
+}

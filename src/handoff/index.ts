@@ -1,0 +1,2 @@
+/** @module redlock-edge/handoff */
+export { handoff, type LockJSON, type ResumeOptions, resume } from "./handoff.ts";
