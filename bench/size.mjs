@@ -14,7 +14,7 @@ const sync = (...names) => ({ ...core, sync: names });
 /** The rows: a label, the imports by entry, and the imports that the bundle already has. */
 const rows = [
   ["`Redlock`", core],
-  ["`inspect` and `forceRelease`, over `Redlock`", { index: ["Redlock", "inspect", "forceRelease"] }, core],
+  ["`inspect` and `forceRelease`, over `Redlock`", { ...core, inspect: ["inspect", "forceRelease"] }, core],
   ["`handoff` and `resume`, over `Redlock`", { ...core, handoff: ["handoff", "resume"] }, core],
   ["`endpointsFromEnv`, over `Redlock`", { index: ["Redlock", "endpointsFromEnv"] }, core],
   ["`pubSub`, over `Redlock`", { index: ["Redlock", "pubSub"] }, core],

@@ -21,7 +21,6 @@ export {
 } from "./errors.ts";
 export type { EventHook, RedlockEvent } from "./events.ts";
 export type { LockClient } from "./lock/client.ts";
-export { forceRelease, type Inspection, type InspectionVote, inspect } from "./lock/inspect.ts";
 export type { FencedLock, Lock } from "./lock/lock.ts";
 export type { AcquireOptions, Backoff, BackoffBounds, LockOptions } from "./lock/options.ts";
 export { pubSub } from "./lock/wake-up/pub-sub.ts";

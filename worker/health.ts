@@ -1,4 +1,5 @@
-import { endpointsFromEnv, inspect, QuorumError, Redlock, type Vote } from "../src/index.ts";
+import { endpointsFromEnv, QuorumError, Redlock, type Vote } from "../src/index.ts";
+import { inspect } from "../src/inspect/index.ts";
 import type { Bindings } from "./bindings.ts";
 
 // ms. Anyone may request the health at any rate, and each check is billed: so an isolate checks once in this time.

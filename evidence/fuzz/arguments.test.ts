@@ -3,14 +3,13 @@ import { afterAll, describe, expect, test } from "vitest";
 import { handoff, type LockJSON, resume } from "../../src/handoff/index.ts";
 import { Idempotency, type Outcome, type RunOptions } from "../../src/idempotency/index.ts";
 import {
-  forceRelease,
-  inspect,
   isRedlockError,
   type Lock,
   type QuorumError,
   Redlock,
   type RedlockOptions,
 } from "../../src/index.ts";
+import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { codePoint } from "../../test/support/code-point.ts";
 import { seeded } from "../../test/support/seeded.ts";
 import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";

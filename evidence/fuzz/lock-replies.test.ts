@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { handoff } from "../../src/handoff/index.ts";
-import { forceRelease, inspect, type Lock, Redlock } from "../../src/index.ts";
+import { type Lock, Redlock } from "../../src/index.ts";
+import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { seeded } from "../../test/support/seeded.ts";
 import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";
 import { answers, type Distortion } from "./garbage.ts";

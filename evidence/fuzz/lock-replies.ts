@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { type LockJSON, resume } from "../../src/handoff/index.ts";
-import { forceRelease, inspect, type Lock, type Redlock } from "../../src/index.ts";
+import type { Lock, Redlock } from "../../src/index.ts";
+import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { quorumOf } from "../sim/field.ts";
 import { expectTyped } from "./messages.ts";
 import type { Exchange, Network } from "./network.ts";

@@ -55,7 +55,12 @@ export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolea
 }
 
 /** What only operators, counted runs and HTTP endpoints use. */
-const operated = ["lock/inspect.ts", "idempotency/forget.ts", "idempotency/attempts.ts", "endpoints/post.ts"];
+const operated = [
+  "inspect/inspect.ts",
+  "idempotency/forget.ts",
+  "idempotency/attempts.ts",
+  "endpoints/post.ts",
+];
 
 /** Two holders, or two runs, at once. */
 export const twoAtOnce: readonly Invariant[] = [...twoHolders, "one handler at a time"];

@@ -1,4 +1,4 @@
-import { forceRelease, type Inspection, inspect } from "../../src/index.ts";
+import { forceRelease, type Inspection, inspect } from "../../src/inspect/index.ts";
 import type { Actor } from "./actor.ts";
 import { type Invariant, invariants } from "./assumptions.ts";
 import { keyOf, quorumOf } from "./field.ts";

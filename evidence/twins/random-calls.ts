@@ -1,4 +1,4 @@
-import { freeScript } from "../../src/lock/free.lua.ts";
+import { freeScript } from "../../src/inspect/free.lua.ts";
 import { publishScript } from "../../src/lock/wake-up/publish.lua.ts";
 import { cellScript } from "../../src/redis/cell.lua.ts";
 import { peekScript } from "../../src/redis/peek.lua.ts";

@@ -1,7 +1,8 @@
 // A state adapter of Chat SDK whose locks are on a quorum of databases. Everything else stays in the adapter it is given.
 
 import type { Lock as ChatLock, StateAdapter } from "chat";
-import { forceRelease, type Lock, LockLostError, type Redlock } from "redlock-edge";
+import { type Lock, LockLostError, type Redlock } from "redlock-edge";
+import { forceRelease } from "redlock-edge/inspect";
 
 /** Replaces the locks of a state adapter, and returns that adapter. */
 export function withRedlock(state: StateAdapter, redlock: Redlock): StateAdapter {

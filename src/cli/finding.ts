@@ -1,5 +1,6 @@
 import type { KeyInspection, KeyVote } from "../idempotency/index.ts";
-import { type Inspection, type InspectionVote, QuorumError, type Vote } from "../index.ts";
+import { QuorumError, type Vote } from "../index.ts";
+import type { Inspection, InspectionVote } from "../inspect/index.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import { failureOf } from "./failure.ts";
 import { counted, duration, layout } from "./text.ts";

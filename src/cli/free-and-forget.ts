@@ -1,5 +1,6 @@
 import { forgetKey, Idempotency, InProgressError } from "../idempotency/index.ts";
-import { forceRelease, QuorumError } from "../index.ts";
+import { QuorumError } from "../index.ts";
+import { forceRelease } from "../inspect/index.ts";
 import { forceRelease as freeSynchronizer } from "../sync/index.ts";
 import { type Client, openClient } from "./access.ts";
 import {

@@ -1,5 +1,6 @@
 import { Idempotency, inspectKey } from "../idempotency/index.ts";
-import { inspect, QuorumError } from "../index.ts";
+import { QuorumError } from "../index.ts";
+import { inspect } from "../inspect/index.ts";
 import { settingsOf } from "../lock/client.ts";
 import { runRound } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { forgetKey, Idempotency, singleFlight } from "../../src/idempotency/index.ts";
-import { forceRelease as freeLock, inspect, pubSub, Redlock } from "../../src/index.ts";
+import { pubSub, Redlock } from "../../src/index.ts";
+import { forceRelease as freeLock, inspect } from "../../src/inspect/index.ts";
 import {
   CountDownLatch,
   CyclicBarrier,

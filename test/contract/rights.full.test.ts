@@ -5,7 +5,8 @@ import { diagnose } from "../../src/cli/doctor/report.ts";
 import { questionsOf } from "../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../src/cli/doctor/session.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
-import { type Endpoint, forceRelease, inspect, pubSub, type QuorumError, Redlock } from "../../src/index.ts";
+import { type Endpoint, pubSub, type QuorumError, Redlock } from "../../src/index.ts";
+import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { ioredisEndpoint } from "../../src/sockets/index.ts";
 import {

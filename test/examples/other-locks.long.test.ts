@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { forceRelease, Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
+import { Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
+import { forceRelease } from "../../src/inspect/index.ts";
 import { compile, openProject } from "../docs/compile.ts";
 import { beyondTests } from "../support/beyond-tests.ts";
 import { gate } from "../support/link.ts";

@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { idempotent, type LockRouteOptions, lock } from "../../src/hono/index.ts";
 import type { Lock } from "../../src/index.ts";
-import { inspect } from "../../src/lock/inspect.ts";
+import { inspect } from "../../src/inspect/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { type Client, clientOf, recordsOf } from "../support/stores.ts";

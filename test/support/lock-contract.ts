@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { handoff, resume } from "../../src/handoff/index.ts";
-import { forceRelease, inspect, type Lock, LockHeldError, LockLostError } from "../../src/index.ts";
+import { type Lock, LockHeldError, LockLostError } from "../../src/index.ts";
+import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
 import { isSettled, rejection } from "./outcomes.ts";
 import { until } from "./until.ts";

@@ -1,7 +1,8 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Idempotency } from "../../../src/idempotency/index.ts";
-import { endpointsFromEnv, inspect, Redlock } from "../../../src/index.ts";
+import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
+import { inspect } from "../../../src/inspect/index.ts";
 import { patient } from "../../../test/support/beyond-tests.ts";
 import { chromiumPath, openBrowser, openPage, overflows } from "../../../test/support/browser.ts";
 import { ownTime } from "../../../test/support/own-time.ts";

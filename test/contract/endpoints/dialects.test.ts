@@ -9,11 +9,11 @@ import {
   type Dialect,
   type Endpoint,
   httpEndpoint,
-  inspect,
   Redlock,
   systemRuntime,
   upstashEndpoint,
 } from "../../../src/index.ts";
+import { inspect } from "../../../src/inspect/index.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";

@@ -4,14 +4,13 @@ import {
   type Dialect,
   EndpointError,
   type EndpointErrorKind,
-  forceRelease,
   httpEndpoint,
-  inspect,
   type Lock,
   QuorumError,
   Redlock,
   type RedlockEvent,
 } from "../../../src/index.ts";
+import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import { beyondTests } from "../../support/beyond-tests.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawReply, type RawServer, result, startRawServer } from "../../support/raw-server.ts";

@@ -3,14 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { handoff, type LockJSON, resume } from "../../../src/handoff/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
-import {
-  type Endpoint,
-  forceRelease,
-  httpEndpoint,
-  inspect,
-  Redlock,
-  upstashEndpoint,
-} from "../../../src/index.ts";
+import { type Endpoint, httpEndpoint, Redlock, upstashEndpoint } from "../../../src/index.ts";
+import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import {
   CountDownLatch,
   CyclicBarrier,

@@ -1,13 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  forceRelease,
-  inspect,
-  isRedlockError,
-  QuorumError,
-  Redlock,
-  type Runtime,
-  upstashEndpoint,
-} from "../../../src/index.ts";
+import { isRedlockError, QuorumError, Redlock, type Runtime, upstashEndpoint } from "../../../src/index.ts";
+import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { gate } from "../../support/link.ts";

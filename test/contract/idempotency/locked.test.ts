@@ -5,7 +5,8 @@ import {
   type LockedRunOptions,
   type Outcome,
 } from "../../../src/idempotency/index.ts";
-import { forceRelease, LockHeldError, QuorumError } from "../../../src/index.ts";
+import { LockHeldError, QuorumError } from "../../../src/index.ts";
+import { forceRelease } from "../../../src/inspect/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { gate } from "../../support/link.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { handoff, resume } from "../../../src/handoff/index.ts";
-import { forceRelease, httpEndpoint, inspect, type Lock, pubSub, Redlock } from "../../../src/index.ts";
+import { httpEndpoint, type Lock, pubSub, Redlock } from "../../../src/index.ts";
+import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import { FairLock } from "../../../src/sync/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, result, startRawServer } from "../../support/raw-server.ts";

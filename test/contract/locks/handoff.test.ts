@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { handoff, type LockJSON, resume } from "../../../src/handoff/index.ts";
-import { forceRelease, inspect, type Lock, LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
+import { type Lock, LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
+import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import type { Link } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -405,7 +406,7 @@ describe("resume", () => {
 
   test("accepts the endpoints in another order", async () => {
     const { runtime, client, json } = await givenAway();
-    const redlock = new Redlock({ endpoints: client().links.toReversed(), runtime });
+    const redlock = new Redlock({ endpoints: [...client().links].reverse(), runtime });
     expect(await (await resume(redlock, json)).release()).toBe(true);
   });
 });

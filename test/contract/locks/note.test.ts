@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { handoff, resume } from "../../../src/handoff/index.ts";
-import { inspect, LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { inspect } from "../../../src/inspect/index.ts";
 import { virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // What a holder says of itself stands with its nonce, whatever becomes of the requests. In virtual time; the timeout of a

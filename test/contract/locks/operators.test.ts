@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { EndpointError, forceRelease, inspect, QuorumError, Redlock } from "../../../src/index.ts";
+import { EndpointError, QuorumError, Redlock } from "../../../src/index.ts";
+import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { forceRelease, inspect, LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
+import { LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
+import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { forceRelease, type Lock, LockLostError, QuorumError, type Redlock } from "../../../src/index.ts";
+import { type Lock, LockLostError, QuorumError, type Redlock } from "../../../src/index.ts";
+import { forceRelease } from "../../../src/inspect/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 

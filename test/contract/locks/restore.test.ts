@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { inspect } from "../../../src/index.ts";
+import { inspect } from "../../../src/inspect/index.ts";
 import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // An extension restores the lock where an endpoint has lost it, so that a long hold survives successive restarts: in

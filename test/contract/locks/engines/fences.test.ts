@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { keyOf } from "../../../../evidence/sim/field.ts";
-import { inspect } from "../../../../src/index.ts";
+import { inspect } from "../../../../src/inspect/index.ts";
 import { type Local, newResource, openLocal } from "../../../support/local-endpoints.ts";
 import { engines } from "../../../support/redis-servers.ts";
 

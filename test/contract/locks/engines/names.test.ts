@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { seededRandom } from "../../../../local/src/memory/seeded-random.ts";
 import { handoff, resume } from "../../../../src/handoff/index.ts";
-import { forceRelease, inspect } from "../../../../src/index.ts";
+import { forceRelease, inspect } from "../../../../src/inspect/index.ts";
 import { type EndpointSet, type Local, openLocal, titled } from "../../../support/local-endpoints.ts";
 import { engines } from "../../../support/redis-servers.ts";
 

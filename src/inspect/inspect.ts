@@ -2,6 +2,9 @@ import { sha256Hex } from "../bytes.ts";
 import { checkText } from "../check.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
+import { type LockClient, settingsOf } from "../lock/client.ts";
+import { parseHolder } from "../lock/note.ts";
+import { checkLockOptions, type LockOptions } from "../lock/options.ts";
 import { mostlyFreed } from "../quorum/mostly-done.ts";
 import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";
@@ -11,10 +14,7 @@ import { keyOf } from "../redis/keys.ts";
 import { peekScript } from "../redis/peek.lua.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
-import { type LockClient, settingsOf } from "./client.ts";
 import { freeScript } from "./free.lua.ts";
-import { parseHolder } from "./note.ts";
-import { checkLockOptions, type LockOptions } from "./options.ts";
 
 // For operators: look at a resource, and free it.
 

@@ -1,0 +1,2 @@
+/** @module redlock-edge/inspect */
+export { forceRelease, type Inspection, type InspectionVote, inspect } from "./inspect.ts";
