@@ -99,6 +99,7 @@ function endClaim(word: unknown, count: number): Claim {
 function snapshotClaim(reply: readonly unknown[]): Claim {
   const [other, remaining, counter] = reply;
   if (reply.length !== 3 || !isInteger(remaining)) return nothing;
+  if (other === "" && remaining !== -2) return nothing;
   const fence = counter === "" ? undefined : integer(counter);
   if (counter !== "" && (fence === undefined || fence < 1)) return nothing;
   return { said: "yes", other: String(other), remaining, fence };

@@ -58,7 +58,8 @@ type LockSnapshot = Answer & {
 /**
  * Reads the state of a resource and changes nothing.
  *
- * @throws QuorumError when too few endpoints answered
+ * @throws QuorumError when too few endpoints answered. If another program has written a key of the resource, the vote there is
+ * an error that names the key
  *
  * @example
  * const { held, remaining } = await inspect(redlock, "invoice:42");
@@ -79,8 +80,11 @@ export async function inspect(
       const reply = await runScript(call, peekScript, keys, ["peek"]);
       if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
       const [value, remaining, counter] = reply;
+      if (!isSnapshot(call, value, remaining)) throw unexpectedReply();
+      // MGET finds nothing at a key of another type, but the key exists.
+      if (value === "" && remaining !== -2) throw foreign(keys[0]);
       const fence = counter === "" ? 0 : readCounter(counter);
-      if (!isSnapshot(call, value, remaining) || fence === undefined) throw unexpectedReply();
+      if (fence === undefined) throw foreign(keys[1]);
       const holder = String(value);
       return { outcome: holder ? "held" : "granted", holder, remaining: Math.max(0, remaining), fence };
     },
@@ -114,6 +118,11 @@ export async function inspect(
 function checkResource(resource: string): string {
   if (Array.isArray(resource)) throw new TypeError("resource must be one name: call this once for each");
   return checkText("resource", resource, 1_024);
+}
+
+/** The error for a key that another program has written. */
+function foreign(key: string | undefined): Error {
+  return new Error(`the key ${key} has foreign data: rename or delete it, or set another prefix`);
 }
 
 /** Enough of the hash of a holder's token to recognise it. */

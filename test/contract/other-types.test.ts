@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Ask } from "../../src/endpoints/ask.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
+import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import type { Settings } from "../../src/lock/options.ts";
 import { type Cell, claim, keep } from "../../src/redis/cell.ts";
 import { keyOf } from "../../src/redis/keys.ts";
@@ -104,6 +105,11 @@ describe.each(storesOf([1]))("a key of another type, on $title", ({ open }) => {
   });
   afterAll(() => store.close());
 
+  const expectForeign = async (redlock: Redlock, name: string, kind: string) => {
+    const error = (await rejection(inspect(redlock, name))) as QuorumError;
+    expect(error.votes.map(({ cause }) => cause?.kind)).toEqual(["malformed"]);
+    expect(error.message).toContain(`the key ${keyFor(kind, name)} has foreign data: rename or delete it`);
+  };
   const call = () => askOf(store.endpoints[0]!);
   const putHash = async (key: string) => {
     await store.execute(0, ["DEL", key]);
@@ -121,6 +127,23 @@ describe.each(storesOf([1]))("a key of another type, on $title", ({ open }) => {
     await putHash(key);
     expect(((await rejection(run(call(), name))) as Error).message).toContain("WRONGTYPE");
     expect(await hashAt(key)).toEqual(["x"]);
+  });
+
+  test("is held for an acquire that asks only whether it is free, and inspect names it", async () => {
+    const name = newResource();
+    const redlock = new Redlock({ endpoints: store.endpoints });
+    await putHash(keyFor("lock", name));
+    expect(await redlock.tryAcquire(name)).toBeNull();
+    await expectForeign(redlock, name, "lock");
+    expect(await forceRelease(redlock, name)).toBe(true);
+    expect((await inspect(redlock, name)).held).toBe(false);
+  });
+
+  test("is a counter beyond 2^53 to inspect, too", async () => {
+    const name = newResource();
+    const redlock = new Redlock({ endpoints: store.endpoints });
+    await store.execute(0, ["SET", keyFor("fence", name), String(2 ** 53)]);
+    await expectForeign(redlock, name, "fence");
   });
 
   test("is an endpoint's error, and what was written beside it is rolled back", async () => {

@@ -16,6 +16,7 @@ export const passingErrors = [
   "NOREPLICAS",
   "max number of clients reached",
   "max concurrent connections exceeded",
+  "WRONGTYPE",
   "HTTP 429",
 ] as const;
 
@@ -99,6 +100,10 @@ export const remedies: readonly Remedy[] = [
   {
     errors: ["max number of clients reached", "max concurrent connections exceeded"],
     remedy: "Open fewer connections, or raise the limit.",
+  },
+  {
+    errors: ["WRONGTYPE"],
+    remedy: "Another program has written a key such as redlock:lock:{name}. Rename or delete it.",
   },
   {
     errors: ["HTTP 429"],
