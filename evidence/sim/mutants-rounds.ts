@@ -29,9 +29,7 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "overtaken rollback is not repeated",
     breaks: "an acquire that is answered after its rollback stands until its ttl",
-    patches: [
-      patch("quorum/undo.ts repeatIfLate", "isLate || isDropped(call, error)", "isDropped(call, error)"),
-    ],
+    patches: [patch("quorum/undo.ts repeatIfLate", "isLate || isDropped(error)", "isDropped(error)")],
     noticedBy: ["nothing is abandoned"],
   },
   {

@@ -265,12 +265,13 @@ describe("wrong arguments", () => {
 describe("defaults and overrides", () => {
   test("undefined never erases a default", async () => {
     const server = await startRawServer(() => result("OK"));
-    // Its address is known to release locks, so that the first claim is native.
-    trusted(httpEndpoint({ url: server.url, token: "token" }));
     try {
       const given = { ttl: 20_000, prefix: "mine", wait: 0, timeout: 800, fencing: false, autoExtend: false };
       const redlock = new Redlock({
-        endpoints: [{ url: server.url, token: "token", name: undefined, dialect: undefined }],
+        // It is known to release locks, so that the first claim is native.
+        endpoints: [
+          trusted(httpEndpoint({ url: server.url, token: "token", name: undefined, dialect: undefined })),
+        ],
         ...given,
         backoff: undefined,
         runtime: undefined,
