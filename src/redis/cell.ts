@@ -52,24 +52,8 @@ export const tombstoneRetention = 60_000;
 
 const granted: CellAnswer = { outcome: "granted" };
 
-/** What has been learnt of an endpoint. */
-interface Learnt {
-  /** Whether it has deleted as a release does. False: it has refused that. Undefined: not known. */
-  releases?: boolean;
-  /** Whether it has shown that it does not know NX together with GET. */
-  lacksNxGet?: boolean;
-  /** Whether it has returned a value in the way, as a gateway that answers null to everything does not. */
-  returnsValues?: boolean;
-}
-
-const learnt = new WeakMap<Endpoint, Learnt>();
-
-/** What has been learnt of an endpoint. */
-export function serverOf(endpoint: Endpoint): Learnt {
-  const known = learnt.get(endpoint) ?? {};
-  learnt.set(endpoint, known);
-  return known;
-}
+/** By endpoint: whether it has deleted as a release does. False: it has refused that. Without an entry it is not known. */
+export const releases: WeakMap<Endpoint, boolean> = new WeakMap();
 
 /** Claims the cell if it is empty; by script, also if it has these values already. */
 export function claim(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
@@ -81,24 +65,24 @@ export function claim(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
 
 /** Deletes natively what is not there yet, where the endpoint has refused that before. Undefined: it has not. */
 function proveRelease(ask: Ask, cell: Cell): Promise<void> | undefined {
-  const server = serverOf(ask.endpoint);
-  if (server.releases !== false) return undefined;
+  const { endpoint } = ask;
+  if (releases.get(endpoint) !== false) return undefined;
   return end(ask, cell).then(() => {
-    server.releases = true;
+    releases.set(endpoint, true);
   });
 }
 
 /** Claims by script, which also deletes if the endpoint has not shown yet that it does that: see `prove` in cell.lua. */
 async function claimByScript(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
-  const server = serverOf(ask.endpoint);
-  const isProven = hasCompareAndSet(ask) ? server.releases !== false : server.releases;
+  const known = releases.get(ask.endpoint);
+  const isProven = hasCompareAndSet(ask) ? known !== false : known;
   const next = valuesOf(cell);
   const expected = next.map(() => "");
   if (isProven) return operate(ask, cell, { operation: "claim", ttl, expected, next });
   // A cell without a tombstone names a key that nobody ever writes.
   const { tombstone = `${cell.keys[0]}:${cell.value}` } = cell;
   const answer = await operate(ask, { ...cell, tombstone }, { operation: "prove", ttl, expected, next });
-  server.releases = true;
+  releases.set(ask.endpoint, true);
   return answer;
 }
 
@@ -152,7 +136,7 @@ export function end(
 /** Remembers that the endpoint refuses what a release needs: nothing is claimed there until it has shown the contrary. */
 function notingRefusal(ask: Ask, ending: Promise<CellAnswer>): Promise<CellAnswer> {
   return ending.catch((error: unknown) => {
-    if ((error as Partial<EndpointError>).permanent) serverOf(ask.endpoint).releases = false;
+    if ((error as Partial<EndpointError>).permanent) releases.set(ask.endpoint, false);
     throw error;
   });
 }
@@ -262,7 +246,7 @@ function sendPlain(
  * there: what can never be released must not be acquired.
  */
 function isClaimedNatively(ask: Ask, cell: Cell): boolean {
-  return isPlain(ask, cell) && (hasCompareAndSet(ask) || serverOf(ask.endpoint).releases === true);
+  return isPlain(ask, cell) && (hasCompareAndSet(ask) || releases.get(ask.endpoint) === true);
 }
 
 /** Whether commands that compare and set or delete do it. */

@@ -56,9 +56,9 @@ describe("calls that begin in one turn", () => {
   });
 
   test("share the text of a script that the endpoint does not know", async () => {
-    await Promise.all(local.endpoints.map((endpoint) => endpoint.execute(["SCRIPT", "FLUSH"])));
     const redlock = new Redlock({ endpoints: endpoints(), ttl, timeout });
     const locks = await Promise.all(names(20).map((name) => redlock.acquire(name)));
+    await Promise.all(local.endpoints.map((endpoint) => endpoint.execute(["SCRIPT", "FLUSH"])));
     const sent = await sentBy(() => Promise.all(locks.map((lock) => lock.release())));
     expect(sent.filter(({ body }) => body.includes('"EVAL"'))).toHaveLength(3);
     // The hashes that it did not know, then the text with the others' hashes.
