@@ -55,10 +55,13 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
         });
         const call = watch(client.redlock.tryAcquire("r", options));
         await world.runtime.advance(59);
-        expect([call.value, client.links[2]!.sent.length]).toEqual([null, 2]);
+        const before = client.links[2]!.sent.length;
+        expect(call.value).toBe(null);
+        // If the script has not arrived yet, its hash is sent first, and then its text.
+        expect(before).toBeGreaterThanOrEqual(2);
         await world.runtime.advance(200);
         // Without a tombstone it is rolled back once more when it is answered.
-        expect(client.links[2]!.sent).toHaveLength(leavesTombstone ? 2 : 3);
+        expect(client.links[2]!.sent).toHaveLength(before + (leavesTombstone ? 0 : 1));
         expect(world.values("r")[2]).toBe(null);
         const kept = watch(Promise.all(background));
         await world.runtime.advance(0);

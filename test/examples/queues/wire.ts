@@ -41,7 +41,7 @@ export async function openWire(endpoint: LocalEndpoint, kill: () => Promise<RawR
   async function to(target: string): Promise<string> {
     const server = await startRawServer(async (request) => {
       const step = stepOf(request);
-      if (step === "claims") claimed.add(request.command[1]!);
+      if (step === "claims") claimed.add(keyOf(request));
       const { step: end, when } = wire.cut ?? {};
       if (step === end) wire.cut = undefined;
       if (step === end && when === "before") return dies();
@@ -62,7 +62,12 @@ export async function openWire(endpoint: LocalEndpoint, kill: () => Promise<RawR
 
 function stepOf({ command }: RawRequest): Step {
   if (command.length === 0) return "acts";
-  return command.includes("NX") ? "claims" : "stores";
+  return ["NX", "claim", "prove"].some((word) => command.includes(word)) ? "claims" : "stores";
+}
+
+/** The key that a claim names: the script has its text or hash, and the number of keys, before it. */
+function keyOf({ command }: RawRequest): string {
+  return command[command[0] === "SET" ? 1 : 3]!;
 }
 
 /** Sends a request on, and returns its answer; where nobody listens, the connection breaks here, too. */
