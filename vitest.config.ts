@@ -65,7 +65,7 @@ export const resolve = {
   alias: [
     { find: /^redlock-edge$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
     {
-      find: /^redlock-edge\/([\w/]+)$/,
+      find: /^redlock-edge\/([\w/-]+)$/,
       replacement: fileURLToPath(new URL("src/$1/index.ts", import.meta.url)),
     },
   ],

@@ -17,7 +17,7 @@ const rows = [
   ["`inspect` and `forceRelease`, over `Redlock`", { ...core, inspect: ["inspect", "forceRelease"] }, core],
   ["`handoff` and `resume`, over `Redlock`", { ...core, handoff: ["handoff", "resume"] }, core],
   ["`endpointsFromEnv`, over `Redlock`", { index: ["Redlock", "endpointsFromEnv"] }, core],
-  ["`pubSub`, over `Redlock`", { index: ["Redlock", "pubSub"] }, core],
+  ["`pubSub`, over `Redlock`", { ...core, "wake-up": ["pubSub"] }, core],
   ["`upstashEndpoint`, over `Redlock`", { index: ["Redlock", "upstashEndpoint"] }, core],
   ["`ioredisEndpoint`, over `Redlock`", { ...core, sockets: ["ioredisEndpoint"] }, core],
   ["`nodeRedisEndpoint`, over `Redlock`", { ...core, sockets: ["nodeRedisEndpoint"] }, core],

@@ -1,7 +1,8 @@
 // Measures waiting by polls and by wake-ups, with holds of 50 and 500 ms. Runs in virtual time: the figures depend on the
 // seeds below and on the library, not on the machine.
-import { pubSub, Redlock } from "../dist/index.js";
+import { Redlock } from "../dist/index.js";
 import { FairLock, Semaphore } from "../dist/sync/index.js";
+import { pubSub } from "../dist/wake-up/index.js";
 import { printHead, printRow } from "./table.mjs";
 import { VirtualWorld } from "./virtual-time.mjs";
 

@@ -1,8 +1,9 @@
 // The locks of this package and of others behind one interface, so that one program measures all of them.
 //
 // Each has its own defaults, except where it would give up: then it may try again as often as it needs.
-import { pubSub, Redlock } from "../../dist/index.js";
+import { Redlock } from "../../dist/index.js";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../dist/sockets/index.js";
+import { pubSub } from "../../dist/wake-up/index.js";
 import { peers } from "./installed.mjs";
 
 const ttl = 10_000;

@@ -5,11 +5,15 @@ import { build } from "esbuild";
 import { project } from "../../tools/load.mjs";
 
 const own = fileURLToPath(new URL("../../src/index.ts", import.meta.url));
+const wakeUp = fileURLToPath(new URL("../../src/wake-up/index.ts", import.meta.url));
 
 /** What a program imports to acquire a lock: the library, and the client that it needs. */
 const programs = [
   ["redlock-edge", `export { Redlock } from ${JSON.stringify(own)};`],
-  ["redlock-edge, wakeUp", `export { Redlock, pubSub } from ${JSON.stringify(own)};`],
+  [
+    "redlock-edge, wakeUp",
+    `export { Redlock } from ${JSON.stringify(own)}; export { pubSub } from ${JSON.stringify(wakeUp)};`,
+  ],
   ["@upstash/lock", `export { Lock } from "@upstash/lock"; export { Redis } from "@upstash/redis";`],
   ["redlock", `export { default } from "redlock"; export { Redis } from "ioredis";`],
   [

@@ -1,7 +1,8 @@
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
-import { isRedlockError, type LockOptions, pubSub, QuorumError, Redlock } from "../../src/index.ts";
+import { isRedlockError, type LockOptions, QuorumError, Redlock } from "../../src/index.ts";
+import { pubSub } from "../../src/wake-up/index.ts";
 import {
   decodeHex,
   encodeBytes,

@@ -15,8 +15,6 @@ export interface AcquirePlan<Handle> {
   readonly what: string;
   /** How many rounds and rollbacks may follow once the waiting is over. */
   readonly rounds: number;
-  /** Whether it asks once its stream stands. Default: it does. */
-  readonly looks?: boolean;
   /** ms after which it asks whatever messages come. Default 30 000. */
   readonly longestPause?: number | undefined;
   /** By how much a pause may be longer than the backoff's. Default 1. */
@@ -52,9 +50,9 @@ export async function runAcquirePlan<Handle>(
   const options = { ...drawn, autoExtend: draw.chance(0.3), maxHold, signal: abort?.signal };
   const once = draw.chance(0.2);
   const invoked = world.now;
-  const { rounds, looks, longestPause, pauses = 1 } = plan;
+  const { rounds, longestPause, pauses = 1 } = plan;
   const backoff = { ...options.backoff, max: pauses * options.backoff.max };
-  const hasWaited = actor.wakeUps.begin(process, { ...options, backoff, rounds, looks, longestPause });
+  const hasWaited = actor.wakeUps.begin(process, { ...options, backoff, rounds, longestPause });
   const outcome = await calls.make(process, {
     what: `${once ? "try " : ""}${plan.what} ${JSON.stringify(drawn)}`,
     bound: (once ? 0 : drawn.wait) + plan.rounds * Math.min(drawn.timeout, drawn.ttl),

@@ -1,4 +1,5 @@
-import { type AcquireOptions, pubSub, Redlock, type WaitUntil } from "../../src/index.ts";
+import { type AcquireOptions, Redlock, type WaitUntil } from "../../src/index.ts";
+import { pubSub } from "../../src/wake-up/index.ts";
 import type { Calls } from "./calls.ts";
 import type { Draw } from "./draw.ts";
 import type { Holds } from "./holds.ts";

@@ -90,8 +90,8 @@ const needs = {
    */
   "waiters are served": [],
   /**
-   * A waiter that is woken up by messages asks when its stream stands, as often as its backoff says without a stream,
-   * 4 s after its last round or message, and 30 s after its last round in any case, whatever becomes of streams and
+   * A waiter that is woken up by messages asks as often as its backoff says without a stream, and once after its stream stands,
+   * 2 s after its last round or message, and 30 s after its last round in any case, whatever becomes of streams and
    * messages.
    */
   "waiters ask": [],
@@ -128,7 +128,7 @@ const needs = {
   /** All holds of a reentrant lock are one owner's. For extended holds, as for a lock. */
   "one owner at a time": exclusive,
   /**
-   * Without faults, waiters that are queued are served before later ones, unless the stream that calls them has one.
+   * Without faults of endpoints, waiters that are queued are served before later ones, whatever becomes of messages.
    */
   "served in order": [],
   /** No call returns that a latch is open before as many ids as it counts have begun to arrive. */

@@ -46,7 +46,7 @@ export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolea
   if (areIn("sync/debounce.")) return theme === "debounce";
   if (areIn("sync/singleton.")) return theme === "singleton";
   if (areIn("sync/refresh-once.")) return theme === "refresh";
-  if (areIn("lock/wake-up/")) return theme === "wake-ups";
+  if (areIn("wake-up/")) return theme === "wake-ups";
   if (areIn("sync/") || ["interval", "member", "queue"].some((name) => areIn(`twins/${name}-twin.ts`)))
     return !["locks", "operators", "locked-runs", "wake-ups", "debounce", "singleton", "refresh"].includes(
       theme,

@@ -34,19 +34,6 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["served in order"],
   },
   {
-    name: "the dead in a queue are not skipped together",
-    breaks: "those who do not answer a call keep their places until their tickets expire",
-    patches: [
-      patch(
-        "twins/queue-twin.ts run",
-        "waiting.until = Math.min(waiting.until, now + whole(grace!));",
-        "void waiting;",
-      ),
-    ],
-    noticedBy: ["a free lock is taken"],
-    theme: "wake-ups",
-  },
-  {
     name: "repeated arrivals count again",
     breaks: "arrivals are counted, so a repeated one opens the latch too early",
     patches: [
@@ -93,13 +80,7 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "no second look after subscribing",
     breaks: "a release between the refusal and the subscription tells nobody, and the waiter sleeps on",
-    patches: [
-      patch(
-        "lock/wake-up/channel-stream.ts #note",
-        "listener.onSubscribed(listener.waiter.firstTurn?.() ?? position);",
-        "",
-      ),
-    ],
+    patches: [patch("wake-up/listener.ts wait", "this.#hearsSince <= asked", "this.#hearsSince < Infinity")],
     noticedBy: ["waiters ask"],
   },
   {
@@ -127,8 +108,8 @@ export const syncMutants: readonly Mutant[] = [
     breaks: "the turn that a message has given is never over: a waiter asks without a pause",
     patches: [
       patch(
-        "lock/wake-up/channel-listener.ts wait",
-        "if (this.#askAt <= this.#elapsed()) this.#askAt = Infinity;",
+        "wake-up/listener.ts wait",
+        "// What comes during the next round is for the pause after it.\n    this.#askAt = Infinity;",
         "",
       ),
     ],

@@ -119,11 +119,12 @@ export class Rehearsal {
     return first;
   }
 
-  /** It removes whatever is there, or reads it, or ends what was never sent. */
+  /** It removes whatever is there, or reads it, or ends what was never sent, or publishes. */
   #other(command: readonly string[], keys: readonly string[], alone: Scene): Request {
     const { words } = partsOf(command);
     const [nonce = ""] = [...words].sort((one, other) => other.length - one.length);
     const isDone = () => true;
+    if (command[0] === "PUBLISH") return requestOf("tell", keys.slice(0, 1), "", { isDone });
     const left = keys.find((key) => alone.after.has(key));
     if (left !== undefined) return requestOf("end", keys.slice(0, 1), nonce, { tombstone: left, isDone });
     const { after } = this.#play(command, keys, new Map([[keys[0]!, foreign]]));

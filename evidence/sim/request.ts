@@ -6,9 +6,9 @@ export interface Request {
   /**
    * `claim`: writes values where there are none; `restore`: the same, for a holder that knows that the server has lost them;
    * `keep`: changes the ttl of values, replaces them, or only looks whether they are there; `end`: removes them, or replaces
-   * them by what is no claim; `free`: removes whatever is there; `peek`: reads; `announce`: says that a call was made.
+   * them by what is no claim; `free`: removes whatever is there; `peek`: reads; `announce`: says that a call was made; `tell`: publishes.
    */
-  readonly operation: "claim" | "restore" | "keep" | "end" | "free" | "peek" | "announce";
+  readonly operation: "claim" | "restore" | "keep" | "end" | "free" | "peek" | "announce" | "tell";
   readonly keys: readonly string[];
   /** The whole value, or the pending record. Of a run with locks the value of its locks. */
   readonly value: string;
@@ -63,9 +63,9 @@ export function successorOf({ next, ...request }: Request): Request | undefined 
   return { ...request, value, own: request.keys.map(() => value) };
 }
 
-/** Whether a request is about the count of a key's runs. */
-export function isCount({ value }: Request): boolean {
-  return value.startsWith("A1 ");
+/** Whether a request claims nothing: it is about the count of a key's runs, or publishes. */
+export function isCount({ operation, value }: Request): boolean {
+  return operation === "tell" || value.startsWith("A1 ");
 }
 
 /** Whether a request is about the tombstone of a message that hands a lock over, which a process claims that resumes the lock. */

@@ -250,9 +250,7 @@ class Subscription {
 
   /** Its process may miss a message. */
   #fault(what: string): void {
-    const { world, wakeUps, process } = this.#way;
-    world.count(what);
-    wakeUps.missed(process);
+    this.#way.world.count(what);
   }
 
   #cut(): "silent" | "refused" | undefined {

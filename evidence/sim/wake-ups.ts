@@ -15,8 +15,6 @@ export interface StreamRecord {
 export interface WaitingLimits {
   readonly timeout: number;
   readonly backoff: { readonly min: number; readonly max: number };
-  /** Whether it asks once its stream stands. Default: it does. */
-  readonly looks?: boolean | undefined;
   /** ms after which it asks whatever messages come. Default 30 000. */
   readonly longestPause?: number | undefined;
   /** How many rounds may follow one another without a pause. */
@@ -47,7 +45,7 @@ interface Waiting extends WaitingLimits {
 }
 
 // docs/waiting.md promises these, in ms by the clock of the process that waits.
-const longestPoll = 4_000;
+const longestPoll = 2_000;
 const maxSleep = 30_000;
 
 /** ms for timers that fire late, and for what happens after them. */
@@ -64,22 +62,8 @@ export class WakeUps {
   /** By process: the call that it waits in. Processes that probe make several, and are not observed. */
   readonly #waiting = new Map<Process, Waiting>();
 
-  /** By process: when it may have missed a message, in virtual ms. */
-  readonly #missed = new Map<Process, number[]>();
-
   constructor(world: World) {
     this.#world = world;
-  }
-
-  /** A stream of a process had a fault. */
-  missed(process: Process): void {
-    this.#missed.set(process, [...(this.#missed.get(process) ?? []), this.#world.now]);
-  }
-
-  /** Whether a process may not have heard, between two virtual times, what others have. */
-  mayHaveMissed(process: Process, from: number, to: number): boolean {
-    if (this.#listening.size > 0 && !this.#listening.has(process)) return true;
-    return (this.#missed.get(process) ?? []).some((at) => at >= from && at <= to);
   }
 
   /** The client of a process has `wakeUp`. */
@@ -163,7 +147,7 @@ export class WakeUps {
     this.#tell(waiting);
     // Where endpoints fail, it pauses as its backoff says, with or without streams.
     const listens = waiting.isRefused && !waiting.hasFailed;
-    if (listens && waiting.looks !== false) waiting.stoodAt ??= waiting.toldAt;
+    if (listens) waiting.stoodAt ??= waiting.toldAt;
   }
 
   /** A process has read a message. */
@@ -172,8 +156,10 @@ export class WakeUps {
     const waiting = this.#waiting.get(process);
     // Everything else is no message of the library, and must change nothing.
     const [line = ""] = payload.split("\n");
-    const [, count, name] = /^(\d{1,7})(?::(\w{1,64})(?::\d{1,7})?)?$/.exec(line) ?? [];
-    if (waiting && (Number(count) > 0 || name)) this.#tell(waiting);
+    if (!waiting || !/^[\w:]{1,64}$/.test(line)) return;
+    this.#tell(waiting);
+    // Somebody else asks.
+    waiting.stoodAt = undefined;
   }
 
   #tell(waiting: Waiting): void {
@@ -230,7 +216,8 @@ export class WakeUps {
       ["in any case", passed(roundEnd), longestPause],
       ["without a message", passed(Math.max(roundEnd, toldAt)), poll],
     ];
-    if (stoodAt !== undefined) bounds.push(["after its stream stood", passed(stoodAt), rounds * timeout]);
+    if (stoodAt !== undefined)
+      bounds.push(["after its stream stood", passed(stoodAt), rounds * timeout + backoff.max]);
     if (blindSince !== undefined)
       bounds.push(["without a stream", passed(Math.max(roundEnd, blindSince)), backoff.max]);
     const broken = bounds.find(([, ms, most]) => ms > most);

@@ -158,7 +158,7 @@ export class ReadWriteWorkload extends HoldWorkload {
         what,
         rounds: 5,
         // A writer must ask before its announcement expires.
-        longestPause: reads ? undefined : 4_000,
+        longestPause: reads ? undefined : 1_000,
         acquire: (given) => {
           if (reads) return lock.acquireRead(given);
           this.#writes(given.backoff.max, given.timeout);
@@ -199,10 +199,8 @@ export class ReadWriteWorkload extends HoldWorkload {
 
   /** A writer that no longer asks keeps readers out for a pause and its requests' timeouts, not for its ttl. */
   #checkAnnouncements(): void {
-    const { world, wire, scenario } = this.shared;
-    // One that waits for messages pauses for 4 s.
-    const pause = Math.max(this.#longestPause, scenario.wakeUps ? 4_000 : 0);
-    const most = Math.max(500, 1.5 * pause + 2 * this.#longestTimeout);
+    const { world, wire } = this.shared;
+    const most = Math.max(500, 1.5 * this.#longestPause + 2 * this.#longestTimeout);
     for (const server of world.servers) {
       const now = Math.floor(server.time());
       const words = server.execute(["ZRANGE", writersKey, 0, -1, "WITHSCORES"]) as string[];

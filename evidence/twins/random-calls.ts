@@ -1,5 +1,4 @@
 import { freeScript } from "../../src/inspect/free.lua.ts";
-import { publishScript } from "../../src/lock/wake-up/publish.lua.ts";
 import { cellScript } from "../../src/redis/cell.lua.ts";
 import { peekScript } from "../../src/redis/peek.lua.ts";
 import type { Script } from "../../src/redis/script.ts";
@@ -105,21 +104,6 @@ const free: RandomScript = {
   disturbance: cell.disturbance,
 };
 
-/** Releases of the same keys, and messages about them. The cell is acquired by the disturbances. */
-const publish: RandomScript = {
-  name: "publishScript",
-  script: publishScript,
-  call(draw) {
-    const names = draw.pick([["a"], ["a"], ["a", "b"]]);
-    const token = draw.pick(nonces);
-    const pairs = names.flatMap(() => pairOf(draw, "end", token, false));
-    const released = ["end", token, names.length, 0, draw.pick(ttls), 0, 0, ...pairs];
-    const channels = draw.pick([["heard"], ["unheard"], ["heard", "unheard"]]);
-    return { keys: [...names, ...(draw.chance(0.6) ? ["void"] : [])], args: [...released, ...channels] };
-  },
-  disturbance: cell.disturbance,
-};
-
 const member: RandomScript = {
   name: "memberScript",
   script: memberScript,
@@ -209,14 +193,7 @@ const queue: RandomScript = {
     const value = draw.pick(nonces);
     const ticket = draw.pick(["0001a", "0002b", "0003c"]);
     const tombstones = [`void:${ticket}`, `void:${value}`];
-    // Those that wait long behind one that no longer asks: it is called, and after a while all are.
-    if (draw.chance(0.4)) {
-      const grace = draw.pick([400, 500]);
-      const waiting = draw.pick(["0002b", "0003c"]);
-      const args = [value, draw.chance(0.2) ? ticket : waiting, 3_000, draw.pick(ttls), 0, grace, "channel"];
-      return { keys: ["fair", "queue", `void:${args[1]}`, tombstones[1]!], args };
-    }
-    const wakeUp = draw.chance(0.5) ? [draw.pick(ttls), "channel"] : [];
+    const wakeUp = draw.chance(0.5) ? ["channel"] : [];
     if (wakeUp.length > 0 && draw.chance(0.2)) {
       const guarded = draw.chance(0.5);
       const keys = ["fair", "queue", ...(guarded ? [tombstones[1]!] : [])];
@@ -229,7 +206,7 @@ const queue: RandomScript = {
     }
     const rollsBack = draw.chance(0.4);
     const expiry = rollsBack || draw.chance(0.8) ? draw.pick(ttls) : 0;
-    const lengths = rollsBack ? [0, draw.pick(ttls)] : [draw.pick(ttls), 0, ...wakeUp];
+    const lengths = rollsBack ? [0, draw.pick(ttls)] : [draw.pick(ttls), 0];
     return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, ...lengths] };
   },
   disturbance: (draw) =>
@@ -277,7 +254,6 @@ export const randomScripts: readonly RandomScript[] = [
   cell,
   peek,
   free,
-  publish,
   member,
   interval,
   arrival,

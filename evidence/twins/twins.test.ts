@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { twins } from "../../lock-server/src/twins/twins.ts";
-import { publishScript } from "../../src/lock/wake-up/publish.lua.ts";
 import { type Script, textOf } from "../../src/redis/script.ts";
 import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
 import { memberScript } from "../../src/sync/internal/member.lua.ts";
@@ -17,7 +16,7 @@ import { SteppedRedis } from "./stepped-redis.ts";
 // redis-server.
 
 /** The scripts that tell those that wait. */
-const tellers: readonly Script[] = [publishScript, memberScript, arrivalScript, queueScript];
+const tellers: readonly Script[] = [memberScript, arrivalScript, queueScript];
 
 test("every script has a twin, which is that of its text", () => {
   expect(randomScripts).toHaveLength(luaFiles().length);

@@ -1,7 +1,8 @@
 import { check, same } from "../../evidence/runtimes/check.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
-import { isRedlockError, pubSub, Redlock } from "../../src/index.ts";
+import { isRedlockError, Redlock } from "../../src/index.ts";
 import { FairLock, Semaphore } from "../../src/sync/index.ts";
+import { pubSub } from "../../src/wake-up/index.ts";
 import { patient } from "../../test/support/beyond-tests.ts";
 import { durableEndpoint, type LockServerNamespace } from "../src/index.ts";
 

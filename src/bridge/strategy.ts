@@ -4,8 +4,9 @@ import { acquire } from "../lock/acquire.ts";
 import type { Lock } from "../lock/lock.ts";
 import { holderText, parseHolder } from "../lock/note.ts";
 import type { AcquireOptions, Settings } from "../lock/options.ts";
-import { lockKeys, type Protocol, tombstoneOf } from "../lock/protocol.ts";
-import type { Waiter } from "../lock/wake-up/wake-up.ts";
+import { announce, lockKeys, type Protocol, tombstoneOf } from "../lock/protocol.ts";
+import type { Waiter } from "../lock/wake-up.ts";
+import type { Call } from "../quorum/call.ts";
 import type { Next } from "../quorum/retry.ts";
 import type { Round } from "../quorum/round.ts";
 import { type Cell, type CellAnswer, claim, end, keep, tombstoneRetention } from "../redis/cell.ts";
@@ -48,18 +49,21 @@ export function acquireWithRetry(
 }
 
 function protocolOf(
-  { prefix, wakeUp }: Settings,
+  settings: Settings,
   resources: readonly string[],
   note: string | undefined,
   strategy: LockStrategy,
 ): Protocol {
+  const { prefix, wakeUp } = settings;
   const own = lockKeys(prefix, resources);
   /** By the cell that was claimed: what of it was granted. */
   const granted = new WeakMap<Cell, Cell>();
   const { waiter } = strategy;
-  const endAndPublish = waiter && wakeUp?.publishingRelease(prefix, waiter.kind, resources);
-  const endOne: NonNullable<LockStrategy["release"]> = (call, cell, tombstoneTtl, notify) =>
-    notify && endAndPublish ? endAndPublish(call, cell, tombstoneTtl) : end(call, cell);
+  const endOne = (call: Call, cell: Cell, _: number, notify: boolean) => {
+    const ended = end(call, cell);
+    if (notify && waiter) announce(settings, call, waiter.kind, resources);
+    return ended;
+  };
   return {
     cell: (nonce) => ({ keys: strategy.keys?.() ?? own, value: holderText({ nonce, note }) }),
     claim: (call, cell, ttl) => strategy.acquire?.(call, cell, ttl) ?? claim(call, cell, ttl),

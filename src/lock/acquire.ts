@@ -1,6 +1,7 @@
 import { unlessAborted } from "../abort.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { type CallEvent, emit } from "../events.ts";
+import type { Call } from "../quorum/call.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
@@ -12,7 +13,7 @@ import { holderOf, timeUntilFree } from "./contention.ts";
 import { Lock, ttlWithin } from "./lock.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { Decision, Protocol } from "./protocol.ts";
-import type { WakeUpListener } from "./wake-up/wake-up.ts";
+import type { WakeUpListener } from "./wake-up.ts";
 
 /**
  * Runs rounds until one acquires the lock or the waiting is over.
@@ -141,7 +142,12 @@ class Acquisition {
     // The last round is not hasty, so that it can tell contention from an outage. It has its whole timeout for that, also
     // if the deadline is near.
     const options = { timeout: settings.ttl, isHasty: progress.remaining() > timeout };
-    const round = runRound(settings, (call) => this.#protocol.claim(call, cell, ttl), options);
+    const claim = (call: Call) => {
+      const claimed = this.#protocol.claim(call, cell, ttl);
+      this.#listener?.asking(call);
+      return claimed;
+    };
+    const round = runRound(settings, claim, options);
     return { cell, round, ttl, limit, result: await unlessAborted(round.result, signal) };
   }
 
@@ -188,7 +194,8 @@ class Acquisition {
         if (result !== "refused" || !onEvent) return;
         emit(onEvent, { type: "contended", ...this.#facts(), retryIn, holder: holderOf(round.calls) });
       },
-      rest: (poll, longest) => this.#rest(round, poll, longest),
+      // A pause that the protocol has chosen may be known at the endpoints.
+      rest: (poll, longest) => this.#rest(round, poll, conclusion.next === "pause" ? longest : poll),
       end: () => {
         throw conclusion.error ?? this.#errorOf(claimed, conclusion.last);
       },

@@ -13,11 +13,10 @@ import {
 } from "../check.ts";
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
 import type { Backoff } from "../quorum/backoff.ts";
-import type { Latencies } from "../quorum/latency.ts";
 import type { RoundContext } from "../quorum/round.ts";
 import { Turns } from "../quorum/turns.ts";
 import { maxTimerDelay, type Runtime, systemRuntime, type WaitUntil } from "../runtime.ts";
-import type { WakeUp } from "./wake-up/wake-up.ts";
+import type { WakeUp } from "./wake-up.ts";
 
 export type { Backoff, BackoffBounds } from "../quorum/backoff.ts";
 
@@ -47,8 +46,8 @@ export interface LockOptions {
   /** Longest time that auto-extension holds it, in ms: a stuck handler must not. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
   /**
-   * Wakes up waiters when what they wait for is released, instead of letting them poll: `pubSub`. Holders and waiters both
-   * need it. Default: none.
+   * Wakes up waiters when what they wait for is released, instead of letting them poll: `pubSub` of `redlock-edge/wake-up`.
+   * Holders and waiters both need it. Default: none.
    */
   readonly wakeUp?: WakeUp | undefined;
   /** Called with every event. Its errors are ignored. Default: none. */
@@ -151,8 +150,6 @@ export interface ClientParts extends Pick<RoundContext, "endpoints"> {
   /** Default: the platform's. */
   readonly runtime?: Runtime | undefined;
   /** Default: a new one. */
-  readonly latencies?: Latencies;
-  /** Default: a new one. */
   readonly turns?: Turns;
 }
 
@@ -162,7 +159,7 @@ export interface ClientParts extends Pick<RoundContext, "endpoints"> {
  * @throws TypeError | RangeError naming the option that is wrong
  */
 export function resolveSettings(
-  { endpoints, runtime = systemRuntime, latencies = new Map(), turns = new Turns() }: ClientParts,
+  { endpoints, runtime = systemRuntime, turns = new Turns() }: ClientParts,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
@@ -184,7 +181,6 @@ export function resolveSettings(
     onEvent,
     endpoints,
     runtime,
-    latencies,
     turns,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
     onRequest: onEvent && ((request) => emit(onEvent, { type: "request", ...request })),
@@ -215,7 +211,7 @@ export function checkWaitUntil(name: string, waitUntil: WaitUntil): void {
 }
 
 function checkWakeUp(name: string, wakeUp: WakeUp): void {
-  if (!Object(wakeUp).listen) throw wrongType(name, wakeUp, "the pubSub that redlock-edge exports");
+  if (!Object(wakeUp).listen) throw wrongType(name, wakeUp, "the pubSub that redlock-edge/wake-up exports");
 }
 
 /**

@@ -2,11 +2,11 @@ import type { Call } from "../quorum/call.ts";
 import type { Next } from "../quorum/retry.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
-import { type Cell, type CellAnswer, claim, end, keep, tombstoneRetention } from "../redis/cell.ts";
+import { type Cell, type CellAnswer, claim, end, keep } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { holderText } from "./note.ts";
 import type { Settings } from "./options.ts";
-import type { Waiter } from "./wake-up/wake-up.ts";
+import type { Waiter } from "./wake-up.ts";
 
 /** What decides whether a claim stands: as a rule, a round. */
 export type Decision = Pick<Round, "result" | "votes">;
@@ -87,12 +87,24 @@ export function plain(settings: Settings, resources: readonly string[], note?: s
 }
 
 /** The release of a lock. If a request may still be executed that claims it, its tombstone stays behind. */
-export function releaseOf({ prefix, wakeUp }: Settings, resources: readonly string[]): Protocol["release"] {
-  const endAndPublish = wakeUp?.publishingRelease(prefix, "lock", resources);
+export function releaseOf(settings: Settings, resources: readonly string[]): Protocol["release"] {
   return (call, cell, claim, isAnnounced) => {
-    if (claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
     const target = claim.isOver ? withoutTombstone(cell) : cell;
-    if (isAnnounced && endAndPublish) return endAndPublish(call, target, tombstoneRetention);
-    return end(call, target);
+    const released: Promise<Answer> = claim.hasDoneNothing
+      ? Promise.resolve({ outcome: "lost" })
+      : end(call, target);
+    // Even if it has nothing here: a holder has a quorum, and perhaps not the endpoint at which all listen.
+    if (isAnnounced) announce(settings, call, "lock", resources);
+    return released;
   };
+}
+
+/** Tells those that wait, in the request of the release that was sent before it. */
+export function announce(
+  { prefix, wakeUp }: Settings,
+  call: Call,
+  kind: string,
+  resources: readonly string[],
+): void {
+  for (const command of wakeUp?.announce(prefix, kind, resources) ?? []) void call.tell(command);
 }

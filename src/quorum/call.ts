@@ -63,6 +63,19 @@ export class Call<A extends Answer = Answer> implements Ask {
     }
   }
 
+  /** Sends a command beside its own, in the same request if it can. It does not matter what becomes of it. */
+  async tell(command: Command): Promise<void> {
+    const { endpoint } = this;
+    const { signal } = this.#round;
+    const watch = this.#round.watch(endpoint);
+    try {
+      await endpoint.send(command, signal, watch?.onSent);
+      watch?.end();
+    } catch (reason) {
+      watch?.end(failureOf(endpoint, reason, signal));
+    }
+  }
+
   /** Resolves when `answer` is known. */
   get settled(): Promise<void> {
     // Few ask for it.

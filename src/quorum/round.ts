@@ -3,7 +3,6 @@ import { type Endpoint, timeoutError } from "../endpoints/endpoint.ts";
 import type { EndpointError, Vote } from "../errors.ts";
 import { type Runtime, stopwatch, type WaitUntil } from "../runtime.ts";
 import { Call, type CallRound, type Failure, type Perform } from "./call.ts";
-import { type Latencies, recordLatency } from "./latency.ts";
 import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 
 // One round: the same request to every endpoint at once, and a result as soon as the answers allow one.
@@ -20,8 +19,6 @@ export interface RoundContext {
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
   /** Called for every request that has ended. */
   readonly onRequest?: RequestHook | undefined;
-  /** Shared by the rounds of a client. Default: this round learns nothing for others. */
-  readonly latencies?: Latencies;
 }
 
 /** What belongs to one round only. */
@@ -107,9 +104,8 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   }
 
   /** Hears that a call has got its answer. */
-  note(call: Call<A>, answer: A | Failure): void {
+  note(_: Call<A>, answer: A | Failure): void {
     if (answer.outcome === "error") this.#context.onFailure?.(answer.cause);
-    this.#learn(call, answer);
     this.#missing -= 1;
     this.#cancelHaste?.();
     const result = tally(this.calls);
@@ -127,18 +123,6 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     // A lock keeps its calls, and must not keep a signal for each of them.
     if (!this.#controller?.signal.aborted) this.#controller = undefined;
     this.#finish();
-  }
-
-  #learn({ endpoint, isSent }: Call<A>, answer: A | Failure): void {
-    const { latencies } = this.#context;
-    if (!latencies) return;
-    if (answer.outcome === "error") {
-      if (isSent && answer.cause.kind === "timeout") latencies.set(endpoint, 0);
-      return;
-    }
-    const took = this.elapsed();
-    // After more than the timeout, a clock has jumped.
-    if (took <= this.#timeout) recordLatency(latencies, endpoint, took);
   }
 
   /** Whether some have granted, and others refused. */

@@ -141,20 +141,6 @@ function notingRefusal(ask: Ask, ending: Promise<CellAnswer>): Promise<CellAnswe
   });
 }
 
-/**
- * Ends a claim by a script that contains the cell's.
- *
- * @param run runs it, and resolves with the reply of the cell's
- */
-export function endThrough(ask: Ask, cell: Cell, run: RunScript): Promise<CellAnswer> {
-  const expected = valuesOf(cell);
-  const ending: Change = { operation: "end", ttl: 0, expected, next: expected.map(() => "") };
-  return notingRefusal(ask, operate(ask, cell, ending, run));
-}
-
-/** Runs a script with these keys and arguments. */
-type RunScript = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
-
 /** What the script does: by key the value that is expected there, and the next one; `""` for nothing. */
 interface Change {
   readonly operation: "claim" | "prove" | "keep" | "end";
@@ -167,13 +153,13 @@ async function operate(
   ask: Ask,
   cell: Cell,
   { operation, ttl, expected, next }: Change,
-  run: RunScript = (keys, args) => runScript(ask, cellScript, keys, args),
 ): Promise<CellAnswer> {
   const { keys, value, tombstone, counters } = cell;
   const names = tombstone ? [...keys, tombstone, ...(counters?.keys ?? [])] : keys;
   const { least, retention } = counters ?? { least: 0, retention: 0 };
   const head = [operation, value, keys.length, ttl, tombstoneRetention, least, retention];
-  const reply = await run(names, [...head, ...expected.flatMap((text, index) => [text, next[index]!])]);
+  const values = expected.flatMap((text, index) => [text, next[index]!]);
+  const reply = await runScript(ask, cellScript, names, [...head, ...values]);
   if (!Array.isArray(reply)) throw unexpectedReply();
   if (reply[0] !== value) return refusal(ask, operation, reply, keys.length);
   if (operation === "end") return ended(reply[1], keys.length);

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Idempotency } from "../../src/idempotency/index.ts";
-import { type Command, pubSub, type Redlock } from "../../src/index.ts";
+import type { Command, Redlock } from "../../src/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { FairLock, ReadWriteLock, ReentrantLock, Semaphore } from "../../src/sync/index.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
+import { pubSub } from "../../src/wake-up/index.ts";
 import { type EndpointSet, type Local, openLocal } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
 import { redisServer } from "../support/redis-servers.ts";

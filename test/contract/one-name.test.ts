@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { forgetKey, Idempotency, singleFlight } from "../../src/idempotency/index.ts";
-import { pubSub, Redlock } from "../../src/index.ts";
+import { Redlock } from "../../src/index.ts";
 import { forceRelease as freeLock, inspect } from "../../src/inspect/index.ts";
 import {
   CountDownLatch,
@@ -16,6 +16,7 @@ import {
   Semaphore,
   type SynchronizerKind,
 } from "../../src/sync/index.ts";
+import { pubSub } from "../../src/wake-up/index.ts";
 import { type Link, link } from "../support/link.ts";
 
 // Every feature of the package under one name at the same time: none may see, free or wake another.

@@ -5,7 +5,7 @@ import { diagnose } from "../../src/cli/doctor/report.ts";
 import { questionsOf } from "../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../src/cli/doctor/session.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
-import { type Endpoint, pubSub, type QuorumError, Redlock } from "../../src/index.ts";
+import { type Endpoint, type QuorumError, Redlock } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { ioredisEndpoint } from "../../src/sockets/index.ts";
@@ -27,7 +27,6 @@ import { type LimitedRedis, startLimitedRedis } from "../support/limited-redis.t
 import { newResource } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
 import { redisServer } from "../support/redis-servers.ts";
-import { until } from "../support/until.ts";
 
 // The table "Rights on the server" of docs/errors.md: each feature works for a user who has exactly these rights, and without
 // any one of them it fails with an error that lasts and names the command.
@@ -73,24 +72,6 @@ const features: Record<string, Trial> = {
       const lock = await redlock.acquire([name, second], { fencing: true });
       await lock.extend();
       expect(await lock.release()).toBe(true);
-    }
-  },
-  "`wakeUp`": async ({ endpoints, free, redis }) => {
-    const redlock = new Redlock({ ...patient, endpoints, wakeUp: pubSub });
-    await refused(redlock, free);
-    const listening = new Redlock({ ...patient, endpoints: freeEndpoints.endpoints, wakeUp: pubSub });
-    for (let turn = 0; turn < 2; turn += 1) {
-      const name = newResource();
-      const lock = await redlock.acquire(name);
-      const other = waiting(listening.acquire(name, { wait: 20_000 }));
-      other.catch(() => undefined);
-      await until(async () => String(await redis.execute("PUBSUB", "CHANNELS")).includes(name), "a stream");
-      try {
-        await lock.release();
-      } finally {
-        await forceRelease(free, name);
-        await other;
-      }
     }
   },
   "`inspect`": async ({ redlock }) => {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Idempotency, type RunOptions } from "../../src/idempotency/index.ts";
-import { type AcquireOptions, type Lock, pubSub, type Redlock } from "../../src/index.ts";
-import { channelOf } from "../../src/lock/wake-up/channel.ts";
+import type { AcquireOptions, Lock, Redlock } from "../../src/index.ts";
+import { pubSub } from "../../src/wake-up/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { type EndpointSet, type Local, newResource, openLocal, titled } from "../support/local-endpoints.ts";
 import { until } from "../support/until.ts";
@@ -25,13 +25,11 @@ const documented = [...page("choosing").matchAll(costs)].map(([, operation, ...n
 /** An endpoint, and what it counts. */
 class Stage {
   readonly redlock: Redlock;
-  readonly waking: Redlock;
   readonly #local: Local;
 
   constructor(local: Local) {
     this.#local = local;
     this.redlock = local.redlock({ wait: Infinity });
-    this.waking = local.redlock({ wait: Infinity, wakeUp: pubSub });
   }
 
   get endpoint() {
@@ -78,20 +76,6 @@ type Before = (call: {
   readonly key: string;
 }) => Promise<unknown>;
 
-/** The cost of a release that another one waits for. The waiter's own requests follow it. */
-async function releaseToWaiter({ waking, endpoint }: Stage): Promise<Cost> {
-  const resource = newResource();
-  const lock = await waking.acquire(resource);
-  const next = waking.acquire(resource);
-  const channel = channelOf("redlock", "lock", resource);
-  await until(async () => String(await endpoint.execute(["PUBSUB", "NUMSUB", channel])) === `${channel},1`);
-  const before = endpoint.log.entries.length;
-  await lock.release();
-  const entries = endpoint.log.entries.slice(before).filter(({ command }) => command.includes(lock.token));
-  await (await next).release();
-  return [entries.length, entries.reduce((sum, { billed }) => sum + billed, 0)];
-}
-
 /** The cost of a renewal, while the handler waits for it. */
 async function renewal(stage: Stage): Promise<Cost> {
   const { log } = stage.endpoint;
@@ -111,7 +95,6 @@ const operations: Readonly<Record<string, (stage: Stage) => Promise<Cost>>> = {
   extend: (stage) => stage.costWith((lock) => lock.extend()),
   release: (stage) => stage.costWith((lock) => lock.release()),
   "release with `wakeUp`": (stage) => stage.costWith((lock) => lock.release(), { wakeUp: pubSub }),
-  "release with `wakeUp`, somebody waits": releaseToWaiter,
   "acquire with `fencing`": (stage) =>
     stage.cost(() => stage.redlock.acquire(newResource(), { fencing: true })),
   "a round that finds the lock held": (stage) =>
@@ -169,8 +152,6 @@ test("docs/observability.md has what their scripts execute", () => {
   };
   expect(rows).toEqual([
     ["extends or releases (dialect `redis`, or an SDK's client)", within("extend")],
-    ["releases with `wakeUp`", within("release with `wakeUp`")],
-    ["releases with `wakeUp`, and somebody waits", within("release with `wakeUp`, somebody waits")],
     ["acquires with `fencing`", within("acquire with `fencing`")],
     ["finds the lock held, with `fencing`", within("the same with `fencing`")],
   ]);

@@ -3,8 +3,8 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `arrivalScript`, which says what it does. */
 export const arrivalTwin: Twin = {
   sha: {
-    redis: "a95886ac0dac7613a8e631f7e702af8b7e37afc3",
-    upstash: "a31db8a3404b6eb88642db8f673f1f269a9d3c80",
+    redis: "8dfff17d0cf1c25305db715355ab0193a7d6d545",
+    upstash: "c51ff5d610fd9f64efc733c5040b48f52264e861",
   },
   run,
 };
@@ -36,7 +36,7 @@ function run({ call, keys, args }: TwinCall): Reply {
   }
   if (added.length > 0) call("HSET", key, ...added);
   const isNews = added[0] === "g" || (added.length > 0 && ids.length === whole(count));
-  if (args[5] !== undefined && isNews) call("PUBLISH", args[5], "0:all");
+  if (args[5] !== undefined && isNews) call("PUBLISH", args[5], "all");
   if (added.length > 0 || remaining < ttl / 2) call("PEXPIRE", key, Math.max(ttl, remaining));
   return [nonce, at, ids];
 }

@@ -3,8 +3,8 @@ import { type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `memberScript`, which says what it does. */
 export const memberTwin: Twin = {
   sha: {
-    redis: "713178eb9b7ed88526a8bf5a6dcf2b16b68625a3",
-    upstash: "ae34e520ae2305728114d09e9886b7c8adb9620a",
+    redis: "0e8cc59f2bb2ad789133c2daedbfc655f65f67a3",
+    upstash: "702ad366b063306c1e919f04f979b48ce9f47112",
   },
   run: (twin) => {
     const now = timeOf(twin.call);
@@ -36,14 +36,9 @@ function extendOrRelease({ call, keys, args }: TwinCall, now: number): readonly 
 /** Tells those that can be served now. */
 function tell({ call, channel, key, waiting, now }: Tell, removed: boolean): void {
   const free = last(call, key, now).remaining <= 0;
-  if (waiting === undefined) {
-    const subscribers = free ? (call("PUBSUB", "NUMSUB", channel) as [string, number])[1] : 0;
-    if (subscribers > 0) call("PUBLISH", channel, subscribers);
-    return;
-  }
-  const writers = Number(call("ZCOUNT", waiting, `(${now}`, "+inf"));
-  if (writers > 0 && free) call("PUBLISH", channel, `${writers}:w`);
-  else if (writers === 0 && (free || removed)) call("PUBLISH", channel, "0:r");
+  const writers = waiting === undefined ? 0 : Number(call("ZCOUNT", waiting, `(${now}`, "+inf"));
+  if (waiting !== undefined && writers === 0 && (free || removed)) call("PUBLISH", channel, "r");
+  else if (free) call("PUBLISH", channel, "free");
 }
 
 interface Tell {

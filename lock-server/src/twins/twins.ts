@@ -6,7 +6,6 @@ import { intervalTwin } from "./interval-twin.ts";
 import { memberTwin } from "./member-twin.ts";
 import { newestTwin } from "./newest-twin.ts";
 import { peekTwin } from "./peek-twin.ts";
-import { publishTwin } from "./publish-twin.ts";
 import { queueTwin } from "./queue-twin.ts";
 import { slotTwin } from "./slot-twin.ts";
 import type { Twin } from "./twin.ts";
@@ -22,7 +21,6 @@ export const twins: ReadonlyMap<string, Twin> = new Map(
     intervalTwin,
     memberTwin,
     peekTwin,
-    publishTwin,
     queueTwin,
     slotTwin,
   ].flatMap((twin) => [

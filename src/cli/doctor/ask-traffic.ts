@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { unlessAborted } from "../../abort.ts";
 import { EndpointError } from "../../index.ts";
-import { lineSplitter, parseEvent } from "../../lock/wake-up/events.ts";
+import { lineSplitter, parseEvent } from "../../wake-up/events.ts";
 import { probeTtl, type Seen, type Session } from "./session.ts";
 import { mustBeStored } from "./stored.ts";
 
@@ -72,8 +72,8 @@ async function hearsMessage(session: Session, signal: AbortSignal): Promise<bool
   const decoder = new TextDecoder();
   for await (const piece of body) {
     const kinds = split(decoder.decode(piece, { stream: true })).map((line) => parseEvent(line)?.kind);
-    if (kinds.includes("released")) return true;
-    if (kinds.includes("subscribed")) await session.ask(["PUBLISH", channel, 1]);
+    if (kinds.includes("message")) return true;
+    if (kinds.includes("subscribed")) await session.ask(["PUBLISH", channel, "free"]);
   }
   return false;
 }

@@ -37,7 +37,8 @@ if to ~= "" and to >= at then
   end
   if added[1] then redis.call("HSET", KEYS[1], unpack(added)) end
   if channel and added[1] and (added[1] == "g" or #ids == tonumber(count)) then
-    redis.call("PUBLISH", channel, "0:all")
+    -- It does not matter if nobody may publish there.
+    redis.pcall("PUBLISH", channel, "all")
   end
   -- No request shortens the ttl; one that changes nothing renews it only once half of it has passed.
   if added[1] or remaining < ttl / 2 then redis.call("PEXPIRE", KEYS[1], math.max(ttl, remaining)) end

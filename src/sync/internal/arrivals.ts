@@ -4,14 +4,13 @@ import type { Ask } from "../../endpoints/ask.ts";
 import { QuorumError } from "../../errors.ts";
 import type { LockClient } from "../../lock/client.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
-import { channelOf } from "../../lock/wake-up/channel.ts";
-import { maxSleep, type Waiter, type WakeUpListener } from "../../lock/wake-up/wake-up.ts";
 import { retry } from "../../quorum/retry.ts";
 import { type Round, runRound } from "../../quorum/round.ts";
 import { type Answer, isVeto, quorumOf, type RoundResult } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, runInBackground } from "../../runtime.ts";
+import { channelOf } from "../../wake-up/channel.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import { arrivalScript } from "./arrival.lua.ts";
 import { checkSyncOptions, syncSettings, type WaitOptions, waitSchema } from "./hold.ts";
@@ -102,7 +101,9 @@ export class Arrivals {
     const { signal, deadline = Infinity } = options;
     const place = this.#place;
     const limit = timeUntil(deadline, settings.runtime);
-    const listener = listenFor(settings, place);
+    // All that wait are served by the same arrival.
+    const waiter = { kind: place.kind, name: "all" };
+    const listener = settings.wakeUp?.listen(settings, waiter, [place.name]);
     let query = first;
     try {
       return await retry<Value>(settings, { signal, limit }, async (progress) => {
@@ -121,8 +122,11 @@ export class Arrivals {
         return {
           next: goesOn ? "at-once" : "pause",
           votes: round.votes(),
-          rest: (poll, longest) =>
-            poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined,
+          rest(poll, remaining) {
+            // Their requests renew the ttl, too.
+            const longest = Math.min(remaining, settings.ttl / 4);
+            return poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined;
+          },
           end() {
             if (!isAnswered) throw new QuorumError("watch", [place.name], round.votes());
             throw new ArrivalsMissingError(place.name, place.count, snapshot.ids.size, progress.elapsed());
@@ -133,14 +137,6 @@ export class Arrivals {
       listener?.close();
     }
   }
-}
-
-/** Waits for the messages of arrivals; undefined: they are polled. */
-function listenFor(settings: Settings, { name, kind }: ArrivalPlace): WakeUpListener | undefined {
-  const longestPause = Math.min(maxSleep, settings.ttl / 4);
-  // All that wait are served by the same arrival. Their requests renew the ttl, too.
-  const waiter: Waiter = { kind, name: "all", firstTurn: () => 0, longestPause };
-  return settings.wakeUp?.listen(settings, waiter, [name]);
 }
 
 /** One endpoint's answer. */

@@ -45,24 +45,18 @@ local function put(key, how, name, ms, remaining)
   redis.call("PEXPIREAT", key, string.format("%.0f", now + math.max(ms, remaining)))
 end
 
--- Tells those that can be served now, also where the released member was not there: a holder has a quorum, and perhaps
--- not the endpoint at which all listen.
+-- Tells those that can be served now, even if the released member was not there: a holder has a quorum, and perhaps not the
+-- endpoint at which all listen.
 local function tell(removed)
   local free = last(KEYS[1]) <= 0
+  local name = free and "free"
   if waiting then
     local writers = redis.call("ZCOUNT", waiting, string.format("(%.0f", now), "+inf")
-    if writers > 0 and free then
-      -- The writers draw their turns as soon as there is no member.
-      redis.call("PUBLISH", channel, writers .. ":w")
-    elseif writers == 0 and (free or removed) then
-      -- No writer is left: all readers may come.
-      redis.call("PUBLISH", channel, "0:r")
-    end
-    return
+    -- Once no writer is left, all readers may come.
+    if writers == 0 then name = (free or removed) and "r" end
   end
-  -- Without announcements, all that wait draw.
-  local subscribers = free and redis.call("PUBSUB", "NUMSUB", channel)[2] or 0
-  if subscribers > 0 then redis.call("PUBLISH", channel, subscribers) end
+  -- It does not matter if nobody may publish there.
+  if name then redis.pcall("PUBLISH", channel, name) end
 end
 
 if op ~= "acquire" then

@@ -1,11 +1,11 @@
 import type { Ask } from "../../endpoints/ask.ts";
 import type { Settings } from "../../lock/options.ts";
-import { channelOf } from "../../lock/wake-up/channel.ts";
-import type { Waiter } from "../../lock/wake-up/wake-up.ts";
+import type { Waiter } from "../../lock/wake-up.ts";
 import type { Cell, CellAnswer } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { tokenLength } from "../../runtime.ts";
+import { channelOf } from "../../wake-up/channel.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { memberScript } from "./member.lua.ts";
 import { isInteger, itemsOf } from "./reply.ts";

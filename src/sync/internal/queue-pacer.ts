@@ -1,4 +1,6 @@
+import type { Settings } from "../../lock/options.ts";
 import { type Backoff, type BackoffBounds, pauses } from "../../quorum/backoff.ts";
+import type { Round } from "../../quorum/round.ts";
 import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime.ts";
 
 /** Measures how fast a queue moves, and says when to send the next request. */
@@ -18,6 +20,31 @@ export interface PollPacer {
  */
 export function queuePacer(runtime: Runtime, backoff: Backoff): PollPacer {
   return typeof backoff === "function" ? knownPauses(runtime, backoff) : measuringPacer(runtime, backoff);
+}
+
+/** How long one that is told when it can be served pauses at least. */
+export interface ToldPause {
+  /** ms that any of them may take. The endpoints are sent it, so nobody loses a place if messages do not come. */
+  readonly longest: number;
+  /** ms to pause after a round. */
+  after(round: Round): number;
+}
+
+/**
+ * With wake-ups a second, or `backoff.max` if that is less; nothing after the first round, before which nobody listens, and
+ * after a round that got a part, because those that have kept each other out are told nothing.
+ */
+export function toldPause({ backoff, wakeUp }: Pick<Settings, "backoff" | "wakeUp">): ToldPause {
+  const longest = wakeUp && typeof backoff !== "function" ? Math.min(1_000, backoff.max ?? Infinity) : 0;
+  let listens = false;
+  return {
+    longest,
+    after({ calls }) {
+      const isTold = listens && !calls.some(({ answer }) => answer?.outcome === "granted");
+      listens = true;
+      return isTold ? longest : 0;
+    },
+  };
 }
 
 /** Pauses, of which the next is known. */

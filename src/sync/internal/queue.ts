@@ -1,17 +1,16 @@
 import type { Ask } from "../../endpoints/ask.ts";
 import { parseHolder } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
-import { channelOf } from "../../lock/wake-up/channel.ts";
-import { maxSleep } from "../../lock/wake-up/wake-up.ts";
 import { type Round, runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { type CellAnswer, end, tombstoneRetention } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, randomToken } from "../../runtime.ts";
+import { channelOf } from "../../wake-up/channel.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { queueScript } from "./queue.lua.ts";
-import { queuePacer } from "./queue-pacer.ts";
+import { queuePacer, toldPause } from "./queue-pacer.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
 // A plain lock with a queue of tickets at every endpoint. The lock alone decides who holds it; the queue only decides who
@@ -22,28 +21,23 @@ import { isInteger, itemsOf } from "./reply.ts";
  * of every endpoint that refuses it. The pauses depend on how many tickets are ahead, and on how fast they were served.
  */
 export function queueStrategy(settings: Settings, name: string): HoldStrategy<QueueAnswer> {
-  const { runtime, backoff, wait, timeout, wakeUp } = settings;
+  const { runtime, backoff, wait, timeout } = settings;
   const ticket = newTicket(runtime);
   const requests = new QueueRequests(settings, name, ticket);
   const { lock } = requests;
   const pacer = queuePacer(runtime, backoff);
+  const told = toldPause(settings);
   let value = "";
   let grantingRound: Round<CellAnswer> | undefined;
   let isAcquired = false;
-  let ahead: number | undefined;
 
-  /**
-   * With `wait: 0` we never join the queue. Otherwise the ticket must outlive one pause plus one request. With wake-ups a
-   * waiter may sleep for long: to renew its ticket meanwhile would cost four commands each time.
-   */
+  /** With `wait: 0` we never join the queue. Otherwise the ticket must outlive one pause plus one request. */
   function expiry(): number {
-    const longest = wakeUp ? Math.min(wait, maxSleep) : pacer.longest();
-    return wait > 0 ? Math.ceil(longest + timeout) : 0;
+    return wait > 0 ? Math.ceil(Math.max(pacer.longest(), 1.5 * told.longest) + timeout) : 0;
   }
 
   return {
-    // Only those that are about to be served: a message for another has been for another.
-    waiter: { kind: fairWaiter, name: ticket, firstTurn: () => ((ahead ?? 0) <= 1 ? 0 : Infinity) },
+    waiter: { kind: fairWaiter, name: ticket },
     keys: () => [lock],
     acquire(call, cell, ttl) {
       value = cell.value;
@@ -80,9 +74,9 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy<Qu
     afterFailedRound(round) {
       const counts = round.answers().flatMap((answer) => answer.ahead);
       // The most that are ahead at any endpoint of the most favourable quorum, among those that have answered.
-      ahead = counts.sort((a, b) => a - b)[Math.min(quorumOf(round.calls.length), counts.length) - 1];
+      const ahead = counts.sort((a, b) => a - b)[Math.min(quorumOf(round.calls.length), counts.length) - 1];
       const pause = pacer.pause(ahead);
-      return pause === undefined ? "pause" : { pause };
+      return pause === undefined ? "pause" : { pause: Math.max(pause, told.after(round)) };
     },
   };
 }
@@ -101,28 +95,21 @@ export interface QueueAnswer extends CellAnswer {
 /** The kind of those that wait, as their channel is named. */
 const fairWaiter = "fair";
 
-/** In how many ms a living waiter answers a call, at least. A client's timeout may be short. */
-const leastGrace = 1_000;
-
 /** The requests of one ticket. */
 export class QueueRequests {
   readonly lock: string;
   readonly #queue: string;
   readonly #tombstones: string;
   readonly #ticket: string;
-  /**
-   * With wake-ups: ms in which a living waiter answers a call, and the channel. All that wait are called together: if each
-   * dead ticket were waited for in its turn, a few would keep the lock free for long.
-   */
-  readonly #wakeUp: readonly (string | number)[];
+  /** With wake-ups, the channel. */
+  readonly #channel: readonly string[];
 
-  constructor({ prefix, timeout, wakeUp }: Settings, name: string, ticket: string) {
+  constructor({ prefix, wakeUp }: Settings, name: string, ticket: string) {
     this.lock = keyOf(prefix, "fair", name);
     this.#queue = keyOf(prefix, "queue", name);
     this.#tombstones = keyOf(prefix, "void", name);
     this.#ticket = ticket;
-    const grace = Math.ceil(Math.max(leastGrace, timeout));
-    this.#wakeUp = wakeUp ? [grace, channelOf(prefix, fairWaiter, name)] : [];
+    this.#channel = wakeUp ? [channelOf(prefix, fairWaiter, name)] : [];
   }
 
   /** Acquires with this value, and else queues the ticket for `expiry` ms. */
@@ -132,7 +119,7 @@ export class QueueRequests {
     { ttl, expiry }: { readonly ttl: number; readonly expiry: number },
   ): Promise<QueueAnswer> {
     const tombstones = [this.#ticket, value];
-    return this.#send(call, value, tombstones, [this.#ticket, expiry, ttl, 0, ...this.#wakeUp]);
+    return this.#send(call, value, tombstones, [this.#ticket, expiry, ttl, 0]);
   }
 
   /** Releases what has this value, and refuses it for `retention` ms; the ticket returns to the queue for `expiry` ms. */
@@ -146,14 +133,14 @@ export class QueueRequests {
 
   /** Removes the ticket on one endpoint, for good, and releases what has this value. */
   remove(call: Ask, value: string): Promise<QueueAnswer> {
-    const args = [this.#ticket, tombstoneRetention, 0, 0, ...this.#wakeUp];
+    const args = [this.#ticket, tombstoneRetention, 0, 0, ...this.#channel];
     return this.#send(call, value, [this.#ticket], args);
   }
 
   /** Releases the lock on one endpoint, and tells the first of the queue. The tombstone is kept for `retention` ms. */
   releaseAndTell(call: Ask, value: string, retention: number): Promise<QueueAnswer> {
     const tombstones = retention > 0 ? [value] : [];
-    return this.#send(call, value, tombstones, ["", retention, 0, 0, ...this.#wakeUp]);
+    return this.#send(call, value, tombstones, ["", retention, 0, 0, ...this.#channel]);
   }
 
   /** Of a ticket, or of a value. */
@@ -169,11 +156,11 @@ export class QueueRequests {
     args: readonly (string | number)[],
   ): Promise<QueueAnswer> {
     const keys = [this.lock, this.#queue, ...tombstones.map((text) => this.tombstoneOf(text))];
-    const [echo, ahead, again = 0] = itemsOf(await runScript(call, queueScript, keys, [value, ...args]));
-    if (!isInteger(ahead) || !isInteger(again) || ahead < 0) throw unexpectedReply();
+    const [echo, ahead] = itemsOf(await runScript(call, queueScript, keys, [value, ...args]));
+    if (!isInteger(ahead) || ahead < 0) throw unexpectedReply();
     if (echo !== 0 && (echo !== value || ahead > 0)) throw unexpectedReply();
     if (echo === value) return { outcome: "granted", ahead };
     const acquires = Number(args[2]) > 0;
-    return { outcome: acquires ? "held" : "lost", ahead, ...(again > 0 && { retryAfter: again }) };
+    return { outcome: acquires ? "held" : "lost", ahead };
   }
 }

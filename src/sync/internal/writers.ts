@@ -1,12 +1,11 @@
 import type { Settings } from "../../lock/options.ts";
-import { maxFallbackPoll } from "../../lock/wake-up/wake-up.ts";
 import { runRound } from "../../quorum/round.ts";
 import { tombstoneRetention } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { maxTimerDelay, randomToken } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { type Announcement, memberStrategy } from "./members.ts";
-import { knownPauses } from "./queue-pacer.ts";
+import { knownPauses, toldPause } from "./queue-pacer.ts";
 
 const readWrite = "read-write";
 
@@ -20,7 +19,7 @@ export function readerStrategy(settings: Settings, name: string): HoldStrategy {
   const key = keyOf(settings.prefix, "writers", name);
   return memberStrategy(settings, name, {
     group: readers,
-    waiter: { kind: readWrite, name: readers, firstTurn: () => 0 },
+    waiter: { kind: readWrite, name: readers },
     announced: (operation, _retention, notify) => (operation === "acquire" || notify ? { key } : undefined),
   });
 }
@@ -36,6 +35,7 @@ export function writerStrategy(settings: Settings, name: string): HoldStrategy {
   const writers = keyOf(prefix, "writers", name);
   const key = keyOf(prefix, readWrite, name);
   const pauses = knownPauses(runtime, backoff);
+  const told = toldPause(settings);
   let rounds = 0;
   let waits = true;
   const announcement = (retention: number): Announcement => {
@@ -43,14 +43,14 @@ export function writerStrategy(settings: Settings, name: string): HoldStrategy {
     const tombstone = retention > 0 ? `${keyOf(prefix, "void", name)}:${id}` : undefined;
     // A living writer has sent its next request by then: after the rest of the round, the pause, and the request's way.
     // Timers fire late on a busy machine.
-    const longest = wakeUp ? Math.max(pauses.longest(), maxFallbackPoll) : pauses.longest();
+    const longest = Math.max(pauses.longest(), told.longest);
     const expiry = Math.min(maxTimerDelay, Math.ceil(Math.max(500, 1.5 * longest + 2 * timeout)));
     // After a refusal there may be another: an endpoint that grants this round must keep readers out, too.
     return { id, tombstone, expiry, always: rounds > 1 };
   };
   const strategy = memberStrategy(settings, name, {
     group: id,
-    waiter: { kind: readWrite, name: "w", longestPause: maxFallbackPoll },
+    waiter: { kind: readWrite },
     announced(operation, retention, notify) {
       // Without waiting, there is no later round that readers would have to make room for. The rollback of a failed round
       // leaves the announcement to the next round.
@@ -66,7 +66,7 @@ export function writerStrategy(settings: Settings, name: string): HoldStrategy {
       return [key];
     },
     // The expiry that the endpoints were sent includes this pause.
-    afterFailedRound: () => ({ pause: pauses.pause() }),
+    afterFailedRound: (round) => ({ pause: Math.max(pauses.pause(), told.after(round)) }),
     acquired() {
       waits = false;
     },

@@ -2,8 +2,9 @@ import process from "node:process";
 import { setImmediate as turn } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { type Endpoint, pubSub, Redlock } from "../../../src/index.ts";
+import { type Endpoint, Redlock } from "../../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
+import { pubSub } from "../../../src/wake-up/index.ts";
 
 // A process whose waiters give up while their connection is made, each some turns of the event loop later than the one
 // before, and which then has nothing more to do.

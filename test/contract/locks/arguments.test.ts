@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { handoff, resume } from "../../../src/handoff/index.ts";
-import { httpEndpoint, type Lock, pubSub, Redlock } from "../../../src/index.ts";
+import { httpEndpoint, type Lock, Redlock } from "../../../src/index.ts";
 import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import { FairLock } from "../../../src/sync/index.ts";
+import { pubSub } from "../../../src/wake-up/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, result, startRawServer } from "../../support/raw-server.ts";
 import { trusted } from "../../support/trusted.ts";
@@ -96,7 +97,7 @@ const values: Readonly<
   },
   wakeUp: {
     taken: [pubSub],
-    refused: [["pubSub", TypeError, 'wakeUp must be the pubSub that redlock-edge exports, got "pubSub"']],
+    refused: [["pubSub", TypeError, 'wakeUp must be the pubSub that redlock-edge/wake-up exports, got "pubSub"']],
   },
   onEvent: {
     taken: [() => undefined],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
-import { pubSub, Redlock } from "../../../src/index.ts";
+import { Redlock } from "../../../src/index.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -14,6 +14,7 @@ import {
   Semaphore,
   singleton,
 } from "../../../src/sync/index.ts";
+import { pubSub } from "../../../src/wake-up/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
 

@@ -2,11 +2,11 @@ import {
   type Endpoint,
   type Lock,
   type LockOptions,
-  pubSub,
   Redlock,
   type Runtime,
   systemRuntime,
 } from "../../../../src/index.ts";
+import { pubSub } from "../../../../src/wake-up/index.ts";
 import { patient } from "../../../support/beyond-tests.ts";
 
 /** What came of contenders for one lock. */

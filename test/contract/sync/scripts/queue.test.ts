@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { pubSub } from "../../../../src/index.ts";
 import type { Settings } from "../../../../src/lock/options.ts";
-import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import { queueScript } from "../../../../src/sync/internal/queue.lua.ts";
 import { QueueRequests } from "../../../../src/sync/internal/queue.ts";
+import { channelOf } from "../../../../src/wake-up/channel.ts";
+import { pubSub } from "../../../../src/wake-up/index.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
 
 // What depends on a single ms or is told to those that wait. The rest is in the tests of fair locks.
@@ -43,71 +43,13 @@ describe("a queue", () => {
     expect(await acquire("d")).toEqual({ outcome: "held", ahead: 0 });
   });
 
-  test("tickets are kept for long, and briefly once their waiters do not answer", async () => {
-    const { runtime, acquire, remove, free, queue, heard } = await newQueue();
-    await acquire("a");
-    for (const ticket of ["b", "c", "d", "e"]) await acquire(ticket);
-    const long = start + 30_000;
-    expect(queue()).toBe(`b:${long},c:${long},d:${long},e:${long}`);
-    free();
-    await remove("e");
-    expect(heard()).toEqual(["0:b:1"]);
-    const ask = async (ticket: string) => [(await acquire(ticket)).retryAfter, ...heard()];
-    // The first is called again, and then all are. Who has called asks again.
-    expect(await ask("d")).toEqual([500, "0:b:1"]);
-    await runtime.advance(499);
-    expect([await ask("c"), await ask("d")]).toEqual([[undefined], [1]]);
-    await runtime.advance(1);
-    expect([await ask("c"), await ask("c"), await ask("d")]).toEqual([
-      [1_200, "0:all"],
-      [1_200],
-      [undefined],
-    ]);
-    const brief = start + 500 + 1_200;
-    expect(queue()).toBe(`b:${brief},c:${long + 500},d:${long + 500}/${brief}ac`);
-    await runtime.advance(1_200);
-    expect(await acquire("d")).toMatchObject({ outcome: "held", ahead: 1 });
-    expect(heard()).toEqual(["0:c:1"]);
-    expect((await acquire("c")).outcome).toBe("granted");
-    expect(queue()).toBe(`d:${long + 1_700}`);
-  });
-
-  test("the first is called anew where nobody has asked for a while", async () => {
-    const { runtime, acquire, free, heard } = await newQueue();
-    for (const ticket of ["a", "b", "c"]) await acquire(ticket);
-    free();
-    for (const [ms, name] of [
-      [0, "b:1"],
-      [500 + 1_200, "b:1"],
-      [500 + 1_199, "all"],
-    ] as const) {
-      await runtime.advance(ms);
-      await acquire("d");
-      expect(heard()).toEqual([`0:${name}`]);
-    }
-    await runtime.advance(1_200);
-    expect((await acquire("d")).outcome).toBe("granted");
-  });
-
-  test("the first that comes late leaves the others their tickets", async () => {
-    const { runtime, acquire, free, queue, heard } = await newQueue();
-    for (const ticket of ["a", "b", "c"]) await acquire(ticket);
-    free();
-    await acquire("d");
-    expect(heard()).toEqual(["0:b:1"]);
-    await runtime.advance(500);
-    expect((await acquire("b")).outcome).toBe("granted");
-    expect(queue()).toBe(`c:${start + 30_000},d:${start + 30_000}`);
-    expect(heard()).toEqual([]);
-  });
-
   test("a ticket that is removed while its value has the lock releases it, and calls the first", async () => {
     const { acquire, remove, holder, heard } = await newQueue();
     await acquire("a");
     await acquire("c");
     await acquire("b");
     expect([await remove("c"), heard(), holder()]).toEqual([{ outcome: "lost", ahead: 1 }, [], "va"]);
-    expect([await remove("a"), heard(), holder()]).toEqual([{ outcome: "granted", ahead: 0 }, ["0:b"], null]);
+    expect([await remove("a"), heard(), holder()]).toEqual([{ outcome: "granted", ahead: 0 }, ["b"], null]);
     expect([await remove("b"), heard()], "nobody waits").toEqual([{ outcome: "lost", ahead: 0 }, []]);
   });
 
@@ -117,10 +59,10 @@ describe("a queue", () => {
     await acquire("b");
     expect([await release("c"), heard(), holder()]).toEqual([{ outcome: "lost", ahead: 0 }, [], "va"]);
     const granted = { outcome: "granted", ahead: 0 };
-    expect([await release("a", retention), heard(), holder()]).toEqual([granted, ["0:b"], null]);
+    expect([await release("a", retention), heard(), holder()]).toEqual([granted, ["b"], null]);
     expect(execute("PTTL", `${keyOf("redlock", "void", "q")}:va`)).toBe(retention || -2);
     // A second execution.
-    const again = retention ? [granted, []] : [{ outcome: "lost", ahead: 0 }, ["0:b"]];
+    const again = retention ? [granted, []] : [{ outcome: "lost", ahead: 0 }, ["b"]];
     expect([await release("a", retention), heard()]).toEqual(again);
   });
 

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { LockHeldError, LockLostError, pubSub, QuorumError, Redlock } from "../../../../src/index.ts";
+import { LockHeldError, LockLostError, QuorumError, Redlock } from "../../../../src/index.ts";
 import {
   type Job,
   type SingletonContext,
@@ -10,6 +10,7 @@ import {
   singleton,
 } from "../../../../src/sync/index.ts";
 import { newestScript } from "../../../../src/sync/internal/newest.lua.ts";
+import { pubSub } from "../../../../src/wake-up/index.ts";
 import { reached, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 

@@ -1,8 +1,8 @@
-import type { Endpoint } from "../../../../src/endpoints/endpoint.ts";
-import type { Settings } from "../../../../src/lock/options.ts";
-import type { ChannelListener } from "../../../../src/lock/wake-up/channel-listener.ts";
-import type { WakeUpPause } from "../../../../src/lock/wake-up/wake-up.ts";
-import type { SteppingRuntime } from "../../../support/stepping-runtime.ts";
+import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
+import type { Settings } from "../../../src/lock/options.ts";
+import type { WakeUpPause } from "../../../src/lock/wake-up.ts";
+import type { ChannelListener } from "../../../src/wake-up/listener.ts";
+import type { SteppingRuntime } from "../../support/stepping-runtime.ts";
 
 /** A subscription, as the endpoint sees it. */
 export interface Subscription {
@@ -53,27 +53,32 @@ export function streamingEndpoint(): StreamingEndpoint {
 }
 
 /** What a listener needs of a client's settings. */
-export function settingsOf(
-  runtime: SteppingRuntime,
-  endpoints: readonly Endpoint[],
-  more: Partial<Settings> = {},
-): Settings {
-  return { endpoints, runtime, timeout: 1_000, latencies: new Map(), ...more } as Settings;
+export function settingsOf(runtime: SteppingRuntime, endpoints: readonly Endpoint[]): Settings {
+  return { endpoints, runtime, timeout: 1_000, prefix: "p" } as unknown as Settings;
+}
+
+/** A round of 100 ms that all endpoints have refused. */
+export function refusedBy(endpoints: readonly Endpoint[]): WakeUpPause["round"] {
+  const calls = endpoints.map((endpoint) => ({
+    endpoint,
+    answer: { outcome: "held" },
+    settled: Promise.resolve(),
+  }));
+  return { calls, elapsed: () => 100, done: Promise.resolve() } as unknown as WakeUpPause["round"];
 }
 
 /**
- * Begins to wait after a round of 100 ms. A slot is 150 ms; without messages and polls the pause lasts 2 500 ms.
+ * Begins to wait after such a round. Without messages and polls the pause lasts 1 500 ms.
  *
  * @returns how many ms the pause lasted, when it is over
  */
 export async function pauseOf(
   runtime: SteppingRuntime,
   listener: ChannelListener,
+  round: WakeUpPause["round"],
   pause: Partial<WakeUpPause> = {},
 ): Promise<number> {
   const began = runtime.monotonic();
-  const round = { calls: [], elapsed: () => 100 };
-  const defaults = { round, poll: 10_000, longest: 20_000, signal: undefined };
-  await listener.wait({ ...defaults, ...pause });
+  await listener.wait({ round, poll: 10_000, longest: 20_000, signal: undefined, ...pause });
   return runtime.monotonic() - began;
 }

@@ -1,7 +1,0 @@
-import { keyOf } from "../../redis/keys.ts";
-
-/** The channel of a resource's releases. `kind`: `lock`, or a synchronizer's. */
-export function channelOf(prefix: string, kind: string, resource: string): string {
-  // Upstash's streams separate the parts of a message by commas. Two resources that share a channel only wake each other.
-  return keyOf(prefix, `wake-${kind}`, resource).replaceAll(",", ".");
-}

@@ -1,0 +1,2 @@
+/** @module redlock-edge/wake-up */
+export { pubSub } from "./pub-sub.ts";

@@ -1,0 +1,24 @@
+import type { WakeUp } from "../lock/wake-up.ts";
+import { channelOf } from "./channel.ts";
+import { free } from "./events.ts";
+import { ChannelListener } from "./listener.ts";
+
+/**
+ * Wakes up waiters by Redis's pub/sub instead of letting them poll: a waiter reads a stream of server-sent events (Upstash's
+ * `/subscribe`), and a release publishes on every endpoint. For the option `wakeUp` of locks and synchronizers. Set it for
+ * those that hold and for those that wait.
+ *
+ * A release costs one command more for each resource, a wait 2, and each question of a waiter one more at one endpoint. A
+ * message is a hint: rounds decide every acquire, and a waiter that gets no message asks after 1 to 2 seconds.
+ *
+ * @example
+ * import { pubSub } from "redlock-edge/wake-up";
+ *
+ * const redlock = new Redlock({ endpoints, wakeUp: pubSub });
+ * await using lock = await redlock.acquire("invoice:42", { wait: 30_000 });
+ */
+export const pubSub: WakeUp = {
+  announce: (prefix, kind, resources) =>
+    resources.map((resource) => ["PUBLISH", channelOf(prefix, kind, resource), free]),
+  listen: (settings, waiter, resources) => new ChannelListener(settings, waiter, resources),
+};

@@ -1,0 +1,308 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Command } from "../../../src/endpoints/endpoint.ts";
+import type { Waiter } from "../../../src/lock/wake-up.ts";
+import { ChannelListener } from "../../../src/wake-up/listener.ts";
+import { steppingRuntime } from "../../support/stepping-runtime.ts";
+import { pauseOf, refusedBy, settingsOf, streamingEndpoint } from "./streaming-endpoint.ts";
+
+// One listener, in virtual time, in which every random number is 0.5. Crowds and real streams: test/contract.
+
+const opened: ChannelListener[] = [];
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  // Streams that are shared outlive a test.
+  for (const listener of opened.splice(0)) listener.close();
+});
+
+function stage(endpoint = streamingEndpoint()) {
+  const runtime = steppingRuntime();
+  const endpoints = [endpoint];
+  const round = refusedBy(endpoints);
+  const open = (waiter: Waiter = { kind: "lock" }, ...names: readonly string[]) => {
+    const resources = names.length > 0 ? names : ["c"];
+    const listener = new ChannelListener(settingsOf(runtime, endpoints), waiter, resources);
+    opened.push(listener);
+    return listener;
+  };
+  const pause = (listener: ChannelListener, more: Parameters<typeof pauseOf>[3] = {}) =>
+    pauseOf(runtime, listener, round, more);
+  const count = () => endpoint.subscriptions.length;
+  return { runtime, endpoint, endpoints, round, open, pause, count };
+}
+
+type Stage = ReturnType<typeof stage>;
+
+/** A listener whose stream stands, and that has asked since. */
+async function listening(the: Stage, waiter?: Waiter): Promise<ChannelListener> {
+  const listener = the.open(waiter);
+  const first = the.pause(listener, { poll: 200 });
+  await the.runtime.advance(10);
+  the.endpoint.subscriptions[0]!.send("data: subscribe,c,1");
+  await the.runtime.advance(190);
+  expect(await first).toBe(200);
+  return listener;
+}
+
+async function tell({ endpoint, runtime }: Stage, message: string): Promise<void> {
+  endpoint.subscriptions.at(-1)!.send(`data: message,c,${message}`);
+  await runtime.advance(0);
+}
+
+describe("when a waiter asks", () => {
+  it("by its backoff until its stream stands, and then after 1 to 2 s without a message", async () => {
+    const the = stage();
+    const listener = await listening(the);
+    const pause = the.pause(listener, { poll: 200 });
+    await the.runtime.advance(1_500);
+    expect(await pause).toBe(1_500);
+  });
+
+  it("at once after a message, and once more after a poll", async () => {
+    const the = stage();
+    const listener = await listening(the);
+    const pauses = [the.pause(listener)];
+    await tell(the, "free");
+    expect(await pauses[0]).toBe(0);
+    for (const expected of [200, 1_500]) {
+      const next = the.pause(listener, { poll: 200 });
+      await the.runtime.advance(expected);
+      expect(await next).toBe(expected);
+    }
+  });
+
+  it("after a random delay, if others ask, too", async () => {
+    const the = stage();
+    const listener = await listening(the);
+    const pause = the.pause(listener);
+    await tell(the, "ask:other");
+    await tell(the, "free");
+    await the.runtime.advance(400);
+    // Four round trips, and a tenth less.
+    expect(await pause).toBe(360);
+  });
+
+  it("not at all, if somebody else does first; then the silence begins anew", async () => {
+    const the = stage();
+    const listener = await listening(the);
+    const pause = the.pause(listener);
+    await tell(the, "ask:other");
+    await tell(the, "free");
+    await the.runtime.advance(300);
+    await tell(the, "ask:other");
+    await the.runtime.advance(1_500);
+    expect(await pause).toBe(1_800);
+  });
+
+  it("although somebody else does first, if several were released", async () => {
+    const the = stage();
+    const listener = await listening(the, { kind: "semaphore" });
+    const pause = the.pause(listener);
+    await tell(the, "ask:other");
+    for (const message of ["free", "free", "ask:other"]) await tell(the, message);
+    await the.runtime.advance(400);
+    expect(await pause).toBe(360);
+  });
+
+  it("at once, if it has a name that is called, whoever else asks", async () => {
+    const the = stage();
+    const listener = await listening(the, { kind: "fair", name: "t1" });
+    const pause = the.pause(listener);
+    for (const message of ["free", "t2", "ask:other"]) await tell(the, message);
+    await the.runtime.advance(300);
+    await tell(the, "t1");
+    expect(await pause).toBe(300);
+  });
+
+  it("after `longest`, whatever messages come, and after 30 s at most", async () => {
+    const the = stage();
+    const listener = await listening(the);
+    for (const [longest, expected] of [
+      [900, 900],
+      [Infinity, 30_000],
+    ] as const) {
+      const pause = the.pause(listener, { longest });
+      for (let sent = 0; sent < 30; sent += 1) {
+        await tell(the, "ask:other");
+        await the.runtime.advance(1_000);
+      }
+      expect(await pause).toBe(expected);
+    }
+  });
+});
+
+describe("one that asks", () => {
+  it("tells others at the endpoint of its stream, unless it waits for its own name", async () => {
+    const the = stage();
+    const sent: Command[] = [];
+    const tell = (command: Command) => Promise.resolve(sent.push(command));
+    const ask = (endpoint = the.endpoint) => ({ endpoint, tell }) as never;
+    const named = await listening(the, { kind: "fair", name: "t1" });
+    named.asking(ask());
+    named.close();
+    const next = stage();
+    const listener = await listening(next);
+    listener.asking(ask(next.endpoint));
+    listener.asking(ask(streamingEndpoint()));
+    expect(sent).toEqual([["PUBLISH", "p:wake-lock:{c}", expect.stringMatching(/^ask:t[0-9a-f]{32}$/)]]);
+  });
+
+  it("is not put off by its own message", async () => {
+    const the = stage();
+    const listener = await listening(the);
+    let own = "";
+    const call = { endpoint: the.endpoint, tell: (command: Command) => (own = String(command[2])) };
+    listener.asking(call as never);
+    const pause = the.pause(listener);
+    await tell(the, own);
+    await the.runtime.advance(100);
+    await tell(the, "free");
+    expect(await pause).toBe(100);
+  });
+});
+
+it("of several resources it listens to the one in the way", async () => {
+  const the = stage();
+  const listener = the.open({ kind: "lock" }, "a", "b");
+  for (const [blockedBy, name] of [
+    [0, "a"],
+    [1, "b"],
+    [0, "a"],
+  ] as const) {
+    const round = refusedBy(the.endpoints);
+    Object.assign(round.calls[0]!.answer!, { blockedBy });
+    const pause = the.pause(listener, { round, poll: 50 });
+    await the.runtime.advance(50);
+    await pause;
+    const open = the.endpoint.subscriptions.filter(({ signal }) => !signal.aborted);
+    expect(open.map(({ channel }) => channel)).toEqual([`p:wake-lock:{${name}}`]);
+  }
+});
+
+/** Signals of one request throw in another, as on Workers. Returns a function that runs something as a request. */
+function stubRequests() {
+  let current = 0;
+  const owners = new WeakMap<AbortSignal, number>();
+  const isAborted = Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")!.get!;
+  vi.spyOn(AbortSignal.prototype, "aborted", "get").mockImplementation(function (this: AbortSignal) {
+    // Those of the process, before: of none of the requests.
+    if ((owners.get(this) ?? 0) === current) return isAborted.call(this);
+    throw new Error("Cannot perform I/O on behalf of a different request.");
+  });
+  class OfRequest extends AbortController {
+    constructor() {
+      super();
+      owners.set(this.signal, current);
+    }
+  }
+  vi.stubGlobal("AbortController", OfRequest);
+  return async <Value>(request: number, run: () => Promise<Value>): Promise<Value> => {
+    current = request;
+    try {
+      return await run();
+    } finally {
+      current = 0;
+    }
+  };
+}
+
+describe("who shares a stream", () => {
+  async function open(the: Stage): Promise<ChannelListener> {
+    const listener = the.open();
+    void the.pause(listener);
+    await the.runtime.advance(1);
+    return listener;
+  }
+
+  it.each([
+    ["another runtime", { userAgent: "Node.js/24" }],
+    ["a runtime that does not say its name", {}],
+    ["Node 20, which has no navigator", undefined],
+  ])("the calls of a process: %s", async (_, navigator) => {
+    vi.stubGlobal("navigator", navigator);
+    const the = stage();
+    await open(the);
+    await open(the);
+    expect(the.count()).toBe(1);
+  });
+
+  it("the calls of one request, where no request may use what another has opened", async () => {
+    const asRequest = stubRequests();
+    const the = stage();
+    for (const [request, streams] of [
+      [1, 1],
+      [2, 2],
+      [1, 2],
+      [2, 2],
+      [3, 3],
+    ] as const) {
+      await asRequest(request, () => open(the));
+      expect(the.count()).toBe(streams);
+    }
+  });
+
+  it("of three channels at most, on Workers: the others poll", async () => {
+    const asRequest = stubRequests();
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    const the = stage();
+    const listeners = ["c", "d", "e", "f"].map((name) => the.open({ kind: "lock" }, name));
+    const openAll = () =>
+      asRequest(1, async () => {
+        const pauses = listeners.map((listener) => the.pause(listener, { poll: 10 }));
+        await the.runtime.advance(10);
+        await Promise.all(pauses);
+      });
+    await openAll();
+    expect(the.count()).toBe(3);
+    listeners.shift()!.close();
+    await openAll();
+    expect(the.endpoint.subscriptions.map(({ channel }) => channel.at(-2))).toEqual(["c", "d", "e", "f"]);
+  });
+
+  it("those that come after one has ended, even if the old one is still read", async () => {
+    const the = stage();
+    const first = await open(the);
+    first.close();
+    await open(the);
+    expect(the.count()).toBe(2);
+    // Only now the first stream is seen to end.
+    the.endpoint.subscriptions[0]!.end();
+    await the.runtime.advance(1);
+    await open(the);
+    expect(the.count()).toBe(2);
+  });
+});
+
+describe("a stream that ends", () => {
+  it("is followed by another only after 30 s, if it never stood", async () => {
+    const the = stage();
+    const listener = the.open();
+    const pauseFor = async (poll: number) => {
+      const pause = the.pause(listener, { poll });
+      await the.runtime.advance(poll);
+      await pause;
+    };
+    await pauseFor(1_100);
+    for (const [ms, count] of [
+      [29_800, 1],
+      [200, 2],
+    ] as const) {
+      await the.runtime.advance(ms);
+      await pauseFor(10);
+      expect(the.count()).toBe(count);
+    }
+  });
+});
+
+describe("a stream's body", () => {
+  it("is given up when nobody waits any more, although the endpoint ignores the signal", async () => {
+    const the = stage();
+    const listener = await listening(the);
+    const [subscription] = the.endpoint.subscriptions;
+    listener.close();
+    expect(subscription!.signal.aborted).toBe(true);
+    await tell(the, "free");
+    expect(subscription!.isCancelled).toBe(true);
+  });
+});
