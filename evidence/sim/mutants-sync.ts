@@ -80,7 +80,7 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "no second look after subscribing",
     breaks: "a release between the refusal and the subscription tells nobody, and the waiter sleeps on",
-    patches: [patch("wake-up/listener.ts wait", "this.#hearsSince <= asked", "this.#hearsSince < Infinity")],
+    patches: [patch("wake-up/listener.ts wait", "this.#hearsSince < asked", "this.#hearsSince < Infinity")],
     noticedBy: ["waiters ask"],
   },
   {

@@ -190,8 +190,10 @@ const queue: RandomScript = {
   name: "queueScript",
   script: queueScript,
   call(draw) {
-    const value = draw.pick(nonces);
-    const ticket = draw.pick(["0001a", "0002b", "0003c"]);
+    // Many, so that replies differ in how many tickets are before one.
+    const number = draw.integer(1, 9);
+    const value = nonce(`n${number}`);
+    const ticket = `000${number}a`;
     const tombstones = [`void:${ticket}`, `void:${value}`];
     const wakeUp = draw.chance(0.5) ? ["channel"] : [];
     if (wakeUp.length > 0 && draw.chance(0.2)) {

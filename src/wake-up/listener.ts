@@ -75,7 +75,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     void this.#follow(round);
     while (!signal?.aborted) {
       // What was released between the last question and the subscription has told nobody.
-      const isTold = this.#hearsSince <= asked;
+      const isTold = this.#hearsSince < asked;
       const until = isTold ? Math.min(Math.max(began, this.#heardAt) + quiet, latest) : began + poll;
       const remaining = Math.min(until, this.#askAt) - this.#elapsed();
       if (remaining <= 0) break;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type Endpoint, type LockOptions, Redlock, type Runtime } from "../../../src/index.ts";
-import { Semaphore } from "../../../src/sync/index.ts";
+import { FairLock, Semaphore } from "../../../src/sync/index.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -155,6 +155,78 @@ describe("a message that does not come", () => {
     expect(call.settled).toBe(false);
     await world.runtime.advance(50);
     expect(call.value).toBeDefined();
+  });
+});
+
+describe("the endpoint of the stream stops, and the stream stays open", () => {
+  /** The first endpoint answers nothing and sends nothing from now on, as after SIGSTOP. */
+  function freezing(world: VirtualWorld) {
+    let isFrozen = false;
+    const endpoints = () =>
+      reached(world, (endpoint, index) => ({
+        send: (command, signal) =>
+          isFrozen && index === 0 ? new Promise(() => undefined) : endpoint.send(command, signal),
+        async subscribe(channel, signal) {
+          const silence = new TransformStream<Uint8Array, Uint8Array>({
+            transform(event, to) {
+              if (!isFrozen || index > 0) to.enqueue(event);
+            },
+          });
+          return (await endpoint.subscribe!(channel, signal)).pipeThrough(silence);
+        },
+      }));
+    const freeze = () => {
+      isFrozen = true;
+    };
+    return { endpoints, freeze };
+  }
+
+  test("a waiter asks after 1 to 2 s, and then listens to another endpoint", async () => {
+    const world = stage(3);
+    const { endpoints, freeze } = freezing(world);
+    const held = await clientOf(world, {}, endpoints()).acquire("a", { ttl: 60_000 });
+    const call = watch(clientOf(world, {}, endpoints()).acquire("a"));
+    await world.runtime.advance(50);
+    freeze();
+    await world.runtime.advance(1_800);
+    expect(subscribers(world.endpoints[1]!)).toBe(1);
+    expect(await Promise.race([held.release(), world.runtime.advance(60)])).toBe(true);
+    await world.runtime.advance(10);
+    expect(call.value).toBeDefined();
+  });
+
+  test("a free lock is idle for no longer than the longest pause of a poll", async () => {
+    const world = stage(3);
+    const { endpoints, freeze } = freezing(world);
+    const held = await clientOf(world, {}, endpoints()).acquire("a", { ttl: 60_000 });
+    const call = watch(clientOf(world, {}, endpoints()).acquire("a"));
+    await world.runtime.advance(50);
+    freeze();
+    void held.release();
+    await world.runtime.advance(2_000);
+    expect(call.value).toBeDefined();
+  });
+
+  test("those that wait for a FairLock are served in their order", async () => {
+    const world = stage(3);
+    const { endpoints, freeze } = freezing(world);
+    const enter = () => new FairLock(clientOf(world, { backoff: {} }, endpoints()), "a").acquire();
+    const served: number[] = [];
+    const calls = [];
+    for (let caller = 0; caller < 6; caller += 1) {
+      const call = enter().then(async (hold) => {
+        served.push(caller);
+        await new Promise<void>((resolve) => void world.runtime.timer(300, resolve));
+        await hold.release();
+      });
+      calls.push(watch(call));
+      await world.runtime.advance(100);
+      if (caller === 2) freeze();
+    }
+    for (let second = 0; second < 30 && calls.some(({ settled }) => !settled); second += 1) {
+      await world.runtime.advance(1_000);
+    }
+    expect(served).toEqual([0, 1, 2, 3, 4, 5]);
   });
 });
 

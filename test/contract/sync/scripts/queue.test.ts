@@ -25,8 +25,6 @@ describe("a queue", () => {
       release: (ticket: string, retention = 0) =>
         at(ticket).releaseAndTell(world.call(), `v${ticket}`, retention),
       holder: () => world.execute("GET", keyOf("redlock", "fair", "q")),
-      queue: () => world.execute("GET", keyOf("redlock", "queue", "q")),
-      free: () => world.execute("DEL", keyOf("redlock", "fair", "q")),
       heard: world.listen(channelOf("redlock", "fair", "q")),
     };
   }
