@@ -88,9 +88,9 @@ export const syncMutants: readonly Mutant[] = [
     breaks: "who has waited for a message takes the lock, whatever the endpoints answer",
     patches: [
       patch(
-        "lock/acquire.ts #sendRound",
-        'if (result !== "granted") return { cell, result, round, last: round',
-        'const isWoken = result === "refused" && this.#listener;\nif (result !== "granted" && !isWoken) return { cell, result, round, last: round',
+        "lock/acquire.ts #conclude",
+        'if (result === "granted") {',
+        'if (result === "granted" || (result === "refused" && this.#listener)) {',
       ),
     ],
     noticedBy: [...twoHolders, "a quorum decides"],

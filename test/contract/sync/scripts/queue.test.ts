@@ -25,6 +25,7 @@ describe("a queue", () => {
       release: (ticket: string, retention = 0) =>
         at(ticket).releaseAndTell(world.call(), `v${ticket}`, retention),
       holder: () => world.execute("GET", keyOf("redlock", "fair", "q")),
+      queue: () => world.execute("GET", keyOf("redlock", "queue", "q")),
       heard: world.listen(channelOf("redlock", "fair", "q")),
     };
   }
