@@ -91,11 +91,10 @@ export class Wire {
       trail.releases += 1;
       trail.releaseDue = false;
     }
-    if (operation !== "keep") return;
-    trail[request.raises ? "fenceRaises" : "extensions"] += 1;
+    if (operation === "keep") trail[request.raises ? "fenceRaises" : "extensions"] += 1;
   }
 
-  /** What it replaces counts as released by it. */
+  /** What it replaces counts as released by it. The trail of what it puts there is this process's, not the giver's. */
   #successorSent(process: Process, replaced: RequestTrail, successor: Request): void {
     replaced.releases += 1;
     replaced.releaseDue = false;
