@@ -126,7 +126,9 @@ class HttpLink {
       read: (command) => wire.read(command),
       sent: (...sent) => wire.sent(...sent),
       givenUp: (...given) => wire.givenUp(...given),
-      scriptUnknown: (...unknown) => wire.scriptUnknown(...unknown),
+      scriptUnknown: (...unknown) => {
+        this.#notes.push(() => wire.scriptUnknown(...unknown));
+      },
       executed: (...executed) => wire.executed(...executed),
       answered: (...answered) => {
         this.#notes.push(() => wire.answered(...answered));

@@ -177,6 +177,9 @@ class Link {
           if (answer.error.message.includes(tooLarge)) {
             this.#wire.refusedForSize(this.#process, this.#server, command);
           }
+          if (answer.error.message.includes("NOSCRIPT")) {
+            this.#wire.scriptUnknown(this.#process, this.#server, request);
+          }
           fail(answer.error);
         }
       };
@@ -239,8 +242,6 @@ class Link {
       return !granted && isLocked(request, contentsBefore) ? { reply, byLock: true } : { reply };
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
-      if (copy === 0 && error.message.startsWith("NOSCRIPT"))
-        this.#wire.scriptUnknown(this.#process, server, request);
       return failure(server, "redis", `Redis refused: ${error.message}`);
     }
   }

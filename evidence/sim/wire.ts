@@ -135,7 +135,7 @@ export class Wire {
     );
   }
 
-  /** An endpoint did not know the script of a request, which is as if it had not been sent. */
+  /** A client learns that an endpoint did not know the script of a request, which is as if it had not been sent. */
   scriptUnknown(process: Process, server: Server, request: Request): void {
     if (request.operation !== "end" || isCount(request) || isMessage(request)) return;
     this.#trail(process, server, request).releases -= 1;
