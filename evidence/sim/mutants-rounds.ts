@@ -19,7 +19,7 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "a late rollback of one round deletes what the next round acquired",
     patches: [
       patch(
-        "lock/acquire.ts #sendRound",
+        "lock/acquire.ts #claim",
         "protocol.cell(randomToken(runtime))",
         "protocol.cell((this.first ??= randomToken(runtime)))",
       ),
