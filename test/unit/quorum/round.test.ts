@@ -12,7 +12,7 @@ const seed = Date.now() % 2 ** 31;
 console.log(`round SEED=${seed}`);
 
 /** Endpoints whose answers the test gives. */
-function rig(count: number, { isHasty = false, latency = new Map<string, number>(), timeout = 100 } = {}) {
+function rig(count: number, { isHasty = false, timeout = 100 } = {}) {
   const runtime = steppingRuntime();
   const replies = Array.from({ length: count }, () => gate<Answer | Error>());
   const endpoints: Endpoint[] = replies.map((_, index) => ({
@@ -29,14 +29,11 @@ function rig(count: number, { isHasty = false, latency = new Map<string, number>
     if (reply instanceof Error) throw reply;
     return reply;
   };
-  const known = new Map(endpoints.flatMap((endpoint) => [[endpoint, latency.get(endpoint.name)!] as const]));
-  for (const [endpoint, ms] of known) if (ms === undefined) known.delete(endpoint);
-  const context = { endpoints, runtime, timeout, onFailure, latencies: known };
+  const context = { endpoints, runtime, timeout, onFailure };
   const round = runRound(context, perform, { isHasty });
-  const learnt = () => Object.fromEntries([...known].map(([{ name }, ms]) => [name, ms]));
   const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
   const fail = (index: number, error: Error) => replies[index]!.open(error);
-  return { runtime, endpoints, round, onFailure, answer, fail, known, learnt };
+  return { runtime, endpoints, round, onFailure, answer, fail };
 }
 
 const down = new EndpointError("e0", "network", "down");
@@ -196,38 +193,6 @@ describe("a call", () => {
     await early;
     expect(call!.answer).toEqual({ outcome: "held" });
     await call!.settled;
-  });
-});
-
-describe("the latencies that a round learns", () => {
-  test("include those of answers after the result", async () => {
-    const { round, answer, runtime, learnt } = rig(3, { isHasty: true });
-    await runtime.advance(10);
-    answer(0, "granted");
-    answer(1, "held");
-    await runtime.advance(60);
-    expect(await round.result).toBe("unavailable");
-    answer(2, "granted");
-    await runtime.advance(0);
-    expect(learnt()).toEqual({ e0: 10, e1: 10, e2: 70 });
-  });
-
-  test("decrease slowly after a late answer", async () => {
-    const { answer, learnt, runtime } = rig(2, { latency: new Map([["e0", 80]]) });
-    await runtime.advance(10);
-    answer(0, "granted");
-    answer(1, "granted");
-    await runtime.advance(0);
-    expect(learnt()).toEqual({ e0: 72, e1: 10 });
-  });
-
-  test("ignore a clock that jumps", async () => {
-    const { runtime, answer, learnt } = rig(3, { latency: new Map([["e1", 40]]) });
-    runtime.wallOffset = 5_000 * 3_600_000;
-    answer(0, "granted");
-    answer(1, "held");
-    await runtime.advance(0);
-    expect(learnt()).toEqual({ e1: 40 });
   });
 });
 
