@@ -1,7 +1,7 @@
 import { onAbort } from "../abort.ts";
 import type { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../platform.ts";
-import { type Command, type Endpoint, unsentError } from "./endpoint.ts";
+import { type Caller, type Command, type Endpoint, type SentHook, sendOf, unsentError } from "./endpoint.ts";
 
 // Commands of one turn of the event loop are sent as one request, and no more requests are open than a platform allows. Commands
 // that wait meanwhile are sent together. HTTP keeps no order, so nothing may rely on the order of the commands in a request.
@@ -37,12 +37,11 @@ export interface BatchOptions {
 
 /** A command, from the call to its reply. */
 interface Pending extends Encoded {
-  /** Aborts when its caller waits no longer. */
-  readonly signal: AbortSignal;
-  readonly onSent: ((commands: number) => void) | undefined;
+  readonly caller: Caller;
+  readonly onSent: SentHook | undefined;
   readonly settle: (outcome: Outcome) => void;
-  /** Set while the signal is listened to. */
-  ignoreAbort?: () => void;
+  /** Set while it waits for longer than its turn. */
+  stay?: () => void;
 }
 
 /** Not `queueMicrotask`: Jest's and Sinon's fake timers keep back what it is given, and the queue would never be sent. */
@@ -56,14 +55,16 @@ const turnEnd = Promise.resolve();
  */
 export function batchingSend(name: string, options: BatchOptions, post: Post): Endpoint["send"] {
   const batches = new Batches(name, options, post);
-  return (command, signal = new AbortController().signal, onSent) =>
-    new Promise((resolve, reject) => {
-      const settle = (outcome: Outcome) => {
-        if ("error" in outcome) reject(outcome.error);
-        else resolve(outcome.reply);
-      };
-      batches.add({ command, text: JSON.stringify(command), signal, onSent, settle });
-    });
+  return sendOf(
+    (command, caller, onSent) =>
+      new Promise((resolve, reject) => {
+        const settle = (outcome: Outcome) => {
+          if ("error" in outcome) reject(outcome.error);
+          else resolve(outcome.reply);
+        };
+        batches.add({ command, text: JSON.stringify(command), caller, onSent, settle });
+      }),
+  );
 }
 
 /** What reaches one endpoint. */
@@ -76,7 +77,7 @@ class Batches {
   /** What was added in this turn. */
   #turn: Pending[] = [];
   readonly #most: number;
-  #open = 0;
+  readonly #open = new Set<OpenRequest>();
 
   constructor(name: string, { maxRequests, pipelines = true }: BatchOptions, post: Post) {
     this.#name = name;
@@ -103,20 +104,32 @@ class Batches {
     if (this.#waiting.size === 0) return;
     for (const pending of turn) {
       if (!this.#waiting.has(pending)) continue;
-      if (pending.signal.aborted) this.#giveUp(pending);
-      else pending.ignoreAbort = onAbort(pending.signal, () => this.#giveUp(pending));
+      if (pending.caller.hasGivenUp) this.#giveUp(pending);
+      else pending.stay = pending.caller.onGiveUp(() => this.#giveUp(pending));
     }
   }
 
   #flush(): void {
     // On Workers the platform itself queues what is too much: it knows whose request is whose.
-    const free = sharesRequests() ? this.#maxRequests - this.#open : Infinity;
+    const free = sharesRequests() ? this.#maxRequests - this.#countOpen() : Infinity;
     for (let left = free; this.#waiting.size > 0 && left > 0; left -= 1) {
       // In several requests: a slow server then answers a part of them in time.
       const share = free === Infinity ? maxCommands : Math.max(fewCommands, this.#waiting.size / left);
       const batch = this.#take(Math.min(share, this.#most));
       if (batch.length > 0) void this.#send(batch);
     }
+    if (this.#waiting.size === 0 || free === Infinity) return;
+    // What waits is sent as soon as one of them is aborted, because `fetch` may not notice.
+    for (const open of this.#open) {
+      if (!open.signal.aborted) open.ignoreAbort ??= onAbort(open.signal, () => this.#flush());
+    }
+  }
+
+  /** The requests that somebody waits for. */
+  #countOpen(): number {
+    let count = 0;
+    for (const { signal } of this.#open) if (!signal.aborted) count += 1;
+    return count;
   }
 
   /** The next commands that share a request, without those that nobody waits for any more. */
@@ -129,7 +142,7 @@ class Batches {
       if (batch.length > 0 && (batch.length >= most || bytes > maxBytes)) return batch;
       // Deleted first: if another Worker request has left it behind, the next line throws.
       this.#waiting.delete(next);
-      if (next.signal.aborted) this.#giveUp(next);
+      if (next.caller.hasGivenUp) this.#giveUp(next);
       else batch.push(next);
     }
     return batch;
@@ -141,54 +154,46 @@ class Batches {
   }
 
   async #send(batch: readonly Pending[]): Promise<void> {
-    let isOpen = true;
-    const close = () => {
-      if (!isOpen) return;
-      isOpen = false;
-      this.#open -= 1;
-      this.#flush();
-    };
-    this.#open += 1;
     let unreported = batch.length;
-    for (const { ignoreAbort, onSent } of batch) {
-      ignoreAbort?.();
+    for (const { stay, onSent } of batch) {
+      stay?.();
       if (!onSent) continue;
       onSent(unreported);
       unreported = 0;
     }
-    // Now, because `fetch` may not notice.
-    const { signal, ignoreAbort } = signalOf(batch, close);
+    const { signal, release } = signalOf(batch);
+    const open: OpenRequest = { signal };
+    this.#open.add(open);
     const outcomes = await this.#post(batch, signal);
-    ignoreAbort();
+    release?.();
+    open.ignoreAbort?.();
+    this.#open.delete(open);
     for (const [index, { settle }] of batch.entries()) settle(outcomes[index]!);
-    close();
+    this.#flush();
   }
 }
 
-/** The signal of a request: it aborts when nobody waits any more for any of its commands. */
-function signalOf(
-  batch: readonly Pending[],
-  onEnd: () => void,
-): { readonly signal: AbortSignal; ignoreAbort(): void } {
-  const { signal } = batch[0]!;
-  // The commands of one round end together. In Node a signal costs as much as the rest of a small request.
-  if (batch.every((pending) => pending.signal === signal)) {
-    return { signal, ignoreAbort: onAbort(signal, onEnd) };
-  }
+/** A request that has no answer yet. */
+interface OpenRequest {
+  readonly signal: AbortSignal;
+  ignoreAbort?: () => void;
+}
+
+/** The signal of a request: it aborts when nobody waits any more for any of its commands. `release`: ends its watch. */
+function signalOf(batch: readonly Pending[]): { readonly signal: AbortSignal; release?(): void } {
+  const { caller } = batch[0]!;
+  // The commands of one round end together.
+  if (batch.every((pending) => pending.caller === caller)) return { signal: caller.signal };
   const controller = new AbortController();
   let watched = 0;
   let ignore: (() => void) | undefined;
-  /** Watches the first one that still waits. `reason`: why the one before waits no longer. */
-  const watch = (reason?: unknown) => {
-    while (batch[watched]?.signal.aborted) watched += 1;
-    const next = batch[watched]?.signal;
-    if (next) {
-      ignore = onAbort(next, () => watch(next.reason));
-      return;
-    }
-    controller.abort(reason);
-    onEnd();
+  /** Watches the first one that still waits. `last`: the one that has waited until now. */
+  const watch = (last?: Caller) => {
+    while (batch[watched]?.caller.hasGivenUp) watched += 1;
+    const next = batch[watched]?.caller;
+    if (next) ignore = next.onGiveUp(() => watch(next));
+    else controller.abort(last?.signal.reason);
   };
   watch();
-  return { signal: controller.signal, ignoreAbort: () => ignore?.() };
+  return { signal: controller.signal, release: () => ignore?.() };
 }

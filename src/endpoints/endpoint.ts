@@ -1,3 +1,4 @@
+import { onAbort } from "../abort.ts";
 import { type Schema, typed } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 
@@ -40,6 +41,51 @@ export interface Endpoint {
    * when `signal` aborts. Leave it out where there are no streams: waiters then poll.
    */
   subscribe?(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** Who waits for a command. In Node, a signal for each round costs as much as the rest of a small request. */
+export interface Caller {
+  /** Whether it waits no longer. */
+  readonly hasGivenUp: boolean;
+  /** Calls `listener` as soon as it waits no longer; the returned function cancels that. */
+  onGiveUp(listener: () => void): () => void;
+  /** Aborts as soon as it waits no longer. Made when it is needed. */
+  readonly signal: AbortSignal;
+}
+
+/** A `send` that needs no signal for each caller. A user's wrapper around it is none. */
+interface LightSend {
+  readonly light: (command: Command, caller: Caller, onSent?: SentHook) => Promise<unknown>;
+}
+
+/** See `Endpoint.send`. */
+export type SentHook = (commands: number) => void;
+
+/** A `send` of an endpoint, from one that needs no signal for each caller. */
+export function sendOf(light: LightSend["light"]): Endpoint["send"] & LightSend {
+  // A caller in JavaScript may give no signal.
+  const send: Endpoint["send"] = (command, signal = new AbortController().signal, onSent) => {
+    const caller: Caller = {
+      get hasGivenUp() {
+        return signal.aborted;
+      },
+      onGiveUp: (listener) => onAbort(signal, listener),
+      signal,
+    };
+    return light(command, caller, onSent);
+  };
+  return Object.assign(send, { light });
+}
+
+/** Sends one command for a caller. */
+export function sendFor(
+  endpoint: Endpoint,
+  command: Command,
+  caller: Caller,
+  onSent: SentHook | undefined,
+): Promise<unknown> {
+  const { light } = endpoint.send as Partial<LightSend>;
+  return light ? light(command, caller, onSent) : endpoint.send(command, caller.signal, onSent);
 }
 
 /** Why a command was given up before it was sent. */

@@ -305,7 +305,8 @@ export class Lock {
   #reportEnd(end: End): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    emit(this.#settings.onEvent, { ...end, resources: this.resources, held: this.#held() });
+    const { onEvent } = this.#settings;
+    if (onEvent) emit(onEvent, { ...end, resources: this.resources, held: this.#held() });
   }
 }
 

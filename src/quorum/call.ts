@@ -1,5 +1,12 @@
 import type { Ask, RequestWatch } from "../endpoints/ask.ts";
-import { type Command, type Endpoint, timeoutError, unsentError } from "../endpoints/endpoint.ts";
+import {
+  type Caller,
+  type Command,
+  type Endpoint,
+  sendFor,
+  timeoutError,
+  unsentError,
+} from "../endpoints/endpoint.ts";
 import { EndpointError, isEndpointError, type Vote } from "../errors.ts";
 import type { Answer } from "./tally.ts";
 
@@ -13,13 +20,11 @@ export interface Failure {
 export type Perform<A extends Answer> = (call: Call, index: number) => Promise<A>;
 
 /** What a call needs of its round. */
-export interface CallRound<A extends Answer> {
-  /** Aborts when the time of the round is over. */
-  readonly signal: AbortSignal;
+export interface CallRound<A extends Answer> extends Caller {
   /** Watches a request to an endpoint. Undefined: nobody hears of requests. */
   watch(endpoint: Endpoint): RequestWatch | undefined;
-  /** Hears of the answer of a call, once. */
-  note(call: Call<A>, answer: A | Failure): void;
+  /** Hears of the answer of each call, once. */
+  note(answer: A | Failure): void;
 }
 
 /** One request of a round to one endpoint, and what has become of it. */
@@ -30,7 +35,9 @@ export class Call<A extends Answer = Answer> implements Ask {
    * changes.
    */
   answer: A | Failure | undefined = undefined;
-  /** What really came of it, even if that is known only after the timeout. Never rejects. */
+  /** What really came of it, once that is known: an answer may come after the timeout. */
+  outcome: A | Failure | undefined = undefined;
+  /** Resolves with the outcome. Never rejects. */
   ended!: Promise<A | Failure>;
   /** Whether the endpoint may execute it: false if it has said that it was given up before it was sent. */
   isSent = false;
@@ -45,18 +52,18 @@ export class Call<A extends Answer = Answer> implements Ask {
 
   async send(command: Command): Promise<unknown> {
     const { endpoint } = this;
-    const { signal } = this.#round;
+    const round = this.#round;
     // It would be executed after its undo.
-    if (signal.aborted) throw unsentError(endpoint.name);
-    const watch = this.#round.watch(endpoint);
+    if (round.hasGivenUp) throw unsentError(endpoint.name);
+    const watch = round.watch(endpoint);
     const wasSent = this.isSent;
     this.isSent = true;
     try {
-      const reply = await endpoint.send(command, signal, watch?.onSent);
+      const reply = await sendFor(endpoint, command, round, watch?.onSent);
       watch?.end();
       return reply;
     } catch (reason) {
-      const error = failureOf(endpoint, reason, signal);
+      const error = failureOf(endpoint, reason, round);
       if (error.unsent) this.isSent = wasSent;
       watch?.end(error);
       throw error;
@@ -66,13 +73,13 @@ export class Call<A extends Answer = Answer> implements Ask {
   /** Sends a command beside its own, in the same request if it can. It does not matter what becomes of it. */
   async tell(command: Command): Promise<void> {
     const { endpoint } = this;
-    const { signal } = this.#round;
-    const watch = this.#round.watch(endpoint);
+    const round = this.#round;
+    const watch = round.watch(endpoint);
     try {
-      await endpoint.send(command, signal, watch?.onSent);
+      await sendFor(endpoint, command, round, watch?.onSent);
       watch?.end();
     } catch (reason) {
-      watch?.end(failureOf(endpoint, reason, signal));
+      watch?.end(failureOf(endpoint, reason, round));
     }
   }
 
@@ -96,36 +103,44 @@ export class Call<A extends Answer = Answer> implements Ask {
 
   /** Whether it cannot be executed any more: it was answered, or given up before it was sent. */
   get isOver(): boolean {
-    return this.answer !== undefined && (this.answer.outcome !== "error" || !this.isSent);
+    const known = this.outcome ?? this.answer;
+    return known !== undefined && (known.outcome !== "error" || !this.isSent);
   }
 
   /** Whether it has done nothing, and will not: it was refused, or given up before it was sent. */
   get hasDoneNothing(): boolean {
-    return this.isOver && this.answer!.outcome !== "granted";
+    return this.isOver && (this.outcome ?? this.answer)!.outcome !== "granted";
   }
 
   /** @internal Begins it. */
-  async start(perform: Perform<A>, index: number): Promise<A | Failure> {
-    try {
-      return this.settle(await perform(this, index));
-    } catch (error) {
-      return this.settle({ outcome: "error", cause: endpointErrorOf(this.endpoint, error) });
-    }
+  start(perform: Perform<A>, index: number): void {
+    this.ended = this.#run(perform, index);
   }
 
-  /** @internal Takes the first outcome as its answer: after a timeout the failure stands. Returns the outcome. */
-  settle(outcome: A | Failure): A | Failure {
-    if (this.answer) return outcome;
-    this.answer = outcome;
+  /** @internal Takes the first one as its answer: after a timeout the failure stands. */
+  settle(answer: A | Failure): void {
+    if (this.answer) return;
+    this.answer = answer;
     this.#settle?.();
-    this.#round.note(this, outcome);
+    this.#round.note(answer);
+  }
+
+  async #run(perform: Perform<A>, index: number): Promise<A | Failure> {
+    let outcome: A | Failure;
+    try {
+      outcome = await perform(this, index);
+    } catch (error) {
+      outcome = { outcome: "error", cause: endpointErrorOf(this.endpoint, error) };
+    }
+    this.outcome = outcome;
+    this.settle(outcome);
     return outcome;
   }
 }
 
 /** Why a command has no reply. An endpoint that a user has made may reject with the reason of its signal, or however it likes. */
-function failureOf(endpoint: Endpoint, reason: unknown, signal: AbortSignal): EndpointError {
-  if (signal.aborted && !isEndpointError(reason)) return timeoutError(endpoint.name, signal);
+function failureOf(endpoint: Endpoint, reason: unknown, round: Caller): EndpointError {
+  if (round.hasGivenUp && !isEndpointError(reason)) return timeoutError(endpoint.name, round.signal);
   return endpointErrorOf(endpoint, reason);
 }
 

@@ -53,7 +53,10 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   #finish!: () => void;
   #cancelTimeout: () => void;
   #cancelHaste: (() => void) | undefined;
+  readonly #listeners = new Set<() => void>();
   #controller: AbortController | undefined;
+  /** What the signal aborts with. */
+  #reason: Error | undefined;
 
   constructor(context: RoundContext, perform: Perform<A>, options: RoundOptions) {
     const { endpoints, runtime } = context;
@@ -77,13 +80,23 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     this.calls = endpoints.map((endpoint) => new Call(endpoint, this));
     // Only now, because a call that fails at once looks at all of them.
     this.calls.forEach((call, index) => {
-      call.ended = call.start(perform, index);
+      call.start(perform, index);
     });
   }
 
-  /** Aborts when the time is over. */
+  /** Whether the time is over. */
+  get hasGivenUp(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  onGiveUp(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
+    if (this.#reason) this.#controller.abort(this.#reason);
     return this.#controller.signal;
   }
 
@@ -104,7 +117,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   }
 
   /** Hears that a call has got its answer. */
-  note(_: Call<A>, answer: A | Failure): void {
+  note(answer: A | Failure): void {
     if (answer.outcome === "error") this.#context.onFailure?.(answer.cause);
     this.#missing -= 1;
     this.#cancelHaste?.();
@@ -121,7 +134,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     if (this.#missing > 0) return;
     this.#cancelTimeout();
     // A lock keeps its calls, and must not keep a signal for each of them.
-    if (!this.#controller?.signal.aborted) this.#controller = undefined;
+    if (!this.#reason) this.#controller = undefined;
     this.#finish();
   }
 
@@ -137,8 +150,9 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     // A usual mistake: seconds instead of ms.
     const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
     this.#cancelTimeout = this.#context.runtime.timer(0, () => this.#expire());
-    this.#controller ??= new AbortController();
-    this.#controller.abort(new Error(`no answer within ${Math.round(timeout)} ms${hint}`));
+    this.#reason = new Error(`no answer within ${Math.round(timeout)} ms${hint}`);
+    this.#controller?.abort(this.#reason);
+    for (const listener of this.#listeners) listener();
   }
 
   /** Fails what has not answered in time. Not left to the endpoints: one may ignore its signal. */
