@@ -117,6 +117,20 @@ describe("a release", () => {
   });
 });
 
+test("a release is sent once to an endpoint whose grant came after its timeout, but before", async () => {
+  const { redlock, links, runtime, slow, values } = oneClient(
+    { timeout: 100, waitUntil: () => undefined },
+    { deaf: true },
+  );
+  links[2]!.fate = () => slow(150);
+  const lock = await redlock.acquire("r");
+  await runtime.advance(200);
+  links[2]!.fate = () => "delivered";
+  expect(await lock.release()).toBe(true);
+  await runtime.advance(500);
+  expect([links[2]!.sent.length, values("r")]).toEqual([2, [null, null, null]]);
+});
+
 describe("the tombstone of a release", () => {
   const tombstones = ({ endpoints }: ReturnType<typeof virtualWorld>) =>
     endpoints.map(({ engine }) => {
