@@ -273,8 +273,10 @@ class Link {
 
   /** A repeated request must not be refused because of its first execution: then nobody would roll that back. */
   #checkRefusal(request: Request, command: Command): void {
-    const { keys, value, own, isMember } = request;
+    const { keys, value, own, isMember, tombstone } = request;
     const server = this.#server;
+    // Its undo refuses it. Of a resume, the undo deletes the claim in a second request, which may be lost.
+    if (tombstone !== undefined && server.execute(["GET", tombstone]) !== null) return;
     const stands = isMember
       ? this.#remaining(request) > 0
       : keys.every((key, index) => server.execute(["GET", key]) === own[index]);
