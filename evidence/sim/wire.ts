@@ -182,7 +182,8 @@ export class Wire {
     const successor = next && this.#trail(process, server, next);
     this.#checkRolledBackStays(trail, successor, request, execution);
     if (operation === "keep" && execution.stood) trail.stoodAt = this.#world.now;
-    if (!granted && operation === "claim" && execution.copy === 0) this.#claimRefused(trail, request);
+    const claims = operation === "claim" || operation === "restore";
+    if (!granted && claims && execution.copy === 0) this.#claimRefused(trail, request);
     if (!granted) return;
     if (operation === "keep") this.#extensionGranted(trail, request);
     if (successor) {
@@ -191,9 +192,7 @@ export class Wire {
       successor.standing = true;
     }
     // A restore claims what was lost.
-    if (operation === "claim" || operation === "restore") {
-      this.#claimGranted(trail, request, execution.copy);
-    }
+    if (claims) this.#claimGranted(trail, request, execution.copy);
   }
 
   /** An operator freed what was there, of any holder. */
