@@ -163,7 +163,7 @@ export class LockLostError extends RedlockError {
 
 /**
  * Why one endpoint's answer does not count. `timeout`: no answer in time. `network`: `fetch` or the connection failed.
- * `http`: a status other than 2xx, redirects included. `redis`: Redis answered with an error.
+ * `http`: a status other than 200 and 400, redirects included. `redis`: Redis answered with an error.
  * `malformed`: the protocol does not allow this reply, or it is too large.
  */
 export type EndpointErrorKind = "timeout" | "network" | "http" | "redis" | "malformed";

@@ -3,7 +3,7 @@ import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
 import { LockHeldError } from "./errors.ts";
 import { acquire, orHeld } from "./lock/acquire.ts";
 import { clientStateOf, type LockClient, setClientState } from "./lock/client.ts";
-import { lockOf } from "./lock/fence.ts";
+import { lockProtocol } from "./lock/fence.ts";
 import type { FencedLock, Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
@@ -143,5 +143,5 @@ function acquireOn(
   const usesDefaults = Object.keys(options).length === 0;
   const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
   const resources = checkResources(resource);
-  return acquire(own, resources, options, lockOf(own, resources, options.note));
+  return acquire(own, resources, options, lockProtocol(own, resources, options.note));
 }

@@ -132,12 +132,12 @@ export type WaitUntil =
     };
 
 /**
- * Passes `work` to the platform's `waitUntil`. A failure of the work, or of a `waitUntil` that is asynchronous, is
- * ignored: it must not end the process as an unhandled rejection.
+ * Keeps work that has begun alive by the platform's `waitUntil`. Its failure is ignored there, as a failure of a
+ * `waitUntil` that is asynchronous: it must not end the process as an unhandled rejection.
  *
  * @returns whether the platform keeps it alive; if not, the caller has to wait for it
  */
-export function runInBackground(
+export function keepAlive(
   { waitUntil }: { readonly waitUntil?: WaitUntil | undefined },
   work: Promise<unknown>,
 ): boolean {

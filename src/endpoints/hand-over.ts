@@ -7,7 +7,7 @@ import { Room } from "./room.ts";
 // that. So it is given no more than it answers in time.
 
 /** The error of a command whose turn did not come before its caller gave up. */
-const noTurn = () => new Error("others were sent first");
+const sentFirst = () => new Error("others were sent first");
 
 /** By client: all endpoints over a client share its queue. */
 const known = new WeakMap<object, HandOver>();
@@ -46,7 +46,7 @@ export class HandOver {
 
   #wait(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(noTurn());
+      if (signal.aborted) return reject(sentFirst());
       const begin = () => {
         this.#waiting.delete(begin);
         ignoreAbort();
@@ -54,7 +54,7 @@ export class HandOver {
       };
       const ignoreAbort = onAbort(signal, () => {
         this.#waiting.delete(begin);
-        reject(noTurn());
+        reject(sentFirst());
       });
       this.#waiting.add(begin);
     });
@@ -88,7 +88,7 @@ export function sendThrough(
     try {
       return await handOver.run(signal, async (onHandedOver) => {
         for (let wait = whenReady?.(signal); wait; wait = whenReady?.(signal)) await wait;
-        if (signal.aborted) throw noTurn();
+        if (signal.aborted) throw sentFirst();
         isSent = true;
         onHandedOver();
         onSent?.(1);

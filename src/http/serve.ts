@@ -9,7 +9,7 @@ import {
   type RunOptions,
 } from "../idempotency/index.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
-import { runInBackground, type WaitUntil } from "../runtime.ts";
+import { keepAlive, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook } from "../webhooks/index.ts";
 import { handlerOf, withPath } from "./handler.ts";
 import {
@@ -234,7 +234,7 @@ async function answerOnce(
     return runHandler(rules, () => exchange.handle(context, body, delivery), handling);
   });
   // Where the platform stops the code when the client hangs up, this keeps it going.
-  runInBackground({ waitUntil }, work);
+  keepAlive({ waitUntil }, work);
   const answer = await work.then(
     ({ value }) =>
       handling.response ? ({ status: "executed", response: handling.response } as const) : replay(value),

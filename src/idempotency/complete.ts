@@ -7,7 +7,7 @@ import { retry } from "../quorum/retry.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, isVeto, type RoundResult } from "../quorum/tally.ts";
 import { type CellAnswer, claimOrRead, keep } from "../redis/cell.ts";
-import { runInBackground, settledWithin, stopwatch } from "../runtime.ts";
+import { keepAlive, settledWithin, stopwatch } from "../runtime.ts";
 import type { ClaimOperations, RunClaim } from "./claim.ts";
 import type { CompleteRecord, UnstoredReason } from "./record.ts";
 import { recordOfResult } from "./result.ts";
@@ -79,7 +79,7 @@ export async function complete(
       : { value: undefined };
     // An error of the user's backoff ends the retries, not the call: its effect has happened.
   }).catch(() => undefined);
-  if (!runInBackground(settings, retries)) await settledWithin(runtime, settleTimeout(settings), retries);
+  if (!keepAlive(settings, retries)) await settledWithin(runtime, settleTimeout(settings), retries);
   return last;
 }
 
@@ -112,7 +112,7 @@ function storing(
     const round = runRound(settings, storeOne);
     const roundResult = await round.result;
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
-    const isKeptAlive = runInBackground(settings, round.done);
+    const isKeptAlive = keepAlive(settings, round.done);
     if (!isKeptAlive) await mostlyDone(settings, round);
     if (roundResult !== "unavailable" || unstored) return { roundResult, unstored };
     // Where some refuse the result for its size, those that answer after the decision may do so as well.

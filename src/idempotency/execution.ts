@@ -5,7 +5,7 @@ import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
 import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
-import { runInBackground } from "../runtime.ts";
+import { keepAlive } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";
 import type { RunClaim } from "./claim.ts";
 import { complete } from "./complete.ts";
@@ -80,7 +80,7 @@ export class Execution<Value> {
       value = await handler(this.#context());
     } catch (error) {
       const rolledBack = this.#rollBack(attempt);
-      if (!runInBackground(this.#request.settings, rolledBack)) await rolledBack;
+      if (!keepAlive(this.#request.settings, rolledBack)) await rolledBack;
       this.#report("failed", { error });
       throw error;
     }

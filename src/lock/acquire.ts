@@ -173,8 +173,8 @@ class Acquisition {
 
   /** Undoes a round wherever it may have claimed. What confirmed it has left nothing but counters. */
   #undo({ cell, round, result }: Claimed): Promise<void> {
-    // Refused means that others have a quorum, so this frees nothing that waiters could get. If it published a message,
-    // waiters would wake each other again and again.
+    // If it was refused, others have so much of it that this frees no quorum. If it published a message, waiters would wake
+    // each other again and again.
     const isAnnounced = result !== "refused";
     return undoQuietly(this.#settings, round.calls, (call, claim) =>
       this.#protocol.release(call, cell, claim, isAnnounced),

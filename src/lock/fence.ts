@@ -96,7 +96,7 @@ export function fenceOf(settings: Settings, resources: readonly string[], given?
 }
 
 /** A lock as its settings say: plain, or with a fence. */
-export function lockOf(settings: Settings, resources: readonly string[], note?: string): Protocol {
+export function lockProtocol(settings: Settings, resources: readonly string[], note?: string): Protocol {
   return (settings.fencing ? fenced : plain)(settings, resources, note);
 }
 

@@ -8,7 +8,7 @@ import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { undo } from "../quorum/undo.ts";
 import type { Cell } from "../redis/cell.ts";
-import { maxTimerDelay, runInBackground } from "../runtime.ts";
+import { keepAlive, maxTimerDelay } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
 import { parseHolder } from "./note.ts";
@@ -275,7 +275,7 @@ export class Lock {
       // If somebody else is there, the release looks at the claim that was lost, in case that is executed twice.
       if ((await claim.ended).outcome === "held") this.#claims[index] = lost;
     });
-    runInBackground(settings, restored);
+    keepAlive(settings, restored);
   }
 
   async #releaseEverywhere(): Promise<boolean> {
@@ -287,7 +287,7 @@ export class Lock {
     const { round, isInBackground, result } = await turns.release(turn, async () => {
       const releaseOne = (call: Call, claim: Call) => this.#protocol.release(call, this.#cell, claim, true);
       const round = undo(settings, this.#claims, releaseOne);
-      const isInBackground = runInBackground(settings, round.done);
+      const isInBackground = keepAlive(settings, round.done);
       return { round, isInBackground, result: await round.result };
     });
     // Without waitUntil nothing else may keep the other requests alive.

@@ -1,8 +1,5 @@
 import { settledWithin } from "../runtime.ts";
-import type { Round, RoundContext } from "./round.ts";
-
-/** The least ms that the endpoints have that a quorum did not need. */
-const leastPatience = 50;
+import { leastPatience, type Round, type RoundContext } from "./round.ts";
 
 /**
  * Waits for a round that nothing else keeps alive, but not for slow endpoints: once the round is decided, the others have half

@@ -1,6 +1,6 @@
 import { unlessAborted } from "../abort.ts";
 import type { Vote } from "../errors.ts";
-import { type Runtime, runInBackground, sleep, stopwatch, type WaitUntil } from "../runtime.ts";
+import { keepAlive, type Runtime, sleep, stopwatch, type WaitUntil } from "../runtime.ts";
 import { type Backoff, pauses } from "./backoff.ts";
 import { untilUsable } from "./round.ts";
 
@@ -84,7 +84,7 @@ export async function retry<Value>(
     remaining: (ms = wait) => Math.min(ms, limit) - elapsed(),
     untilDeadline: () => (limit === Infinity ? limit : limit - elapsed()),
     keep(rollback) {
-      if (runInBackground(settings, rollback)) return;
+      if (keepAlive(settings, rollback)) return;
       rollbacks ??= new Set();
       const done: Promise<unknown> = rollback.finally(() => rollbacks?.delete(done));
       rollbacks.add(done);

@@ -13,7 +13,7 @@ export interface RoundContext {
   readonly runtime: Runtime;
   /** An endpoint without an answer after so many ms counts as failed. */
   readonly timeout: number;
-  /** Keeps alive what goes on after the call. Default: the call waits for it. */
+  /** Keeps alive what goes on after the call. Default: the call waits for it, but not for what it repeats. */
   readonly waitUntil?: WaitUntil | undefined;
   /** Called for every endpoint that failed. */
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
@@ -32,8 +32,8 @@ export interface RoundOptions {
   readonly isHasty?: boolean;
 }
 
-/** The least ms that a hasty round waits for the endpoints that answer last. */
-const leastPatience = 50;
+/** The least ms that the endpoints have that answer last. */
+export const leastPatience = 50;
 
 /** A round under way. */
 export class Round<A extends Answer = Answer> implements CallRound<A> {
@@ -47,7 +47,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   readonly elapsed: () => number;
   readonly #context: RoundContext;
   readonly #timeout: number;
-  #isHasty: boolean;
+  readonly #isHasty: boolean;
   #missing: number;
   #decide!: (result: RoundResult) => void;
   #finish!: () => void;

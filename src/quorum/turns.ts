@@ -63,7 +63,8 @@ export class Turns {
 
   #promptness(took: number, timeout: number): Promptness {
     if (took >= timeout) return "never";
-    this.#fastest = Math.min(drift * this.#fastest, took);
+    // At least 1 ms: a call that fails at once takes no time, and would be the fastest one forever.
+    this.#fastest = Math.max(1, Math.min(drift * this.#fastest, took));
     if (took < early * timeout) return "early";
     return took < usual * this.#fastest ? "usual" : "late";
   }

@@ -1,5 +1,5 @@
 import { isEndpointError } from "../errors.ts";
-import { runInBackground, settledWithin, sleep } from "../runtime.ts";
+import { keepAlive, settledWithin, sleep } from "../runtime.ts";
 import type { Call } from "./call.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
@@ -10,15 +10,18 @@ export type Release = (call: Call, claim: Call) => Promise<Answer>;
 /**
  * Undoes claims, one for each endpoint; a release is the same thing. HTTP keeps no order, so a claim without an answer may be
  * executed after its undo. At each endpoint, the undo waits until the claim there has settled, for a quarter of the timeout
- * at most. Then it is released, and once more if the claim ends later, if that has failed where it was granted, and as
- * long as it could not be sent.
+ * at most. Then it is released. It is released again in these cases:
+ *
+ * - The claim ends after that.
+ * - The release has failed, and the claim was granted there.
+ * - The release could not be sent, again and again.
  */
 export function undo(context: RoundContext, claims: readonly Call[], release: Release): Round {
   const takeBack = (call: Call, claim: Call): Promise<Answer> => {
     const released = release(call, claim);
     // If a granted claim is left behind at many endpoints, contenders keep each other out.
-    if (claim.isOver) released.catch(() => runInBackground(context, sendAgain(context, claim, release)));
-    else runInBackground(context, repeatIfLate(context, claim, { released, release }));
+    if (claim.isOver) released.catch(() => keepAlive(context, sendAgain(context, claim, release)));
+    else keepAlive(context, repeatIfLate(context, claim, { released, release }));
     return released;
   };
   return runRound(context, (call, index) => {

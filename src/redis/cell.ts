@@ -162,12 +162,12 @@ async function operate(
   const reply = await runScript(ask, cellScript, names, [...head, ...values]);
   if (!Array.isArray(reply)) throw unexpectedReply();
   if (reply[0] !== value) return refusal(ask, operation, reply, keys.length);
-  if (operation === "end") return ended(reply[1], keys.length);
+  if (operation === "end") return endAnswer(reply[1], keys.length);
   return counters ? { outcome: "granted", fence: readFence(reply[1]) } : granted;
 }
 
 /** The answer of an `end`. `hits`: for each key, whether it had the expected value. */
-function ended(hits: unknown, count: number): CellAnswer {
+function endAnswer(hits: unknown, count: number): CellAnswer {
   if (typeof hits !== "string" || hits.length !== count || !/^[tf]+$/.test(hits)) throw unexpectedReply();
   const miss = hits.indexOf("f");
   return miss < 0 ? granted : { outcome: "lost", ...atKey(miss) };

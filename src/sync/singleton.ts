@@ -4,7 +4,7 @@ import { LockHeldError } from "../errors.ts";
 import { acquire, orHeld } from "../lock/acquire.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { holderOf } from "../lock/contention.ts";
-import { lockOf } from "../lock/fence.ts";
+import { lockProtocol } from "../lock/fence.ts";
 import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
 import type { Protocol } from "../lock/protocol.ts";
@@ -245,7 +245,7 @@ class Call<Value> {
 
 /** Gives up as soon as a quorum shows who holds it; where contenders got a part each, one of them shall get it. */
 function unlessHeld(settings: Settings, name: string, note: string | undefined): Protocol {
-  const protocol = lockOf(settings, [name], note);
+  const protocol = lockProtocol(settings, [name], note);
   const waited = stopwatch(settings.runtime);
   protocol.next = ({ calls }) => {
     if (holderOf(calls) !== undefined) throw new LockHeldError([name], waited());

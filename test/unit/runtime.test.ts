@@ -3,9 +3,9 @@ import { describe, expect, test, vi } from "vitest";
 import { seededRandom } from "../../local/src/memory/seeded-random.ts";
 import { resolveSettings } from "../../src/lock/options.ts";
 import {
+  keepAlive,
   type Runtime,
   randomToken,
-  runInBackground,
   settledWithin,
   sleep,
   stopwatch,
@@ -263,7 +263,7 @@ describe("systemRuntime", () => {
 
 const context = { endpoints: [], runtime: systemRuntime };
 
-describe("runInBackground", () => {
+describe("keepAlive", () => {
   forbidUnhandledRejections();
 
   test("accepts a waitUntil that is asynchronous and rejects, and work that fails", async () => {
@@ -276,8 +276,8 @@ describe("runInBackground", () => {
     });
     for (const waitUntil of [failing, hostile, { waitUntil: failing }, () => undefined]) {
       const settings = resolveSettings(context, { waitUntil: waitUntil as () => void });
-      expect(runInBackground(settings, Promise.resolve())).toBe(true);
-      expect(runInBackground(settings, Promise.reject(new Error("failed work")))).toBe(true);
+      expect(keepAlive(settings, Promise.resolve())).toBe(true);
+      expect(keepAlive(settings, Promise.reject(new Error("failed work")))).toBe(true);
     }
   });
 
@@ -287,6 +287,6 @@ describe("runInBackground", () => {
     const waitUntil = () => {
       throw new TypeError("Illegal invocation");
     };
-    expect(runInBackground(resolveSettings(context, { waitUntil }), work)).toBe(false);
+    expect(keepAlive(resolveSettings(context, { waitUntil }), work)).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { onAbort, unlessAborted } from "../../abort.ts";
 import { acquire } from "../../lock/acquire.ts";
-import { lockOf } from "../../lock/fence.ts";
+import { lockProtocol } from "../../lock/fence.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { AcquireOptions, Settings } from "../../lock/options.ts";
 import type { Next } from "../../quorum/retry.ts";
@@ -30,7 +30,7 @@ export async function acquireLooking(
     looking = undefined;
     if (!isNeeded) controller.abort();
   };
-  const protocol = lockOf(settings, [name], note);
+  const protocol = lockProtocol(settings, [name], note);
   protocol.next = async ({ result }): Promise<Next> => {
     if ((await result) === "refused") looking ??= look();
     return "pause";

@@ -9,7 +9,7 @@ import { type Round, runRound } from "../../quorum/round.ts";
 import { type Answer, isVeto, quorumOf, type RoundResult } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
-import { randomToken, runInBackground } from "../../runtime.ts";
+import { keepAlive, randomToken } from "../../runtime.ts";
 import { channelOf } from "../../wake-up/channel.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import { arrivalScript } from "./arrival.lua.ts";
@@ -108,7 +108,7 @@ export class Arrivals {
     try {
       return await retry<Value>(settings, { signal, limit }, async (progress) => {
         const round = runRound(settings, (call) => queryEndpoint(call, settings, place, query));
-        runInBackground(settings, round.done);
+        keepAlive(settings, round.done);
         const result = await unlessAborted(round.result, signal);
         if (!result) throw signal?.reason;
         const snapshot = snapshotOf(place, round, result);

@@ -14,7 +14,7 @@ import {
   type Settings,
 } from "../../lock/options.ts";
 import type { CellAnswer } from "../../redis/cell.ts";
-import { runInBackground } from "../../runtime.ts";
+import { keepAlive } from "../../runtime.ts";
 
 // What the synchronizers have in common: the options of a call, the acquire, and the handle it returns.
 
@@ -151,7 +151,7 @@ export class Holds {
     } catch (error) {
       const cleanup = strategy.cleanUp?.();
       // An abort ends the call at once; the cleanup goes on.
-      if (cleanup && !runInBackground(settings, cleanup)) await unlessAborted(cleanup, options.signal);
+      if (cleanup && !keepAlive(settings, cleanup)) await unlessAborted(cleanup, options.signal);
       throw error;
     }
   }

@@ -8,7 +8,7 @@ import { undoQuietly, unlessRefused } from "../../quorum/undo.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
-import { randomToken, runInBackground } from "../../runtime.ts";
+import { keepAlive, randomToken } from "../../runtime.ts";
 import { newestScript } from "./newest.lua.ts";
 import { itemsOf } from "./reply.ts";
 
@@ -112,7 +112,7 @@ export class NewestCall {
       this.#round.calls,
       unlessRefused((call) => end(call, own)),
     ).done;
-    if (!runInBackground(settings, rolledBack)) await unlessAborted(rolledBack, signal);
+    if (!keepAlive(settings, rolledBack)) await unlessAborted(rolledBack, signal);
   }
 
   /**
