@@ -23,7 +23,7 @@ export function sendOver(name: string, link: Link, call: ClientWay["call"]): End
     const reply = await send(command, signal, onSent);
     if (reply !== "QUEUED") return reply;
     // Whether it will be executed is not known.
-    const reason = "the client is inside of MULTI: give the endpoint its own client";
+    const reason = "the client is within MULTI: give the endpoint its own client";
     throw new EndpointError(name, "malformed", reason);
   };
 }
