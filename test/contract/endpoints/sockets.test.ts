@@ -140,14 +140,14 @@ describe.skipIf(!redisServer)("over sockets", () => {
       });
     });
 
-    test("a client inside of MULTI is an error that says so, not another holder", async () => {
+    test("a client within MULTI is an error that says so, not another holder", async () => {
       const endpoint = open(via);
       const { signal } = new AbortController();
       expect(await endpoint.send(["MULTI"], signal)).toBe("OK");
       for (const fencing of [false, true]) {
         const error = await rejection(redlockOf(endpoint, { fencing, wait: 300 }).acquire("a"));
         expect(error).toBeInstanceOf(QuorumError);
-        expect(causeOf(error).message).toContain("inside of MULTI: give the endpoint its own client");
+        expect(causeOf(error).message).toContain("within MULTI: give the endpoint its own client");
       }
       await endpoint.send(["DISCARD"], signal);
       expect(await redlockOf(endpoint).tryAcquire("a")).not.toBeNull();
