@@ -212,7 +212,13 @@ export class Wire {
     this.#counted.set(keys[0]!, counted.add(token));
   }
 
-  #released(trail: RequestTrail, { tombstone, next }: Request, { stood, stands, granted }: Execution): void {
+  #released(
+    trail: RequestTrail,
+    { own, tombstone, next }: Request,
+    { stood, stands, granted }: Execution,
+  ): void {
+    // It has named the result of a run, and this endpoint may still have the run's pending record.
+    if (/^[CN]1 /.test(own[0]!) && !stood) return;
     trail.releaseExecuted = true;
     if (tombstone !== undefined) trail.tombstones.add(tombstone);
     const remembers = tombstone !== undefined && next !== undefined;
