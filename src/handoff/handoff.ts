@@ -28,16 +28,19 @@ const namesOf = ({ endpoints }: Settings) => endpoints.map(({ name }) => name).s
 
 /**
  * Hands a lock over to another process, which goes on with {@link resume}. Your handle ends at once, as if you had released
- * the lock, but the lock stays held until its ttl ends. Waits for requests under way.
+ * the lock, but the lock stays held until its ttl ends, even if that is after your `deadline`. Waits for requests under way.
  *
  * @returns the message for `resume`, as plain JSON. It contains the lock's token: treat it as a secret
  * @throws LockLostError when the lock is lost, released, or handed over already
+ * @throws QuorumError when the lock had a `deadline`, and too few endpoints answered the extension to its whole ttl
  *
  * @example
  * await queue.send({ job, lock: await handoff(lock) });
  */
 export async function handoff(lock: Lock): Promise<LockJSON> {
   const { resources, ttl, fence } = lock;
+  // The message may wait for longer than this process lives.
+  await lock.outliveDeadline();
   if (lock.remaining() <= 0) throw new LockLostError(resources, "it has ended, or was handed over");
   const { cell, settings } = await lock.abandon();
   return { resources, prefix: settings.prefix, value: cell.value, ttl, fence, endpoints: namesOf(settings) };

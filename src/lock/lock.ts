@@ -66,7 +66,8 @@ export class Lock {
   readonly #open: OpenExtension[] = [];
   /** ms since before the request that acquired it, or took it over. */
   readonly #held: () => number;
-  readonly #limit: number;
+  /** ms from the beginning of the hold to the deadline. */
+  #limit: number;
   /** Whether an event has reported the end of the hold. */
   #hasEnded = false;
   #ttl: number;
@@ -84,7 +85,7 @@ export class Lock {
     this.#settings = settings;
     this.#protocol = protocol;
     this.#cell = cell;
-    this.#ttl = ttl;
+    this.#ttl = settings.ttl;
     this.#claims = [...round.calls];
     this.#held = round.elapsed;
     this.#limit = limit;
@@ -104,7 +105,7 @@ export class Lock {
     return parseHolder(this.#cell.value).nonce;
   }
 
-  /** The ttl that was last requested from Redis, in ms. */
+  /** The ttl that was last requested, in ms. If the deadline of the call is nearer, Redis keeps the lock until then. */
   get ttl(): number {
     return this.#ttl;
   }
@@ -197,6 +198,13 @@ export class Lock {
     void autoExtend(this.#validity, { runtime, ttl, held: this.#held, maxHold, limit: this.#limit, extend });
   }
 
+  /** @internal Holds it for its whole ttl again, whatever the deadline of its call was. */
+  async outliveDeadline(): Promise<void> {
+    if (this.#limit === Infinity) return;
+    this.#limit = Infinity;
+    await this.extend();
+  }
+
   /**
    * @internal Ends this handle, and leaves the lock to its ttl. Resolves when its requests are answered or have timed out, with
    * what another handle needs to go on. Never rejects.
@@ -209,12 +217,16 @@ export class Lock {
     return { settings: this.#settings, cell: this.#cell };
   }
 
+  #untilDeadline(ttl: number): number {
+    return ttlWithin(ttl, this.#limit - this.#held());
+  }
+
   async #extend(given: number): Promise<number> {
     const { resources } = this;
     const settings = this.#settings;
     const validity = this.#validity;
-    const ttl = ttlWithin(given, this.#limit - this.#held());
-    this.#ttl = ttl;
+    const ttl = this.#untilDeadline(given);
+    this.#ttl = given;
     const claims = [...this.#claims];
     const settled = claims.map(({ answer }) => answer !== undefined);
     const round = await extendOnQuorum(settings, validity, {
@@ -268,7 +280,8 @@ export class Lock {
       const isOver = this.#validity.released || this.#validity.loss;
       if (outcome !== "lost" || isOver || lost !== this.#claims[index]) return;
       const alone = { ...settings, endpoints: [endpoint], onFailure: undefined };
-      const round = runRound(alone, (call) => this.#protocol.claim(call, this.#cell, this.#ttl));
+      const ttl = this.#untilDeadline(this.#ttl);
+      const round = runRound(alone, (call) => this.#protocol.claim(call, this.#cell, ttl));
       const claim = round.calls[0]!;
       // A claim that has failed may be executed yet, so the release must look at it.
       if (lost.isOver) this.#claims[index] = claim;

@@ -97,7 +97,9 @@ const values: Readonly<
   },
   wakeUp: {
     taken: [pubSub],
-    refused: [["pubSub", TypeError, 'wakeUp must be the pubSub that redlock-edge/wake-up exports, got "pubSub"']],
+    refused: [
+      ["pubSub", TypeError, 'wakeUp must be the pubSub that redlock-edge/wake-up exports, got "pubSub"'],
+    ],
   },
   onEvent: {
     taken: [() => undefined],

@@ -68,6 +68,15 @@ describe("handoff", () => {
     expect(await rejection(handoff(lock))).toBeInstanceOf(LockLostError);
   });
 
+  test("leaves the lock held for its whole ttl, even if the giver had a deadline", async () => {
+    const { runtime, redlock, client } = oneClient();
+    const lock = await redlock.acquire("r", { ttl: 60_000, deadline: runtime.now() + 700 });
+    const json = await handoff(lock);
+    await runtime.advance(10_000);
+    const resumed = await resume(client().redlock, json);
+    expect([json.ttl, resumed.ttl, resumed.remaining()]).toEqual([60_000, 60_000, 0.99 * 60_000 - 2]);
+  });
+
   test("waits for an extension under way, and ends the handle for those that follow", async () => {
     const { runtime, slow, redlock, links } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 10_000 });
