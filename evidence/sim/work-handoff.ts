@@ -18,7 +18,8 @@ export async function handOff(actor: Actor, held: HeldLock): Promise<void> {
     what: "handoff",
     // It waits for requests under way.
     bound: 4 * timeout,
-    codes: ["LOCK_LOST"],
+    // If its call had a deadline, it is extended to its whole ttl first.
+    codes: ["LOCK_LOST", "NO_QUORUM"],
     run: () => {
       // The handle ends at once.
       const handing = handoff(lock);

@@ -4,11 +4,11 @@ import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
 import type { Call } from "../quorum/call.ts";
 import { mostlyDone } from "../quorum/mostly-done.ts";
-import { type Round, runRound } from "../quorum/round.ts";
+import { leastPatience, type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { undo } from "../quorum/undo.ts";
 import type { Cell } from "../redis/cell.ts";
-import { keepAlive, maxTimerDelay } from "../runtime.ts";
+import { keepAlive, maxTimerDelay, sleep } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
 import { parseHolder } from "./note.ts";
@@ -276,17 +276,21 @@ export class Lock {
    */
   #restore({ endpoint, ended }: Call, index: number, lost: Call): void {
     const settings = this.#settings;
+    const alone = { ...settings, endpoints: [endpoint], onFailure: undefined };
     const restored = ended.then(async ({ outcome }) => {
-      const isOver = this.#validity.released || this.#validity.loss;
-      if (outcome !== "lost" || isOver || lost !== this.#claims[index]) return;
-      const alone = { ...settings, endpoints: [endpoint], onFailure: undefined };
-      const ttl = this.#untilDeadline(this.#ttl);
-      const round = runRound(alone, (call) => this.#protocol.claim(call, this.#cell, ttl));
-      const claim = round.calls[0]!;
-      // A claim that has failed may be executed yet, so the release must look at it.
-      if (lost.isOver) this.#claims[index] = claim;
-      // If somebody else is there, the release looks at the claim that was lost, in case that is executed twice.
-      if ((await claim.ended).outcome === "held") this.#claims[index] = lost;
+      for (let left = outcome === "lost" ? restoreTries : 0; left > 0; left -= 1) {
+        const isOver = this.#validity.released || this.#validity.loss;
+        if (isOver || lost !== this.#claims[index]) return;
+        const ttl = this.#untilDeadline(this.#ttl);
+        const round = runRound(alone, (call) => this.#protocol.claim(call, this.#cell, ttl));
+        const claim = round.calls[0]!;
+        // A claim that has failed may be executed yet, so the release must look at it.
+        if (lost.isOver) this.#claims[index] = claim;
+        if ((await claim.ended).outcome !== "held") return;
+        // The release looks at the claim that was lost, in case that is executed twice.
+        this.#claims[index] = lost;
+        await sleep(settings.runtime, leastPatience + round.elapsed());
+      }
     });
     keepAlive(settings, restored);
   }
@@ -322,6 +326,9 @@ export class Lock {
     if (onEvent) emit(onEvent, { ...end, resources: this.resources, held: this.#held() });
   }
 }
+
+/** How often a lost claim is made again: a contender may have its part there for a moment. */
+const restoreTries = 3;
 
 /** An extension that may still be executed at an endpoint, because it is under way or has failed. */
 interface OpenExtension {

@@ -12,7 +12,6 @@ import { ChannelListener } from "./listener.ts";
  * message is a hint: rounds decide every acquire, and a waiter that gets no message asks after 1 to 2 seconds.
  *
  * @example
- *
  * const redlock = new Redlock({ endpoints, wakeUp: pubSub });
  * await using lock = await redlock.acquire("invoice:42", { wait: 30_000 });
  */

@@ -73,6 +73,17 @@ describe("a restored lock", () => {
     return { ...world, links, lock };
   }
 
+  test("stands there even if a contender had its part for a moment", async () => {
+    const { lock, put, values, runtime } = await lostAt(1);
+    const { token } = lock;
+    put("r", [1], "contender", 40);
+    await lock.extend();
+    await runtime.advance(39);
+    expect(values("r")[1]).toBe("contender");
+    await runtime.advance(100);
+    expect(values("r")).toEqual([token, token, token]);
+  });
+
   test("has the new ttl where it was lost, as elsewhere", async () => {
     const { lock, expiries, values, runtime } = await lostAt(1);
     await lock.extend(30_000);
