@@ -65,7 +65,7 @@ export function tombstoneOf(prefix: string, resources: readonly string[], nonce:
 
 /** The same cell for a request that checks no tombstone and leaves none. */
 export function withoutTombstone(cell: Cell): Cell {
-  return { ...cell, tombstone: undefined };
+  return cell.tombstone ? { ...cell, tombstone: undefined } : cell;
 }
 
 /** A plain lock. Several resources are claimed by a script, which checks a tombstone; `SET … NX` checks none. */

@@ -53,7 +53,8 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   #finish!: () => void;
   #cancelTimeout: () => void;
   #cancelHaste: (() => void) | undefined;
-  readonly #listeners = new Set<() => void>();
+  /** Few rounds have one. */
+  #listeners: Set<() => void> | undefined;
   #controller: AbortController | undefined;
   /** What the signal aborts with. */
   #reason: Error | undefined;
@@ -90,8 +91,9 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   }
 
   onGiveUp(listener: () => void): () => void {
+    this.#listeners ??= new Set();
     this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return () => this.#listeners?.delete(listener);
   }
 
   get signal(): AbortSignal {
@@ -152,7 +154,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     this.#cancelTimeout = this.#context.runtime.timer(0, () => this.#expire());
     this.#reason = new Error(`no answer within ${Math.round(timeout)} ms${hint}`);
     this.#controller?.abort(this.#reason);
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners ?? []) listener();
   }
 
   /** Fails what has not answered in time. Not left to the endpoints: one may ignore its signal. */

@@ -58,7 +58,7 @@ export const releases: WeakMap<Endpoint, boolean> = new WeakMap();
 /** Claims the cell if it is empty; by script, also if it has these values already. */
 export function claim(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
   if (!isClaimedNatively(ask, cell)) return claimByScript(ask, cell, ttl);
-  const command = ["SET", cell.keys[0]!, valuesOf(cell)[0]!, "NX", "PX", ttl];
+  const command = ["SET", cell.keys[0]!, firstValueOf(cell), "NX", "PX", ttl];
   const set = () => sendPlain(ask, command, ["OK", null], "held");
   return proveRelease(ask, cell)?.then(set) ?? set();
 }
@@ -91,7 +91,7 @@ export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<Ce
   // Redis knows NX together with GET from 7.0 on: servers that compare natively are later.
   if (!comparesNatively(ask, cell)) return claimByScript(ask, cell, ttl);
   await proveRelease(ask, cell);
-  const own = valuesOf(cell)[0]!;
+  const own = firstValueOf(cell);
   const other = await ask.send(["SET", cell.keys[0]!, own, "NX", "GET", "PX", ttl]);
   if (other !== null && typeof other !== "string") throw unexpectedReply();
   // Its own value is from an earlier execution whose reply was lost.
@@ -104,11 +104,11 @@ export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<Ce
  * @param next the value to write at each key. Default: what is there
  */
 export function keep(ask: Ask, cell: Cell, ttl: number, next?: string): Promise<CellAnswer> {
-  const expected = valuesOf(cell);
   if (comparesNatively(ask, cell) && ttl > 0) {
-    const own = expected[0]!;
+    const own = firstValueOf(cell);
     return sendPlain(ask, ["SET", cell.keys[0]!, next ?? own, "IFEQ", own, "PX", ttl], ["OK", null], "lost");
   }
+  const expected = valuesOf(cell);
   const following = expected.map((own) => next ?? own);
   return operate(ask, cell, { operation: "keep", ttl, expected, next: following });
 }
@@ -123,11 +123,11 @@ export function end(
   cell: Cell,
   next?: { readonly values: readonly string[]; readonly ttl: number },
 ): Promise<CellAnswer> {
-  const expected = valuesOf(cell);
   if (comparesNatively(ask, cell) && !next) {
-    const command = ["DELEX", cell.keys[0]!, "IFEQ", expected[0]!];
+    const command = ["DELEX", cell.keys[0]!, "IFEQ", firstValueOf(cell)];
     return notingRefusal(ask, sendPlain(ask, command, [1, 0], "lost"));
   }
+  const expected = valuesOf(cell);
   const following = expected.map((_, index) => next?.values[index] ?? "");
   const ending: Change = { operation: "end", ttl: next?.ttl ?? 0, expected, next: following };
   return notingRefusal(ask, operate(ask, cell, ending));
@@ -243,6 +243,11 @@ function comparesNatively(ask: Ask, cell: Cell): boolean {
 /** Whether a native command is enough, and its reply can be trusted. */
 function isPlain({ endpoint }: Ask, { keys, tombstone }: Cell): boolean {
   return endpoint.exactReplies === true && keys.length === 1 && !tombstone;
+}
+
+/** The value at the first key. */
+function firstValueOf({ value, values }: Cell): string {
+  return values?.[0] ?? value;
 }
 
 /** The value at each key. */
