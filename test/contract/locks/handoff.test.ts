@@ -238,7 +238,7 @@ describe("resume", () => {
     expect(values("r")).toEqual(free);
   });
 
-  test("whose swap is lost at a minority holds the lock at the others, until its ttl there", async () => {
+  test("whose swap is lost at a minority holds the lock at the others, and there once it is free", async () => {
     const { runtime, client, json, values } = await givenAway();
     const { redlock, links } = client();
     links[2]!.fate = () => "lost";
@@ -250,11 +250,8 @@ describe("resume", () => {
     await runtime.advance(0);
     expect(values("r")).toEqual([lock.token, lock.token, json.value]);
     expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
-    await runtime.advance(30_000);
-    expect(values("r")[2]).toBe(null);
-    // The next extension restores it there.
-    await lock.extend();
-    await runtime.advance(0);
+    // The second call has freed what it took there, and the restore tries again.
+    await runtime.advance(500);
     expect(values("r")).toEqual(new Array(3).fill(lock.token));
     expect(await lock.release()).toBe(true);
     expect(values("r")).toEqual(free);
