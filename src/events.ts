@@ -23,8 +23,7 @@ interface HoldEnd extends LockEvent {
  * An event of a lock or an endpoint. No event contains a token or any other secret.
  *
  * Each call of `acquire` ends with `acquired` or `notAcquired`, and each hold ends with `released`, `lost` or `detached`,
- * unless its process ends before. Nothing follows the end of a hold. A call of `resume` ends
- * in the same way.
+ * unless its process ends before. Nothing follows the end of a hold. A call of `resume` ends in the same way.
  *
  * Where there is a hook, the end of the validity is noticed by a local timer even if nothing else asks for it. The timer
  * keeps no Node process alive.

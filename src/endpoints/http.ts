@@ -49,7 +49,8 @@ export interface HttpEndpointOptions {
   readonly dialect?: Dialect | undefined;
   /**
    * The most requests to this endpoint that are open at once, 1 … 10 000. Commands wait meanwhile, and are then sent together. A
-   * command that waits for its `timeout` is never sent. Streams of `wakeUp` do not count. On Workers the platform's own limit counts instead. Default 6.
+   * command that waits for its `timeout` is never sent. Streams of `wakeUp` do not count. On Workers the platform's own limit
+   * counts instead. Default 6.
    */
   readonly maxRequests?: number | undefined;
   /**

@@ -116,7 +116,8 @@ class Acquisition {
     const conclusion = await unlessAborted(concluding, signal);
     if (conclusion?.lock) return { value: conclusion.lock };
     progress.keep(concluding.then(() => this.#undo(claimed)));
-    this.#lastFailed = this.#failed(claimed, conclusion ?? { last: claimed.round, next: "end" });
+    if (!conclusion) throw signal?.reason;
+    this.#lastFailed = this.#failed(claimed, conclusion);
     return this.#lastFailed;
   }
 
