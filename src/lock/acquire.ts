@@ -161,7 +161,10 @@ class Acquisition {
         if (protocol.confirm) last = (await protocol.confirm(round, cell, ttl)) ?? round;
         if (last === round || (await last.result) === "granted") {
           const lock = new Lock(this.#settings, this.#resources, { protocol, cell, round, ttl, limit });
-          if (lock.remaining() > 0) return { last, lock, next: "end" };
+          if (lock.remaining() > 0) {
+            this.#settings.ownHolds.add(cell.keys, lock);
+            return { last, lock, next: "end" };
+          }
         }
       }
       // Only now is it undone, so that the release knows what the protocol has found.
@@ -216,7 +219,7 @@ class Acquisition {
   }
 
   /** Called when its undo has ended: more answers are known then, also of a round that was cut short. */
-  #errorOf({ round, result }: Claimed, last: Decision): RedlockError {
+  #errorOf({ cell, round, result }: Claimed, last: Decision): RedlockError {
     const { calls } = round;
     const refused = calls.filter(({ answer }) => answer?.outcome === "held").length;
     if (!isVeto(refused, calls.length)) {
@@ -225,8 +228,9 @@ class Acquisition {
     }
     // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
     const holder = holderOf(calls);
-    const unknown = holder ? undefined : unknownHint;
-    const how = this.#protocol.heldText ?? (this.#isAlwaysSplit ? splitHint : unknown);
+    const someone = this.#isAlwaysSplit ? splitHint : holder ? undefined : unknownHint;
+    const own = this.#settings.ownHolds.has(cell.keys) ? ownHint : undefined;
+    const how = this.#protocol.heldText ?? own ?? someone;
     return new LockHeldError(this.#resources, this.#elapsed(), {
       retryAfter: timeUntilFree(calls),
       holder,
@@ -235,5 +239,7 @@ class Acquisition {
   }
 }
 
+const ownHint =
+  " is held by this client: by another call, or by the caller itself (then see ReentrantLock)";
 const unknownHint = " is held by someone else; inspect(redlock, name) tells by whom";
 const splitHint = " is held by someone else, or two endpoints are one database (npx redlock-edge doctor)";

@@ -4,6 +4,29 @@ import { isVeto, quorumOf } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { parseHolder } from "./note.ts";
 
+/** At most so many holds are remembered: they only serve a message. */
+const mostHolds = 1_000;
+
+/** What a client holds itself, so that an error can say that the client is in its own way. */
+export class OwnHolds {
+  /** By key, in the order of their beginning. */
+  readonly #holds = new Map<string, { remaining(): number }>();
+
+  /** Remembers what has been acquired, and forgets what has ended. */
+  add(keys: readonly string[], hold: { remaining(): number }): void {
+    for (const [key, oldest] of this.#holds) {
+      if (oldest.remaining() > 0 && this.#holds.size < mostHolds) break;
+      this.#holds.delete(key);
+    }
+    for (const key of keys) this.#holds.set(key, hold);
+  }
+
+  /** Whether the client holds one of these keys. */
+  has(keys: readonly string[]): boolean {
+    return keys.some((key) => (this.#holds.get(key)?.remaining() ?? 0) > 0);
+  }
+}
+
 type Calls = readonly Pick<Call<CellAnswer>, "answer">[];
 
 /** ms until a quorum of endpoints may be free. Undefined: too few have returned when they will be. */

@@ -16,6 +16,7 @@ import type { Backoff } from "../quorum/backoff.ts";
 import type { RoundContext } from "../quorum/round.ts";
 import { Turns } from "../quorum/turns.ts";
 import { maxTimerDelay, type Runtime, systemRuntime, type WaitUntil } from "../runtime.ts";
+import { OwnHolds } from "./contention.ts";
 import type { WakeUp } from "./wake-up.ts";
 
 export type { Backoff, BackoffBounds } from "../quorum/backoff.ts";
@@ -132,6 +133,7 @@ export interface Settings
     Filled,
     Pick<Required<LockOptions>, Exclude<Optional, "waitUntil">> {
   readonly turns: Turns;
+  readonly ownHolds: OwnHolds;
   readonly waitUntil: WaitUntil | undefined;
 }
 
@@ -151,6 +153,8 @@ export interface ClientParts extends Pick<RoundContext, "endpoints"> {
   readonly runtime?: Runtime | undefined;
   /** Default: a new one. */
   readonly turns?: Turns;
+  /** Default: none yet. */
+  readonly ownHolds?: OwnHolds;
 }
 
 /**
@@ -159,7 +163,7 @@ export interface ClientParts extends Pick<RoundContext, "endpoints"> {
  * @throws TypeError | RangeError naming the option that is wrong
  */
 export function resolveSettings(
-  { endpoints, runtime = systemRuntime, turns = new Turns() }: ClientParts,
+  { endpoints, runtime = systemRuntime, turns = new Turns(), ownHolds = new OwnHolds() }: ClientParts,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
@@ -182,6 +186,7 @@ export function resolveSettings(
     endpoints,
     runtime,
     turns,
+    ownHolds,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
     onRequest: onEvent && ((request) => emit(onEvent, { type: "request", ...request })),
   };

@@ -315,4 +315,24 @@ describe("one database under two names", () => {
     await runtime.advance(200);
     expect(String(await call)).toMatch(/is held by someone else; inspect/);
   });
+
+  test("that of a lock that this client holds says so, until the hold ends", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock } = client();
+    const lock = await redlock.acquire("r");
+    const refused = async (from = redlock) => {
+      const call = rejection(from.acquire("r", { wait: 100 }));
+      await runtime.advance(200);
+      return String(await call);
+    };
+    expect(await refused()).toMatch(/is held by this client: .*ReentrantLock/);
+    expect(await refused(client().redlock)).toMatch(/is held by someone else/);
+    const lasting = redlock.acquire("other");
+    await runtime.advance(10);
+    await (await lasting).release();
+    expect(await refused()).toMatch(/is held by this client/);
+    await lock.release();
+    await client().redlock.acquire("r");
+    expect(await refused()).toMatch(/is held by someone else/);
+  });
 });
