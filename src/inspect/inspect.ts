@@ -12,7 +12,7 @@ import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot, readCounter } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { peekScript } from "../redis/peek.lua.ts";
-import { runScript, unexpectedReply } from "../redis/script.ts";
+import { foreignData, runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
 import { freeScript } from "./free.lua.ts";
 
@@ -82,9 +82,9 @@ export async function inspect(
       const [value, remaining, counter] = reply;
       if (!isSnapshot(call, value, remaining)) throw unexpectedReply();
       // MGET finds nothing at a key of another type, but the key exists.
-      if (value === "" && remaining !== -2) throw foreign(keys[0]);
+      if (value === "" && remaining !== -2) throw new Error(foreignData([keys[0]]));
       const fence = counter === "" ? 0 : readCounter(counter);
-      if (fence === undefined) throw foreign(keys[1]);
+      if (fence === undefined) throw new Error(foreignData([keys[1]]));
       const holder = String(value);
       return { outcome: holder ? "held" : "granted", holder, remaining: Math.max(0, remaining), fence };
     },
@@ -118,11 +118,6 @@ export async function inspect(
 function checkResource(resource: string): string {
   if (Array.isArray(resource)) throw new TypeError("resource must be one name: call this once for each");
   return checkText("resource", resource, 1_024);
-}
-
-/** The error for a key that another program has written. */
-function foreign(key: string | undefined): Error {
-  return new Error(`the key ${key} has foreign data: rename or delete it, or set another prefix`);
 }
 
 /** Enough of the hash of a holder's token to recognise it. */

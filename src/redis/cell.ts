@@ -2,7 +2,7 @@ import type { Ask } from "../endpoints/ask.ts";
 import type { Command, Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointError } from "../errors.ts";
 import { cellScript } from "./cell.lua.ts";
-import { runScript, unexpectedReply } from "./script.ts";
+import { foreignData, runScript, unexpectedReply } from "./script.ts";
 
 // A cell on one endpoint: values with a ttl, at one key or at several together. Locks and the records of idempotent runs
 // are claimed, kept and ended by these operations. Each is one request, and a second execution of it does no harm. A cell of
@@ -163,7 +163,11 @@ async function operate(
   if (!Array.isArray(reply)) throw unexpectedReply();
   if (reply[0] !== value) return refusal(ask, operation, reply, keys.length);
   if (operation === "end") return endAnswer(reply[1], keys.length);
-  return counters ? { outcome: "granted", fence: readFence(reply[1]) } : granted;
+  if (!counters) return granted;
+  // The token shows that the script has run. What it found is not quoted, because a client in between may have put it there.
+  const fence = readCounter(reply[1]);
+  if (!fence) throw new Error(foreignData(counters.keys));
+  return { outcome: "granted", fence };
 }
 
 /** The answer of an `end`. `hits`: for each key, whether it had the expected value. */
@@ -191,14 +195,6 @@ function refusal(
 
 function atKey(index: number): Pick<CellAnswer, "blockedBy"> {
   return index > 0 ? { blockedBy: index } : {};
-}
-
-/** The fence in a reply. */
-export function readFence(word: unknown): number {
-  const fence = readCounter(word);
-  if (fence) return fence;
-  // Not quoted: an endpoint may have put anything there, even a secret.
-  throw new Error("the reply has no fence: see docs/fencing.md");
 }
 
 /** Whether these can be a key's value and the ms until it expires, as a script returns them. */

@@ -41,11 +41,13 @@ export async function runScript(
 ): Promise<unknown> {
   const { endpoint } = ask;
   const rest = [keys.length, ...keys, ...args];
+  const send = (command: Command) =>
+    ask.send(command).catch((error: unknown) => explain(error, script, keys));
   const scripts = known.get(endpoint) ?? new Set();
   known.set(endpoint, scripts);
   if (scripts.has(script)) {
     try {
-      return await sendScript(ask, script, ["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
+      return await send(["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {
       // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
       if (!(error as Error).message.includes("NOSCRIPT")) throw error;
@@ -53,7 +55,7 @@ export async function runScript(
   }
   scripts.add(script);
   try {
-    return await sendScript(ask, script, ["EVAL", textOf(script.source, endpoint.dialect), ...rest]);
+    return await send(["EVAL", textOf(script.source, endpoint.dialect), ...rest]);
   } catch (error) {
     // The text may not have arrived.
     scripts.delete(script);
@@ -61,15 +63,25 @@ export async function runScript(
   }
 }
 
-/** Redis before 7.2 does not say which command of a script a user may not run, so the error names all of them. */
-function sendScript(ask: Ask, { source }: Script, command: Command): Promise<unknown> {
-  return ask.send(command).catch((error: unknown) => {
-    if (!isEndpointError(error) || !/script can't run/.test(error.message)) throw error;
-    const { endpoint, kind, message, status } = error;
+/** Adds to a server's error what it leaves out. Redis before 7.2 does not say which command of a script a user may not run. */
+function explain(error: unknown, { source }: Script, keys: readonly string[]): never {
+  if (!isEndpointError(error)) throw error;
+  const { endpoint, kind, message, status } = error;
+  let more = "";
+  if (/script can't run/.test(message)) {
     const calls = new Set([...source.matchAll(/(?:call|run)\("([A-Z]+)/g)].map(([, name]) => name));
-    const said = `${message.slice(endpoint.length + 2)} It calls ${[...calls].join(", ")}.`;
-    throw new EndpointError(endpoint, kind, said, { status: status! });
+    more = `It calls ${[...calls].join(", ")}.`;
+  } else if (message.includes("WRONGTYPE")) more = foreignData(keys);
+  if (!more) throw error;
+  throw new EndpointError(endpoint, kind, `${message.slice(endpoint.length + 2)} ${more}`, {
+    status: status!,
   });
+}
+
+/** What an error says where another program has written one of these keys. */
+export function foreignData(keys: readonly (string | undefined)[]): string {
+  const which = keys.length > 1 ? `one of the keys ${keys.join(", ")}` : `the key ${keys[0]}`;
+  return `${which} has foreign data: rename or delete it, or set another prefix`;
 }
 
 /** The error for a reply that no script gives. It does not quote the reply, which may contain secrets. */

@@ -125,7 +125,9 @@ describe.each(storesOf([1]))("a key of another type, on $title", ({ open }) => {
     for (const operation of before) await operation(call(), name);
     const key = keyFor(kind, name);
     await putHash(key);
-    expect(((await rejection(run(call(), name))) as Error).message).toContain("WRONGTYPE");
+    const { message } = (await rejection(run(call(), name))) as Error;
+    expect(message).toMatch(/WRONGTYPE.* has foreign data: rename or delete it/s);
+    expect(message).toContain(key);
     expect(await hashAt(key)).toEqual(["x"]);
   });
 
