@@ -62,6 +62,8 @@ export type RedlockEvent =
   | (HoldEnd & { readonly type: "lost"; readonly reason: string })
   /** This process has done with it, but it stays held: handed over, or, by `once`, left to its ttl. */
   | (HoldEnd & { readonly type: "detached" })
+  /** There was an outage, and with `failOpen` the routine of `using` runs without a lock. `error`: why. */
+  | (LockEvent & { readonly type: "unguarded"; readonly error: QuorumError })
   | { readonly type: "endpointError"; readonly endpoint: string; readonly error: EndpointError }
   /**
    * A request to an endpoint has ended, sometimes after the call that it was for: one for each HTTP request, however many

@@ -22,7 +22,7 @@ export {
 export type { EventHook, RedlockEvent } from "./events.ts";
 export type { LockClient } from "./lock/client.ts";
 export type { FencedLock, Lock } from "./lock/lock.ts";
-export type { AcquireOptions, Backoff, BackoffBounds, LockOptions } from "./lock/options.ts";
+export type { AcquireOptions, Backoff, BackoffBounds, LockOptions, UsingOptions } from "./lock/options.ts";
 export type { WakeUp, WakeUpListener, WakeUpPause } from "./lock/wake-up.ts";
 export { type FencedOptions, Redlock, type RedlockOptions, type Routine } from "./redlock.ts";
 export type { WaitUntil } from "./runtime.ts";

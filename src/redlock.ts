@@ -3,6 +3,7 @@ import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
 import { LockHeldError } from "./errors.ts";
 import { acquire, orHeld } from "./lock/acquire.ts";
 import { clientStateOf, type LockClient, setClientState } from "./lock/client.ts";
+import { isOutage, reportUnguarded } from "./lock/fail-open.ts";
 import { lockProtocol } from "./lock/fence.ts";
 import type { FencedLock, Lock } from "./lock/lock.ts";
 import {
@@ -11,8 +12,10 @@ import {
   checkAcquireOptions,
   checkLockOptions,
   checkResources,
+  checkUsingOptions,
   type LockOptions,
   resolveSettings,
+  type UsingOptions,
 } from "./lock/options.ts";
 
 /** What a client is made of, and the defaults of its calls. */
@@ -29,8 +32,11 @@ export interface RedlockOptions extends LockOptions {
 /** {@link AcquireOptions} of a lock with a fence. */
 export type FencedOptions = AcquireOptions & { readonly fencing: true };
 
+/** {@link UsingOptions} without `failOpen`: there is always a lock. */
+type Guarded = { readonly failOpen?: false | undefined };
+
 /** What {@link Redlock.using} runs. */
-export type Routine<Held extends Lock, Result> = (lock: Held) => Promise<Result> | Result;
+export type Routine<Held extends Lock | undefined, Result> = (lock: Held) => Promise<Result> | Result;
 
 /**
  * A client for distributed locks on Redis databases that are reached over HTTP.
@@ -92,34 +98,55 @@ export class Redlock implements LockClient {
    * ttl. If an endpoint refuses the release for good, the next call fails there with the server's error, and does not
    * acquire.
    *
+   * With `failOpen` the routine runs without a lock if too many endpoints fail for a quorum, and gets `undefined` in place of it.
+   *
    * @throws LockLostError when the lock was lost before the routine ended, unless the routine itself threw
    * @throws what {@link Redlock.acquire} throws
    */
   using<Result>(resource: string | readonly string[], routine: Routine<Lock, Result>): Promise<Result>;
   using<Result>(
     resource: string | readonly string[],
-    options: FencedOptions,
+    options: FencedOptions & Guarded,
     routine: Routine<FencedLock, Result>,
   ): Promise<Result>;
   using<Result>(
     resource: string | readonly string[],
-    options: AcquireOptions,
+    options: AcquireOptions & Guarded,
     routine: Routine<Lock, Result>,
+  ): Promise<Result>;
+  using<Result>(
+    resource: string | readonly string[],
+    options: UsingOptions & { readonly fencing: true },
+    routine: Routine<FencedLock | undefined, Result>,
+  ): Promise<Result>;
+  using<Result>(
+    resource: string | readonly string[],
+    options: UsingOptions,
+    routine: Routine<Lock | undefined, Result>,
   ): Promise<Result>;
   async using<Result>(
     resource: string | readonly string[],
-    ...rest:
-      | [Routine<Lock, Result>]
-      | [AcquireOptions, Routine<Lock, Result>]
-      | [FencedOptions, Routine<FencedLock, Result>]
+    ...rest: [Routine<never, Result>] | [UsingOptions, Routine<never, Result>]
   ): Promise<Result> {
-    const routine = rest[rest.length - 1];
+    // With a fence, and with or without a lock, as the options say: the overloads have said so.
+    const routine = rest[rest.length - 1] as Routine<Lock | undefined, Result>;
     if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
-    const options = checkAcquireOptions(rest.length > 1 ? (rest[0] as AcquireOptions) : {});
-    const autoExtend =
-      options.autoExtend ?? clientStateOf(this, "redlock.using(…)").options.autoExtend ?? true;
-    // With a fence where the options ask for it: the overloads have said so.
-    const lock = (await this.acquire(resource, { ...options, autoExtend })) as FencedLock;
+    const { failOpen, ...options } = checkUsingOptions(rest.length > 1 ? (rest[0] as UsingOptions) : {});
+    const { settings, options: defaults } = clientStateOf(this, "redlock.using(…)");
+    const autoExtend = options.autoExtend ?? defaults.autoExtend ?? true;
+    let lock: Lock;
+    try {
+      lock = await this.acquire(resource, { ...options, autoExtend });
+    } catch (error) {
+      if (!failOpen || !isOutage(error)) throw error;
+      const onEvent = options.onEvent ?? settings.onEvent;
+      reportUnguarded(onEvent, {
+        type: "unguarded",
+        resources: [resource].flat(),
+        error,
+      });
+      return routine(undefined);
+    }
     try {
       const result = await routine(lock);
       const { signal } = lock;

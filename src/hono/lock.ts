@@ -1,11 +1,12 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
-import { checkOptions, later, type Schema, wrongType } from "../check.ts";
+import { checkOptions, later, type Schema, typed, wrongType } from "../check.ts";
 import { refuseUncalled } from "../http/mounting.ts";
 import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import { valueFor } from "../http/route.ts";
 import { warn } from "../http/warn.ts";
 import { clientStateOf } from "../lock/client.ts";
+import { isOutage, reportUnguarded } from "../lock/fail-open.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
 import { type ClientParts, type LockOptions, lockSchema, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -23,7 +24,7 @@ import {
  * @example
  * const app = new Hono<{ Variables: LockVariables }>();
  */
-export interface LockVariables<Held extends Lock = Lock> {
+export interface LockVariables<Held extends Lock | undefined = Lock> {
   lock: Held;
 }
 
@@ -36,7 +37,15 @@ export interface LockRouteOptions<E extends Env = UnknownEnv> extends LockOption
   readonly autoExtend?: boolean | undefined;
   /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lock and waiting. Default: none. */
   readonly deadline?: FromContext<number, E> | undefined;
+  /**
+   * Whether the route runs without a lock if too many endpoints fail for a quorum. `c.var.lock` is then undefined. Default
+   * false: 503.
+   */
+  readonly failOpen?: boolean | undefined;
 }
+
+/** Options without `failOpen`: there is always a lock. */
+type Guarded = { readonly failOpen?: false | undefined };
 
 /** {@link LockRouteOptions} of a lock with a fence. */
 export type FencedLockRouteOptions<E extends Env = UnknownEnv> = LockRouteOptions<E> & {
@@ -51,6 +60,7 @@ const schema: Schema<LockRouteOptions> = {
     throw wrongType(name, resource, "a name, several, or (c) => name");
   },
   deadline: later,
+  failOpen: typed("boolean"),
 };
 
 const remedy = "In Hono: app.use(lock({ redlock, resource })); elsewhere: redlock.using()";
@@ -72,18 +82,21 @@ const remedy = "In Hono: app.use(lock({ redlock, resource })); elsewhere: redloc
  * });
  */
 export function lock<E extends Env = UnknownEnv>(
-  options: FencedLockRouteOptions<E>,
+  options: FencedLockRouteOptions<E> & Guarded,
 ): MiddlewareHandler<E & { Variables: LockVariables<FencedLock> }>;
 export function lock<E extends Env = UnknownEnv>(
-  options: LockRouteOptions<E>,
+  options: LockRouteOptions<E> & Guarded,
 ): MiddlewareHandler<E & { Variables: LockVariables }>;
+export function lock<E extends Env = UnknownEnv>(
+  options: LockRouteOptions<E>,
+): MiddlewareHandler<E & { Variables: LockVariables<Lock | undefined> }>;
 export function lock<E extends Env>(
   options: LockRouteOptions<E>,
   ...more: readonly unknown[]
 ): MiddlewareHandler {
   if (refuseUncalled("lock", more, remedy)) return undefined as never;
   checkOptions("lock", options as unknown as LockRouteOptions, schema, { required: ["redlock", "resource"] });
-  const { redlock, resource, deadline, ...given } = options;
+  const { redlock, resource, deadline, failOpen, ...given } = options;
   resolveSettings({} as ClientParts, given);
 
   const acquire = async (client: Redlock, c: Context): Promise<Lock> => {
@@ -108,6 +121,12 @@ export function lock<E extends Env>(
       const refusal = problemOf(error) ?? aborted;
       if (!refusal) throw error;
       const { settings, options: defaults } = clientStateOf(client);
+      if (failOpen && isOutage(error)) {
+        const resources = [await valueFor(resource, c)].flat();
+        reportUnguarded(given.onEvent ?? defaults.onEvent, { type: "unguarded", resources, error });
+        await next();
+        return undefined;
+      }
       const event = { type: "refused", ...refusal, key: undefined, error } as const;
       if (!(given.onEvent ?? defaults.onEvent)) warn(settings.runtime, event, false);
       return withPreparedHeaders(c, problemResponse(refusal));

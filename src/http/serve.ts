@@ -9,6 +9,7 @@ import {
   type RunOptions,
 } from "../idempotency/index.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
+import { isOutage } from "../lock/fail-open.ts";
 import { keepAlive, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook } from "../webhooks/index.ts";
 import { handlerOf, withPath } from "./handler.ts";
@@ -280,7 +281,7 @@ async function answerFailure(
   if (error === notStored && response) return { status: "failed", response };
   const refusal = refusalOf(rules, exchange.request, error);
   if (!refusal) throw error;
-  if (refusal.code === "NO_QUORUM" && rules.failOpen && !response) {
+  if (rules.failOpen && isOutage(error) && !response) {
     emit(rules.onEvent, { type: "unguarded", key, error });
     return { status: "unguarded", ...(await exchange.handle(undefined, body, delivery)) };
   }

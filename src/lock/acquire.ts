@@ -239,7 +239,6 @@ class Acquisition {
   }
 }
 
-const ownHint =
-  " is held by this client: by another call, or by the caller itself (then see ReentrantLock)";
+const ownHint = " is held by this client: by another call, or by the caller itself (then see ReentrantLock)";
 const unknownHint = " is held by someone else; inspect(redlock, name) tells by whom";
 const splitHint = " is held by someone else, or two endpoints are one database (npx redlock-edge doctor)";

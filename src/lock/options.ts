@@ -72,6 +72,16 @@ export interface AcquireOptions extends LockOptions {
   readonly note?: string | undefined;
 }
 
+/** {@link AcquireOptions}, and what only `using` has. */
+export interface UsingOptions extends AcquireOptions {
+  /**
+   * Whether the routine runs without a lock if too many endpoints fail for a quorum. It then gets `undefined` in place of the
+   * lock, and the event `unguarded` reports it; if there is no `onEvent`, a line on the console does. A lock that is held is
+   * never ignored. Default false: the call throws the `QuorumError`.
+   */
+  readonly failOpen?: boolean | undefined;
+}
+
 /** The schema of {@link LockOptions}. */
 export const lockSchema: Schema<LockOptions> = {
   ttl: integer(10, maxTimerDelay, "ms"),
@@ -95,6 +105,7 @@ export const callSchema: Schema<Pick<AcquireOptions, "signal" | "deadline">> = {
 };
 
 const acquireSchema: Schema<AcquireOptions> = { ...lockSchema, ...callSchema, note: checkText };
+const usingSchema: Schema<UsingOptions> = { ...acquireSchema, failOpen: typed("boolean") };
 
 /** Where options belong that somebody gives elsewhere. */
 const elsewhere = {
@@ -104,6 +115,7 @@ const elsewhere = {
   token: "ReentrantLock, as owner",
   deadline: "acquire()",
   note: "acquire()",
+  failOpen: "using()",
 };
 
 /**
@@ -118,6 +130,11 @@ export function checkLockOptions<Options extends LockOptions>(options: Options):
 /** The same for the options of one acquire. */
 export function checkAcquireOptions(options: AcquireOptions): AcquireOptions {
   return checkOptions("a lock", options, acquireSchema, { usual: "ttl", elsewhere });
+}
+
+/** The same for the options of `using`. */
+export function checkUsingOptions(options: UsingOptions): UsingOptions {
+  return checkOptions("a lock", options, usingSchema, { usual: "ttl", elsewhere });
 }
 
 /** The options that have no default value. */

@@ -19,7 +19,8 @@ const counters = {
   "redlock.operations": ["{operation}", "Operations that have ended"],
   "redlock.endpoint.commands": ["{command}", "Commands sent, of which a script is one"],
   "redlock.endpoint.errors": ["{error}", "Answers that did not count"],
-  "idempotency.http.answers": ["{answer}", "Requests refused, or handled unguarded"],
+  "redlock.unguarded": ["{call}", "Calls that ran without protection, in an outage"],
+  "idempotency.http.answers": ["{answer}", "Requests refused"],
 } as const;
 
 /**
@@ -62,10 +63,8 @@ export function metricsOf(meter: Meter, common: Attributes): (event: ObservedEve
       const { endpoint, error } = event;
       add("redlock.endpoint.errors", { "redlock.endpoint": endpoint, "error.type": error.kind });
     }
-    if (event.type === "refused" || event.type === "unguarded") {
-      const code = event.type === "refused" ? { "error.type": event.code } : {};
-      add("idempotency.http.answers", { "redlock.outcome": event.type, ...code });
-    }
+    if (event.type === "unguarded") add("redlock.unguarded", {});
+    if (event.type === "refused") add("idempotency.http.answers", { "error.type": event.code });
     const end = endOf(event);
     if (end) recordEnd(end);
   };

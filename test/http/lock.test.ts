@@ -73,6 +73,19 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
     expect(await (await app.fetch(on(freshKey()))).text()).toBe("done");
   });
 
+  test("with failOpen the route runs without a lock in an outage, and reports it", async () => {
+    const lines: unknown[] = [];
+    const app = serving((c) => c.json(c.get("lock") === undefined), {
+      failOpen: true,
+      onEvent: ({ type }) => lines.push(type),
+    });
+    const resource = freshKey();
+    expect(await (await app.fetch(on(resource))).json()).toBe(false);
+    for (const link of client.links) link.fate = () => "refused";
+    expect(await (await app.fetch(on(resource))).json()).toBe(true);
+    expect(lines.filter((type) => type === "unguarded")).toHaveLength(1);
+  });
+
   test("a client that hangs up while it waits ends the waiting", async () => {
     const resource = freshKey();
     const slow = slowHandler();

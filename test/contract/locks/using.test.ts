@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type Lock, LockLostError, type Routine } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -55,6 +55,45 @@ describe("using", () => {
     );
     await runtime.advance(20_000);
     expect(call.value).toBe("the result");
+  });
+
+  test("with failOpen runs without a lock in an outage, and reports it", async () => {
+    const { runtime, redlock, links, events } = oneClient();
+    for (const each of links) each.fate = () => "refused";
+    const call = watch(redlock.using("r", { failOpen: true, wait: 0 }, (lock) => [lock]));
+    await runtime.advance(5_000);
+    expect(call.value).toEqual([undefined]);
+    expect(events.filter(({ type }) => type === "unguarded")).toMatchObject([
+      { resources: ["r"], error: { code: "NO_QUORUM" } },
+    ]);
+  });
+
+  test("with failOpen writes a line where nobody hears events", async () => {
+    const line = vi.spyOn(console, "warn").mockReturnValue();
+    const { runtime, links, redlock } = oneClient({ onEvent: undefined });
+    for (const each of links) each.fate = () => "refused";
+    const call = watch(redlock.using("r", { failOpen: true, wait: 0 }, () => 1));
+    await runtime.advance(5_000);
+    expect([call.value, line.mock.calls.length]).toEqual([1, 1]);
+    expect(String(line.mock.calls[0])).toMatch(/ran without protection \(failOpen\): no quorum/);
+    line.mockRestore();
+  });
+
+  test("with failOpen never ignores a lock that is held, or that may be", async () => {
+    const { runtime, put, redlock, links } = oneClient();
+    put("r", [0, 1, 2], "somebody-else", 60_000);
+    const using = () => watch(redlock.using("r", { failOpen: true, wait: 0 }, () => 1));
+    const held = using();
+    await runtime.advance(5_000);
+    expect(held.error).toMatchObject({ code: "LOCK_HELD" });
+    // One endpoint has failed, and the others could still have decided.
+    put("r", [0], "somebody-else", 60_000);
+    put("r", [1], "another", 1);
+    links[2]!.fate = () => "refused";
+    await runtime.advance(5_000);
+    const split = using();
+    await runtime.advance(5_000);
+    expect(split.error).toMatchObject({ code: "NO_QUORUM" });
   });
 
   test("throws LockLostError when the lock was lost before the routine ended", async () => {
