@@ -4,5 +4,5 @@ import { roundMutants } from "./mutants-rounds.ts";
 import { runMutants } from "./mutants-runs.ts";
 import { syncMutants } from "./mutants-sync.ts";
 
-/** Defects that the simulator must notice: one or a few of each kind. `node evidence/mutation.mjs` tries the others. */
+/** Defects that the simulator must notice: one or a few of each kind. */
 export const mutants: readonly Mutant[] = [...roundMutants, ...holdingMutants, ...runMutants, ...syncMutants];

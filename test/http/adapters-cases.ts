@@ -33,7 +33,6 @@ export type Step = { readonly byte: () => Promise<void>; readonly next: (error: 
 export type Run<Res> = (res: Res, step: Step) => unknown;
 
 const boom = () => Object.assign(new Error("boom"), { stack: "boom" });
-// Not in this project: Stryker copies it into a folder that begins with a dot, of which Express serves no file.
 const served = mkdtempSync(join(tmpdir(), "served-"));
 process.once("exit", () => rmSync(served, { recursive: true, force: true }));
 const packageFile = join(served, "package.json");

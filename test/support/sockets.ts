@@ -1,15 +1,15 @@
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis-5";
 import { createClient, createClientPool } from "redis";
-import { startProxy } from "../../evidence/claims/proxy.mjs";
 import type { LocalEndpoint } from "../../local/src/index.ts";
 import type { Dialect, Endpoint } from "../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../src/sockets/index.ts";
+import { startProxy } from "./proxy.mjs";
 
 /** How a test reaches a server by a socket. `exact`: with a client that never sends a command twice. */
 export type SocketClient = "ioredis" | "ioredis 5, exact" | "node-redis" | "node-redis pool";
 
-/** What a proxy may be told: see `evidence/claims/proxy.mjs`. */
+/** What a proxy may be told: see `proxy.mjs`. */
 export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
 
 /** Clients with sockets, each connection through a proxy in front of its server. */

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterEach, describe, expect, test } from "vitest";
-import { startProxy } from "../../../evidence/claims/proxy.mjs";
 import type { LocalEndpoints } from "../../../local/src/index.ts";
 import { type Endpoint, httpEndpoint, Redlock, upstashEndpoint } from "../../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { sdkClient } from "../../support/local-endpoints.ts";
+import { startProxy } from "../../support/proxy.mjs";
 import { openRealEndpoints, redisServer } from "../../support/redis-servers.ts";
 import type { TcpProxy } from "../../support/sockets.ts";
 
