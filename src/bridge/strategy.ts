@@ -6,9 +6,8 @@ import { holderText, parseHolder } from "../lock/note.ts";
 import type { AcquireOptions, Settings } from "../lock/options.ts";
 import { announce, lockKeys, type Protocol, tombstoneOf } from "../lock/protocol.ts";
 import type { Waiter } from "../lock/wake-up.ts";
-import type { Call } from "../quorum/call.ts";
 import type { Next } from "../quorum/retry.ts";
-import type { Round } from "../quorum/round.ts";
+import type { Call, Round } from "../quorum/round.ts";
 import { type Cell, type CellAnswer, claim, end, keep, tombstoneRetention } from "../redis/cell.ts";
 
 // How synchronizers have said until now what they ask of an endpoint. Each is to become a protocol of its own.

@@ -1,7 +1,6 @@
 import { unlessAborted } from "../abort.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import type { Vote } from "../errors.ts";
-import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
@@ -60,7 +59,7 @@ export async function countAttempt(
   }
   // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
   const rollBack = (perform: (call: Ask) => Promise<Answer>) =>
-    mostlyDone(settings, undoQuietly(settings, last.calls, unlessRefused(perform)));
+    undoQuietly(settings, last.calls, unlessRefused(perform)).mostlyDone();
   return {
     state: stateAfterCount(result, count, maxAttempts),
     clear: () => rollBack((call) => end(call, cellOf(count))),

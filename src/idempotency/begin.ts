@@ -1,6 +1,5 @@
 import { timeUntilFree } from "../lock/contention.ts";
-import type { Call } from "../quorum/call.ts";
-import type { Round } from "../quorum/round.ts";
+import type { Call, Round } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { classifyRecords, type RecordState } from "./record.ts";

@@ -2,7 +2,6 @@ import type { Ask } from "../endpoints/ask.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
-import { mostlyDone } from "../quorum/mostly-done.ts";
 import { retry } from "../quorum/retry.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, isVeto, type RoundResult } from "../quorum/tally.ts";
@@ -113,7 +112,7 @@ function storing(
     const roundResult = await round.result;
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
     const isKeptAlive = keepAlive(settings, round.done);
-    if (!isKeptAlive) await mostlyDone(settings, round);
+    if (!isKeptAlive) await round.mostlyDone();
     if (roundResult !== "unavailable" || unstored) return { roundResult, unstored };
     // Where some refuse the result for its size, those that answer after the decision may do so as well.
     if (refusals.size > 0) await round.done;

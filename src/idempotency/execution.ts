@@ -3,7 +3,6 @@ import { secondsHint } from "../errors.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
-import { mostlyDone } from "../quorum/mostly-done.ts";
 import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
 import { keepAlive } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";
@@ -123,15 +122,10 @@ export class Execution<Value> {
     const { settings } = this.#request;
     const { operations, round } = this.#claim;
     this.validity.end();
-    const free = () =>
-      mostlyDone(
-        settings,
-        undoQuietly(
-          settings,
-          round.calls,
-          unlessRefused((call) => operations.free(call)),
-        ),
-      );
+    const free = () => {
+      const perform = unlessRefused((call) => operations.free(call));
+      return undoQuietly(settings, round.calls, perform).mostlyDone();
+    };
     // The count first: a run that finds the key free must count from the beginning.
     return attempt ? attempt.clear().then(free) : free();
   }

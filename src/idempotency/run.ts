@@ -4,10 +4,8 @@ import { LockHeldError, QuorumError, type RedlockError, type Vote } from "../err
 import { emit } from "../events.ts";
 import { holderOf } from "../lock/contention.ts";
 import { timeUntil } from "../lock/options.ts";
-import type { Call } from "../quorum/call.ts";
-import { mostlyDone } from "../quorum/mostly-done.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
-import { runRound } from "../quorum/round.ts";
+import { type Call, runRound } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
 import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
@@ -197,7 +195,7 @@ export class RunCall<Value> {
     const { settings, signal } = this.#request;
     const stale = { ...operations.own, value: text };
     const round = runRound(settings, (call) => end(call, stale));
-    await unlessAborted(mostlyDone(settings, round), signal);
+    await unlessAborted(round.mostlyDone(), signal);
     return { kind: "stale", isRemoved: (await unlessAborted(round.result, signal)) === "granted" };
   }
 

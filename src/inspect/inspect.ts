@@ -5,7 +5,6 @@ import { type EndpointError, QuorumError } from "../errors.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { parseHolder } from "../lock/note.ts";
 import { checkLockOptions, type LockOptions } from "../lock/options.ts";
-import { mostlyFreed } from "../quorum/mostly-done.ts";
 import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
@@ -165,7 +164,7 @@ export async function forceRelease(
     if (replied !== echo && replied !== 0) throw unexpectedReply();
     return { outcome: replied === echo ? "granted" : "lost" };
   };
-  const enough = (round: Round<Answer>) => mostlyFreed(settings, round);
+  const enough = (round: Round<Answer>) => round.mostlyFreed();
   const { answers } = await query(settings, ["free", [name]], freeOne, enough);
   return answers.some(({ outcome }) => outcome === "granted");
 }

@@ -1,9 +1,8 @@
 import { unlessAborted } from "../abort.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { type CallEvent, emit } from "../events.ts";
-import type { Call } from "../quorum/call.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
-import { type Round, runRound } from "../quorum/round.ts";
+import { type Call, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
 import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
 import { undoQuietly } from "../quorum/undo.ts";

@@ -1,5 +1,5 @@
 import type { LockHolder } from "../errors.ts";
-import type { Call } from "../quorum/call.ts";
+import type { Call } from "../quorum/round.ts";
 import { isVeto, quorumOf } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { parseHolder } from "./note.ts";

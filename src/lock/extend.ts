@@ -1,6 +1,5 @@
 import { QuorumError } from "../errors.ts";
-import type { Perform } from "../quorum/call.ts";
-import { type Round, runRound } from "../quorum/round.ts";
+import { type Perform, type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { stopwatch } from "../runtime.ts";
 import type { Settings } from "./options.ts";

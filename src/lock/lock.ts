@@ -2,9 +2,7 @@ import { checkInteger } from "../check.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
-import type { Call } from "../quorum/call.ts";
-import { mostlyDone } from "../quorum/mostly-done.ts";
-import { leastPatience, type Round, runRound } from "../quorum/round.ts";
+import { type Call, leastPatience, type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { undo } from "../quorum/undo.ts";
 import type { Cell } from "../redis/cell.ts";
@@ -308,7 +306,7 @@ export class Lock {
       return { round, isInBackground, result: await round.result };
     });
     // Without waitUntil nothing else may keep the other requests alive.
-    if (!isInBackground) await mostlyDone(settings, round);
+    if (!isInBackground) await round.mostlyDone();
     const freed = result === "granted";
     this.#isOver = result !== "unavailable";
     const known = this.#isOver ? freed : undefined;

@@ -1,6 +1,5 @@
-import type { Call } from "../quorum/call.ts";
 import type { Next } from "../quorum/retry.ts";
-import type { Round } from "../quorum/round.ts";
+import type { Call, Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, claim, end, keep } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
@@ -106,5 +105,5 @@ export function announce(
   kind: string,
   resources: readonly string[],
 ): void {
-  for (const command of wakeUp?.announce(prefix, kind, resources) ?? []) void call.tell(command);
+  for (const command of wakeUp?.announce(prefix, kind, resources) ?? []) call.tell(command);
 }

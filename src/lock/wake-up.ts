@@ -1,6 +1,5 @@
 import type { Command } from "../endpoints/endpoint.ts";
-import type { Call } from "../quorum/call.ts";
-import type { Round, RoundContext } from "../quorum/round.ts";
+import type { Call, Round, RoundContext } from "../quorum/round.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 
 /**

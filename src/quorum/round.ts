@@ -1,11 +1,132 @@
-import { type RequestHook, type RequestWatch, watchRequest } from "../endpoints/ask.ts";
-import { type Endpoint, timeoutError } from "../endpoints/endpoint.ts";
-import type { EndpointError, Vote } from "../errors.ts";
-import { type Runtime, stopwatch, type WaitUntil } from "../runtime.ts";
-import { Call, type CallRound, type Failure, type Perform } from "./call.ts";
+import { type Ask, type RequestHook, watchRequest } from "../endpoints/ask.ts";
+import {
+  type Caller,
+  type Command,
+  type Endpoint,
+  sendFor,
+  timeoutError,
+  unsentError,
+} from "../endpoints/endpoint.ts";
+import { EndpointError, isEndpointError, type Vote } from "../errors.ts";
+import { type Runtime, settledWithin, stopwatch, type WaitUntil } from "../runtime.ts";
 import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 
 // One round: the same request to every endpoint at once, and a result as soon as the answers allow one.
+
+/** The failure of an endpoint stands in place of its answer. */
+export interface Failure {
+  readonly outcome: "error";
+  readonly cause: EndpointError;
+}
+
+/** Makes the request to one endpoint; `index` is its place in the client's order. */
+export type Perform<A extends Answer> = (call: Call, index: number) => Promise<A>;
+
+/** One request of a round to one endpoint, and what has become of it. */
+export class Call<A extends Answer = Answer> implements Ask {
+  readonly endpoint: Endpoint;
+  /**
+   * Its answer, or its failure: a timeout counts as one. Undefined until one of them is known. Once it is known, it never
+   * changes.
+   */
+  answer: A | Failure | undefined = undefined;
+  /** Resolves with what really came of it: an answer may come after the timeout. Never rejects. */
+  ended!: Promise<A | Failure>;
+  /** Whether the endpoint may execute it: false if it has said that it was given up before it was sent. */
+  isSent = false;
+  readonly #round: Round<A>;
+  /** What really came of it, once that is known. */
+  #outcome: A | Failure | undefined = undefined;
+  #settled: Promise<void> | undefined = undefined;
+  #settle: (() => void) | undefined = undefined;
+
+  constructor(endpoint: Endpoint, round: Round<A>) {
+    this.endpoint = endpoint;
+    this.#round = round;
+  }
+
+  /** Resolves when `answer` is known. */
+  get settled(): Promise<void> {
+    // Few ask for it.
+    this.#settled ??= new Promise((resolve) => {
+      if (this.answer) resolve();
+      else this.#settle = resolve;
+    });
+    return this.#settled;
+  }
+
+  /** Whether it cannot be executed any more: it was answered, or given up before it was sent. */
+  get isOver(): boolean {
+    const known = this.#outcome ?? this.answer;
+    return known !== undefined && (known.outcome !== "error" || !this.isSent);
+  }
+
+  /** Whether it has done nothing, and will not: it was refused, or given up before it was sent. */
+  get hasDoneNothing(): boolean {
+    return this.isOver && (this.#outcome ?? this.answer)!.outcome !== "granted";
+  }
+
+  async send(command: Command): Promise<unknown> {
+    // It would be executed after its undo.
+    if (this.#round.hasGivenUp) throw unsentError(this.endpoint.name);
+    const wasSent = this.isSent;
+    this.isSent = true;
+    try {
+      return await this.#request(command);
+    } catch (error) {
+      if ((error as EndpointError).unsent) this.isSent = wasSent;
+      throw error;
+    }
+  }
+
+  /** Sends a command beside its own, in the same request if it can. It does not matter what becomes of it. */
+  tell(command: Command): void {
+    this.#request(command).catch(() => undefined);
+  }
+
+  /** @internal Begins it. */
+  async start(perform: Perform<A>, index: number): Promise<A | Failure> {
+    try {
+      this.#outcome = await perform(this, index);
+    } catch (error) {
+      this.#outcome = { outcome: "error", cause: this.#errorOf(error) };
+    }
+    this.settle(this.#outcome);
+    return this.#outcome;
+  }
+
+  /** @internal Takes the first one as its answer: after a timeout the failure stands. */
+  settle(answer: A | Failure): void {
+    if (this.answer) return;
+    this.answer = answer;
+    this.#settle?.();
+    this.#round.note(answer);
+  }
+
+  async #request(command: Command): Promise<unknown> {
+    const { endpoint } = this;
+    const round = this.#round;
+    const watch = round.watch(endpoint);
+    try {
+      const reply = await sendFor(endpoint, command, round, watch?.onSent);
+      watch?.end();
+      return reply;
+    } catch (reason) {
+      // An endpoint that a user has made may reject with the reason of its signal.
+      const isTimeout = round.hasGivenUp && !isEndpointError(reason);
+      const error = isTimeout ? timeoutError(endpoint.name, round.signal) : this.#errorOf(reason);
+      watch?.end(error);
+      throw error;
+    }
+  }
+
+  #errorOf(error: unknown): EndpointError {
+    if (isEndpointError(error)) return error;
+    // An endpoint that a user has made threw it, or a reply made no sense.
+    const reason = error instanceof Error ? error.message : String(error);
+    return new EndpointError(this.endpoint.name, "malformed", reason, { cause: error });
+  }
+}
 
 /** What every round of a client uses. */
 export interface RoundContext {
@@ -36,7 +157,7 @@ export interface RoundOptions {
 export const leastPatience = 50;
 
 /** A round under way. */
-export class Round<A extends Answer = Answer> implements CallRound<A> {
+export class Round<A extends Answer = Answer> implements Caller {
   /** One for each endpoint, in the client's order. */
   readonly calls: readonly Call<A>[];
   /** Resolves early: never waits for an endpoint whose answer cannot change it. */
@@ -81,7 +202,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     this.calls = endpoints.map((endpoint) => new Call(endpoint, this));
     // Only now, because a call that fails at once looks at all of them.
     this.calls.forEach((call, index) => {
-      call.start(perform, index);
+      call.ended = call.start(perform, index);
     });
   }
 
@@ -102,9 +223,30 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
     return this.#controller.signal;
   }
 
+  /**
+   * Waits for a round that nothing else keeps alive, but not for slow endpoints: once the round is decided, the others have half
+   * as long again, and at least 50 ms in all. Requests under way then go on, as long as the process does. Without a decision
+   * every endpoint is waited for.
+   */
+  async mostlyDone(): Promise<void> {
+    if ((await this.result) === "unavailable") return this.done;
+    if (this.#missing === 0) return;
+    const elapsed = this.elapsed();
+    const patience = Math.max(elapsed / 2, leastPatience - elapsed);
+    await settledWithin(this.#context.runtime, patience, this.done);
+  }
+
+  /** The same for a round that frees. If a quorum had nothing to free, another endpoint may have: all are waited for. */
+  async mostlyFreed(): Promise<void> {
+    await ((await this.result) === "granted" ? this.mostlyDone() : this.done);
+  }
+
   /** The answers so far, as errors report them. */
   votes(): Vote[] {
-    return this.calls.map(({ vote }) => vote);
+    return this.calls.map(({ endpoint: { name }, answer }) => {
+      const { outcome = "pending", cause } = (answer ?? {}) as Partial<Failure>;
+      return cause ? { endpoint: name, outcome, cause } : { endpoint: name, outcome };
+    });
   }
 
   /** The usable answers so far: without the endpoints that failed. */
@@ -113,7 +255,7 @@ export class Round<A extends Answer = Answer> implements CallRound<A> {
   }
 
   /** Watches a request to an endpoint, if somebody hears of requests. */
-  watch({ name }: Endpoint): RequestWatch | undefined {
+  watch({ name }: Endpoint): ReturnType<typeof watchRequest> | undefined {
     const { runtime, onRequest } = this.#context;
     return onRequest && watchRequest(name, () => runtime.monotonic(), onRequest);
   }

@@ -1,7 +1,6 @@
 import { isEndpointError } from "../errors.ts";
 import { keepAlive, settledWithin, sleep } from "../runtime.ts";
-import type { Call } from "./call.ts";
-import { type Round, type RoundContext, runRound } from "./round.ts";
+import { type Call, type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
 
 /** Takes back on one endpoint exactly what the claim may have done there, and nothing newer. */

@@ -2,7 +2,6 @@ import type { Ask } from "../endpoints/ask.ts";
 import { QuorumError } from "../errors.ts";
 import type { LockClient } from "../lock/client.ts";
 import type { Settings } from "../lock/options.ts";
-import { mostlyFreed } from "../quorum/mostly-done.ts";
 import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
@@ -169,6 +168,6 @@ async function freeOnQuorum(
     const limit = Math.max(0, -had);
     return { outcome: had === 1 ? "granted" : "lost", limit, latest, remaining: Number(remaining) };
   };
-  const enough = (round: Round<FreeAnswer>) => mostlyFreed(settings, round);
+  const enough = (round: Round<FreeAnswer>) => round.mostlyFreed();
   return (await query(settings, ["free", [name]], ask, enough)).answers;
 }

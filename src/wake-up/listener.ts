@@ -2,7 +2,7 @@ import { onAbort } from "../abort.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { subscribeOf } from "../endpoints/subscribe.ts";
 import type { ListenerSettings, Waiter, WakeUpListener, WakeUpPause } from "../lock/wake-up.ts";
-import type { Call } from "../quorum/call.ts";
+import type { Call } from "../quorum/round.ts";
 import { randomToken, settledWithin, stopwatch } from "../runtime.ts";
 import { channelOf } from "./channel.ts";
 import { delayOf } from "./delay.ts";
@@ -90,7 +90,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     const { name } = this.#waiter;
     const { endpoint, channel } = this.#stream ?? {};
     if (name || call.endpoint !== endpoint || this.#hearsSince === Infinity) return;
-    void call.tell(["PUBLISH", channel!, this.#asks]);
+    call.tell(["PUBLISH", channel!, this.#asks]);
   }
 
   close(): void {

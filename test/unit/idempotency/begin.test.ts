@@ -3,7 +3,7 @@ import { EndpointError } from "../../../src/errors.ts";
 import { stateAfterCount } from "../../../src/idempotency/attempts.ts";
 import { classifyBegin as classify } from "../../../src/idempotency/begin.ts";
 import { completeText, noFingerprint, parseRecord, pendingText } from "../../../src/idempotency/record.ts";
-import type { Failure } from "../../../src/quorum/call.ts";
+import type { Failure } from "../../../src/quorum/round.ts";
 import type { RoundResult } from "../../../src/quorum/tally.ts";
 import type { CellAnswer } from "../../../src/redis/cell.ts";
 
