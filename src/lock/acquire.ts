@@ -6,10 +6,10 @@ import { type Call, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
 import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
 import { undoQuietly } from "../quorum/undo.ts";
-import type { Cell, CellAnswer } from "../redis/cell.ts";
+import type { CellAnswer } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
 import { holderOf, timeUntilFree } from "./contention.ts";
-import { Lock, ttlWithin } from "./lock.ts";
+import { type Grant, Lock, ttlWithin } from "./lock.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { Decision, Protocol } from "./protocol.ts";
 import type { WakeUpListener } from "./wake-up.ts";
@@ -39,25 +39,17 @@ export async function orHeld<Value>(acquiring: Promise<Value>): Promise<Value | 
   }
 }
 
-/** A round that claims. */
-interface Claimed {
-  readonly cell: Cell;
+/** A round that claims, and what has followed from it. */
+interface Claimed extends Grant {
   readonly round: Round<CellAnswer>;
-  readonly ttl: number;
-  /** ms from the beginning of the round to the deadline. */
-  readonly limit: number;
   /** Undefined: the caller's signal has aborted it. */
   readonly result: RoundResult | undefined;
-}
-
-/** What follows from a round. */
-interface Conclusion {
   /** What decided: the round, or what had to confirm it. */
-  readonly last: Decision;
-  readonly lock?: Lock;
-  readonly next: Next;
+  last: Decision;
+  next: Next;
+  lock?: Lock;
   /** What the protocol ends the call with. */
-  readonly error?: unknown;
+  error?: unknown;
 }
 
 /** One call of `acquire`: what its rounds have in common. */
@@ -71,7 +63,10 @@ class Acquisition {
   /** Whether each round so far was granted by some endpoint. */
   #isAlwaysSplit = true;
   #listener: WakeUpListener | undefined;
-  #lastFailed: FailedAttempt<Lock> | undefined;
+  /** Ends a call whose next round is not sent. What the last one has shown says more than that. */
+  #endWithoutTurn = (): never => {
+    throw new QuorumError("acquire", this.#resources, pendingVotes(this.#settings), { why: noTurn });
+  };
 
   constructor(settings: Settings, resources: readonly string[], options: AcquireOptions, protocol: Protocol) {
     this.#settings = settings;
@@ -105,27 +100,22 @@ class Acquisition {
 
   /** Waits for its turn, sends a round, and undoes it unless it acquires the lock. */
   async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock>> {
-    const settings = this.#settings;
-    const turn = turnOf(settings, progress, this.#options);
-    const claimed = await settings.turns.claim(turn, () => this.#claim(progress));
-    if (!claimed) return this.#withoutTurn();
-    // If the call is aborted, this goes on, and the undo waits for it.
-    const concluding = this.#conclude(claimed);
     const { signal } = this.#options;
-    const conclusion = await unlessAborted(concluding, signal);
-    if (conclusion?.lock) return { value: conclusion.lock };
+    const turn = turnOf(this.#settings, progress, this.#options);
+    const claimed = await this.#settings.turns.claim(turn, () => this.#claim(progress));
+    if (!claimed) return { next: "end", end: this.#endWithoutTurn };
+    const concluding = this.#conclude(claimed);
+    await unlessAborted(concluding, signal);
+    if (claimed.lock && !signal?.aborted) {
+      this.#settings.ownHolds.add(claimed.cell.keys, claimed.lock);
+      return { value: claimed.lock };
+    }
+    // If the call is aborted, the conclusion goes on, and the undo waits for it.
     progress.keep(concluding.then(() => this.#undo(claimed)));
-    if (!conclusion) throw signal?.reason;
-    this.#lastFailed = this.#failed(claimed, conclusion);
-    return this.#lastFailed;
-  }
-
-  /** The end of a call whose next round was not sent. What the last one has shown says more. */
-  #withoutTurn(): FailedAttempt<Lock> {
-    const end = () => {
-      throw new QuorumError("acquire", this.#resources, pendingVotes(this.#settings), { why: noTurn });
-    };
-    return { next: "end", end: this.#lastFailed?.end ?? end };
+    if (signal?.aborted) throw signal.reason;
+    const failed = this.#failed(claimed);
+    this.#endWithoutTurn = failed.end;
+    return failed;
   }
 
   /** Claims on every endpoint. */
@@ -148,49 +138,46 @@ class Acquisition {
       return claimed;
     };
     const round = runRound(settings, claim, options);
-    return { cell, round, ttl, limit, result: await unlessAborted(round.result, signal) };
+    const result = await unlessAborted(round.result, signal);
+    return { protocol: this.#protocol, cell, round, ttl, limit, result, last: round, next: "pause" };
   }
 
-  /** What follows from a round: a lock, if it is granted and confirmed, or what the protocol says. It never rejects. */
-  async #conclude({ cell, round, ttl, limit, result }: Claimed): Promise<Conclusion> {
-    const protocol = this.#protocol;
-    let last: Decision = round;
+  /** Finds what follows from a round: a lock, if it is granted and confirmed, or what the protocol says. It never rejects. */
+  async #conclude(claimed: Claimed): Promise<void> {
+    const { protocol, cell, round, ttl, result } = claimed;
     try {
       if (result === "granted") {
-        if (protocol.confirm) last = (await protocol.confirm(round, cell, ttl)) ?? round;
-        if (last === round || (await last.result) === "granted") {
-          const lock = new Lock(this.#settings, this.#resources, { protocol, cell, round, ttl, limit });
-          if (lock.remaining() > 0) {
-            this.#settings.ownHolds.add(cell.keys, lock);
-            return { last, lock, next: "end" };
-          }
+        claimed.last = (await protocol.confirm?.(round, cell, ttl)) ?? round;
+        if ((await claimed.last.result) === "granted") {
+          const lock = new Lock(this.#settings, this.#resources, claimed);
+          if (lock.remaining() > 0) claimed.lock = lock;
         }
       }
       // Only now is it undone, so that the release knows what the protocol has found.
-      const next = result && (await protocol.next?.(round));
-      return { last, next: next ?? "pause" };
+      if (result && !claimed.lock) claimed.next = (await protocol.next?.(round)) ?? "pause";
     } catch (error) {
-      return { last, next: "end", error };
+      claimed.next = "end";
+      claimed.error = error;
     }
   }
 
   /** Undoes a round wherever it may have claimed. What confirmed it has left nothing but counters. */
-  #undo({ cell, round, result }: Claimed): Promise<void> {
+  #undo({ protocol, cell, round, result }: Claimed): Promise<void> {
     // If it was refused, others have so much of it that this frees no quorum. If it published a message, waiters would wake
     // each other again and again.
     const isAnnounced = result !== "refused";
     return undoQuietly(this.#settings, round.calls, (call, claim) =>
-      this.#protocol.release(call, cell, claim, isAnnounced),
+      protocol.release(call, cell, claim, isAnnounced),
     ).done;
   }
 
-  #failed(claimed: Claimed, conclusion: Conclusion): FailedAttempt<Lock> {
-    const { round, result } = claimed;
+  #failed(claimed: Claimed): FailedAttempt<never> {
+    const { round, result, last, next } = claimed;
     const { onEvent } = this.#settings;
     this.#isAlwaysSplit &&= round.calls.some(({ answer }) => answer?.outcome === "granted");
     return {
-      next: conclusion.next,
-      votes: conclusion.last.votes(),
+      next,
+      votes: last.votes(),
       retryAfter: result === "refused" ? timeUntilFree(round.calls) : undefined,
       took: round.elapsed(),
       report: (retryIn) => {
@@ -198,9 +185,9 @@ class Acquisition {
         emit(onEvent, { type: "contended", ...this.#facts(), retryIn, holder: holderOf(round.calls) });
       },
       // A pause that the protocol has chosen may be known at the endpoints.
-      rest: (poll, longest) => this.#rest(round, poll, conclusion.next === "pause" ? longest : poll),
+      rest: (poll, longest) => this.#rest(round, poll, next === "pause" ? longest : poll),
       end: () => {
-        throw conclusion.error ?? this.#errorOf(claimed, conclusion.last);
+        throw claimed.error ?? this.#errorOf(claimed);
       },
     };
   }
@@ -218,23 +205,19 @@ class Acquisition {
   }
 
   /** Called when its undo has ended: more answers are known then, also of a round that was cut short. */
-  #errorOf({ cell, round, result }: Claimed, last: Decision): RedlockError {
+  #errorOf({ cell, round, result, last }: Claimed): RedlockError {
     const { calls } = round;
     const refused = calls.filter(({ answer }) => answer?.outcome === "held").length;
     if (!isVeto(refused, calls.length)) {
       const details = { late: last === round && result === "granted", ttl: this.#settings.ttl };
       return new QuorumError("acquire", this.#resources, last.votes(), details);
     }
-    // Where two endpoints are one database, a round's own claim at the one is in its way at the other.
+    const retryAfter = timeUntilFree(calls);
     const holder = holderOf(calls);
     const someone = this.#isAlwaysSplit ? splitHint : holder ? undefined : unknownHint;
     const own = this.#settings.ownHolds.has(cell.keys) ? ownHint : undefined;
     const how = this.#protocol.heldText ?? own ?? someone;
-    return new LockHeldError(this.#resources, this.#elapsed(), {
-      retryAfter: timeUntilFree(calls),
-      holder,
-      how,
-    });
+    return new LockHeldError(this.#resources, this.#elapsed(), { retryAfter, holder, how });
   }
 }
 
