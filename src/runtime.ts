@@ -43,6 +43,18 @@ export const systemRuntime: Runtime = {
   },
 };
 
+/**
+ * Whether the calls of a process may wait for each other's requests and timers. On Workers, and on edge platforms made like them, they
+ * may not: what one invocation has opened ends with it, and another must not use it.
+ */
+export function sharesRequests(): boolean {
+  const { navigator, EdgeRuntime } = globalThis as {
+    navigator?: { userAgent?: string };
+    EdgeRuntime?: unknown;
+  };
+  return navigator?.userAgent !== "Cloudflare-Workers" && EdgeRuntime === undefined;
+}
+
 /** How far, in ms, two clocks may seem to move apart only because one of them shows whole ms. */
 const rounding = 2;
 

@@ -100,7 +100,7 @@ export const roundMutants: readonly Mutant[] = [
     name: "a client that queues is given everything",
     breaks:
       "what was given up fills its queue, and what follows is late, the application's own commands, too",
-    patches: [patch("endpoints/hand-over.ts run", "!this.#room.take()", "false")],
+    patches: [patch("endpoints/hand-over.ts sendThrough", "!room.take()", "false")],
     noticedBy: ["waiters are served", "requests are bounded"],
     theme: "batches",
   },

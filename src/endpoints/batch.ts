@@ -1,6 +1,6 @@
 import { onAbort } from "../abort.ts";
 import type { EndpointError } from "../errors.ts";
-import { sharesRequests } from "../platform.ts";
+import { sharesRequests } from "../runtime.ts";
 import { type Caller, type Command, type Endpoint, type SentHook, sendOf, unsentError } from "./endpoint.ts";
 
 // Commands of one turn of the event loop are sent as one request, and no more requests are open than a platform allows. Commands

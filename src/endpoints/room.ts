@@ -1,10 +1,13 @@
-import { sharesRequests } from "../platform.ts";
+import { sharesRequests } from "../runtime.ts";
 
 /** The places at first, and after a pause. */
 const first = 100;
 
 /** When the answer to one came: in time for twice as many; as soon as ever; in time; or not in time. */
 export type Promptness = "early" | "usual" | "late" | "never";
+
+/** What waits for a place, in its order: each takes its own as soon as there is one. */
+type Queue = Set<() => void>;
 
 /**
  * Places for commands or calls that are under way at once: as many as are answered in time. More would be executed after their
@@ -14,6 +17,8 @@ export class Room {
   #places = first;
   #taken = 0;
   readonly #least: number;
+  readonly #urgent: Queue = new Set();
+  readonly #others: Queue = new Set();
 
   /** @param least the places that there are always */
   constructor(least: number = first) {
@@ -29,15 +34,41 @@ export class Room {
     return true;
   }
 
+  /**
+   * Waits for a place, and takes it: what is urgent does so before all else.
+   *
+   * @param onGiveUp sees to it that its argument is called when this waits no longer; what it returns cancels that
+   * @returns whether it has a place
+   */
+  wait(isUrgent: boolean, onGiveUp: (giveUp: () => void) => () => void): Promise<boolean> {
+    const queue = isUrgent ? this.#urgent : this.#others;
+    return new Promise((resolve) => {
+      const end = (hasPlace: boolean) => {
+        queue.delete(begin);
+        cancel();
+        resolve(hasPlace);
+      };
+      const begin = () => end(true);
+      const cancel = onGiveUp(() => end(false));
+      queue.add(begin);
+    });
+  }
+
   /** Takes a place even if there is none. */
   squeeze(): void {
     this.#taken += 1;
   }
 
-  /** Gives a place back. Without `promptness` nothing was sent, which shows nothing. */
+  /** Gives a place back, to the next one that waits. Without `promptness` nothing was sent, which shows nothing. */
   leave(promptness?: Promptness): void {
     this.#places += this.#change(promptness);
     this.#taken -= 1;
+    for (const queue of [this.#urgent, this.#others]) {
+      for (const begin of queue) {
+        if (!this.take()) return;
+        begin();
+      }
+    }
   }
 
   #change(promptness: Promptness | undefined): -1 | 0 | 1 {

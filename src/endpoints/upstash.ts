@@ -3,7 +3,7 @@ import { EndpointError } from "../errors.ts";
 import { addressOf } from "./address.ts";
 import { type Dialect, dialectOf, type Endpoint, endpointSchema, withoutSecrets } from "./endpoint.ts";
 import { answerReason, networkReason } from "./failure-reason.ts";
-import { type ClientWay, handOverTo, sendThrough } from "./hand-over.ts";
+import { type ClientWay, roomOf, sendThrough } from "./hand-over.ts";
 import { subscriber } from "./subscribe.ts";
 
 /** The part of an `@upstash/redis` client that this package uses. */
@@ -63,7 +63,7 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
     dialect,
     ...streams,
     send: sendThrough(name, {
-      handOver: handOverTo(client),
+      room: roomOf(client),
       call: callOf(client),
       errorOf: (error, command) =>
         endpointErrorOf(name, error as Error, (text) =>

@@ -33,21 +33,19 @@ export interface Turn {
  */
 export class Turns {
   readonly #room = new Room(least);
-  readonly #releases = new Set<() => void>();
-  readonly #claims = new Set<() => void>();
   /** ms that the fastest one has taken, the latest ones above all. */
   #fastest = Infinity;
 
   /** Does the work when it is its turn. Undefined: its turn did not come in time, and it was not begun. */
   async claim<Result>(turn: Turn, work: () => Promise<Result>): Promise<Result | undefined> {
     // One more late claim would take time from those that can still be answered.
-    if (!this.#room.take() && !(await this.#turnOf(this.#claims, turn))) return undefined;
+    if (!this.#room.take() && !(await this.#waitFor(turn, false))) return undefined;
     return this.#run(turn, work);
   }
 
   /** Does the work when it is its turn, or when it waits no longer. */
   async release<Result>(turn: Turn, work: () => Promise<Result>): Promise<Result> {
-    if (!this.#room.take() && !(await this.#turnOf(this.#releases, turn))) this.#room.squeeze();
+    if (!this.#room.take() && !(await this.#waitFor(turn, true))) this.#room.squeeze();
     return this.#run(turn, work);
   }
 
@@ -57,7 +55,6 @@ export class Turns {
       return await work();
     } finally {
       this.#room.leave(this.#promptness(runtime.monotonic() - start, timeout));
-      this.#admit();
     }
   }
 
@@ -70,30 +67,16 @@ export class Turns {
   }
 
   /** Resolves when its turn has come, with true; when it waits no longer or its signal aborts, with false. */
-  #turnOf(queue: Set<() => void>, { runtime, ms, signal }: Turn): Promise<boolean> {
-    return new Promise((resolve) => {
-      if (ms <= 0 || signal?.aborted) return resolve(false);
-      const end = (isInTime: boolean) => {
-        queue.delete(begin);
-        cancel();
-        ignoreAbort?.();
-        resolve(isInTime);
-      };
-      const begin = () => end(true);
-      const giveUp = () => end(false);
+  async #waitFor({ runtime, ms, signal }: Turn, isRelease: boolean): Promise<boolean> {
+    if (ms <= 0 || signal?.aborted) return false;
+    return this.#room.wait(isRelease, (giveUp) => {
       const cancel = runtime.timer(Math.min(ms, maxTimerDelay), giveUp);
       const ignoreAbort = signal && onAbort(signal, giveUp);
-      queue.add(begin);
+      return () => {
+        cancel();
+        ignoreAbort?.();
+      };
     });
-  }
-
-  #admit(): void {
-    for (const queue of [this.#releases, this.#claims]) {
-      for (const begin of queue) {
-        if (!this.#room.take()) return;
-        begin();
-      }
-    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { onAbort } from "../abort.ts";
-import { HandOver } from "../endpoints/hand-over.ts";
+import { Room } from "../endpoints/room.ts";
 import { stopwatch, systemRuntime } from "../runtime.ts";
 import { Subscriber, type Subscription, type SubscriptionEvents } from "./subscriber.ts";
 
@@ -66,7 +66,7 @@ function ownerOf(client: object): object {
 /** The connection of a client, and its subscriptions. */
 export class Link {
   readonly subscribe: Subscriber["subscribe"];
-  readonly handOver: HandOver = new HandOver();
+  readonly room: Room = new Room();
   readonly #client: Emitter;
   readonly #state: LinkState;
   readonly #waiting = new Set<Waiter>();

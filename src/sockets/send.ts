@@ -14,7 +14,7 @@ export interface SocketEndpointOptions {
 /** A function that sends commands through a client. `call`: calls the client, which is connected. */
 export function sendOver(name: string, link: Link, call: ClientWay["call"]): Endpoint["send"] {
   const send = sendThrough(name, {
-    handOver: link.handOver,
+    room: link.room,
     whenReady: (signal) => link.whenReady(signal),
     call,
     errorOf: (error, command) => endpointErrorOf(name, error, command),

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { handOverTo } from "../../../src/endpoints/hand-over.ts";
+import { roomOf, sendThrough } from "../../../src/endpoints/hand-over.ts";
+import type { EndpointError } from "../../../src/errors.ts";
 import { rejection } from "../../support/outcomes.ts";
 
 // A client is given 100 commands at first: see test/unit/endpoints/room.test.ts.
@@ -11,14 +12,18 @@ function rig() {
   const client = {};
   const given: number[] = [];
   const answers: ((reply: string) => void)[] = [];
-  const send = (number: number, signal = new AbortController().signal) =>
-    handOverTo(client).run(signal, (onSent) => {
-      onSent();
-      given.push(number);
+  const through = sendThrough("client", {
+    room: roomOf(client),
+    call([number]) {
+      given.push(Number(number));
+      if (number === "-1") return Promise.reject(new Error("closed"));
       return new Promise<string>((resolve) => {
-        answers[number] = resolve;
+        answers[Number(number)] = resolve;
       });
-    });
+    },
+    errorOf: (error) => error as EndpointError,
+  });
+  const send = (number: number, signal = new AbortController().signal) => through([number], signal);
   return { client, given, answers, send };
 }
 
@@ -71,22 +76,19 @@ describe("a client", () => {
 
   test("is the same for all of its endpoints, and another client is another", () => {
     const { client } = rig();
-    expect(handOverTo(client)).toBe(handOverTo(client));
-    expect(handOverTo({})).not.toBe(handOverTo(client));
+    expect(roomOf(client)).toBe(roomOf(client));
+    expect(roomOf({})).not.toBe(roomOf(client));
   });
 
   test("that fails has room for the next one", async () => {
-    const { client, given, send } = rig();
+    const { given, send } = rig();
     for (const number of numbers(99)) void send(number);
-    const failing = handOverTo(client).run(new AbortController().signal, () =>
-      Promise.reject(new Error("closed")),
-    );
-    const next = send(99);
-    expect(given).toHaveLength(99);
+    const failing = send(-1);
+    void send(99);
+    expect(given).toHaveLength(100);
     expect(String(await rejection(failing))).toContain("closed");
     await turn();
-    expect(given).toEqual(numbers(100));
-    void next;
+    expect(given).toEqual([...numbers(99), -1, 99]);
   });
 
   test("on Workers is given everything: nothing may wait for another invocation", () => {
