@@ -18,8 +18,7 @@ import {
   type Endpoint,
   endpointSchema,
 } from "./endpoint.ts";
-import { postTo } from "./post.ts";
-import { type RestEndpoint, subscriber } from "./subscribe.ts";
+import { postTo, subscriber } from "./post.ts";
 
 /** The address of an endpoint, and its token. */
 export interface HttpEndpointOptions {
@@ -79,15 +78,14 @@ const schema: Schema<HttpEndpointOptions> = {
  * httpEndpoint({ url: env.UPSTASH_REDIS_REST_URL, token: env.UPSTASH_REDIS_REST_TOKEN })
  */
 export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
-  const { restAccess, ...endpoint } = restEndpoint(options, "endpoint", "");
-  return { ...endpoint, subscribe: subscriber(endpoint.name, ...restAccess()) };
+  return restEndpoint(options, "endpoint", "");
 }
 
 /**
  * @param where the place of the options, for errors
  * @param number the suffix of the variables that `endpointsFromEnv` reads for it
  */
-function restEndpoint(options: HttpEndpointOptions, where: string, number: string): RestEndpoint {
+function restEndpoint(options: HttpEndpointOptions, where: string, number: string): Endpoint {
   const { url, token } = checkType(where, options, "object");
   // An object of a class has more than options, as a local endpoint does.
   if (Object.getPrototypeOf(options) === Object.prototype) checkOptions(where, options, schema);
@@ -108,7 +106,8 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
   const maxRequests = checkInteger("maxRequests", options.maxRequests ?? 6, 1, 10_000);
   const pipelines = checkType("pipelines", options.pipelines ?? true, "boolean");
   const send = batchingSend(name, { maxRequests, pipelines }, postTo(name, href, token));
-  return { name, dialect, exactReplies: !options.basePath, send, restAccess: () => [href, token] };
+  const subscribe = subscriber(name, href, token);
+  return { name, dialect, exactReplies: !options.basePath, send, subscribe };
 }
 
 /**

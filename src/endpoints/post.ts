@@ -1,8 +1,6 @@
 import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import type { Outcome, Post } from "./batch.ts";
-import { type Command, timeoutError, withoutSecrets } from "./endpoint.ts";
-import { answerReason, networkReason } from "./failure-reason.ts";
-import { postOptions } from "./post-options.ts";
+import { type Command, type Endpoint, timeoutError, withoutSecrets } from "./endpoint.ts";
 
 // One request of the REST API: a command, or several to `/pipeline`.
 // https://upstash.com/docs/redis/features/restapi#pipelining
@@ -130,4 +128,65 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
     text += decoder.decode(piece.value, { stream: true });
   }
   return text + decoder.decode();
+}
+
+/** Subscribes by the REST API: a request whose response goes on. */
+export function subscriber(name: string, url: string, token: string): NonNullable<Endpoint["subscribe"]> {
+  const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
+  return async (channel, signal) => {
+    const href = `${url.replace(/\/$/, "")}/subscribe/${encodeURIComponent(channel)}`;
+    const { status, body } = await fetch(href, postOptions(headers, signal, null));
+    if (status === 200 && body) return body;
+    // Workers count an unread body as an open connection.
+    await body?.cancel();
+    throw new EndpointError(name, "http", `HTTP ${status}, no stream`, { status });
+  };
+}
+
+/**
+ * The options of a POST to a server. They see to it that it reaches the server, and no other:
+ *
+ * - `redirect`: a token must never follow a redirect.
+ * - `next`: the `fetch` of Next.js caches a request, and answers the same one from its cache, where a route says
+ *   `fetchCache = "auto"`, `"default-cache"` or `"force-cache"`: an extension that no server has seen would be granted.
+ *   `revalidate: 0` and `cache: "no-store"` do not prevent the last; `internal` passes every cache. Others ignore it.
+ *
+ * No `cache`, no `keepalive`: Workers refuse them.
+ */
+function postOptions(headers: HeadersInit, signal: AbortSignal, body: string | null): RequestInit {
+  const next = { internal: true };
+  // A literal: in Node 20 it takes 100 times as long to spread a constant and then add to it.
+  const options = { method: "POST", headers, body, signal, redirect: "manual", next } as const;
+  return options;
+}
+
+/** Why `fetch` failed: Node puts the code (ECONNREFUSED) into the cause. With what is most often behind that code. */
+export function networkReason(error: unknown): string {
+  const { message, cause } = error as { message?: string; cause?: { code?: string; name?: string } };
+  // Where a program has loaded undici 7, the error of its parser has no code.
+  const isParser = cause?.name === "HTTPParserError";
+  const reason = `${cause?.code ?? (isParser ? cause.name : message)}`;
+  const hint = /REFUSED/.test(reason)
+    ? ": nothing listens"
+    : /NOTFOUND|EAI_/.test(reason)
+      ? ": no such host"
+      : /WRONG_VERSION/.test(reason)
+        ? ": no TLS there"
+        : /SOCKET|HPE_|Parser|RESET/.test(reason)
+          ? ": broken off, or no HTTP"
+          : "";
+  return `the request failed (${reason})${hint}`;
+}
+
+/**
+ * What is wrong with an answer that has no reply of Redis in it.
+ *
+ * @param said the error in it, empty where there is none
+ * @param status unknown behind a client of an SDK
+ */
+export function answerReason(said: string, status = 200): string {
+  // A REST API is never "not found", whatever the answer says.
+  if (said && status !== 404) return said;
+  // Others, such as 413, 429 and 502, are those of a gateway that has a REST API behind it.
+  return status < 405 ? "no answer of Upstash's REST API: is the URL right?" : "no usable reply";
 }

@@ -2,9 +2,8 @@ import { checkOptions, later, wrongType } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 import { addressOf } from "./address.ts";
 import { type Dialect, dialectOf, type Endpoint, endpointSchema, withoutSecrets } from "./endpoint.ts";
-import { answerReason, networkReason } from "./failure-reason.ts";
 import { type ClientWay, roomOf, sendThrough } from "./hand-over.ts";
-import { subscriber } from "./subscribe.ts";
+import { answerReason, networkReason, subscriber } from "./post.ts";
 
 /** The part of an `@upstash/redis` client that this package uses. */
 export interface UpstashClient {

@@ -1,6 +1,5 @@
 import { onAbort } from "../abort.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import { subscribeOf } from "../endpoints/subscribe.ts";
 import type { ListenerSettings, Waiter, WakeUpListener, WakeUpPause } from "../lock/wake-up.ts";
 import type { Call } from "../quorum/round.ts";
 import { randomToken, settledWithin, stopwatch } from "../runtime.ts";
@@ -149,7 +148,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     const found = endpoints.find((endpoint, index) => {
       const { outcome = "error" } = calls[index]!.answer ?? {};
       const mayBeAsked = (this.#restsUntil.get(endpoint) ?? 0) <= this.#elapsed();
-      return outcome !== "error" && mayBeAsked && subscribeOf(endpoint);
+      return outcome !== "error" && mayBeAsked && endpoint.subscribe;
     });
     this.#stream = found && sharedStream(found, channels[0]!, this.#settings);
     this.#stream?.join(this);

@@ -1,5 +1,4 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import { subscribeOf } from "../endpoints/subscribe.ts";
 import type { Runtime } from "../runtime.ts";
 import { lineSplitter, parseEvent } from "./events.ts";
 
@@ -56,7 +55,7 @@ export class ChannelStream {
 
   async #read(): Promise<void> {
     const { signal } = this.#controller;
-    const body = await subscribeOf(this.endpoint)!(this.channel, signal);
+    const body = await this.endpoint.subscribe!(this.channel, signal);
     const reader = body.getReader();
     const decoder = new TextDecoder();
     const split = lineSplitter();

@@ -5,7 +5,7 @@ import { diagnose, reportLines } from "../../../src/cli/doctor/report.ts";
 import { questionsOf } from "../../../src/cli/doctor/requirements.ts";
 import { type Examined, examine, type SeenByNeed, Session } from "../../../src/cli/doctor/session.ts";
 import type { Failure } from "../../../src/cli/failure.ts";
-import { answerReason } from "../../../src/endpoints/failure-reason.ts";
+import { answerReason } from "../../../src/endpoints/post.ts";
 import { type Dialect, type Endpoint, EndpointError } from "../../../src/index.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 
