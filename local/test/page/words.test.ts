@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
-import { keyOf, parseKey } from "../../../src/redis/keys.ts";
+import { keyOf, parseKey } from "../../../src/stored/parse.ts";
 import { isOn, others, switches, without } from "../../src/page/browser/switches.ts";
 import { duration, matching, summary, wrongs } from "../../src/page/browser/words.ts";
 import { Clients } from "../../src/page/clients.ts";
