@@ -57,45 +57,40 @@ export const releases: WeakMap<Endpoint, boolean> = new WeakMap();
 
 /** Claims the cell if it is empty; by script, also if it has these values already. */
 export function claim(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
-  if (!isClaimedNatively(ask, cell)) return claimByScript(ask, cell, ttl);
+  const isReleasable = hasRelease(ask);
+  if (!isPlain(ask, cell) || !(isReleasable || compares(ask))) return claimByScript(ask, cell, ttl);
   const command = ["SET", cell.keys[0]!, firstValueOf(cell), "NX", "PX", ttl];
   const set = () => sendPlain(ask, command, ["OK", null], "held");
-  return proveRelease(ask, cell)?.then(set) ?? set();
-}
-
-/** Deletes natively what is not there yet, where the endpoint has refused that before. Undefined: it has not. */
-function proveRelease(ask: Ask, cell: Cell): Promise<void> | undefined {
-  const { endpoint } = ask;
-  if (releases.get(endpoint) !== false) return undefined;
-  return end(ask, cell).then(() => {
-    releases.set(endpoint, true);
-  });
-}
-
-/** Claims by script, which also deletes if the endpoint has not shown yet that it does that: see `prove` in cell.lua. */
-async function claimByScript(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
-  const known = releases.get(ask.endpoint);
-  const isProven = hasCompareAndSet(ask) ? known !== false : known;
-  const next = valuesOf(cell);
-  const expected = next.map(() => "");
-  if (isProven) return operate(ask, cell, { operation: "claim", ttl, expected, next });
-  // A cell without a tombstone names a key that nobody ever writes.
-  const { tombstone = `${cell.keys[0]}:${cell.value}` } = cell;
-  const answer = await operate(ask, { ...cell, tombstone }, { operation: "prove", ttl, expected, next });
-  releases.set(ask.endpoint, true);
-  return answer;
+  return isReleasable ? set() : proveRelease(ask, cell).then(set);
 }
 
 /** Claims the cell, and always returns the value in the way. Its own value grants it, unlike with {@link claim}. */
 export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
   // Redis knows NX together with GET from 7.0 on: servers that compare natively are later.
-  if (!comparesNatively(ask, cell)) return claimByScript(ask, cell, ttl);
-  await proveRelease(ask, cell);
+  if (!isPlain(ask, cell) || !compares(ask)) return claimByScript(ask, cell, ttl);
+  if (!hasRelease(ask)) await proveRelease(ask, cell);
   const own = firstValueOf(cell);
   const other = await ask.send(["SET", cell.keys[0]!, own, "NX", "GET", "PX", ttl]);
   if (other !== null && typeof other !== "string") throw unexpectedReply();
   // Its own value is from an earlier execution whose reply was lost.
   return other === null || other === own ? granted : { outcome: "held", other };
+}
+
+/** Deletes what is not there yet, natively. */
+async function proveRelease(ask: Ask, cell: Cell): Promise<void> {
+  await end(ask, cell);
+  releases.set(ask.endpoint, true);
+}
+
+/** Claims by script, which also deletes if the endpoint has not shown yet that it does that: see `prove` in cell.lua. */
+async function claimByScript(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
+  const words = valuesOf(cell).flatMap((value) => ["", value]);
+  if (hasRelease(ask)) return operate(ask, cell, { operation: "claim", ttl, words });
+  // A cell without a tombstone names a key that nobody ever writes.
+  const { tombstone = `${cell.keys[0]}:${cell.value}` } = cell;
+  const answer = await operate(ask, { ...cell, tombstone }, { operation: "prove", ttl, words });
+  releases.set(ask.endpoint, true);
+  return answer;
 }
 
 /**
@@ -104,13 +99,12 @@ export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<Ce
  * @param next the value to write at each key. Default: what is there
  */
 export function keep(ask: Ask, cell: Cell, ttl: number, next?: string): Promise<CellAnswer> {
-  if (comparesNatively(ask, cell) && ttl > 0) {
+  if (isPlain(ask, cell) && compares(ask) && ttl > 0) {
     const own = firstValueOf(cell);
     return sendPlain(ask, ["SET", cell.keys[0]!, next ?? own, "IFEQ", own, "PX", ttl], ["OK", null], "lost");
   }
-  const expected = valuesOf(cell);
-  const following = expected.map((own) => next ?? own);
-  return operate(ask, cell, { operation: "keep", ttl, expected, next: following });
+  const words = valuesOf(cell).flatMap((own) => [own, next ?? own]);
+  return operate(ask, cell, { operation: "keep", ttl, words });
 }
 
 /**
@@ -123,14 +117,12 @@ export function end(
   cell: Cell,
   next?: { readonly values: readonly string[]; readonly ttl: number },
 ): Promise<CellAnswer> {
-  if (comparesNatively(ask, cell) && !next) {
+  if (isPlain(ask, cell) && compares(ask) && !next) {
     const command = ["DELEX", cell.keys[0]!, "IFEQ", firstValueOf(cell)];
     return notingRefusal(ask, sendPlain(ask, command, [1, 0], "lost"));
   }
-  const expected = valuesOf(cell);
-  const following = expected.map((_, index) => next?.values[index] ?? "");
-  const ending: Change = { operation: "end", ttl: next?.ttl ?? 0, expected, next: following };
-  return notingRefusal(ask, operate(ask, cell, ending));
+  const words = valuesOf(cell).flatMap((own, index) => [own, next?.values[index] ?? ""]);
+  return notingRefusal(ask, operate(ask, cell, { operation: "end", ttl: next?.ttl ?? 0, words }));
 }
 
 /** Remembers that the endpoint refuses what a release needs: nothing is claimed there until it has shown the contrary. */
@@ -141,25 +133,19 @@ function notingRefusal(ask: Ask, ending: Promise<CellAnswer>): Promise<CellAnswe
   });
 }
 
-/** What the script does: by key the value that is expected there, and the next one; `""` for nothing. */
+/** What the script does. `words`: for each key, the value that is expected there, and the next one; `""` for nothing. */
 interface Change {
   readonly operation: "claim" | "prove" | "keep" | "end";
   readonly ttl: number;
-  readonly expected: readonly string[];
-  readonly next: readonly string[];
+  readonly words: readonly string[];
 }
 
-async function operate(
-  ask: Ask,
-  cell: Cell,
-  { operation, ttl, expected, next }: Change,
-): Promise<CellAnswer> {
+async function operate(ask: Ask, cell: Cell, { operation, ttl, words }: Change): Promise<CellAnswer> {
   const { keys, value, tombstone, counters } = cell;
   const names = tombstone ? [...keys, tombstone, ...(counters?.keys ?? [])] : keys;
   const { least, retention } = counters ?? { least: 0, retention: 0 };
   const head = [operation, value, keys.length, ttl, tombstoneRetention, least, retention];
-  const values = expected.flatMap((text, index) => [text, next[index]!]);
-  const reply = await runScript(ask, cellScript, names, [...head, ...values]);
+  const reply = await runScript(ask, cellScript, names, [...head, ...words]);
   if (!Array.isArray(reply)) throw unexpectedReply();
   if (reply[0] !== value) return refusal(ask, operation, reply, keys.length);
   if (operation === "end") return endAnswer(reply[1], keys.length);
@@ -223,20 +209,7 @@ function sendPlain(
   });
 }
 
-/**
- * Whether `SET … NX` does it, and its reply can be trusted. Without a native release it is not asked before a script has run
- * there: what can never be released must not be acquired.
- */
-function isClaimedNatively(ask: Ask, cell: Cell): boolean {
-  return isPlain(ask, cell) && (hasCompareAndSet(ask) || releases.get(ask.endpoint) === true);
-}
-
-/** Whether commands that compare and set or delete do it. */
-function comparesNatively(ask: Ask, cell: Cell): boolean {
-  return isPlain(ask, cell) && hasCompareAndSet(ask);
-}
-
-/** Whether a native command is enough, and its reply can be trusted. */
+/** Whether a native command is enough, where the endpoint has one, and its reply can be trusted. */
 function isPlain({ endpoint }: Ask, { keys, tombstone }: Cell): boolean {
   return endpoint.exactReplies === true && keys.length === 1 && !tombstone;
 }
@@ -252,6 +225,11 @@ function valuesOf({ keys, value, values }: Cell): readonly string[] {
 }
 
 /** Whether the endpoint has commands that compare and set or delete, and their replies can be trusted. */
-function hasCompareAndSet({ endpoint }: Ask): boolean {
+function compares({ endpoint }: Ask): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
+}
+
+/** Whether the endpoint is known to delete as a release does: what can never be released must not be acquired. */
+function hasRelease(ask: Ask): boolean {
+  return releases.get(ask.endpoint) ?? compares(ask);
 }
