@@ -1,4 +1,3 @@
-import { onAbort } from "../abort.ts";
 import type { EndpointError } from "../errors.ts";
 import { sharesRequests } from "../runtime.ts";
 import { type Caller, type Command, type Endpoint, type SentHook, sendOf, unsentError } from "./endpoint.ts";
@@ -27,34 +26,35 @@ export interface Encoded {
 /** Sends commands as one request. Resolves with the outcome of each, and never rejects. */
 export type Post = (batch: readonly Encoded[], signal: AbortSignal) => Promise<readonly Outcome[]>;
 
-/** How commands are sent. */
-export interface BatchOptions {
-  /** The most requests that are open at once. */
-  readonly maxRequests: number;
-  /** Whether several commands share a request. Default true. */
-  readonly pipelines?: boolean;
-}
-
 /** A command, from the call to its reply. */
 interface Pending extends Encoded {
   readonly caller: Caller;
   readonly onSent: SentHook | undefined;
   readonly settle: (outcome: Outcome) => void;
-  /** Set while it waits for longer than its turn. */
+  /** Set while it waits for longer than its turn: cancels its watch. */
   stay?: () => void;
 }
 
 /** Not `queueMicrotask`: Jest's and Sinon's fake timers keep back what it is given, and the queue would never be sent. */
 const turnEnd = Promise.resolve();
 
+/** How an endpoint's commands are sent. */
+interface Way {
+  /** The endpoint's name, for errors. */
+  readonly name: string;
+  /** The most requests that are open at once. */
+  readonly maxRequests: number;
+  /** Whether several commands share a request. */
+  readonly pipelines: boolean;
+  readonly post: Post;
+}
+
 /**
  * A function that sends commands, those of one turn together. A command that still waits when its signal aborts is never
  * sent. A request is aborted when no caller waits for its commands any more. Until then its answer reaches all of them.
- *
- * @param name the endpoint's, for errors
  */
-export function batchingSend(name: string, options: BatchOptions, post: Post): Endpoint["send"] {
-  const batches = new Batches(name, options, post);
+export function batchingSend(way: Way): Endpoint["send"] {
+  const batches = new Batches(way);
   return sendOf(
     (command, caller, onSent) =>
       new Promise((resolve, reject) => {
@@ -69,67 +69,45 @@ export function batchingSend(name: string, options: BatchOptions, post: Post): E
 
 /** What reaches one endpoint. */
 class Batches {
-  readonly #name: string;
-  readonly #maxRequests: number;
-  readonly #post: Post;
+  readonly #way: Way;
   /** What waits to be sent, in the order of the calls. */
   readonly #waiting = new Set<Pending>();
-  /** What was added in this turn. */
-  #turn: Pending[] = [];
-  readonly #most: number;
-  readonly #open = new Set<OpenRequest>();
+  /** Whether the end of this turn sends them. */
+  #isDue = false;
+  /** The requests that somebody waits for. */
+  #open = 0;
 
-  constructor(name: string, { maxRequests, pipelines = true }: BatchOptions, post: Post) {
-    this.#name = name;
-    this.#maxRequests = maxRequests;
-    this.#most = pipelines ? maxCommands : 1;
-    this.#post = post;
+  constructor(way: Way) {
+    this.#way = way;
   }
 
   add(pending: Pending): void {
     this.#waiting.add(pending);
-    this.#turn.push(pending);
     // On Workers each command asks for it: the platform may drop what another request began.
-    if (this.#turn.length === 1 || !sharesRequests()) {
-      // What another request has left behind throws. The commands after it are sent by the next one that asks.
-      turnEnd.then(() => this.#endTurn()).catch(() => undefined);
-    }
+    if (this.#isDue && sharesRequests()) return;
+    this.#isDue = true;
+    // What another request has left behind throws. The commands after it are sent by the next one that asks.
+    turnEnd.then(() => this.#endTurn()).catch(() => undefined);
   }
 
   #endTurn(): void {
-    const turn = this.#turn;
-    this.#turn = [];
+    this.#isDue = false;
     this.#flush();
-    // Most have left.
-    if (this.#waiting.size === 0) return;
-    for (const pending of turn) {
-      if (!this.#waiting.has(pending)) continue;
+    for (const pending of this.#waiting) {
       if (pending.caller.hasGivenUp) this.#giveUp(pending);
-      else pending.stay = pending.caller.onGiveUp(() => this.#giveUp(pending));
+      else pending.stay ??= pending.caller.onGiveUp(() => this.#giveUp(pending));
     }
   }
 
   #flush(): void {
     // On Workers the platform itself queues what is too much: it knows whose request is whose.
-    const free = sharesRequests() ? this.#maxRequests - this.#countOpen() : Infinity;
+    const free = sharesRequests() ? this.#way.maxRequests - this.#open : Infinity;
     for (let left = free; this.#waiting.size > 0 && left > 0; left -= 1) {
       // In several requests: a slow server then answers a part of them in time.
       const share = free === Infinity ? maxCommands : Math.max(fewCommands, this.#waiting.size / left);
-      const batch = this.#take(Math.min(share, this.#most));
+      const batch = this.#take(this.#way.pipelines ? Math.min(share, maxCommands) : 1);
       if (batch.length > 0) void this.#send(batch);
     }
-    if (this.#waiting.size === 0 || free === Infinity) return;
-    // What waits is sent as soon as one of them is aborted, because `fetch` may not notice.
-    for (const open of this.#open) {
-      if (!open.signal.aborted) open.ignoreAbort ??= onAbort(open.signal, () => this.#flush());
-    }
-  }
-
-  /** The requests that somebody waits for. */
-  #countOpen(): number {
-    let count = 0;
-    for (const { signal } of this.#open) if (!signal.aborted) count += 1;
-    return count;
   }
 
   /** The next commands that share a request, without those that nobody waits for any more. */
@@ -150,7 +128,7 @@ class Batches {
 
   #giveUp(pending: Pending): void {
     this.#waiting.delete(pending);
-    pending.settle({ error: unsentError(this.#name) });
+    pending.settle({ error: unsentError(this.#way.name) });
   }
 
   async #send(batch: readonly Pending[]): Promise<void> {
@@ -161,39 +139,44 @@ class Batches {
       onSent(unreported);
       unreported = 0;
     }
-    const { signal, release } = signalOf(batch);
-    const open: OpenRequest = { signal };
-    this.#open.add(open);
-    const outcomes = await this.#post(batch, signal);
-    release?.();
-    open.ignoreAbort?.();
-    this.#open.delete(open);
+    let isOpen = true;
+    // If nobody waits for it, what waits takes its place, because `fetch` may not notice.
+    const end = () => {
+      if (isOpen) this.#open -= 1;
+      isOpen = false;
+      this.#flush();
+    };
+    this.#open += 1;
+    const { signal, release } = signalOf(batch, end);
+    const outcomes = await this.#way.post(batch, signal);
+    release();
     for (const [index, { settle }] of batch.entries()) settle(outcomes[index]!);
-    this.#flush();
+    end();
   }
 }
 
-/** A request that has no answer yet. */
-interface OpenRequest {
-  readonly signal: AbortSignal;
-  ignoreAbort?: () => void;
-}
-
-/** The signal of a request: it aborts when nobody waits any more for any of its commands. `release`: ends its watch. */
-function signalOf(batch: readonly Pending[]): { readonly signal: AbortSignal; release?(): void } {
+/**
+ * The signal of a request: it aborts when nobody waits any more for any of its commands, and `onLeft` is called. `release`:
+ * ends its watch.
+ */
+function signalOf(batch: readonly Pending[], onLeft: () => void) {
   const { caller } = batch[0]!;
   // The commands of one round end together.
-  if (batch.every((pending) => pending.caller === caller)) return { signal: caller.signal };
-  const controller = new AbortController();
+  const isShared = batch.some((pending) => pending.caller !== caller);
+  const controller = isShared ? new AbortController() : undefined;
   let watched = 0;
   let ignore: (() => void) | undefined;
   /** Watches the first one that still waits. `last`: the one that has waited until now. */
   const watch = (last?: Caller) => {
     while (batch[watched]?.caller.hasGivenUp) watched += 1;
     const next = batch[watched]?.caller;
-    if (next) ignore = next.onGiveUp(() => watch(next));
-    else controller.abort(last?.signal.reason);
+    if (next) {
+      ignore = next.onGiveUp(() => watch(next));
+      return;
+    }
+    controller?.abort(last?.signal.reason);
+    onLeft();
   };
   watch();
-  return { signal: controller.signal, release: () => ignore?.() };
+  return { signal: controller?.signal ?? caller.signal, release: () => ignore?.() };
 }

@@ -1,5 +1,5 @@
 import { onAbort } from "../abort.ts";
-import { type Schema, typed } from "../check.ts";
+import { type Check, oneOf, type Schema, typed } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 
 /** A Redis command: its name and arguments. */
@@ -12,9 +12,6 @@ export type Command = readonly (string | number)[];
  * what has no native command.
  */
 export type Dialect = "upstash" | "redis-8.4" | "redis";
-
-/** The dialects, for errors. */
-export const dialectNames = '"upstash", "redis-8.4" or "redis"';
 
 /** One independent Redis, however it is reached. */
 export interface Endpoint {
@@ -106,16 +103,13 @@ export function dialectOf(host: string): Dialect {
   return /\.upstash\.io(:\d+)?$/.test(host) ? "upstash" : "redis";
 }
 
-/** @throws TypeError when the dialect is neither a valid one nor undefined */
-export function checkDialect(dialect: Dialect | undefined): Dialect | undefined {
-  if (dialect === undefined || ["upstash", "redis-8.4", "redis"].includes(dialect)) return dialect;
-  throw new TypeError(`dialect must be ${dialectNames}, got ${String(dialect)}`);
-}
+/** A valid dialect. */
+export const checkDialect: Check = oneOf("upstash", "redis-8.4", "redis");
 
 /** What every endpoint can be told. */
 export const endpointSchema: Schema<{ name?: string | undefined; dialect?: Dialect | undefined }> = {
   name: typed("string"),
-  dialect: (_, dialect: Dialect) => checkDialect(dialect),
+  dialect: checkDialect,
 };
 
 /**

@@ -1,23 +1,7 @@
-import {
-  checkInteger,
-  checkOptions,
-  checkType,
-  integer,
-  later,
-  type Schema,
-  typed,
-  wrongType,
-} from "../check.ts";
+import { checkOptions, checkType, integer, later, type Schema, typed, wrongType } from "../check.ts";
 import { addressOf } from "./address.ts";
 import { batchingSend } from "./batch.ts";
-import {
-  checkDialect,
-  type Dialect,
-  dialectNames,
-  dialectOf,
-  type Endpoint,
-  endpointSchema,
-} from "./endpoint.ts";
+import { checkDialect, type Dialect, dialectOf, type Endpoint, endpointSchema } from "./endpoint.ts";
 import { postTo, subscriber } from "./post.ts";
 
 /** The address of an endpoint, and its token. */
@@ -101,11 +85,8 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
       `${where}.token (of ${address}) must be printable ASCII without quotes, spaces and line breaks`,
     );
   }
-  const name = checkType("name", options.name ?? address, "string");
-  const dialect = checkDialect(options.dialect) ?? dialectOf(address);
-  const maxRequests = checkInteger("maxRequests", options.maxRequests ?? 6, 1, 10_000);
-  const pipelines = checkType("pipelines", options.pipelines ?? true, "boolean");
-  const send = batchingSend(name, { maxRequests, pipelines }, postTo(name, href, token));
+  const { name = address, dialect = dialectOf(address), maxRequests = 6, pipelines = true } = options;
+  const send = batchingSend({ name, maxRequests, pipelines, post: postTo(name, href, token) });
   const subscribe = subscriber(name, href, token);
   return { name, dialect, exactReplies: !options.basePath, send, subscribe };
 }
@@ -147,7 +128,7 @@ function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: r
   const { send, name, dialect } = given as Partial<Endpoint>;
   if (typeof send === "function") {
     checkType(`${where}.name`, name, "string");
-    if (!checkDialect(dialect)) throw wrongType(`${where}.dialect`, dialect, dialectNames);
+    checkDialect(`${where}.dialect`, dialect as never);
     return given as Endpoint;
   }
   for (const [property, wrapped] of wrappers) {

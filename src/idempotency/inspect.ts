@@ -134,7 +134,8 @@ export async function readKey(
     // -2: there is no key. The value is empty then, as it is for an empty text.
     return { outcome: "granted", text: remaining === -2 ? undefined : String(value), remaining, counted };
   };
-  const { round, answers: snapshots } = await query(settings, [action, [key]], readOne);
+  const round = await query(settings, [action, [key]], readOne);
+  const snapshots = round.answers();
   return { round, snapshots, texts: snapshots.flatMap(({ text }) => text ?? []) };
 }
 

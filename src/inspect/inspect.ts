@@ -72,22 +72,19 @@ export async function inspect(
   const settings = settingsOf(redlock, checkLockOptions(options));
   const { endpoints, prefix } = settings;
   const keys = [keyOf(prefix, "lock", name), keyOf(prefix, "fence", name)];
-  const { round, answers } = await query(
-    settings,
-    ["inspect", [name]],
-    async (call): Promise<LockSnapshot> => {
-      const reply = await runScript(call, peekScript, keys, ["peek"]);
-      if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
-      const [value, remaining, counter] = reply;
-      if (!isSnapshot(call, value, remaining)) throw unexpectedReply();
-      // MGET finds nothing at a key of another type, but the key exists.
-      if (value === "" && remaining !== -2) throw new Error(foreignData([keys[0]]));
-      const fence = counter === "" ? 0 : readCounter(counter);
-      if (fence === undefined) throw new Error(foreignData([keys[1]]));
-      const holder = String(value);
-      return { outcome: holder ? "held" : "granted", holder, remaining: Math.max(0, remaining), fence };
-    },
-  );
+  const round = await query(settings, ["inspect", [name]], async (call): Promise<LockSnapshot> => {
+    const reply = await runScript(call, peekScript, keys, ["peek"]);
+    if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
+    const [value, remaining, counter] = reply;
+    if (!isSnapshot(call, value, remaining)) throw unexpectedReply();
+    // MGET finds nothing at a key of another type, but the key exists.
+    if (value === "" && remaining !== -2) throw new Error(foreignData([keys[0]]));
+    const fence = counter === "" ? 0 : readCounter(counter);
+    if (fence === undefined) throw new Error(foreignData([keys[1]]));
+    const holder = String(value);
+    return { outcome: holder ? "held" : "granted", holder, remaining: Math.max(0, remaining), fence };
+  });
+  const answers = round.answers();
   const quorum = quorumOf(endpoints.length);
   const silent = endpoints.length - answers.length;
   const { holder: winner, expiries } = mostFrequentHolder(answers);
@@ -165,6 +162,6 @@ export async function forceRelease(
     return { outcome: replied === echo ? "granted" : "lost" };
   };
   const enough = (round: Round<Answer>) => round.mostlyFreed();
-  const { answers } = await query(settings, ["free", [name]], freeOne, enough);
-  return answers.some(({ outcome }) => outcome === "granted");
+  const round = await query(settings, ["free", [name]], freeOne, enough);
+  return round.answers().some(({ outcome }) => outcome === "granted");
 }

@@ -1,12 +1,11 @@
 import type { Ask } from "../endpoints/ask.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import { type Cell, type CellAnswer, claim, keep } from "../redis/cell.ts";
+import { type Cell, type CellAnswer, keep } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
-import { holderText } from "./note.ts";
 import type { Settings } from "./options.ts";
-import { lockKeys, type Protocol, plain, releaseOf, tombstoneOf, withoutTombstone } from "./protocol.ts";
+import { type Protocol, plain, tombstoneOf, withoutTombstone } from "./protocol.ts";
 
 /**
  * For how many ms a counter outlives the last hold of its resource, and the moment that its fence names. The clocks of
@@ -107,21 +106,18 @@ export function fenced(
   note?: string,
   fence: Fence = fenceOf(settings, resources),
 ): Protocol {
-  const { prefix } = settings;
-  const keys = lockKeys(prefix, resources);
+  const lock = plain(settings, resources, note);
   return {
+    ...lock,
     cell(nonce) {
       fence.begin();
-      return { keys, value: holderText({ nonce, note }), tombstone: tombstoneOf(prefix, resources, nonce) };
+      return { ...lock.cell(nonce), tombstone: tombstoneOf(settings.prefix, resources, nonce) };
     },
-    claim: (call, cell, ttl) => claim(call, fence.counted(cell, ttl), ttl),
+    claim: (call, cell, ttl) => lock.claim(call, fence.counted(cell, ttl), ttl),
     confirm: fence.confirm,
     extend: fence.extend,
-    release: releaseOf(settings, resources),
-    isRestorable: true,
     get fence() {
       return fence.value;
     },
-    waiter: { kind: "lock" },
   };
 }

@@ -5,7 +5,6 @@ import {
   checkText,
   checkType,
   integer,
-  later,
   number,
   type Schema,
   typed,
@@ -138,17 +137,14 @@ export function checkUsingOptions(options: UsingOptions): UsingOptions {
 }
 
 /** The options that have no default value. */
-type Optional = "waitUntil" | "wakeUp" | "onEvent";
+type Optional = Pick<LockOptions, "waitUntil" | "wakeUp" | "onEvent">;
 
 type Filled = {
-  readonly [Name in Exclude<keyof LockOptions, Optional>]-?: NonNullable<LockOptions[Name]>;
+  readonly [Name in keyof Omit<LockOptions, keyof Optional>]-?: NonNullable<LockOptions[Name]>;
 };
 
 /** {@link LockOptions} with every default filled in, and what rounds need. */
-export interface Settings
-  extends RoundContext,
-    Filled,
-    Pick<Required<LockOptions>, Exclude<Optional, "waitUntil">> {
+export interface Settings extends RoundContext, Filled, Required<Optional> {
   readonly turns: Turns;
   readonly ownHolds: OwnHolds;
   readonly waitUntil: WaitUntil | undefined;
@@ -184,22 +180,21 @@ export function resolveSettings(
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
-  const { backoff = {}, waitUntil, wakeUp, onEvent } = given;
-  const { ttl = 10_000 } = given;
-  const settings: Settings = {
+  const { ttl = 10_000, onEvent } = given;
+  return {
+    ttl,
     wait: 5_000,
     timeout: Math.min(1_000, ttl / 3),
     driftFactor: 0.01,
+    backoff: {},
     fencing: false,
     prefix: "redlock",
     autoExtend: false,
     maxHold: 300_000,
+    waitUntil: undefined,
+    wakeUp: undefined,
+    onEvent: undefined,
     ...(given as object),
-    ttl,
-    backoff,
-    waitUntil,
-    wakeUp,
-    onEvent,
     endpoints,
     runtime,
     turns,
@@ -207,16 +202,16 @@ export function resolveSettings(
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
     onRequest: onEvent && ((request) => emit(onEvent, { type: "request", ...request })),
   };
-  return settings;
 }
 
 function checkBackoff(name: string, backoff: Backoff): void {
   if (typeof backoff === "function") return;
   // Null is refused: as a bound it would count as 0, and rounds would follow each other without a pause.
-  checkOptions(name, checkType(name, backoff, "object"), { min: later, max: later });
-  const { min = 1, max = Infinity } = backoff;
-  checkNumber("backoff.min (ms)", min, 1, Infinity);
-  checkNumber("backoff.max (ms)", max, min, Infinity);
+  const { min = 1 } = checkType(name, backoff, "object");
+  checkOptions(name, backoff, {
+    min: (_, value) => checkNumber("backoff.min (ms)", value, 1, Infinity),
+    max: (_, value) => checkNumber("backoff.max (ms)", value, min, Infinity),
+  });
 }
 
 /** Text without braces: the prefix and the kind end at the first brace of a key. */

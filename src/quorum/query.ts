@@ -3,13 +3,6 @@ import { QuorumError } from "../errors.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
 import { type Answer, quorumOf } from "./tally.ts";
 
-/** What a quorum has answered. */
-export interface Answers<Reply extends Answer> {
-  readonly round: Round<Reply>;
-  /** Without the endpoints that failed. */
-  readonly answers: readonly Reply[];
-}
-
 /**
  * Asks every endpoint the same question.
  *
@@ -22,10 +15,9 @@ export async function query<Reply extends Answer>(
   subject: readonly [action: string, names: readonly string[]],
   ask: (call: Ask) => Promise<Reply>,
   enough: (round: Round<Reply>) => Promise<unknown> = ({ done }) => done,
-): Promise<Answers<Reply>> {
+): Promise<Round<Reply>> {
   const round = runRound(context, ask);
   await enough(round);
-  const answers = round.answers();
-  if (answers.length >= quorumOf(context.endpoints.length)) return { round, answers };
+  if (round.answers().length >= quorumOf(context.endpoints.length)) return round;
   throw new QuorumError(...subject, round.votes());
 }

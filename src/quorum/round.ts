@@ -1,4 +1,4 @@
-import { type Ask, type RequestHook, watchRequest } from "../endpoints/ask.ts";
+import type { Ask, EndedRequest } from "../endpoints/ask.ts";
 import {
   type Caller,
   type Command,
@@ -106,7 +106,7 @@ export class Call<A extends Answer = Answer> implements Ask {
   async #request(command: Command): Promise<unknown> {
     const { endpoint } = this;
     const round = this.#round;
-    const watch = round.watch(endpoint);
+    const watch = watchRequest(endpoint, round.context);
     try {
       const reply = await sendFor(endpoint, command, round, watch?.onSent);
       watch?.end();
@@ -139,7 +139,7 @@ export interface RoundContext {
   /** Called for every endpoint that failed. */
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
   /** Called for every request that has ended. */
-  readonly onRequest?: RequestHook | undefined;
+  readonly onRequest?: ((request: EndedRequest) => void) | undefined;
 }
 
 /** What belongs to one round only. */
@@ -166,7 +166,7 @@ export class Round<A extends Answer = Answer> implements Caller {
   readonly done: Promise<void>;
   /** ms since before the first request was sent. */
   readonly elapsed: () => number;
-  readonly #context: RoundContext;
+  readonly context: RoundContext;
   readonly #timeout: number;
   readonly #isHasty: boolean;
   #missing: number;
@@ -184,7 +184,7 @@ export class Round<A extends Answer = Answer> implements Caller {
     const { endpoints, runtime } = context;
     const { timeout = Infinity, isHasty = false } = options;
     this.elapsed = stopwatch(runtime);
-    this.#context = context;
+    this.context = context;
     this.#timeout = Math.min(timeout, context.timeout);
     this.#isHasty = isHasty;
     this.#missing = endpoints.length;
@@ -233,7 +233,7 @@ export class Round<A extends Answer = Answer> implements Caller {
     if (this.#missing === 0) return;
     const elapsed = this.elapsed();
     const patience = Math.max(elapsed / 2, leastPatience - elapsed);
-    await settledWithin(this.#context.runtime, patience, this.done);
+    await settledWithin(this.context.runtime, patience, this.done);
   }
 
   /** The same for a round that frees. If a quorum had nothing to free, another endpoint may have: all are waited for. */
@@ -254,15 +254,9 @@ export class Round<A extends Answer = Answer> implements Caller {
     return this.calls.flatMap(({ answer }) => (answer && answer.outcome !== "error" ? [answer as A] : []));
   }
 
-  /** Watches a request to an endpoint, if somebody hears of requests. */
-  watch({ name }: Endpoint): ReturnType<typeof watchRequest> | undefined {
-    const { runtime, onRequest } = this.#context;
-    return onRequest && watchRequest(name, () => runtime.monotonic(), onRequest);
-  }
-
   /** Hears that a call has got its answer. */
   note(answer: A | Failure): void {
-    if (answer.outcome === "error") this.#context.onFailure?.(answer.cause);
+    if (answer.outcome === "error") this.context.onFailure?.(answer.cause);
     this.#missing -= 1;
     this.#cancelHaste?.();
     const result = tally(this.calls);
@@ -270,7 +264,7 @@ export class Round<A extends Answer = Answer> implements Caller {
     else if (this.#isHasty && this.#isSplit()) {
       // The endpoints that answer last have as long again as the others have taken.
       const patience = Math.max(this.elapsed(), leastPatience);
-      this.#cancelHaste = this.#context.runtime.timer(patience, () => {
+      this.#cancelHaste = this.context.runtime.timer(patience, () => {
         this.#decide("unavailable");
         this.#finish();
       });
@@ -293,7 +287,7 @@ export class Round<A extends Answer = Answer> implements Caller {
     const timeout = this.#timeout;
     // A usual mistake: seconds instead of ms.
     const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
-    this.#cancelTimeout = this.#context.runtime.timer(0, () => this.#expire());
+    this.#cancelTimeout = this.context.runtime.timer(0, () => this.#expire());
     this.#reason = new Error(`no answer within ${Math.round(timeout)} ms${hint}`);
     this.#controller?.abort(this.#reason);
     for (const listener of this.#listeners ?? []) listener();
@@ -305,6 +299,26 @@ export class Round<A extends Answer = Answer> implements Caller {
       call.settle({ outcome: "error", cause: timeoutError(call.endpoint.name, this.signal) });
     }
   }
+}
+
+/** Watches the request of one command, from when it leaves to its end, if somebody hears of requests. */
+function watchRequest({ name: endpoint }: Endpoint, { runtime, onRequest }: RoundContext) {
+  if (!onRequest) return undefined;
+  let commands = 1;
+  let sentAt = runtime.monotonic();
+  return {
+    /** See `Endpoint.send`. */
+    onSent(count: number) {
+      commands = count;
+      sentAt = runtime.monotonic();
+    },
+    /** Reports the request, unless nothing was sent or another command reports it. */
+    end(error?: EndpointError) {
+      if (commands === 0 || error?.unsent) return;
+      const failure = error && error.kind !== "redis" ? error.kind : undefined;
+      onRequest({ endpoint, commands, elapsed: runtime.monotonic() - sentAt, failure });
+    },
+  };
 }
 
 /** Sends the request that `perform` makes to every endpoint at once. */

@@ -169,5 +169,5 @@ async function freeOnQuorum(
     return { outcome: had === 1 ? "granted" : "lost", limit, latest, remaining: Number(remaining) };
   };
   const enough = (round: Round<FreeAnswer>) => round.mostlyFreed();
-  return (await query(settings, ["free", [name]], ask, enough)).answers;
+  return (await query(settings, ["free", [name]], ask, enough)).answers();
 }

@@ -96,7 +96,7 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     name: "e",
     dialect,
     exactReplies: true,
-    send: batchingSend("e", { maxRequests: 6 }, post),
+    send: batchingSend({ name: "e", maxRequests: 6, pipelines: true, post }),
     subscribe(channel, signal) {
       requests += 1;
       const usual = () => travel().then(() => server.subscribe(channel, signal));

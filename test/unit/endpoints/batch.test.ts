@@ -26,7 +26,7 @@ function rig(maxRequests = 6, pipelines = true) {
       sent.push({ commands, signal, answer });
     });
   };
-  const send = batchingSend("e", { maxRequests, pipelines }, post);
+  const send = batchingSend({ name: "e", maxRequests, pipelines, post });
   const parts: number[] = [];
   return {
     sent,
@@ -219,7 +219,8 @@ test("an endpoint without pipelines gets each command by itself, as many as may 
 });
 
 test("a caller in JavaScript that gives no signal waits without a limit", async () => {
-  const send = batchingSend("e", { maxRequests: 1 }, async (batch) => batch.map(() => ({ reply: 1 })));
+  const post: Post = async (batch) => batch.map(() => ({ reply: 1 }));
+  const send = batchingSend({ name: "e", maxRequests: 1, pipelines: true, post });
   expect(await (send as (command: Command) => Promise<unknown>)(ping(1))).toBe(1);
 });
 
