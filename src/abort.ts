@@ -1,28 +1,26 @@
-/** The callbacks of a signal, and what ends listening to it. */
-interface Listening {
-  readonly callbacks: Set<() => void>;
-  readonly end: () => void;
-}
-
-const known = new WeakMap<AbortSignal, Listening>();
+/** What each signal calls. */
+const known = new WeakMap<object, Set<() => void>>();
 
 /**
  * Calls `callback` when `signal`, which has not aborted yet, does; the returned function cancels it. All callbacks of a
  * signal share one listener: many calls may have the same signal, and Node warns of a leak above ten listeners.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  const listening = known.get(signal) ?? listenTo(signal);
-  known.set(signal, listening);
-  const { callbacks, end } = listening;
+  const callbacks = known.get(signal) ?? new Set();
+  known.set(signal, callbacks);
+  // A signal that has this listener already does not take it once more.
+  signal.addEventListener("abort", callAll);
   // One of its own: the same function may be given twice.
   const entry = () => callback();
   callbacks.add(entry);
   return () => {
     callbacks.delete(entry);
-    if (callbacks.size > 0) return;
-    end();
-    if (known.get(signal) === listening) known.delete(signal);
+    if (callbacks.size === 0) signal.removeEventListener("abort", callAll);
   };
+}
+
+function callAll({ target }: Event): void {
+  for (const callback of known.get(target!) ?? []) callback();
 }
 
 /**
@@ -39,13 +37,4 @@ export function unlessAborted<Value>(
     const ignoreAbort = onAbort(signal, () => resolve(undefined));
     void work.then(resolve, reject).finally(ignoreAbort);
   });
-}
-
-function listenTo(signal: AbortSignal): Listening {
-  const callbacks = new Set<() => void>();
-  const abort = () => {
-    for (const each of callbacks) each();
-  };
-  signal.addEventListener("abort", abort);
-  return { callbacks, end: () => signal.removeEventListener("abort", abort) };
 }
