@@ -13,11 +13,22 @@ export interface CallEvent extends LockEvent {
   readonly elapsed: number;
 }
 
-/** Fields of every event that ends a hold. */
-interface HoldEnd extends LockEvent {
-  /** ms since the hold began: since before the request that acquired it, or took it over. */
-  readonly held: number;
-}
+/** How a hold ends. */
+export type HoldEnd =
+  /**
+   * `freed`: what `release` returns. Undefined: the release failed with `error`, and the ttl frees the lock. If the cause in
+   * one of its votes is `permanent`, no release will work there until somebody changes something. `elapsed`: ms since the
+   * request of the release.
+   */
+  | {
+      readonly type: "released";
+      readonly elapsed: number;
+      readonly freed: boolean | undefined;
+      readonly error?: QuorumError | undefined;
+    }
+  | { readonly type: "lost"; readonly reason: string }
+  /** This process has done with it, but it stays held: handed over, or, by `once`, left to its ttl. */
+  | { readonly type: "detached" };
 
 /**
  * An event of a lock or an endpoint. No event contains a token or any other secret.
@@ -48,20 +59,8 @@ export type RedlockEvent =
     })
   /** `elapsed`: ms since the request of the extension. */
   | (LockEvent & { readonly type: "extended"; readonly ttl: number; readonly elapsed: number })
-  /**
-   * `freed`: what `release` returns. Undefined: the release failed with `error`, and the ttl frees the lock. If the cause in
-   * one of its votes is `permanent`, no release will work there until somebody changes something. `elapsed`: ms since the
-   * request of the release.
-   */
-  | (HoldEnd & {
-      readonly type: "released";
-      readonly elapsed: number;
-      readonly freed: boolean | undefined;
-      readonly error?: QuorumError | undefined;
-    })
-  | (HoldEnd & { readonly type: "lost"; readonly reason: string })
-  /** This process has done with it, but it stays held: handed over, or, by `once`, left to its ttl. */
-  | (HoldEnd & { readonly type: "detached" })
+  /** `held`: ms since the hold began: since before the request that acquired it, or took it over. */
+  | (LockEvent & { readonly held: number } & HoldEnd)
   /** There was an outage, and with `failOpen` the routine of `using` runs without a lock. `error`: why. */
   | (LockEvent & { readonly type: "unguarded"; readonly error: QuorumError })
   | { readonly type: "endpointError"; readonly endpoint: string; readonly error: EndpointError }

@@ -1,7 +1,7 @@
 import { checkInteger } from "../check.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
-import { emit } from "../events.ts";
+import { emit, type HoldEnd } from "../events.ts";
 import { type Call, leastPatience, type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { undo } from "../quorum/undo.ts";
@@ -30,17 +30,6 @@ export interface Grant {
   readonly limit: number;
 }
 
-/** How a hold ends. */
-type End =
-  | {
-      readonly type: "released";
-      readonly elapsed: number;
-      readonly freed: boolean | undefined;
-      readonly error: QuorumError | undefined;
-    }
-  | { readonly type: "lost"; readonly reason: string }
-  | { readonly type: "detached" };
-
 /**
  * The handle of a successful acquire. It is valid for `remaining()` ms: that is what the holder may rely on,
  * and it ends by itself unless it is extended.
@@ -60,8 +49,8 @@ export class Lock {
   readonly #validity: Validity;
   /** For each endpoint, the claim that its value may come from. A release undoes it. */
   readonly #claims: Call[];
-  /** The extensions that may still be executed. */
-  readonly #open: OpenExtension[] = [];
+  /** The extensions that may still be executed, because they are under way or have failed. `count`: how many requests. */
+  readonly #open: { readonly endpoint: Endpoint; readonly ttl: number; count: number }[] = [];
   /** ms since before the request that acquired it, or took it over. */
   readonly #held: () => number;
   /** ms from the beginning of the hold to the deadline. */
@@ -317,7 +306,7 @@ export class Lock {
   }
 
   /** Reports the end of the hold, once. */
-  #reportEnd(end: End): void {
+  #reportEnd(end: HoldEnd): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     const { onEvent } = this.#settings;
@@ -327,14 +316,6 @@ export class Lock {
 
 /** How often a lost claim is made again: a contender may have its part there for a moment. */
 const restoreTries = 3;
-
-/** An extension that may still be executed at an endpoint, because it is under way or has failed. */
-interface OpenExtension {
-  readonly endpoint: Endpoint;
-  readonly ttl: number;
-  /** How many requests for it there are. */
-  count: number;
-}
 
 /** The ttl of a request, in ms: nothing is held beyond the deadline, so Redis itself frees the lock then. */
 export function ttlWithin(ttl: number, untilDeadline: number): number {
