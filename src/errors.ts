@@ -84,12 +84,11 @@ export class LockHeldError extends RedlockError {
   constructor(
     resources: readonly string[],
     waited: number,
-    {
-      retryAfter,
-      holder,
-      how = " is held by someone else",
-    }: Partial<Pick<LockHeldError, "retryAfter" | "holder">> & { readonly how?: string | undefined } = {},
+    details: Partial<Pick<LockHeldError, "retryAfter" | "holder">> & {
+      readonly how?: string | undefined;
+    } = {},
   ) {
+    const { retryAfter, holder, how = " is held by someone else" } = details;
     super("LOCK_HELD", `${list(resources)}${how} (waited ${Math.round(waited)} ms)`);
     this.name = "LockHeldError";
     this.resources = resources;
@@ -127,23 +126,16 @@ export class QuorumError extends RedlockError {
     action: string,
     resources: readonly string[],
     votes: readonly Vote[],
-    {
-      late = false,
-      ttl,
-      why,
-    }: { readonly late?: boolean; readonly ttl?: number | undefined; readonly why?: string } = {},
+    details: { readonly late?: boolean; readonly ttl?: number | undefined; readonly why?: string } = {},
   ) {
+    const { late = false, ttl, why } = details;
     const answers = votes.map(({ endpoint, outcome, cause }) => cause?.message ?? `${endpoint}: ${outcome}`);
-    const reason =
-      why ?? (late ? "the answers came too late for the ttl or the deadline" : answers.join("; "));
+    const reason = late ? "the answers came too late for the ttl or the deadline" : answers.join("; ");
     const isTime = late || votes.some(({ cause }) => cause?.kind === "timeout");
-    super(
-      "NO_QUORUM",
-      `no quorum to ${action} ${list(resources)}: ${reason}${isTime ? secondsHint(ttl) : ""}`,
-      {
-        cause: votes.find((vote) => vote.cause)?.cause,
-      },
-    );
+    const hint = isTime ? secondsHint(ttl) : "";
+    super("NO_QUORUM", `no quorum to ${action} ${list(resources)}: ${why ?? reason}${hint}`, {
+      cause: votes.find((vote) => vote.cause)?.cause,
+    });
     this.name = "QuorumError";
     this.votes = votes;
   }

@@ -140,11 +140,7 @@ export class Redlock implements LockClient {
     } catch (error) {
       if (!failOpen || !isOutage(error)) throw error;
       const onEvent = options.onEvent ?? settings.onEvent;
-      reportUnguarded(onEvent, {
-        type: "unguarded",
-        resources: [resource].flat(),
-        error,
-      });
+      reportUnguarded(onEvent, { type: "unguarded", resources: [resource].flat(), error });
       return routine(undefined);
     }
     try {

@@ -6,12 +6,6 @@ export interface Address {
   readonly name: string;
 }
 
-/** What the options of an endpoint say about its address. */
-interface AddressOptions {
-  readonly basePath?: string | undefined;
-  readonly allowInsecure?: boolean | undefined;
-}
-
 // `https://`, or `http://` to this machine or a private network: a name of one label, as containers have them, a name below
 // a domain that is for private use alone, or an IP address, which `URL` has brought into its normal form.
 const safeOrigin =
@@ -38,9 +32,10 @@ const mistakes = [
 export function addressOf(
   name: string,
   url: string,
-  { basePath, allowInsecure }: AddressOptions,
+  options: { readonly basePath?: string | undefined; readonly allowInsecure?: boolean | undefined },
   path = "/",
 ): Address {
+  const { basePath, allowInsecure } = options;
   let parsed: Partial<URL> = {};
   try {
     parsed = new URL(url);

@@ -6,9 +6,6 @@ const first = 100;
 /** When the answer to one came: in time for twice as many; as soon as ever; in time; or not in time. */
 export type Promptness = "early" | "usual" | "late" | "never";
 
-/** What waits for a place, in its order: each takes its own as soon as there is one. */
-type Queue = Set<() => void>;
-
 /**
  * Places for commands or calls that are under way at once: as many as are answered in time. More would be executed after their
  * callers have given up. So each early answer makes room for one more, and each late one for one fewer.
@@ -17,8 +14,8 @@ export class Room {
   #places = first;
   #taken = 0;
   readonly #least: number;
-  readonly #urgent: Queue = new Set();
-  readonly #others: Queue = new Set();
+  readonly #urgent = new Set<() => void>();
+  readonly #others = new Set<() => void>();
 
   /** @param least the places that there are always */
   constructor(least: number = first) {

@@ -78,23 +78,19 @@ export function plain(settings: Settings, resources: readonly string[], note?: s
     },
     claim,
     extend: (call, cell, ttl) => keep(call, withoutTombstone(cell), ttl),
-    release: releaseOf(settings, resources),
+    release(call, cell, claim, isAnnounced) {
+      // If a request may still be executed that claims it, its tombstone stays behind.
+      const target = claim.isOver ? withoutTombstone(cell) : cell;
+      const released: Promise<Answer> = claim.hasDoneNothing
+        ? Promise.resolve({ outcome: "lost" })
+        : end(call, target);
+      // Even if it has nothing here: a holder has a quorum, and perhaps not the endpoint at which all listen.
+      if (isAnnounced) announce(settings, call, "lock", resources);
+      return released;
+    },
     isRestorable: true,
     fence: undefined,
     waiter: { kind: "lock" },
-  };
-}
-
-/** The release of a lock. If a request may still be executed that claims it, its tombstone stays behind. */
-export function releaseOf(settings: Settings, resources: readonly string[]): Protocol["release"] {
-  return (call, cell, claim, isAnnounced) => {
-    const target = claim.isOver ? withoutTombstone(cell) : cell;
-    const released: Promise<Answer> = claim.hasDoneNothing
-      ? Promise.resolve({ outcome: "lost" })
-      : end(call, target);
-    // Even if it has nothing here: a holder has a quorum, and perhaps not the endpoint at which all listen.
-    if (isAnnounced) announce(settings, call, "lock", resources);
-    return released;
   };
 }
 
