@@ -1,3 +1,5 @@
+import { nameHere } from "./foreign-options.ts";
+
 // Checks of arguments. Messages contain the wrong value, except where it may be a secret.
 
 /** A number within bounds, both included. */
@@ -41,6 +43,18 @@ export function checkText(name: string, value: string, most = 255): string {
     throw new RangeError(`${name} must have ${allowed}, has ${length}`);
   }
   return checkWellFormed(name, value);
+}
+
+/** A part of a name that a template makes of a missing value, as in `order:${undefined}`. */
+const missingPart = /(?:^|[\s:/._#|-])(undefined|null|NaN|\[object \w+\])(?:$|[\s:/._#|-])/;
+
+/** The name of what is locked or done once: text of 1 … `most` characters without a part that stands for a missing value. */
+export function checkName(option: string, name: string, most = 1_024): string {
+  const [, missing] = missingPart.exec(checkText(option, name, most)) ?? [];
+  if (!missing) return name;
+  throw new RangeError(
+    `${option} ${JSON.stringify(name)} has the part "${missing}": is a variable in it not set?`,
+  );
 }
 
 /**
@@ -124,6 +138,8 @@ export function checkOptions<Options extends object>(
   if (usual && typeof options === "number") {
     throw new TypeError(`options must be an object; did you mean { ${usual}: ${options} }?`);
   }
+  if (typeof options === "function")
+    throw new TypeError(`${what} needs an object of options before the function`);
   // The value is not shown: instead of the options it may be a secret.
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new TypeError(`${what} needs an object of options`);
@@ -145,11 +161,11 @@ function unknownOption(
   names: readonly string[],
   elsewhere: Readonly<Record<string, string>>,
 ): TypeError {
-  const near = nearest(name, names);
+  const meant = nameHere(name, names) ?? nearest(name, names);
   const hint = Object.hasOwn(elsewhere, name)
     ? `it belongs to ${elsewhere[name]}`
-    : near
-      ? `did you mean ${near}?`
+    : meant
+      ? `did you mean ${meant}?`
       : `there are ${names.join(", ")}`;
   return new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
 }

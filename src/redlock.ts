@@ -1,3 +1,4 @@
+import { wrongType } from "./check.ts";
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
 import { LockHeldError } from "./errors.ts";
@@ -12,10 +13,10 @@ import {
   checkAcquireOptions,
   checkLockOptions,
   checkResources,
-  checkUsingOptions,
   type LockOptions,
   resolveSettings,
   type UsingOptions,
+  usingSchema,
 } from "./lock/options.ts";
 
 /** What a client is made of, and the defaults of its calls. */
@@ -57,6 +58,12 @@ export class Redlock implements LockClient {
    * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are the same
    */
   constructor(given: RedlockOptions) {
+    if (Array.isArray(given))
+      throw wrongType(
+        "the argument",
+        given,
+        "an object, as in new Redlock({ endpoints: endpointsFromEnv(env) })",
+      );
     const { endpoints, runtime, ...options } = given ?? {};
     const list = asEndpoints(endpoints);
     checkLockOptions(options);
@@ -82,10 +89,12 @@ export class Redlock implements LockClient {
    *
    * @returns null when someone else holds it, or contenders that came at the same moment got a part each
    * @throws QuorumError when that could not be known
+   * @throws RangeError when the options have a `wait`
    */
   tryAcquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock | null>;
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
+    if (options?.wait) throw new RangeError("tryAcquire does not wait: leave wait out, or call acquire");
     const outcome = await orHeld(acquireOn(this, resource, { ...checkAcquireOptions(options), wait: 0 }));
     return outcome instanceof LockHeldError ? null : outcome;
   }
@@ -131,7 +140,10 @@ export class Redlock implements LockClient {
     // With a fence, and with or without a lock, as the options say: the overloads have said so.
     const routine = rest[rest.length - 1] as Routine<Lock | undefined, Result>;
     if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
-    const { failOpen, ...options } = checkUsingOptions(rest.length > 1 ? (rest[0] as UsingOptions) : {});
+    const { failOpen, ...options } = checkAcquireOptions(
+      rest.length > 1 ? (rest[0] as UsingOptions) : {},
+      usingSchema,
+    );
     const { settings, options: defaults } = clientStateOf(this, "redlock.using(…)");
     const autoExtend = options.autoExtend ?? defaults.autoExtend ?? true;
     let lock: Lock;
@@ -152,6 +164,21 @@ export class Redlock implements LockClient {
       await lock[Symbol.asyncDispose]();
     }
   }
+
+  /** @internal */
+  lock(): never {
+    return otherName("redlock.lock", "redlock.using, or redlock.acquire");
+  }
+
+  /** @internal */
+  on(): never {
+    return otherName("redlock.on", "the option onEvent");
+  }
+}
+
+/** The error of a method that other packages have. */
+function otherName(called: string, here: string): never {
+  throw new TypeError(`there is no ${called} here: use ${here}`);
 }
 
 /** @param options checked */

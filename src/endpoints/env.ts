@@ -51,7 +51,12 @@ function read(env: Record<string, unknown>, name: string): string {
 function remedyFor(env: Record<string, unknown>): string {
   // The context of a framework, `process`, or what Pages Functions get.
   if (env.env && typeof env.env === "object") return "give the env in it: endpointsFromEnv(c.env)";
-  const ofSockets = ["REDIS_URL", "KV_URL"].find((name) => env[name]);
+  if (env.NEXT_PHASE === "phase-production-build")
+    return "next build runs without it: create the client in the handler, or in a function that it calls";
+  const named = Object.keys(env).find((name) => /._(KV_REST_API|UPSTASH_REDIS_REST)_URL$/.test(name));
+  if (named)
+    return `${named} has a prefix: give { url: env.${named}, token: env.${named.replace(/URL$/, "TOKEN")} }`;
+  const ofSockets = ["REDIS_URL", "KV_URL", "UPSTASH_REDIS_URL"].find((name) => env[name]);
   return ofSockets
     ? `${ofSockets} is of the Redis protocol: set the REST API's URL and token, or use redlock-edge/sockets`
     : 'for local endpoints, "npx redis-rest-local" prints it';

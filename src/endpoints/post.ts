@@ -173,7 +173,7 @@ export function networkReason(error: unknown): string {
       : /WRONG_VERSION/.test(reason)
         ? ": no TLS there"
         : /SOCKET|HPE_|Parser|RESET/.test(reason)
-          ? ": broken off, or no HTTP"
+          ? ": broken off, or no HTTP (is it a Redis port?)"
           : "";
   return `the request failed (${reason})${hint}`;
 }

@@ -171,6 +171,11 @@ export class Lock {
     await this.release().catch(() => undefined);
   }
 
+  /** @internal */
+  unlock(): never {
+    throw new TypeError("there is no lock.unlock here: use lock.release");
+  }
+
   /** @internal Watches for the end of the hold, to report it, and begins auto-extension. */
   activate(): void {
     const settings = this.#settings;

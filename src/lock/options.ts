@@ -1,5 +1,6 @@
 import {
   abortSignal,
+  checkName,
   checkNumber,
   checkOptions,
   checkText,
@@ -104,7 +105,8 @@ export const callSchema: Schema<Pick<AcquireOptions, "signal" | "deadline">> = {
 };
 
 const acquireSchema: Schema<AcquireOptions> = { ...lockSchema, ...callSchema, note: checkText };
-const usingSchema: Schema<UsingOptions> = { ...acquireSchema, failOpen: typed("boolean") };
+/** The schema of {@link UsingOptions}. */
+export const usingSchema: Schema<UsingOptions> = { ...acquireSchema, failOpen: typed("boolean") };
 
 /** Where options belong that somebody gives elsewhere. */
 const elsewhere = {
@@ -126,14 +128,15 @@ export function checkLockOptions<Options extends LockOptions>(options: Options):
   return checkOptions<LockOptions>("a lock", options, lockSchema, { usual: "ttl", elsewhere }) as Options;
 }
 
-/** The same for the options of one acquire. */
-export function checkAcquireOptions(options: AcquireOptions): AcquireOptions {
-  return checkOptions("a lock", options, acquireSchema, { usual: "ttl", elsewhere });
-}
-
-/** The same for the options of `using`. */
-export function checkUsingOptions(options: UsingOptions): UsingOptions {
-  return checkOptions("a lock", options, usingSchema, { usual: "ttl", elsewhere });
+/** The same for the options of one acquire. `schema`: those of `using` have more. */
+export function checkAcquireOptions(
+  options: UsingOptions,
+  schema: Schema<AcquireOptions> = acquireSchema,
+): UsingOptions {
+  checkOptions<AcquireOptions>("a lock", options, schema, { usual: "ttl", elsewhere });
+  const { ttl = Infinity, timeout = 0 } = options;
+  if (timeout > ttl) throw new RangeError(`timeout must be at most the ttl, got ${timeout} and ${ttl} ms`);
+  return options;
 }
 
 /** The options that have no default value. */
@@ -180,11 +183,10 @@ export function resolveSettings(
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
-  const { ttl = 10_000, onEvent } = given;
+  const { ttl = 10_000, timeout = Math.min(1_000, ttl / 3), onEvent } = given;
   return {
     ttl,
     wait: 5_000,
-    timeout: Math.min(1_000, ttl / 3),
     driftFactor: 0.01,
     backoff: {},
     fencing: false,
@@ -195,6 +197,8 @@ export function resolveSettings(
     wakeUp: undefined,
     onEvent: undefined,
     ...(given as object),
+    // A default of the client may be longer than the ttl of this call.
+    timeout: Math.min(timeout, ttl),
     endpoints,
     runtime,
     turns,
@@ -249,7 +253,7 @@ export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): numb
  */
 export function checkResources(resource: string | readonly string[], option = "resource"): string[] {
   const resources = [...new Set(Array.isArray(resource) ? resource : [resource])] as string[];
-  for (const name of resources) checkText(option, name, 1_024);
+  for (const name of resources) checkName(option, name);
   checkNumber(`the number of ${option}s`, resources.length, 1, 100);
   return resources;
 }

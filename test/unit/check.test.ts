@@ -142,7 +142,7 @@ describe("checkOptions", () => {
     [undefined, new TypeError("a lock needs an object of options"), hints],
     [null, new TypeError("a lock needs an object of options"), hints],
     [[], new TypeError("a lock needs an object of options"), hints],
-    [typed, new TypeError("a lock needs an object of options"), hints],
+    [typed, new TypeError("a lock needs an object of options before the function"), hints],
   ])("refuses %o", (options, error, given) => {
     expect(() => check(options, given)).toThrow(error);
   });
@@ -158,6 +158,7 @@ describe("checkOptions", () => {
     ["two letters exchanged at the end", "tlt", "ttl"],
     ["other cases", "TTL", "ttl"],
     ["lower case", "id", "ID"],
+    ["what other packages call it", "duration", "ttl"],
     ["the first four letters, and the nearest in length", "fence", "fencing"],
     ["the first four letters, and the nearest in length again", "fenceRetentions", "fenceRetention"],
   ])("suggests a name for %s", (_, name, near) => {
@@ -165,7 +166,7 @@ describe("checkOptions", () => {
     expect(() => check({ ttl: 50, [name]: 1 })).toThrow(error);
   });
 
-  test.each(["retries", "fen", "wiax", "wxiy", "tww", "ttlxy", "lt", "toString", "__proto"])(
+  test.each(["fen", "wiax", "wxiy", "tww", "ttlxy", "lt", "toString", "__proto"])(
     "lists the names where none is near: %s",
     (name) => {
       const error = new TypeError(`a lock has no option "${name}"; there are ${names}`);

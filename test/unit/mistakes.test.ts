@@ -148,6 +148,38 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       () => new Redlock(any({ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token })),
       /new Redlock\(\{ endpoints: endpointsFromEnv\(env\)/,
     ],
+    "prefixed variables of Vercel": [
+      env({ STORAGE_KV_REST_API_URL: url, STORAGE_KV_REST_API_TOKEN: token }),
+      /STORAGE_KV_REST_API_URL has a prefix: give \{ url: env.STORAGE_KV_REST_API_URL, token: env.STORAGE_KV_REST_API_TOKEN }/,
+    ],
+    "a variable of the Redis protocol": [
+      env({ UPSTASH_REDIS_URL: "rediss://default:secret@eu1.upstash.io:6379" }),
+      /UPSTASH_REDIS_URL is of the Redis protocol/,
+    ],
+    "a module that next build loads": [
+      env({ NEXT_PHASE: "phase-production-build" }),
+      /create the client in the handler/,
+    ],
+    "redlock.lock of other packages": [() => any(redlock).lock("a"), /use redlock.using, or redlock.acquire/],
+    "redlock.on of other packages": [() => any(redlock).on("error", none), /use the option onEvent/],
+    "lock.unlock of other packages": [
+      async () => any(await redlock.acquire(freshKey())).unlock(),
+      /use lock.release/,
+    ],
+    "a missing variable in a name": [
+      () => redlock.acquire(`order:${undefined}`),
+      /"order:undefined" has the part "undefined": is a variable in it not set\?/,
+    ],
+    "an object in a name": [() => redlock.acquire(`order:${{}}`), /has the part "\[object Object]"/],
+    "a timeout above the ttl": [
+      () => redlock.using("a", { ttl: 1_000, timeout: 1_001 }, none),
+      /at most the ttl, got 1001 and 1000 ms/,
+    ],
+    "tryAcquire with wait": [
+      () => redlock.tryAcquire("a", { wait: 5_000 }),
+      /leave wait out, or call acquire/,
+    ],
+    "using with the function first": [() => redlock.using("a", any(none), any({})), /function|routine/],
     "one endpoint that is no array": [
       () => new Redlock(any({ endpoints: { url, token } })),
       /array of at least one \{ url, token }/,

@@ -148,7 +148,8 @@ const unknown: [options: unknown, type: typeof TypeError, said: string][] = [
   [[{ ttl: 5_000 }], TypeError, "a lock needs an object of options"],
   [{ tll: 5_000 }, TypeError, 'a lock has no option "tll"; did you mean ttl?'],
   [{ fence: true }, TypeError, 'a lock has no option "fence"; did you mean fencing?'],
-  [{ retryCount: 3 }, TypeError, 'a lock has no option "retryCount"; there are ttl, wait, '],
+  [{ retryCount: 3 }, TypeError, 'a lock has no option "retryCount"; did you mean wait?'],
+  [{ colour: 3 }, TypeError, 'a lock has no option "colour"; there are ttl, wait, '],
   [{ token: "secret" }, TypeError, 'a lock has no option "token"; it belongs to ReentrantLock, as owner'],
   [{ runtime: {} }, TypeError, 'a lock has no option "runtime"; it belongs to new Redlock()'],
 ];

@@ -145,7 +145,7 @@ describe("using", () => {
     const { runtime, expiries, redlock, links, events } = oneClient({
       ttl: 1_000,
       driftFactor: 0.4,
-      timeout: 5_000,
+      timeout: 1_000,
     });
     let left: number[] = [];
     const call = watch(

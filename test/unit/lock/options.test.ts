@@ -6,7 +6,7 @@ const context = { endpoints: [], runtime: systemRuntime };
 
 describe("resolveSettings", () => {
   test("fills in the defaults", () => {
-    const { endpoints, runtime, turns, onFailure, ...settings } = resolveSettings(context);
+    const { endpoints, runtime, turns, ownHolds, onFailure, ...settings } = resolveSettings(context);
     expect(settings).toEqual({
       ttl: 10_000,
       wait: 5_000,
