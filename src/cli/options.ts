@@ -1,5 +1,5 @@
 import { checkInteger, nearest } from "../check.ts";
-import { checkDialect } from "../endpoints/endpoint.ts";
+import { checkDialect, type Dialect } from "../endpoints/endpoint.ts";
 import { kindsOf } from "../sync/force-release.ts";
 import type { SynchronizerKind } from "../sync/index.ts";
 import { UsageError } from "./environment.ts";
@@ -96,7 +96,7 @@ export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = 
     "<name>",
     "upstash, redis-8.4 or redis, for all endpoints (upstash for hosts of upstash.io, else redis)",
     undefined,
-    checkDialect,
+    (name, given) => checkDialect(name, given as Dialect),
   ),
   "base-path": text("<path>", "the `basePath` of your program's endpoints, for all of them"),
   "allow-insecure": flag("`allowInsecure`: send tokens over http:// to public hosts, too"),

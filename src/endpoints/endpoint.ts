@@ -1,5 +1,5 @@
 import { onAbort } from "../abort.ts";
-import { type Check, oneOf, type Schema, typed } from "../check.ts";
+import { oneOf, type Schema, typed } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 
 /** A Redis command: its name and arguments. */
@@ -103,8 +103,11 @@ export function dialectOf(host: string): Dialect {
   return /\.upstash\.io(:\d+)?$/.test(host) ? "upstash" : "redis";
 }
 
-/** A valid dialect. */
-export const checkDialect: Check = oneOf("upstash", "redis-8.4", "redis");
+/** @throws RangeError when it is not a valid one */
+export function checkDialect(name: string, dialect: Dialect): Dialect {
+  oneOf("upstash", "redis-8.4", "redis")(name, dialect as never);
+  return dialect;
+}
 
 /** What every endpoint can be told. */
 export const endpointSchema: Schema<{ name?: string | undefined; dialect?: Dialect | undefined }> = {

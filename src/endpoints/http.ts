@@ -128,7 +128,7 @@ function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: r
   const { send, name, dialect } = given as Partial<Endpoint>;
   if (typeof send === "function") {
     checkType(`${where}.name`, name, "string");
-    checkDialect(`${where}.dialect`, dialect as never);
+    checkDialect(`${where}.dialect`, dialect!);
     return given as Endpoint;
   }
   for (const [property, wrapped] of wrappers) {
