@@ -24,7 +24,7 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "an announcement stands for the ttl",
     breaks: "a writer that died waiting keeps readers out for its whole ttl, though nobody holds the lock",
-    patches: [patch("twins/member-twin.ts acquire", "ms: whole(expiry)", "ms: Math.max(whole(ttl), 3_000)")],
+    patches: [patch("twins/member-twin.ts run", "ms: whole(expiry!)", "ms: Math.max(ttl, 3_000)")],
     noticedBy: ["the dead do not keep others out"],
   },
   {

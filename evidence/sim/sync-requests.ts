@@ -50,16 +50,12 @@ const operations: Readonly<Record<string, Request["operation"]>> = {
   release: "end",
 };
 
-const readMember: Read = (names, args) => {
-  const [key, tombstone] = names;
-  const [operation = "", value = "", , , tombstones, id] = args;
-  return valueRequest(operations[operation]!, [key!], value, {
-    tombstone: tombstones === "0" ? undefined : tombstone,
+const readMember: Read = ([key, tombstone, waiting], [operation = "", value = "", , id]) =>
+  valueRequest(operations[operation]!, [key!], value, {
+    tombstone,
     isMember: true,
-    // The announcements come last.
-    announces: operation === "acquire" && id ? { key: names.at(-1)!, id } : undefined,
+    announces: operation === "acquire" && waiting && id ? { key: waiting, id } : undefined,
   });
-};
 
 const readTicket: Read = ([lock, , ...tombstones], [value = "", text = "", , ttl]) => {
   const operation = ttl === "0" ? "end" : "claim";

@@ -111,19 +111,18 @@ const member: RandomScript = {
     const op = draw.pick(["acquire", "acquire", "extend", "release"]);
     const ttl = op === "extend" && draw.chance(0.3) ? 0 : draw.pick(ttls);
     const value = draw.pick(nonces) + draw.pick([":r", ":w"]);
-    const waits = draw.chance(0.7);
-    const id = waits && draw.chance(0.6) ? draw.pick(["wa", "wb"]) : "";
-    // An acquire always names a tombstone.
-    const least = op === "acquire" ? 1 : 0;
-    const tombstones = ["void:1", "void:2"].slice(0, ttl > 0 ? draw.integer(least, 2) : least);
-    const wakeUp = op === "release" && draw.chance(0.5) ? ["channel"] : [];
-    const announcement = [id, draw.pick([0, 1]), id ? draw.pick(ttls) : 0];
-    return {
-      keys: ["members", ...tombstones, ...(waits ? ["waiting"] : [])],
-      args: [op, value, 34, ttl, tombstones.length, ...announcement, ...wakeUp],
-    };
+    const channel = draw.chance(0.5) ? ["channel"] : [];
+    const rest = ["", 0, 0, ...(op === "release" ? channel : [])];
+    if (op === "extend") return { keys: ["members"], args: [op, value, ttl, ...rest] };
+    const keys = ["members", `void:${value}`, ...(draw.chance(0.7) ? ["waiting"] : [])];
+    const id = draw.pick(["wa", "wb"]);
+    // Of a reader, or a member without readers and writers.
+    if (keys.length < 3 || draw.chance(0.4)) return { keys, args: [op, value, ttl, ...rest] };
+    if (draw.chance(0.7)) keys.push(`void:${id}`);
+    const announcement = [id, draw.pick(ttls), draw.pick([0, 1])];
+    return { keys, args: [op, value, ttl, ...announcement, ...rest.slice(3)] };
   },
-  disturbance: (draw) => ["DEL", draw.pick(["members", "waiting", "void:1", "void:2"])],
+  disturbance: (draw) => ["DEL", draw.pick(["members", "waiting", "void:wa", `void:${draw.pick(nonces)}:r`])],
 };
 
 const interval: RandomScript = {

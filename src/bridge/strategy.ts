@@ -4,11 +4,12 @@ import { acquire } from "../lock/acquire.ts";
 import type { Lock } from "../lock/lock.ts";
 import { holderText, parseHolder } from "../lock/note.ts";
 import type { AcquireOptions, Settings } from "../lock/options.ts";
-import { announce, lockKeys, type Protocol, tombstoneOf } from "../lock/protocol.ts";
+import { announce, lockKeys, tombstoneOf } from "../lock/protocol.ts";
 import type { Waiter } from "../lock/wake-up.ts";
 import type { Next } from "../quorum/retry.ts";
 import type { Call, Round } from "../quorum/round.ts";
 import { type Cell, type CellAnswer, claim, end, keep, tombstoneRetention } from "../redis/cell.ts";
+import type { HoldProtocol } from "../sync/internal/hold.ts";
 
 // How synchronizers have said until now what they ask of an endpoint. Each is to become a protocol of its own.
 
@@ -37,6 +38,11 @@ export interface LockStrategy<Reply extends CellAnswer = CellAnswer> {
   afterFailedRound?(round: Round<Reply>, isHeld: boolean): Next | RedlockError;
 }
 
+/** A {@link LockStrategy} that is told how its call ends. */
+export interface HoldStrategy<Reply extends CellAnswer = CellAnswer>
+  extends LockStrategy<Reply>,
+    Pick<HoldProtocol, "acquired" | "cleanUp"> {}
+
 /** Acquires one hold of a synchronizer; see {@link acquire}. */
 export function acquireWithRetry(
   settings: Settings,
@@ -47,12 +53,12 @@ export function acquireWithRetry(
   return acquire(settings, resources, options, protocolOf(settings, resources, options.note, strategy));
 }
 
-function protocolOf(
+export function protocolOf(
   settings: Settings,
   resources: readonly string[],
   note: string | undefined,
-  strategy: LockStrategy,
-): Protocol {
+  strategy: HoldStrategy,
+): HoldProtocol {
   const { prefix, wakeUp } = settings;
   const own = lockKeys(prefix, resources);
   /** By the cell that was claimed: what of it was granted. */
@@ -92,5 +98,7 @@ function protocolOf(
     },
     heldText: strategy.heldText,
     waiter,
+    acquired: () => strategy.acquired?.(),
+    cleanUp: () => strategy.cleanUp?.(),
   };
 }

@@ -1,7 +1,7 @@
 import { checkInteger, checkOptions, checkType, integer, type Schema } from "../check.ts";
-import type { LockClient } from "../lock/client.ts";
+import { type LockClient, settingsOf } from "../lock/client.ts";
 import { sleep, stopwatch } from "../runtime.ts";
-import { checkName, syncSettings, type WaitOptions, waitSchema } from "./internal/hold.ts";
+import { checkName, type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
 /**
@@ -59,7 +59,7 @@ export async function debounce<Value>(
   const hints = { usual: "window", required: ["window"] };
   const { window, ...given } = checkOptions("debounce", options, schema, hints);
   const { signal } = given;
-  const settings = syncSettings(redlock, given);
+  const settings = settingsOf(redlock, given);
   const ttl = window + checkInteger("ttl (ms)", settings.ttl, 10, maxWindow);
   const { runtime, wait } = settings;
   const waited = stopwatch(runtime);

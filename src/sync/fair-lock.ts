@@ -1,3 +1,4 @@
+import { protocolOf } from "../bridge/strategy.ts";
 import type { LockClient } from "../lock/client.ts";
 import {
   checkSyncOptions,
@@ -48,7 +49,9 @@ export class FairLock {
    * @throws the signal's reason when it aborts; what it acquired is rolled back, and it leaves the queue
    */
   acquire(options: NotedOptions = {}): Promise<Hold> {
-    return this.#holds.acquire(options, (settings) => queueStrategy(settings, this.name));
+    return this.#holds.acquire(options, (settings) =>
+      protocolOf(settings, [this.name], options.note, queueStrategy(settings, this.name)),
+    );
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { Ask } from "../endpoints/ask.ts";
 import { QuorumError } from "../errors.ts";
-import type { LockClient } from "../lock/client.ts";
+import { type LockClient, settingsOf } from "../lock/client.ts";
 import type { Settings } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";
@@ -10,7 +10,7 @@ import { runScript, unexpectedReply } from "../redis/script.ts";
 import { type Runtime, randomToken } from "../runtime.ts";
 import { defaultTtl } from "./internal/arrivals.ts";
 import { freeSynchronizerScript } from "./internal/free-synchronizer.lua.ts";
-import { checkName, checkSyncOptions, type SyncOptions, syncSchema, syncSettings } from "./internal/hold.ts";
+import { checkName, checkSyncOptions, type SyncOptions, syncSchema } from "./internal/hold.ts";
 import { isInteger, itemsOf } from "./internal/reply.ts";
 
 /** The kind of a synchronizer: the name that it is imported by. */
@@ -86,7 +86,7 @@ export async function forceRelease(
   if (!Object.hasOwn(kindsOf, kind)) throw new TypeError(`there is no synchronizer of kind ${String(kind)}`);
   const { prefix, timeout, onEvent } = syncSchema;
   checkSyncOptions("forceRelease", options, { prefix, timeout, onEvent });
-  const settings = syncSettings(redlock, options);
+  const settings = settingsOf(redlock, options);
   const keys = kindsOf[kind].map((part) => keyOf(settings.prefix, part, name));
   const target: Target = { settings, name, keys };
   if (kind === "Semaphore") return freeSlots(target);

@@ -3,12 +3,12 @@ import { acquireWithRetry } from "../bridge/strategy.ts";
 import { checkInteger, checkType, integer, type Schema } from "../check.ts";
 import { LockHeldError, type QuorumError, type RedlockError } from "../errors.ts";
 import { orHeld } from "../lock/acquire.ts";
-import { clientStateOf, type LockClient } from "../lock/client.ts";
+import { clientStateOf, type LockClient, settingsOf } from "../lock/client.ts";
 import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
 import { retry } from "../quorum/retry.ts";
 import { maxTimerDelay } from "../runtime.ts";
-import { checkName, checkSyncOptions, syncSettings, type WaitOptions, waitSchema } from "./internal/hold.ts";
+import { checkName, checkSyncOptions, type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
 
 /** The interval of {@link once}, and the options of the call. */
@@ -103,7 +103,7 @@ export async function once<Value>(
 function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOptions, "every">): Settings {
   const { ttl: usual = 10_000 } = clientStateOf(redlock).options;
   const { ttl = Math.min(usual, Math.floor(every / 2)) } = given;
-  const settings = syncSettings(redlock, { wait: 2 * ttl }, given, { ttl, autoExtend: false });
+  const settings = settingsOf(redlock, { wait: 2 * ttl }, given, { ttl, autoExtend: false });
   checkInteger("ttl (ms)", settings.ttl, 10, every);
   return settings;
 }

@@ -1,13 +1,19 @@
 import type { LockClient } from "../lock/client.ts";
+import type { Settings } from "../lock/options.ts";
+import type { Protocol } from "../lock/protocol.ts";
+import { runRound } from "../quorum/round.ts";
+import { maxTimerDelay, randomToken } from "../runtime.ts";
 import {
   checkSyncOptions,
   type Hold,
+  type HoldProtocol,
   Holds,
   type SyncOptions,
   syncSchema,
   type WaitOptions,
 } from "./internal/hold.ts";
-import { readerStrategy, writerStrategy } from "./internal/writers.ts";
+import { memberOf } from "./internal/members.ts";
+import { knownPauses, toldPause } from "./internal/queue-pacer.ts";
 
 /**
  * Held by any number of readers at once, or by one writer alone, under a quorum of endpoints. A waiting writer is
@@ -51,7 +57,7 @@ export class ReadWriteLock {
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
   acquireRead(options: WaitOptions = {}): Promise<Hold> {
-    return this.#holds.acquire(options, (settings) => readerStrategy(settings, this.name));
+    return this.#holds.acquire(options, (settings) => reader(settings, this.name));
   }
 
   /**
@@ -65,7 +71,7 @@ export class ReadWriteLock {
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
   acquireWrite(options: WaitOptions = {}): Promise<Hold> {
-    return this.#holds.acquire(options, (settings) => writerStrategy(settings, this.name));
+    return this.#holds.acquire(options, (settings) => writer(settings, this.name));
   }
 
   /**
@@ -87,4 +93,66 @@ export class ReadWriteLock {
   tryAcquireWrite(options: WaitOptions = {}): Promise<Hold | null> {
     return this.#holds.unlessHeld(options, (given) => this.acquireWrite(given));
   }
+}
+
+const kind = "read-write";
+const writers = "writers";
+
+/** The group of all readers. A writer's group is a random token, which is longer and begins with another letter. */
+const readers = "r";
+
+/** All readers are one group of members. All that wait may be served by the same release. */
+function reader(settings: Settings, name: string): Protocol {
+  return memberOf(settings, name, { group: () => readers, waiter: { kind, name: readers }, writers });
+}
+
+/**
+ * A writer is a group of its own. If it waits, it is announced from its first refusal until it holds the lock or gives up. Every
+ * round renews the announcement, so that it expires if the writer's process dies.
+ */
+function writer(settings: Settings, name: string): HoldProtocol {
+  const { runtime, wait, timeout, backoff } = settings;
+  const pauses = knownPauses(runtime, backoff);
+  const told = toldPause(settings);
+  /** The name of the group, and of the announcement. */
+  let id = randomToken(runtime);
+  let rounds = 0;
+  // Without waiting, there is no later round that readers would have to make room for.
+  let waits = wait > 0;
+  const member = memberOf(settings, name, {
+    group: () => id,
+    waiter: { kind },
+    writers,
+    announces() {
+      if (!waits) return undefined;
+      // A living writer has sent its next request by then: after the rest of the round, the pause, and the request's way.
+      // Timers fire late on a busy machine.
+      const longest = Math.max(pauses.longest(), told.longest);
+      const expiry = Math.min(maxTimerDelay, Math.ceil(Math.max(500, 1.5 * longest + 2 * timeout)));
+      // After a refusal there may be another: an endpoint that grants this round must keep readers out, too.
+      return { expiry, always: rounds > 1 };
+    },
+  });
+  return {
+    ...member,
+    cell(nonce) {
+      rounds += 1;
+      return member.cell(nonce);
+    },
+    confirm(round, cell, ttl) {
+      // The release removes the announcement for good. If the grant was too late, the next round announces another one.
+      id = randomToken(runtime);
+      return member.confirm!(round, cell, ttl);
+    },
+    // The expiry that the endpoints were sent includes this pause.
+    next: (round) => ({ pause: Math.max(pauses.pause(), told.after(round)) }),
+    cleanUp() {
+      // Nothing was announced: it did not wait, or has ended before its first round.
+      if (!waits || rounds === 0) return undefined;
+      waits = false;
+      const own = member.cell(id);
+      const quiet = { ...settings, onFailure: undefined };
+      return runRound(quiet, (call) => member.release(call, own, call, true)).done;
+    },
+  };
 }

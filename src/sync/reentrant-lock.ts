@@ -9,7 +9,7 @@ import {
   syncSchema,
   type WaitOptions,
 } from "./internal/hold.ts";
-import { memberStrategy } from "./internal/members.ts";
+import { memberOf } from "./internal/members.ts";
 
 /** The owner of a {@link ReentrantLock}, and the defaults of every acquire. */
 export interface ReentrantLockOptions extends SyncOptions {
@@ -66,7 +66,7 @@ export class ReentrantLock {
   acquire(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) =>
       // After a message all waiters draw turns: it cannot know who their owners are.
-      memberStrategy(settings, this.name, { group: this.owner, waiter: { kind: "reentrant" } }),
+      memberOf(settings, this.name, { group: () => this.owner, waiter: { kind: "reentrant" } }),
     );
   }
 

@@ -1,3 +1,4 @@
+import { protocolOf } from "../bridge/strategy.ts";
 import { integer, type Schema } from "../check.ts";
 import type { LockClient } from "../lock/client.ts";
 import {
@@ -68,11 +69,12 @@ export class Semaphore {
    */
   async acquire(options: NotedOptions = {}): Promise<Permit> {
     let slot = 0;
-    const hold = await this.#holds.acquire(options, (settings) =>
-      slotStrategy(settings, this, (granted) => {
+    const hold = await this.#holds.acquire(options, (settings) => {
+      const strategy = slotStrategy(settings, this, (granted) => {
         slot = granted;
-      }),
-    );
+      });
+      return protocolOf(settings, [this.name], options.note, strategy);
+    });
     return Object.assign(hold, { slot });
   }
 

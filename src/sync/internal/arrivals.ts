@@ -2,7 +2,7 @@ import { unlessAborted } from "../../abort.ts";
 import type { Schema } from "../../check.ts";
 import type { Ask } from "../../endpoints/ask.ts";
 import { QuorumError } from "../../errors.ts";
-import type { LockClient } from "../../lock/client.ts";
+import { type LockClient, settingsOf } from "../../lock/client.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
 import { type Round, runRound } from "../../quorum/round.ts";
@@ -13,7 +13,7 @@ import { keepAlive, randomToken } from "../../runtime.ts";
 import { channelOf } from "../../wake-up/channel.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import { arrivalScript } from "./arrival.lua.ts";
-import { checkSyncOptions, syncSettings, type WaitOptions, waitSchema } from "./hold.ts";
+import { checkSyncOptions, type WaitOptions, waitSchema } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
 // The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
@@ -82,7 +82,7 @@ export class Arrivals {
   /** The settings of a call, checked. */
   settingsOf(options: ArrivalOptions): Settings {
     checkSyncOptions("the call", options, callSchema, { usual: "wait" });
-    return syncSettings(this.#redlock, { ttl: defaultTtl }, this.#defaults, options);
+    return settingsOf(this.#redlock, { ttl: defaultTtl }, this.#defaults, options);
   }
 
   /**

@@ -1,18 +1,17 @@
 import { unlessAborted } from "../../abort.ts";
-import { acquireWithRetry, type LockStrategy } from "../../bridge/strategy.ts";
 import { checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
-import { orHeld } from "../../lock/acquire.ts";
-import { clientStateOf, type LockClient } from "../../lock/client.ts";
+import { acquire, orHeld } from "../../lock/acquire.ts";
+import { type LockClient, settingsOf } from "../../lock/client.ts";
 import type { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
   callSchema,
   type LockOptions,
   lockSchema,
-  resolveSettings,
   type Settings,
 } from "../../lock/options.ts";
+import type { Protocol } from "../../lock/protocol.ts";
 import type { CellAnswer } from "../../redis/cell.ts";
 import { keepAlive } from "../../runtime.ts";
 
@@ -72,42 +71,15 @@ export function checkSyncOptions<Options extends object>(
  * @example
  * await using hold = await new FairLock(redlock, "till").acquire();
  */
-export interface Hold extends AsyncDisposable {
-  /** The ttl that was last requested from Redis, in ms. */
-  readonly ttl: number;
-  /** Aborts with `LockLostError` before another can acquire what this hold has. A release does not abort it. */
-  readonly signal: AbortSignal;
-  /** ms of validity that remain; ≤ 0 once it has ended. */
-  remaining(): number;
-  /**
-   * Extends it on a quorum. Never creates a hold that is gone.
-   *
-   * @param ttl what to request from now on, in ms, an integer from 10 to 2 147 483 647; default: as before
-   * @returns the new validity in ms
-   * @throws LockLostError when it is gone
-   * @throws QuorumError when too few endpoints answered; it may be tried again while validity remains
-   */
-  extend(ttl?: number): Promise<number>;
-  /**
-   * Releases it on every endpoint.
-   *
-   * @returns true: released on a quorum; false: it was already gone, or released before
-   * @throws QuorumError when it cannot be known; the ttl frees it
-   */
-  release(): Promise<boolean>;
-  /**
-   * Asks a quorum whether it is still held.
-   *
-   * @throws QuorumError when too few endpoints answered
-   */
-  verify(): Promise<boolean>;
-}
+export interface Hold
+  extends AsyncDisposable,
+    Pick<Lock, "ttl" | "signal" | "remaining" | "extend" | "release" | "verify"> {}
 
-/** The strategy of one acquire of a synchronizer. */
-export interface HoldStrategy<Reply extends CellAnswer = CellAnswer> extends LockStrategy<Reply> {
+/** The protocol of one acquire of a synchronizer. */
+export interface HoldProtocol<Reply extends CellAnswer = CellAnswer> extends Protocol<Reply> {
   /** Called when the hold was acquired, before its handle is returned. */
   acquired?(): void;
-  /** Called when it was not. Removes what the attempt left on the endpoints beside what its rounds roll back. */
+  /** Called when it was not. Takes back what the call has left on the endpoints beside the claims of its rounds. */
   cleanUp?(): Promise<void> | undefined;
 }
 
@@ -129,27 +101,27 @@ export class Holds {
     this.#name = checkName(name);
     this.#defaults = defaults;
     this.#schema = schema;
-    syncSettings(redlock, defaults);
+    settingsOf(redlock, defaults);
   }
 
   /**
    * Acquires one, waiting for it if it is not free.
    *
-   * @param strategyOf makes the strategy of this call
-   * @throws LockHeldError | QuorumError | RedlockError what the strategy or the last round ended with
+   * @param protocolOf makes the protocol of this call
+   * @throws LockHeldError | QuorumError | RedlockError what the protocol or the last round ended with
    * @throws TypeError | RangeError when an option is wrong; nothing was sent
    * @throws the signal's reason when it aborts
    */
-  async acquire(options: NotedOptions, strategyOf: (settings: Settings) => HoldStrategy): Promise<Hold> {
+  async acquire(options: NotedOptions, protocolOf: (settings: Settings) => HoldProtocol): Promise<Hold> {
     checkSyncOptions("acquire", options, this.#schema);
-    const settings = syncSettings(this.#redlock, this.#defaults, options);
-    const strategy = strategyOf(settings);
+    const settings = settingsOf(this.#redlock, this.#defaults, options);
+    const protocol = protocolOf(settings);
     try {
-      const lock = await acquireWithRetry(settings, [this.#name], options, strategy);
-      strategy.acquired?.();
+      const lock = await acquire(settings, [this.#name], options, protocol);
+      protocol.acquired?.();
       return holdOf(lock);
     } catch (error) {
-      const cleanup = strategy.cleanUp?.();
+      const cleanup = protocol.cleanUp?.();
       // An abort ends the call at once; the cleanup goes on.
       if (cleanup && !keepAlive(settings, cleanup)) await unlessAborted(cleanup, options.signal);
       throw error;
@@ -191,10 +163,4 @@ function holdOf(lock: Lock): Hold {
  */
 export function checkName(name: string): string {
   return checkText("name", name, 1_024);
-}
-
-/** A call's settings: the client's defaults, then these layers. */
-export function syncSettings(redlock: LockClient, ...layers: (LockOptions | undefined)[]): Settings {
-  const { settings, options } = clientStateOf(redlock);
-  return resolveSettings(settings, options, ...layers);
 }

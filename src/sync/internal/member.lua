@@ -1,23 +1,21 @@
 -- Acquires, extends or releases a member on one endpoint. Its group is the part of its value behind the nonce.
 --
--- KEYS: the members, a sorted set by deadline on this endpoint's clock, in ms since 1970; the tombstones; last, for a
--- read-write lock, the announcements of waiting writers, a set of the same kind.
+-- KEYS: the members, a sorted set by deadline on this endpoint's clock, in ms since 1970; unless it extends, the member's
+-- tombstone; for a read-write lock, the announcements of waiting writers, a set of the same kind; for a writer that waits,
+-- the tombstone of its announcement.
 --
 -- ARGV:
 -- 1. what to do:
---    `acquire`: add the member, unless a member of another group or a tombstone is there, or, for a request without an
---    announcement, any announcement;
+--    `acquire`: add the member, unless a member of another group or a tombstone is there, or, for a reader, any
+--    announcement;
 --    `extend`: set its deadline if it is there, never create it (with ttl 0 only look);
---    `release`: remove it and the announcement, and keep the tombstones for `ttl`; the first tombstone records whether
---    the member was there
+--    `release`: remove it and the announcement, and keep the tombstones for `ttl`; the member's records whether it was there
 -- 2. the member
--- 3. the character at which its group begins
--- 4. ttl in ms
--- 5. number of tombstones
--- 6. announcement to make if refused, `""` for none
--- 7. `1`: announce even if granted
--- 8. ttl of the announcement in ms
--- 9. for a release with wake-ups, the channel of those that wait
+-- 3. ttl in ms
+-- 4. the writer's announcement, made if it is refused. `""`: a reader, or nothing to remove
+-- 5. ttl of the announcement in ms; 0: it is not made
+-- 6. `1`: announce even if granted
+-- 7. for a release with wake-ups, the channel of those that wait
 --
 -- Replies:
 -- {member}: done; the nonce is unguessable, so no client in between can invent this reply
@@ -26,12 +24,12 @@
 --
 -- A second execution of a release finds the tombstone of the first, and replies the same.
 
-local op, member, from, ttl, tombstones, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local always, expiry, channel = ARGV[7] == "1", tonumber(ARGV[8]), ARGV[9]
+local op, member, ttl, id, expiry, always, channel = unpack(ARGV)
+local members, tombstone, waiting, left = unpack(KEYS)
+ttl, expiry = tonumber(ttl), tonumber(expiry)
 
 local time = redis.call("TIME")
 local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
-local waiting = KEYS[2 + tombstones]
 
 -- ms until the last deadline, and who has it: all members are of one group, so this one represents all.
 local function last(key)
@@ -45,52 +43,54 @@ local function put(key, how, name, ms, remaining)
   redis.call("PEXPIREAT", key, string.format("%.0f", now + math.max(ms, remaining)))
 end
 
--- Tells those that can be served now, even if the released member was not there: a holder has a quorum, and perhaps not the
--- endpoint at which all listen.
-local function tell(removed)
-  local free = last(KEYS[1]) <= 0
-  local name = free and "free"
-  if waiting then
-    local writers = redis.call("ZCOUNT", waiting, string.format("(%.0f", now), "+inf")
-    -- Once no writer is left, all readers may come.
-    if writers == 0 then name = (free or removed) and "r" end
-  end
-  -- It does not matter if nobody may publish there.
-  if name then redis.pcall("PUBLISH", channel, name) end
+local function isThere()
+  return tonumber(redis.call("ZSCORE", members, member) or 0) > now
 end
 
-if op ~= "acquire" then
-  local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now
-  if op == "release" then
-    if not found and tombstones ~= "0" then found = redis.call("GET", KEYS[2]) == "freed" end
-    redis.call("ZREM", KEYS[1], member)
-    local removed = waiting and id ~= "" and redis.call("ZREM", waiting, id) == 1
-    for i = 2, 1 + tombstones do redis.call("SET", KEYS[i], found and "freed" or 1, "PX", ttl) end
-    if channel then tell(removed) end
-  elseif found and ttl > 0 then
-    -- XX: only an extension shortens a deadline.
-    put(KEYS[1], "XX", member, ttl, last(KEYS[1]))
+if op == "extend" then
+  local found = isThere()
+  -- XX: only an extension shortens a deadline.
+  if found and ttl > 0 then put(members, "XX", member, ttl, last(members)) end
+  return {found and member or 0}
+end
+
+if op == "release" then
+  local found = isThere() or redis.call("GET", tombstone) == "freed"
+  redis.call("ZREM", members, member)
+  redis.call("SET", tombstone, found and "freed" or 1, "PX", ttl)
+  local removed = id ~= "" and redis.call("ZREM", waiting, id) == 1
+  if left then redis.call("SET", left, 1, "PX", ttl) end
+  if channel then
+    -- Even if the member was not there: a holder has a quorum, and perhaps not the endpoint at which all listen. Once no
+    -- writer is left, all readers may come. It does not matter if nobody may publish there.
+    local free = last(members) <= 0
+    local writers = waiting and redis.call("ZCOUNT", waiting, string.format("(%.0f", now), "+inf")
+    if writers == 0 and (free or removed) then
+      redis.pcall("PUBLISH", channel, "r")
+    elseif free then
+      redis.pcall("PUBLISH", channel, "free")
+    end
   end
   return {found and member or 0}
 end
 
-if redis.call("EXISTS", unpack(KEYS, 2, 1 + tombstones)) > 0 then
+if redis.call("EXISTS", tombstone, left or tombstone) > 0 then
   -- A member that is there is not refused: the tombstone is then that of its announcement. A refused request is not
   -- rolled back, and the member would stay.
-  if tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now then return {member} end
+  if isThere() then return {member} end
   return {0, 0}
 end
-local remaining, other = last(KEYS[1])
+local remaining, other = last(members)
 local retryAfter = 0
-if remaining > 0 and string.sub(other, from) ~= string.sub(member, from) then retryAfter = remaining end
+if remaining > 0 and string.sub(other, 34) ~= string.sub(member, 34) then retryAfter = remaining end
 if waiting and id == "" then
   retryAfter = math.max(retryAfter, (last(waiting)))
   -- The announcement came after the member: this request is a second execution.
-  if retryAfter > 0 and redis.call("ZSCORE", KEYS[1], member) then retryAfter = 0 end
-elseif waiting and (retryAfter > 0 or always) then
+  if retryAfter > 0 and redis.call("ZSCORE", members, member) then retryAfter = 0 end
+elseif left and (retryAfter > 0 or always == "1") then
   put(waiting, "GT", id, expiry, (last(waiting)))
 end
 if retryAfter > 0 then return {0, retryAfter} end
 -- GT: a late second execution must not undo an extension.
-put(KEYS[1], "GT", member, ttl, remaining)
+put(members, "GT", member, ttl, remaining)
 return {member}

@@ -1,12 +1,12 @@
 import type { Ask } from "../../endpoints/ask.ts";
 import type { Settings } from "../../lock/options.ts";
+import { type Protocol, tombstoneOf, withoutTombstone } from "../../lock/protocol.ts";
 import type { Waiter } from "../../lock/wake-up.ts";
-import type { Cell, CellAnswer } from "../../redis/cell.ts";
+import { type Cell, type CellAnswer, tombstoneRetention } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { tokenLength } from "../../runtime.ts";
 import { channelOf } from "../../wake-up/channel.ts";
-import type { HoldStrategy } from "./hold.ts";
 import { memberScript } from "./member.lua.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
@@ -14,86 +14,85 @@ import { isInteger, itemsOf } from "./reply.ts";
 // process died expires while the others go on. Members are a set of nonces, not a count: a request that is executed
 // again changes nothing, and the rollback of a failed round removes exactly what that round acquired.
 
-/** Announcements of the writers that wait for a lock. While there is one, readers are refused. */
-export interface Announcements {
-  readonly key: string;
-  /** The announcement of the writer that sends the request. Default: a reader sends it. */
-  readonly own?: Announcement | undefined;
-}
-
-/** A writer's announcement. Its id is the same in all rounds of one acquire, and in no other acquire. */
+/** What the request of a writer that waits announces. */
 export interface Announcement {
-  readonly id: string;
-  /** Remembers that it was removed, so that a late request does not make it again. */
-  readonly tombstone: string | undefined;
   /** ms until it expires, unless its writer sends another request. */
   readonly expiry: number;
-  /** Whether it is also made where the request is granted. Default false. */
-  readonly always?: boolean;
+  /** Whether it is also made where the request is granted. */
+  readonly always: boolean;
 }
 
 /** Who a member is, and who waits. */
 interface MemberRules {
-  /** Those that hold it together. */
-  readonly group: string;
+  /** Those that hold it together. It is asked for in each round. */
+  readonly group: () => string;
   /** Those that wait. Their kind is also that of the key. */
   readonly waiter: Waiter;
-  /**
-   * The announcements that a request heeds, makes or removes. Its tombstone is kept for `retention` ms. Default: there are
-   * none; only a read-write lock has some.
-   */
-  readonly announced?: (
-    operation: "acquire" | "release",
-    retention: number,
-    notify: boolean,
-  ) => Announcements | undefined;
+  /** The kind of the key at which waiting writers are announced. While one is, readers are refused. Default: there are none. */
+  readonly writers?: string;
+  /** A writer's announcement in the next round; undefined: it does not wait any more. Default: it is no writer. */
+  readonly announces?: () => Announcement | undefined;
 }
 
 /**
- * A strategy for one member of a group.
+ * A member of a group.
  *
- * A member's value is the cell's nonce and the group. It has a tombstone of its own. A release that no late request can
- * follow keeps it briefly: it lets a second execution reply what the first one did, and refuses a second execution of the
- * acquire. It costs one command of five; permits and fair locks, whose release is a single command, have none.
+ * Its value is the nonce and the group. A release that no late request can follow keeps its tombstone briefly: it lets a
+ * second execution reply what the first one did, and refuses a second execution of the acquire.
  */
-export function memberStrategy(
-  { prefix, timeout }: Settings,
+export function memberOf(
+  { prefix, timeout, wakeUp }: Settings,
   name: string,
-  { group, waiter, announced = () => undefined }: MemberRules,
-): HoldStrategy & Required<Pick<HoldStrategy, "release">> {
-  const key = keyOf(prefix, waiter.kind, name);
-  const tombstones = keyOf(prefix, "void", name);
-  const memberOf = ({ keys, value }: Cell): Cell => ({
-    keys,
-    value: value + group,
-    tombstone: `${tombstones}:${value}`,
-  });
+  { group, waiter, writers, announces }: MemberRules,
+): Protocol {
+  const keys = [waiter.kind, ...(writers ? [writers] : [])].map((kind) => keyOf(prefix, kind, name));
+  const channel = wakeUp && channelOf(prefix, waiter.kind, name);
+  /** The value that a quorum has granted. */
+  let held: string | undefined;
+  const writerOf = ({ value }: Cell) => (announces ? value.slice(tokenLength) : undefined);
+  const leftBy = (writer: string) => tombstoneOf(prefix, [name], writer);
   return {
-    waiter,
-    keys: () => [key],
-    acquire: (call, cell, ttl) =>
-      requestMember(call, "acquire", memberOf(cell), {
-        ttl,
-        announcements: announced("acquire", ttl, false),
-      }),
-    extend: (call, { keys, value }, ttl) =>
-      requestMember(call, "extend", { keys, value: value + group }, { ttl }),
-    release: (call, cell, retention, notify) =>
-      requestMember(call, "release", memberOf(cell), {
+    cell: (nonce) => ({ keys, value: nonce + group(), tombstone: tombstoneOf(prefix, [name], nonce) }),
+    claim(call, cell, ttl) {
+      const writer = writerOf(cell);
+      const announcement = announces?.();
+      const left = announcement && leftBy(writer!);
+      return requestMember(call, "acquire", cell, { ttl, writer, left, ...announcement });
+    },
+    confirm(_, { value }) {
+      held = value;
+      return undefined;
+    },
+    extend: (call, cell, ttl) => requestMember(call, "extend", withoutTombstone(cell), { ttl }),
+    release(call, cell, claim, isAnnounced) {
+      const isHolder = cell.value === held;
+      // A holder asks everywhere: where it was refused, its announcement may stand, and others may listen.
+      if (!isHolder && claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
+      // The next round of a writer that waits needs its announcement.
+      const writer = isHolder || !announces?.() ? writerOf(cell) : undefined;
+      const isLast = isHolder && claim.isOver;
+      return requestMember(call, "release", cell, {
         // It is remembered for longer than its reply is waited for.
-        ttl: retention || Math.ceil(2 * timeout),
-        // Who waits for it depends on whether writers do.
-        announcements: announced("release", retention, notify),
-        channel: notify ? channelOf(prefix, waiter.kind, name) : undefined,
-      }),
+        ttl: isLast ? Math.ceil(2 * timeout) : tombstoneRetention,
+        writer,
+        left: writer && !isLast && cell.tombstone !== leftBy(writer) ? leftBy(writer) : undefined,
+        channel: isAnnounced ? channel : undefined,
+      });
+    },
+    isRestorable: false,
+    fence: undefined,
+    waiter,
   };
 }
 
 /** What a request says beside the member. */
-export interface MemberDetails {
+export interface MemberDetails extends Partial<Announcement> {
   /** ms until its deadline, or for a release, for which its tombstones are kept. */
   readonly ttl: number;
-  readonly announcements?: Announcements | undefined;
+  /** The group of a writer: what an acquire announces, or a release removes the announcement of. */
+  readonly writer?: string | undefined;
+  /** The tombstone of its announcement. */
+  readonly left?: string | undefined;
   /** The channel on which those that wait are told of a release. Default: nobody is. */
   readonly channel?: string | undefined;
 }
@@ -105,16 +104,11 @@ export interface MemberDetails {
 export async function requestMember(
   call: Ask,
   operation: "acquire" | "extend" | "release",
-  { keys, value, tombstone }: Cell,
-  { ttl, announcements, channel }: MemberDetails,
+  { keys: [members, ...writers], value, tombstone }: Cell,
+  { ttl, writer = "", left, expiry = 0, always = false, channel }: MemberDetails,
 ): Promise<CellAnswer> {
-  const { key, own }: Partial<Announcements> = announcements ?? {};
-  const tombstones = [...new Set([tombstone, own?.tombstone].flatMap((name) => name ?? []))];
-  const names = [...keys, ...tombstones, ...(key ? [key] : [])];
-  const announced = [own?.id ?? "", own?.always ? 1 : 0, own?.expiry ?? 0];
-  // Where the group begins, behind the nonce.
-  const from = tokenLength + 1;
-  const args = [operation, value, from, ttl, tombstones.length, ...announced, ...(channel ? [channel] : [])];
+  const names = [members!, ...(tombstone ? [tombstone, ...writers] : []), ...(left ? [left] : [])];
+  const args = [operation, value, ttl, writer, expiry, always ? 1 : 0, ...(channel ? [channel] : [])];
   // The time until the obstacle expires.
   const [echo, remaining] = itemsOf(await runScript(call, memberScript, names, args));
   if (echo === value && remaining === undefined) return { outcome: "granted" };

@@ -1,3 +1,4 @@
+import type { HoldStrategy } from "../../bridge/strategy.ts";
 import type { Ask } from "../../endpoints/ask.ts";
 import { parseHolder } from "../../lock/note.ts";
 import type { Settings } from "../../lock/options.ts";
@@ -8,7 +9,6 @@ import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, randomToken } from "../../runtime.ts";
 import { channelOf } from "../../wake-up/channel.ts";
-import type { HoldStrategy } from "./hold.ts";
 import { queueScript } from "./queue.lua.ts";
 import { queuePacer, toldPause } from "./queue-pacer.ts";
 import { isInteger, itemsOf } from "./reply.ts";

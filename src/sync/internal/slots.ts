@@ -1,3 +1,4 @@
+import type { HoldStrategy } from "../../bridge/strategy.ts";
 import type { Ask } from "../../endpoints/ask.ts";
 import type { Settings } from "../../lock/options.ts";
 import { isVeto, quorumOf } from "../../quorum/tally.ts";
@@ -6,7 +7,6 @@ import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, stopwatch } from "../../runtime.ts";
 import { LimitMismatchError } from "../errors.ts";
-import type { HoldStrategy } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 import { slotScript } from "./slot.lua.ts";
 
