@@ -3,7 +3,6 @@ import { cellScript } from "../../src/redis/cell.lua.ts";
 import { peekScript } from "../../src/redis/peek.lua.ts";
 import type { Script } from "../../src/redis/script.ts";
 import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
-import { freeSynchronizerScript } from "../../src/sync/internal/free-synchronizer.lua.ts";
 import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
 import { memberScript } from "../../src/sync/internal/member.lua.ts";
 import { newestScript } from "../../src/sync/internal/newest.lua.ts";
@@ -100,7 +99,10 @@ const peek: RandomScript = {
 const free: RandomScript = {
   name: "freeScript",
   script: freeScript,
-  call: (draw) => ({ keys: [draw.pick(["a", "b"])], args: ["free", nonce(`n${draw.integer(1, 40)}`)] }),
+  call(draw) {
+    const keys = draw.pick([["a"], ["b"], ["a", "b"], ["b", "c", "a"]]);
+    return { keys, args: ["free", nonce(`n${draw.integer(1, 40)}`), draw.integer(1, keys.length)] };
+  },
   disturbance: cell.disturbance,
 };
 
@@ -153,8 +155,9 @@ const arrival: RandomScript = {
   call(draw) {
     const to = draw.pick(["", "g1", "g1", "g2", "g3"]);
     const id = to === "" ? "" : draw.pick(["", "ia", "ib", "ic"]);
-    const count = draw.chance(0.9) ? 3 : 2;
-    const wakeUp = draw.chance(0.5) ? ["channel"] : [];
+    // An operator does not know it.
+    const count = id === "" && draw.chance(0.2) ? "" : draw.chance(0.9) ? 3 : 2;
+    const wakeUp = count && draw.chance(0.5) ? ["channel"] : [];
     // A half of it may be exactly what has passed.
     const ttl = draw.pick([...ttls, 14, 80, 800]);
     return { keys: ["latch"], args: [draw.pick(nonces), to, count, ttl, id, ...wakeUp] };
@@ -226,30 +229,6 @@ const announce: RandomScript = {
   disturbance: () => ["DEL", "debounce"],
 };
 
-const freeSynchronizer: RandomScript = {
-  name: "freeSynchronizerScript",
-  script: freeSynchronizerScript,
-  call(draw) {
-    const op = draw.pick(["keys", "slots", "arrivals"]);
-    const slots = ["slot:0", "slot:1", "slot:2"].slice(0, draw.integer(1, 3));
-    const keys = {
-      keys: ["limit", "slot:0"],
-      slots: ["limit", ...slots],
-      arrivals: ["latch"],
-    }[op]!;
-    const arrivals = [`g${draw.integer(1, 4)}`, draw.pick(ttls)];
-    const rest = { keys: [draw.integer(1, 2)], slots: [1], arrivals }[op]!;
-    return { keys, args: [draw.pick(nonces), op, ...rest] };
-  },
-  disturbance: (draw) =>
-    draw.pick([
-      ["SET", "limit", draw.integer(1, 4), "PX", draw.pick(ttls)],
-      ["SET", "slot:0", draw.pick(nonces)],
-      ["HSET", "latch", "g", draw.pick(["g2", "g4"]), ...(draw.chance(0.5) ? ["n", 3] : [])],
-      ["PEXPIRE", "latch", draw.pick(ttls)],
-    ]),
-};
-
 /** Every script, each of which has a twin. */
 export const randomScripts: readonly RandomScript[] = [
   cell,
@@ -261,5 +240,4 @@ export const randomScripts: readonly RandomScript[] = [
   slot,
   queue,
   announce,
-  freeSynchronizer,
 ];

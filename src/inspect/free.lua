@@ -1,7 +1,11 @@
--- Deletes a key, no matter who holds it.
+-- Deletes keys, no matter who holds what they stand for.
 --
--- KEYS: the key. ARGV: 1. `free`, for those who watch requests; 2. a nonce.
+-- KEYS: the keys. ARGV: 1. `free`, for those who watch requests; 2. a nonce; 3. how many of the keys, the first ones, show
+-- whether there was anything to free.
 --
--- Reply: {nonce}, or {0} when there was no key. A plain DEL would do, but a client in between could invent its reply.
+-- Reply: {nonce}, or {0} when there was nothing. A plain DEL would do, but a client in between could invent its reply.
 
-return {redis.call("DEL", KEYS[1]) == 1 and ARGV[2] or 0}
+local shown = tonumber(ARGV[3])
+local freed = redis.call("DEL", unpack(KEYS, 1, shown))
+if #KEYS > shown then redis.call("DEL", unpack(KEYS, shown + 1)) end
+return {freed > 0 and ARGV[2] or 0}

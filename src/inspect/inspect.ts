@@ -1,19 +1,16 @@
 import { sha256Hex } from "../bytes.ts";
 import { checkText } from "../check.ts";
-import type { Ask } from "../endpoints/ask.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { parseHolder } from "../lock/note.ts";
 import { checkLockOptions, type LockOptions } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
-import type { Round } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot, readCounter } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { peekScript } from "../redis/peek.lua.ts";
 import { foreignData, runScript, unexpectedReply } from "../redis/script.ts";
-import { randomToken } from "../runtime.ts";
-import { freeScript } from "./free.lua.ts";
+import { freeKeys } from "./free-keys.ts";
 
 // For operators: look at a resource, and free it.
 
@@ -153,15 +150,5 @@ export async function forceRelease(
 ): Promise<boolean> {
   const name = checkResource(resource);
   const settings = settingsOf(redlock, checkLockOptions(options));
-  const key = keyOf(settings.prefix, "lock", name);
-  const echo = randomToken(settings.runtime);
-  const freeOne = async (call: Ask): Promise<Answer> => {
-    const reply = await runScript(call, freeScript, [key], ["free", echo]);
-    const replied: unknown = Array.isArray(reply) && reply.length === 1 && reply[0];
-    if (replied !== echo && replied !== 0) throw unexpectedReply();
-    return { outcome: replied === echo ? "granted" : "lost" };
-  };
-  const enough = (round: Round<Answer>) => round.mostlyFreed();
-  const round = await query(settings, ["free", [name]], freeOne, enough);
-  return round.answers().some(({ outcome }) => outcome === "granted");
+  return freeKeys(settings, name, [keyOf(settings.prefix, "lock", name)]);
 }

@@ -1,13 +1,11 @@
-import { checkText, integer, type Schema } from "../check.ts";
+import { checkText } from "../check.ts";
 import type { LockClient } from "../lock/client.ts";
 import {
   type ArrivalDefaults,
   type ArrivalOptions,
   type ArrivalQuery,
   Arrivals,
-  arrivalSchema,
 } from "./internal/arrivals.ts";
-import { checkName, checkSyncOptions } from "./internal/hold.ts";
 
 /** The count of a {@link CountDownLatch}, and the defaults of every call. */
 export interface CountDownLatchOptions extends ArrivalDefaults {
@@ -19,8 +17,6 @@ export interface CountDownLatchOptions extends ArrivalDefaults {
    */
   readonly ttl?: number | undefined;
 }
-
-const schema: Schema<CountDownLatchOptions> = { ...arrivalSchema, count: integer(1, 1_000) };
 
 /** What a quorum knows of a latch. */
 export interface LatchState {
@@ -61,13 +57,9 @@ export class CountDownLatch {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, given: CountDownLatchOptions) {
-    const { count, ...options } = checkSyncOptions("a latch", given, schema, {
-      required: ["count"],
-      usual: "count",
-    });
-    this.name = checkName(name);
-    this.count = count;
-    this.#arrivals = new Arrivals(redlock, { kind: "latch", name, count }, options);
+    this.#arrivals = new Arrivals(redlock, { name, kind: "latch", counted: "count" }, given);
+    this.name = name;
+    this.count = this.#arrivals.count;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { checkText, integer, type Schema } from "../check.ts";
+import { checkText } from "../check.ts";
 import type { LockClient } from "../lock/client.ts";
 import { randomToken } from "../runtime.ts";
 import {
@@ -7,9 +7,7 @@ import {
   type ArrivalQuery,
   type ArrivalSnapshot,
   Arrivals,
-  arrivalSchema,
 } from "./internal/arrivals.ts";
-import { checkName, checkSyncOptions } from "./internal/hold.ts";
 
 /** The parties of a {@link CyclicBarrier}, and the defaults of every call. */
 export interface CyclicBarrierOptions extends ArrivalDefaults {
@@ -21,8 +19,6 @@ export interface CyclicBarrierOptions extends ArrivalDefaults {
    */
   readonly ttl?: number | undefined;
 }
-
-const schema: Schema<CyclicBarrierOptions> = { ...arrivalSchema, parties: integer(1, 1_000) };
 
 /** The state of a party that has not passed yet. */
 interface PartyState {
@@ -92,13 +88,9 @@ export class CyclicBarrier {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, given: CyclicBarrierOptions) {
-    const { parties, ...options } = checkSyncOptions("a barrier", given, schema, {
-      required: ["parties"],
-      usual: "parties",
-    });
-    this.name = checkName(name);
-    this.parties = parties;
-    this.#arrivals = new Arrivals(redlock, { kind: "barrier", name, count: parties }, options);
+    this.#arrivals = new Arrivals(redlock, { name, kind: "barrier", counted: "parties" }, given);
+    this.name = name;
+    this.parties = this.#arrivals.count;
   }
 
   /**

@@ -1,17 +1,16 @@
 import type { Ask } from "../endpoints/ask.ts";
 import { QuorumError } from "../errors.ts";
+import { freeKeys } from "../inspect/free-keys.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import type { Settings } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
-import type { Round } from "../quorum/round.ts";
-import { type Answer, quorumOf } from "../quorum/tally.ts";
+import { quorumOf } from "../quorum/tally.ts";
+import { readCounter } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
-import { runScript, unexpectedReply } from "../redis/script.ts";
+import { unexpectedReply } from "../redis/script.ts";
 import { type Runtime, randomToken } from "../runtime.ts";
-import { defaultTtl } from "./internal/arrivals.ts";
-import { freeSynchronizerScript } from "./internal/free-synchronizer.lua.ts";
+import { type ArrivalPlace, defaultTtl, latestOf, queryEndpoint } from "./internal/arrivals.ts";
 import { checkName, checkSyncOptions, type SyncOptions, syncSchema } from "./internal/hold.ts";
-import { isInteger, itemsOf } from "./internal/reply.ts";
 
 /** The kind of a synchronizer: the name that it is imported by. */
 export type SynchronizerKind =
@@ -34,23 +33,6 @@ export const kindsOf: Readonly<Record<SynchronizerKind, readonly [string, ...str
   // The fence stays: later runs have larger ones.
   once: ["once", "once-end"],
 };
-
-/** One endpoint's answer: `granted` where there was anything to free. */
-interface FreeAnswer extends Answer {
-  /** The limit of a semaphore that has more slots than the request named; else 0. */
-  readonly limit: number;
-  /** The generation that was there; `""` where there was none. */
-  readonly latest: string;
-  /** The ttl of `latest` in ms; negative where it has none. */
-  readonly remaining: number;
-}
-
-/** What is freed. */
-interface Target {
-  readonly settings: Settings;
-  readonly name: string;
-  readonly keys: readonly string[];
-}
 
 /**
  * Frees a synchronizer, even while it is held. For operators: no holder is asked, and a holder relies on what it holds
@@ -86,26 +68,27 @@ export async function forceRelease(
   if (!Object.hasOwn(kindsOf, kind)) throw new TypeError(`there is no synchronizer of kind ${String(kind)}`);
   const { prefix, timeout, onEvent } = syncSchema;
   checkSyncOptions("forceRelease", options, { prefix, timeout, onEvent });
-  const settings = settingsOf(redlock, options);
+  const settings = settingsOf(redlock, { ttl: defaultTtl }, options);
+  if (kind === "CountDownLatch") return supersede(settings, { kind: "latch", name }, laterEpoch);
+  if (kind === "CyclicBarrier") return supersede(settings, { kind: "barrier", name }, laterRun);
   const keys = kindsOf[kind].map((part) => keyOf(settings.prefix, part, name));
-  const target: Target = { settings, name, keys };
-  if (kind === "Semaphore") return freeSlots(target);
-  if (kind === "CountDownLatch") return supersede(target, laterEpoch);
-  if (kind === "CyclicBarrier") return supersede(target, laterRun);
+  const slots = kind === "Semaphore" ? await slotsOf(settings, name) : undefined;
+  if (slots) return slots.length > 0 && freeKeys(settings, name, [...keys, ...slots], 1);
   // The second key of `once` outlives its interval, so it does not show that there is anything to free.
-  const counted = kind === "once" ? 1 : keys.length;
-  return anyHad(await freeOnQuorum(target, ["keys", counted]));
+  return freeKeys(settings, name, keys, kind === "once" ? 1 : keys.length);
 }
 
-/** Frees a semaphore. An endpoint returns the limit; then all slots are named, as Redis Cluster requires. */
-async function freeSlots({ settings, name, keys }: Target): Promise<boolean> {
-  for (let limit = 0; ; ) {
-    const slots = Array.from({ length: limit }, (_, slot) => keyOf(settings.prefix, `slot:${slot}`, name));
-    const answers = await freeOnQuorum({ settings, name, keys: [...keys, ...slots] }, ["slots", 1 + limit]);
-    const most = Math.max(...answers.map((answer) => answer.limit));
-    if (most <= limit) return anyHad(answers);
-    limit = most;
-  }
+/** The keys of a semaphore's slots, of which the endpoints know how many there are. Redis Cluster wants all of them named. */
+async function slotsOf(settings: Settings, name: string): Promise<readonly string[]> {
+  const { prefix } = settings;
+  const { answers } = await query(settings, ["free", [name]], async (call) => {
+    const reply = await call.send(["GET", keyOf(prefix, "limit", name)]);
+    const limit = reply === null ? 0 : readCounter(reply);
+    if (limit === undefined || limit > 1_000) throw unexpectedReply();
+    return { outcome: "granted" as const, limit };
+  });
+  const length = Math.max(...answers.map(({ limit }) => limit));
+  return Array.from({ length }, (_, slot) => keyOf(prefix, `slot:${slot}`, name));
 }
 
 /** How often a generation later than all others is tried. */
@@ -118,25 +101,25 @@ const maxTries = 10;
  * @param laterThan makes a generation that is later than another, and of no run that there was
  */
 async function supersede(
-  target: Target,
+  settings: Settings,
+  place: Omit<ArrivalPlace, "count">,
   laterThan: (latest: string, runtime: Runtime) => string,
 ): Promise<boolean> {
-  const { settings, name } = target;
-  const moveTo = (next: string, ttl: number) => freeOnQuorum(target, ["arrivals", next, ttl]);
-  let answers = await moveTo("", defaultTtl);
-  if (!anyHad(answers)) return false;
+  // All endpoints are waited for: if a quorum has nothing to free, another one may have.
+  const moveTo = async (to: string) => {
+    const ask = (call: Ask) => queryEndpoint(call, settings, { ...place, count: undefined }, { to });
+    return (await query(settings, ["free", [place.name]], ask)).answers;
+  };
+  let answers = await moveTo("");
+  if (answers.every(({ expected }) => expected === 0)) return false;
   for (let tries = 0; tries < maxTries; tries += 1) {
-    const latest = answers
-      .map((answer) => answer.latest)
-      .sort()
-      .pop()!;
-    const next = laterThan(latest, settings.runtime);
-    answers = await moveTo(next, Math.max(defaultTtl, ...answers.map(({ remaining }) => remaining)));
+    const next = laterThan(latestOf(answers), settings.runtime);
+    answers = await moveTo(next);
     // Parties that came meanwhile may have moved on with what was to be freed.
-    const moved = answers.filter((answer) => answer.latest <= next).length;
+    const moved = answers.filter(({ generation }) => generation === next).length;
     if (moved >= quorumOf(settings.endpoints.length)) return true;
   }
-  throw new QuorumError("free", [name], []);
+  throw new QuorumError("free", [place.name], []);
 }
 
 /** The first generation of a latch's next epoch. */
@@ -149,6 +132,7 @@ function laterEpoch(latest: string, runtime: Runtime): string {
 function laterRun(latest: string, runtime: Runtime): string {
   return `g${String(Number(latest.slice(1, 17)) + 2).padStart(16, "0")}${randomToken(runtime)}`;
 }
+<<<<<<< HEAD
 
 function anyHad(answers: readonly FreeAnswer[]): boolean {
   return answers.some(({ outcome }) => outcome === "granted");
@@ -171,3 +155,5 @@ async function freeOnQuorum(
   const enough = (round: Round<FreeAnswer>) => round.mostlyFreed();
   return (await query(settings, ["free", [name]], ask, enough)).answers();
 }
+=======
+>>>>>>> 41e28987 (sync: an operator frees by the scripts of locks and arrivals)

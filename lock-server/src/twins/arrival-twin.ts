@@ -3,23 +3,23 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `arrivalScript`, which says what it does. */
 export const arrivalTwin: Twin = {
   sha: {
-    redis: "8dfff17d0cf1c25305db715355ab0193a7d6d545",
-    upstash: "c51ff5d610fd9f64efc733c5040b48f52264e861",
+    redis: "9a6e637b999aa0d00e1e23562ec27f262ec24026",
+    upstash: "0a9e5193643593c1c8af31040e16cffc7731f71e",
   },
   run,
 };
 
 function run({ call, keys, args }: TwinCall): Reply {
-  const [nonce, to, count, ms, id] = args as [string, string, string, string, string];
+  const [nonce, to, count, ms, id, channel] = args as [string, string, string, string, string, ...string[]];
   const [key, ttl] = [keys[0]!, whole(ms)];
   const all = call("HGETALL", key) as string[];
   let found = new Map<string, string>();
   for (let index = 0; index < all.length; index += 2) found.set(all[index]!, all[index + 1]!);
-  const known = found.get("n");
-  if (known !== undefined && known !== count) return [nonce, "n", whole(known)];
   let at = found.get("g") ?? "";
   let ids = [...found.keys()].filter((field) => field.length > 1);
-  if (to === "" || to < at) return [nonce, at, ids];
+  const expected = found.get("n") ?? count;
+  const reply = () => [nonce, at, ids, whole(expected || 0)];
+  if (to === "" || to < at || (expected !== count && count !== "")) return reply();
   const remaining = Number(call("PTTL", key));
   const added: string[] = [];
   if (to > at) {
@@ -29,14 +29,14 @@ function run({ call, keys, args }: TwinCall): Reply {
     ids = [];
     added.push("g", to);
   }
-  if (!found.has("n")) added.push("n", count);
+  if (!found.has("n") && count !== "") added.push("n", count);
   if (id !== "" && !found.has(id)) {
     ids.push(id);
     added.push(id, "1");
   }
   if (added.length > 0) call("HSET", key, ...added);
   const isNews = added[0] === "g" || (added.length > 0 && ids.length === whole(count));
-  if (args[5] !== undefined && isNews) call("PUBLISH", args[5], "all");
+  if (channel !== undefined && isNews) call("PUBLISH", channel, "all");
   if (added.length > 0 || remaining < ttl / 2) call("PEXPIRE", key, Math.max(ttl, remaining));
-  return [nonce, at, ids];
+  return reply();
 }

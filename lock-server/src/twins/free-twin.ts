@@ -1,10 +1,15 @@
-import type { Twin } from "./twin.ts";
+import { type Twin, whole } from "./twin.ts";
 
 /** The twin of `freeScript`, which says what it does. */
 export const freeTwin: Twin = {
   sha: {
-    redis: "bbd265f6da7adbe4b4c6e6b5274cba18d1f2370d",
-    upstash: "ae6854eb781dcfe5bbeb8aea7aeeb686c993193f",
+    redis: "79fc115568aafdf10c9e4434b6aba4df39ffb3f3",
+    upstash: "8bd08653e6e84719fc4f4327b9fc2d781d4e0f4c",
   },
-  run: ({ call, keys, args }) => [call("DEL", keys[0]!) === 1 ? args[1]! : 0],
+  run({ call, keys, args }) {
+    const shown = whole(args[2]!);
+    const freed = Number(call("DEL", ...keys.slice(0, shown)));
+    if (keys.length > shown) call("DEL", ...keys.slice(shown));
+    return [freed > 0 ? args[1]! : 0];
+  },
 };

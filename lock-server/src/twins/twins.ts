@@ -1,6 +1,5 @@
 import { arrivalTwin } from "./arrival-twin.ts";
 import { cellTwin } from "./cell-twin.ts";
-import { freeSynchronizerTwin } from "./free-synchronizer-twin.ts";
 import { freeTwin } from "./free-twin.ts";
 import { intervalTwin } from "./interval-twin.ts";
 import { memberTwin } from "./member-twin.ts";
@@ -17,7 +16,6 @@ export const twins: ReadonlyMap<string, Twin> = new Map(
     arrivalTwin,
     cellTwin,
     freeTwin,
-    freeSynchronizerTwin,
     intervalTwin,
     memberTwin,
     peekTwin,

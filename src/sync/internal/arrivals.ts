@@ -1,5 +1,5 @@
 import { unlessAborted } from "../../abort.ts";
-import type { Schema } from "../../check.ts";
+import { integer, type Schema } from "../../check.ts";
 import type { Ask } from "../../endpoints/ask.ts";
 import { QuorumError } from "../../errors.ts";
 import { type LockClient, settingsOf } from "../../lock/client.ts";
@@ -13,7 +13,7 @@ import { keepAlive, randomToken } from "../../runtime.ts";
 import { channelOf } from "../../wake-up/channel.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import { arrivalScript } from "./arrival.lua.ts";
-import { checkSyncOptions, type WaitOptions, waitSchema } from "./hold.ts";
+import { checkName, checkSyncOptions, type WaitOptions, waitSchema } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
 // The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
@@ -51,9 +51,6 @@ export type ArrivalDefaults = Omit<ArrivalOptions, "signal" | "deadline">;
 
 const { signal: _signal, deadline: _deadline, ...defaultsSchema } = callSchema;
 
-/** The schema of {@link ArrivalDefaults}. */
-export const arrivalSchema: Schema<ArrivalDefaults> = defaultsSchema;
-
 /** Default ttl of arrivals, in ms: 24 hours. */
 export const defaultTtl = 86_400_000;
 
@@ -62,19 +59,33 @@ export interface ArrivalPlace {
   readonly name: string;
   /** What it is, as its key and its channel are named. */
   readonly kind: "latch" | "barrier";
-  /** How many arrivals complete a generation. */
-  readonly count: number;
+  /** How many arrivals complete a generation. Undefined: an operator asks, who does not know it. */
+  readonly count: number | undefined;
 }
 
 /** The arrivals at one latch or barrier. */
 export class Arrivals {
+  /** How many arrivals complete a generation. */
+  readonly count: number;
   readonly #redlock: LockClient;
   readonly #place: ArrivalPlace;
   readonly #defaults: ArrivalDefaults;
 
-  constructor(redlock: LockClient, place: ArrivalPlace, defaults: ArrivalDefaults) {
+  /**
+   * @param given the defaults of all calls, and the option `counted`
+   * @throws TypeError | RangeError when an argument is wrong
+   */
+  constructor(
+    redlock: LockClient,
+    { name, kind, counted }: { name: string; kind: ArrivalPlace["kind"]; counted: "count" | "parties" },
+    given: ArrivalDefaults & { readonly count?: number; readonly parties?: number },
+  ) {
+    const schema = { ...defaultsSchema, [counted]: integer(1, 1_000) } as Schema<typeof given>;
+    checkSyncOptions(`a ${kind}`, given, schema, { required: [counted], usual: counted });
+    const { count, parties, ...defaults } = given;
+    this.count = (count ?? parties)!;
     this.#redlock = redlock;
-    this.#place = place;
+    this.#place = { name: checkName(name), kind, count: this.count };
     this.#defaults = defaults;
     this.settingsOf({});
   }
@@ -127,9 +138,9 @@ export class Arrivals {
             const longest = Math.min(remaining, settings.ttl / 4);
             return poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined;
           },
-          end() {
+          end: () => {
             if (!isAnswered) throw new QuorumError("watch", [place.name], round.votes());
-            throw new ArrivalsMissingError(place.name, place.count, snapshot.ids.size, progress.elapsed());
+            throw new ArrivalsMissingError(place.name, this.count, snapshot.ids.size, progress.elapsed());
           },
         };
       });
@@ -140,14 +151,15 @@ export class Arrivals {
 }
 
 /** One endpoint's answer. */
-interface ArrivalAnswer extends Answer {
+export interface ArrivalAnswer extends Answer {
   readonly generation: string;
   readonly ids: readonly string[];
-  /** The number expected there, where it is another one. */
-  readonly inUse?: number;
+  /** The number expected there; 0: nobody has said it. */
+  readonly expected: number;
 }
 
-async function queryEndpoint(
+/** Sends a query to one endpoint. Granted: it is at that generation, or the query only looks. */
+export async function queryEndpoint(
   call: Ask,
   { runtime, prefix, ttl, wakeUp }: Settings,
   { name, kind, count }: ArrivalPlace,
@@ -157,17 +169,14 @@ async function queryEndpoint(
   const key = keyOf(prefix, kind, name);
   // Begins with a letter, so that no client in between parses it as a number.
   const field = id === undefined ? "" : `i${id}`;
-  const args = [nonce, to, count, ttl, field, ...(wakeUp ? [channelOf(prefix, kind, name)] : [])];
-  const reply = await runScript(call, arrivalScript, [key], args);
-  const [echo, generation, ids] = itemsOf(reply);
-  if (echo === nonce && generation === "n" && isInteger(ids) && ids !== count) {
-    return { outcome: "held", generation: "", ids: [], inUse: ids };
-  }
-  if (echo !== nonce || typeof generation !== "string" || !Array.isArray(ids)) throw unexpectedReply();
+  const args = [nonce, to, count ?? "", ttl, field, ...(wakeUp ? [channelOf(prefix, kind, name)] : [])];
+  const [echo, generation, ids, expected] = itemsOf(await runScript(call, arrivalScript, [key], args));
+  const isReply = echo === nonce && typeof generation === "string" && /^(g\w+)?$/.test(generation);
+  if (!isReply || !Array.isArray(ids) || !isInteger(expected)) throw unexpectedReply();
+  if (count && expected !== count) return { outcome: "held", generation: "", ids: [], expected };
   // It cannot stay at an earlier generation, nor lack the arrival that the request added.
-  const isSane = /^(g\w+)?$/.test(generation) && generation >= to;
-  if (!isSane || (generation === to && field && !ids.includes(field))) throw unexpectedReply();
-  return { outcome: !to || generation === to ? "granted" : "held", generation, ids };
+  if (generation < to || (generation === to && field && !ids.includes(field))) throw unexpectedReply();
+  return { outcome: !to || generation === to ? "granted" : "held", generation, ids, expected };
 }
 
 function snapshotOf(
@@ -178,15 +187,18 @@ function snapshotOf(
   const total = round.calls.length;
   const answers = round.answers();
   // Only where no quorum remains: a minority may have been reached first by a client with a wrong number.
-  const others = answers.flatMap(({ inUse = [] }) => inUse);
-  if (isVeto(others.length, total)) {
-    throw new LimitMismatchError(name, count, others[0]!);
-  }
-  const latest = ["", ...answers.map(({ generation }) => generation)].sort().pop()!;
+  const others = answers.filter(({ expected }) => expected !== count);
+  if (isVeto(others.length, total)) throw new LimitMismatchError(name, count!, others[0]!.expected);
+  const latest = latestOf(answers);
   const current = answers.filter(({ generation }) => generation === latest);
   const ids = new Set(current.flatMap((answer) => answer.ids));
   const isUnanimous = answers.every(
     (answer) => answer.generation === latest && answer.ids.length === ids.size,
   );
   return { result, latest, isDecided: current.length >= quorumOf(total), ids, isUnanimous };
+}
+
+/** The latest generation of any endpoint; `""` if none has one. */
+export function latestOf(answers: readonly ArrivalAnswer[]): string {
+  return ["", ...answers.map(({ generation }) => generation)].sort().pop()!;
 }
