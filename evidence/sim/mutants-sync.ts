@@ -58,9 +58,9 @@ export const syncMutants: readonly Mutant[] = [
     breaks: "the lock's name is that of the call: jobs run side by side",
     patches: [
       patch(
-        "sync/singleton.ts #acquire",
-        "acquireLooking(settings, this.#name, this.#options",
-        "acquireLooking(settings, this.#newest.id, this.#options",
+        "sync/singleton.ts acquireAsNewest",
+        "wait: remainingWait() }, name, options",
+        "wait: remainingWait() }, newest.id, options",
       ),
     ],
     noticedBy: ["mutual exclusion"],

@@ -1,6 +1,6 @@
 import { checkInteger, checkOptions, checkType, integer, type Schema } from "../check.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
-import { sleep, stopwatch } from "../runtime.ts";
+import { sleep } from "../runtime.ts";
 import { checkName, type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
@@ -61,16 +61,14 @@ export async function debounce<Value>(
   const { signal } = given;
   const settings = settingsOf(redlock, given);
   const ttl = window + checkInteger("ttl (ms)", settings.ttl, 10, maxWindow);
-  const { runtime, wait } = settings;
-  const waited = stopwatch(runtime);
   const call = new NewestCall({ settings, kind: "debounce", name, ttl, signal });
   if (!(await isNewestAfter(window))) return { ran: false };
   return { ran: true, value: await routine() };
 
   async function isNewestAfter(ms: number): Promise<boolean> {
     try {
-      await call.announce(() => wait - waited());
-      await sleep(runtime, ms, signal);
+      await call.announce(settings.wait);
+      await sleep(settings.runtime, ms, signal);
       return await call.isNewest(call.remaining(), signal);
     } catch (error) {
       // The call before it may be the last one again.

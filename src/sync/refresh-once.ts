@@ -37,14 +37,10 @@ export interface RefreshOptions<Value> extends Omit<NotedOptions, "autoExtend"> 
 }
 
 const { autoExtend: _extend, ...usual } = notedSchema;
-const schema: Schema<RefreshOptions<unknown>> = {
-  ...usual,
-  read: typed("function"),
-  isFresh: typed("function"),
-  refresh: typed("function"),
-  write: typed("function"),
-};
-const required = ["read", "isFresh", "refresh", "write"] as const;
+const callable = typed("function");
+const functions = { read: callable, isFresh: callable, refresh: callable, write: callable };
+const schema: Schema<RefreshOptions<unknown>> = { ...usual, ...functions };
+const hints = { required: Object.keys(functions), usual: "wait" };
 
 /**
  * Returns a value that is fresh: the one in the store, without a lock and without any Redis command, or else a new one.
@@ -79,8 +75,8 @@ export async function refreshOnce<Value>(
   options: RefreshOptions<Value>,
 ): Promise<Value> {
   checkText("key", key, 1_024);
-  checkSyncOptions("refreshOnce", options as RefreshOptions<unknown>, schema, { required, usual: "wait" });
-  const { read, isFresh, refresh, write, signal, deadline, ...lockOptions } = options;
+  checkSyncOptions("refreshOnce", options as RefreshOptions<unknown>, schema, hints);
+  const { read, isFresh, refresh, write, signal, deadline, note, ...lockOptions } = options;
   const settings = settingsOf(redlock, lockOptions, { fencing: true, autoExtend: true });
   return new Refresh(settings, key, options).run();
 }
@@ -106,11 +102,11 @@ class Refresh<Value> {
   async run(): Promise<Value> {
     let stored = await this.#read();
     if (stored.isFresh) return stored.value;
-    const isRefreshed = async () => {
+    const isOver = async () => {
       stored = await this.#read();
       return stored.isFresh;
     };
-    const lock = await acquireLooking(this.#settings, this.#key, this.#options, isRefreshed);
+    const lock = await acquireLooking(this.#settings, this.#key, this.#options, { isOver });
     if (!lock) return stored.value;
     try {
       return await this.#refresh(lock);
@@ -130,8 +126,7 @@ class Refresh<Value> {
     const { runtime, maxHold } = this.#settings;
     const current = await this.#read();
     if (current.isFresh) return current.value;
-    if (signal?.aborted) throw signal.reason;
-    if (lock.signal.aborted) throw lock.signal.reason;
+    for (const ended of [signal, lock.signal]) if (ended?.aborted) throw ended.reason;
     const fence = lock.fence!;
     const tooLong = new LockLostError([this.#key], `maxHold ${maxHold} ms${secondsHint(maxHold)}`);
     let fresh: Value;

@@ -7,9 +7,8 @@ import { holderOf } from "../lock/contention.ts";
 import { lockProtocol } from "../lock/fence.ts";
 import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
-import type { Protocol } from "../lock/protocol.ts";
-import { maxTimerDelay, stopwatch } from "../runtime.ts";
-import { acquireLooking } from "./internal/acquire-looking.ts";
+import { maxTimerDelay, randomToken, stopwatch } from "../runtime.ts";
+import { acquireLooking, type CallOptions } from "./internal/acquire-looking.ts";
 import { checkName, checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
@@ -30,7 +29,7 @@ export interface SingletonOptions<Mode extends SingletonMode = SingletonMode>
   /**
    * How long to wait for the job that runs, in ms. Default: with `coalesce` its `maxHold` and the ttl; with `cancel` twice
    * the ttl, by when the lock of a job that does not end has expired. With `skip` only as long as it is not known whether
-   * a job runs, by default as long as the client waits.
+   * a job runs. If no endpoint shows that a job runs, and too few answer, at most as long as the client waits by default.
    */
   readonly wait?: number | undefined;
 }
@@ -108,152 +107,132 @@ export async function singleton<Mode extends SingletonMode, Value>(
   });
   checkType("job", job, "function");
   const { signal, deadline, note, ...lockOptions } = given;
-  const { ttl, maxHold } = settingsOf(redlock, lockOptions);
+  const { ttl, maxHold, wait: patience } = settingsOf(redlock, lockOptions);
   const wait = { skip: undefined, coalesce: maxHold + ttl, cancel: 2 * ttl }[mode];
   const settings = settingsOf(redlock, { wait }, lockOptions, {
     fencing: true,
     autoExtend: mode !== "cancel",
   });
-  // It polls whatever the client does: nobody publishes that a newer call has come.
-  const call = new Call({ ...settings, wakeUp: undefined }, name, { signal, deadline, note }, job);
-  return (await (mode === "skip" ? call.skip() : call.replace(mode))) as SingletonOutcome<Mode, Value>;
+  const call: Call = {
+    // It polls whatever the client does: nobody publishes that a newer call has come.
+    settings: { ...settings, wakeUp: undefined },
+    name,
+    options: { signal, deadline, note },
+    patience,
+  };
+  return (await (mode === "skip" ? skip(call, job) : replace(call, job, mode))) as SingletonOutcome<
+    Mode,
+    Value
+  >;
 }
 
 /** One call of {@link singleton}. */
-class Call<Value> {
-  readonly #settings: Settings;
-  readonly #name: string;
-  readonly #options: Pick<NotedOptions, "signal" | "deadline" | "note">;
-  readonly #job: Job<Value>;
-  readonly #newest: NewestCall;
-  /** Tells the job to end. */
-  readonly #end = new AbortController();
-
-  constructor(
-    settings: Settings,
-    name: string,
-    options: Pick<NotedOptions, "signal" | "deadline" | "note">,
-    job: Job<Value>,
-  ) {
-    const { wait, ttl } = settings;
-    this.#settings = settings;
-    this.#name = name;
-    this.#options = options;
-    this.#job = job;
-    // It is kept until all that waited when it came have seen it.
-    const kept = Math.min(maxTimerDelay, Math.ceil(wait + 2 * ttl));
-    this.#newest = new NewestCall({ settings, kind: "singleton", name, ttl: kept, signal: options.signal });
-  }
-
-  async skip(): Promise<SkipOutcome<Value>> {
-    const outcome = await orHeld(
-      acquire(
-        this.#settings,
-        [this.#name],
-        this.#options,
-        unlessHeld(this.#settings, this.#name, this.#options.note),
-      ),
-    );
-    if (outcome instanceof LockHeldError) return { ran: false };
-    return { ran: true, value: await this.#run(outcome) };
-  }
-
-  async replace(mode: SingletonMode): Promise<ReplaceOutcome<Value>> {
-    const newest = this.#newest;
-    let began = false;
-    try {
-      const lock = await this.#acquire();
-      if (lock) {
-        if (mode === "cancel") this.#extendUntilReplaced(lock);
-        began = true;
-        return { ran: true, value: await this.#run(lock) };
-      }
-    } catch (error) {
-      // A newer call that does not run must not keep those before it from running.
-      if (!began) await newest.withdraw();
-      // What it throws because it was told to end is no failure.
-      if (!began || !newest.newer || !isAbort(error)) throw error;
-    }
-    return { ran: false, replacedBy: newest.newer!, began };
-  }
-
-  /** Announces the call and acquires the lock; undefined: a newer call has come. */
-  async #acquire(): Promise<Lock | undefined> {
-    const { wait, runtime } = this.#settings;
-    const { deadline = Infinity } = this.#options;
-    const newest = this.#newest;
-    // Nothing is announced after the deadline either.
-    const limit = timeUntil(deadline, runtime);
-    const waited = stopwatch(runtime);
-    const remainingWait = () => Math.max(0, Math.min(wait, limit) - waited());
-    await newest.announce(remainingWait, () => limit - waited());
-    const settings = { ...this.#settings, wait: remainingWait() };
-    // Where too few endpoints have answered, the next round looks again.
-    const isReplaced = async () => !(await newest.isNewest(0));
-    const lock = await acquireLooking(settings, this.#name, this.#options, isReplaced);
-    return lock && (await this.#mayRun(lock, remainingWait())) ? lock : undefined;
-  }
-
-  /** Whether no newer call has come meanwhile. If one has, or that is not known, the lock is released. */
-  async #mayRun(lock: Lock, wait: number): Promise<boolean> {
-    const { signal } = this.#options;
-    let mayRun = false;
-    try {
-      const isNewest = await this.#newest.isNewest(wait, signal);
-      for (const ended of [signal, lock.signal]) if (isNewest && ended?.aborted) throw ended.reason;
-      mayRun = isNewest;
-      return mayRun;
-    } finally {
-      if (!mayRun) await unlessAborted(lock[Symbol.asyncDispose](), signal);
-    }
-  }
-
-  /** Extends the lock until a newer call has come. */
-  #extendUntilReplaced(lock: Lock): void {
-    const extend = async (ms: number) => {
-      if (!(await this.#newest.isNewest(0).catch(() => true))) {
-        this.#end.abort(new DOMException("a newer call has come", "AbortError"));
-        // Ends the extensions. The validity that remains is what the job has left to end.
-        throw this.#end.signal.reason;
-      }
-      await lock.extend(ms);
-    };
-    lock.extendUntilEnd(extend);
-  }
-
-  async #run(lock: Lock): Promise<Value> {
-    const { signal: lost } = lock;
-    const { signal } = this.#end;
-    const lose = () => this.#end.abort(lost.reason);
-    const stopListening = onAbort(lost, lose);
-    try {
-      if (lost.aborted) throw lost.reason;
-      const value = await this.#job({
-        fence: lock.fence!,
-        signal,
-        id: this.#newest.id,
-        remaining: () => lock.remaining(),
-      });
-      if (lost.aborted) throw lost.reason;
-      return value;
-    } finally {
-      stopListening();
-      await lock[Symbol.asyncDispose]();
-    }
-  }
+interface Call {
+  readonly settings: Settings;
+  readonly name: string;
+  readonly options: CallOptions;
+  /** ms for which it waits out an outage. */
+  readonly patience: number;
 }
 
-/** Gives up as soon as a quorum shows who holds it; where contenders got a part each, one of them shall get it. */
-function unlessHeld(settings: Settings, name: string, note: string | undefined): Protocol {
-  const protocol = lockProtocol(settings, [name], note);
-  const waited = stopwatch(settings.runtime);
-  protocol.next = ({ calls }) => {
-    if (holderOf(calls) !== undefined) throw new LockHeldError([name], waited());
+/** Gives up as soon as a quorum shows who holds the lock; if contenders got a part each, one of them shall get it. */
+async function skip<Value>({ settings, name, options }: Call, job: Job<Value>): Promise<SkipOutcome<Value>> {
+  const protocol = lockProtocol(settings, [name], options.note);
+  protocol.next = ({ calls, elapsed }) => {
+    if (holderOf(calls)) throw new LockHeldError([name], elapsed());
     return "pause";
   };
-  return protocol;
+  const lock = await orHeld(acquire(settings, [name], options, protocol));
+  if (lock instanceof LockHeldError) return { ran: false };
+  return { ran: true, value: await run(lock, job, randomToken(settings.runtime)) };
 }
 
-function isAbort(error: unknown): boolean {
-  return (error as { readonly name?: unknown } | undefined)?.name === "AbortError";
+/** Announces the call, and runs the job unless a newer call comes. */
+async function replace<Value>(
+  call: Call,
+  job: Job<Value>,
+  mode: SingletonMode,
+): Promise<ReplaceOutcome<Value>> {
+  const { settings, name, options } = call;
+  // It is kept until all that waited when it came have seen it.
+  const kept = Math.min(maxTimerDelay, Math.ceil(settings.wait + 2 * settings.ttl));
+  const newest = new NewestCall({ settings, kind: "singleton", name, ttl: kept, signal: options.signal });
+  const told = new AbortController();
+  let began = false;
+  try {
+    const lock = await acquireAsNewest(call, newest);
+    if (lock) {
+      if (mode === "cancel") extendUntilReplaced(lock, newest, told);
+      began = true;
+      return { ran: true, value: await run(lock, job, newest.id, told) };
+    }
+  } catch (error) {
+    // A newer call that does not run must not keep those before it from running.
+    if (!began) await newest.withdraw();
+    // If the job throws because it was told to end, that is no failure.
+    const isAbort = Object(error).name === "AbortError";
+    if (!began || !newest.newer || !isAbort) throw error;
+  }
+  return { ran: false, replacedBy: newest.newer!, began };
+}
+
+/** Announces the call and acquires the lock; undefined: a newer call has come. */
+async function acquireAsNewest(
+  { settings, name, options, patience }: Call,
+  newest: NewestCall,
+): Promise<Lock | undefined> {
+  const { runtime } = settings;
+  const { signal, deadline = Infinity } = options;
+  // Nothing is announced after the deadline either.
+  const limit = timeUntil(deadline, runtime);
+  const waited = stopwatch(runtime);
+  const remainingWait = () => Math.max(0, Math.min(settings.wait, limit) - waited());
+  await newest.announce(Math.min(patience, settings.wait), limit);
+  const lock = await acquireLooking({ ...settings, wait: remainingWait() }, name, options, {
+    // If too few endpoints answer, the next round looks again.
+    isOver: async () => !(await newest.isNewest(0)),
+    patience,
+  });
+  if (!lock) return undefined;
+  let mayRun = false;
+  try {
+    const isNewest = await newest.isNewest(Math.min(patience, remainingWait()), signal);
+    for (const ended of [signal, lock.signal]) if (isNewest && ended?.aborted) throw ended.reason;
+    mayRun = isNewest;
+    return mayRun ? lock : undefined;
+  } finally {
+    if (!mayRun) await unlessAborted(lock[Symbol.asyncDispose](), signal);
+  }
+}
+
+/** Extends the lock until a newer call has come. Then the job has the validity that remains to end. */
+function extendUntilReplaced(lock: Lock, newest: NewestCall, told: AbortController): void {
+  lock.extendUntilEnd(async (ms) => {
+    if (!(await newest.isNewest(0).catch(() => true))) {
+      told.abort(new DOMException("a newer call has come", "AbortError"));
+      throw told.signal.reason;
+    }
+    await lock.extend(ms);
+  });
+}
+
+/** Runs the job, and releases the lock. `told`: tells the job to end. */
+async function run<Value>(
+  lock: Lock,
+  job: Job<Value>,
+  id: string,
+  told: AbortController = new AbortController(),
+): Promise<Value> {
+  const { signal: lost } = lock;
+  const stopListening = onAbort(lost, () => told.abort(lost.reason));
+  try {
+    if (lost.aborted) throw lost.reason;
+    const remaining = () => lock.remaining();
+    const value = await job({ fence: lock.fence!, signal: told.signal, id, remaining });
+    if (lost.aborted) throw lost.reason;
+    return value;
+  } finally {
+    stopListening();
+    await lock[Symbol.asyncDispose]();
+  }
 }

@@ -3,25 +3,34 @@ import { acquire } from "../../lock/acquire.ts";
 import { lockProtocol } from "../../lock/fence.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { AcquireOptions, Settings } from "../../lock/options.ts";
-import type { Next } from "../../quorum/retry.ts";
+import { stopwatch } from "../../runtime.ts";
+
+/** What the caller says of one call. */
+export type CallOptions = Pick<AcquireOptions, "signal" | "deadline" | "note">;
+
+/** What a call looks at while others hold the lock. */
+interface Looking {
+  /** Whether the lock is not needed any more. One look at a time; an error is ignored, because the next look will see it. */
+  readonly isOver: () => Promise<boolean>;
+  /** ms after which it gives up if no endpoint shows that others hold the lock. Default: it waits as for a held lock. */
+  readonly patience?: number;
+}
 
 /**
- * Acquires a lock, and looks again and again whether it is still needed while others hold it: one look at a time. What a
- * look throws is ignored, because the next one will see it.
+ * Acquires a lock, and looks again and again whether it is still needed while others hold it.
  *
- * @param isOver whether the lock is not needed any more
  * @returns undefined when it is not needed any more
  * @throws as `acquire`
  */
 export async function acquireLooking(
   settings: Settings,
   name: string,
-  { signal, deadline, note }: Pick<AcquireOptions, "signal" | "deadline" | "note">,
-  isOver: () => Promise<boolean>,
+  { signal, deadline, note }: CallOptions,
+  { isOver, patience = Infinity }: Looking,
 ): Promise<Lock | undefined> {
   const controller = new AbortController();
   const giveUp = () => controller.abort(signal?.reason);
-  const end = signal && onAbort(signal, giveUp);
+  const stopListening = signal && onAbort(signal, giveUp);
   if (signal?.aborted) giveUp();
   let isNeeded = true;
   let looking: Promise<void> | undefined;
@@ -31,19 +40,20 @@ export async function acquireLooking(
     if (!isNeeded) controller.abort();
   };
   const protocol = lockProtocol(settings, [name], note);
-  protocol.next = async ({ result }): Promise<Next> => {
+  let sinceHeld = stopwatch(settings.runtime);
+  protocol.next = async ({ calls, result }) => {
     if ((await result) === "refused") looking ??= look();
-    return "pause";
+    if (calls.some(({ answer }) => answer?.outcome === "held")) sinceHeld = stopwatch(settings.runtime);
+    return sinceHeld() < patience ? "pause" : "end";
   };
   try {
-    const call = { signal: controller.signal, deadline, note };
-    return await acquire(settings, [name], call, protocol);
+    return await acquire(settings, [name], { signal: controller.signal, deadline, note }, protocol);
   } catch (error) {
     if (looking) await unlessAborted(looking, controller.signal);
     if (signal?.aborted) throw signal.reason;
     if (isNeeded) throw error;
     return undefined;
   } finally {
-    end?.();
+    stopListening?.();
   }
 }

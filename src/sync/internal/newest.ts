@@ -8,7 +8,7 @@ import { undoQuietly, unlessRefused } from "../../quorum/undo.ts";
 import { type CellAnswer, end } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
-import { keepAlive, randomToken } from "../../runtime.ts";
+import { keepAlive, randomToken, stopwatch } from "../../runtime.ts";
 import { newestScript } from "./newest.lua.ts";
 import { itemsOf } from "./reply.ts";
 
@@ -60,20 +60,20 @@ export class NewestCall {
   }
 
   /**
-   * Announces the call as later than all that a quorum has, in `remainingWait()` ms at most.
+   * Announces the call as later than all that a quorum has, in `wait` ms at most.
    *
-   * @param untilDeadline ms until the announcement is of no use any more. Default: it always is
+   * @param limit ms until the announcement is of no use any more. Default: it always is
    * @throws QuorumError when too few endpoints answered, or too late
    */
-  async announce(remainingWait: () => number, untilDeadline: () => number = () => Infinity): Promise<void> {
-    const { signal, kind, name } = this.#context;
-    let later = await this.#send(remainingWait(), signal);
-    while (later) {
+  async announce(wait: number, limit: number = Infinity): Promise<void> {
+    const { settings, signal, kind, name } = this.#context;
+    const waited = stopwatch(settings.runtime);
+    const send = () => this.#send(Math.min(wait, limit) - waited(), signal);
+    for (let later = await send(); later; later = await send()) {
       // A later sequence number is of an earlier call, whatever the clocks say: it was there before this one.
       this.#sequence = Math.max(...later.map(sequenceIn)) + 1;
-      later = await this.#send(remainingWait(), signal);
     }
-    if (untilDeadline() <= 0) throw new QuorumError(kind, [name], this.#round!.votes(), { late: true });
+    if (waited() >= limit) throw new QuorumError(kind, [name], this.#round!.votes(), { late: true });
     this.#sinceNewest = this.#round!.elapsed;
   }
 
@@ -88,14 +88,13 @@ export class NewestCall {
   async isNewest(wait: number, signal?: AbortSignal): Promise<boolean> {
     const later = await this.#send(wait, signal);
     if (later) {
-      this.#newer ??= idOf(later.sort().pop()!);
+      // The id follows a letter and 16 digits.
+      this.#newer ??= later.sort().pop()!.slice(17);
       return false;
     }
     if (this.remaining() <= 0) {
-      throw new LockLostError(
-        [this.#context.name],
-        `newer calls may have come and gone${secondsHint(this.#context.ttl)}`,
-      );
+      const { name, ttl } = this.#context;
+      throw new LockLostError([name], `newer calls may have come and gone${secondsHint(ttl)}`);
     }
     this.#sinceNewest = this.#round!.elapsed;
     return true;
@@ -107,11 +106,8 @@ export class NewestCall {
     // It was aborted before it was announced.
     if (!this.#round) return;
     const own = { keys: [this.#key], value: this.#text() };
-    const rolledBack = undoQuietly(
-      settings,
-      this.#round.calls,
-      unlessRefused((call) => end(call, own)),
-    ).done;
+    const release = unlessRefused((call) => end(call, own));
+    const rolledBack = undoQuietly(settings, this.#round.calls, release).done;
     if (!keepAlive(settings, rolledBack)) await unlessAborted(rolledBack, signal);
   }
 
@@ -129,7 +125,7 @@ export class NewestCall {
       this.#round = round;
       const result = await unlessAborted(round.result, signal);
       if (result === "granted") return { value: undefined };
-      if (result === "refused") return { value: laterCalls(round) };
+      if (result === "refused") return { value: round.answers().flatMap(({ other }) => other ?? []) };
       return {
         next: "pause",
         votes: round.votes(),
@@ -140,30 +136,20 @@ export class NewestCall {
     });
   }
 
-  /** The call as it is stored in Redis. The later one is the greater text; the id decides where the sequence is equal. */
+  /** The call as it is stored in Redis. The later one is the greater text; the id decides if the sequence is equal. */
   #text(): string {
     return `d${String(this.#sequence).padStart(16, "0")}${this.id}`;
   }
 }
 
 async function announceOne(call: Ask, key: string, text: string, ttl: number): Promise<CellAnswer> {
-  const reply = await runScript(call, newestScript, [key], [text, ttl]);
-  const [echo, other] = itemsOf(reply);
+  const [echo, other] = itemsOf(await runScript(call, newestScript, [key], [text, ttl]));
   if (echo === text) return { outcome: "granted" };
   if (echo === 0 && sequenceIn(other)) return { outcome: "held", other: String(other) };
   throw unexpectedReply();
 }
 
-/** The later calls that endpoints have returned. */
-function laterCalls(round: Round<CellAnswer>): string[] {
-  return round.answers().flatMap(({ other }) => other ?? []);
-}
-
-function idOf(text: string): string {
-  return text.slice(17);
-}
-
-/** The sequence number of a stored call; 0 where it is none. */
+/** The sequence number of a stored call; 0: it is none. */
 function sequenceIn(text: unknown): number {
   const sequence = Number(/^d(\d{16})t[0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
   return sequence < Number.MAX_SAFE_INTEGER ? sequence : 0;

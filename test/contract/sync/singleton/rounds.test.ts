@@ -187,6 +187,34 @@ describe("coalesce", () => {
     expect(patient.error).toBeInstanceOf(LockHeldError);
   });
 
+  test.each([
+    ["the calls", "singleton"],
+    ["the lock", "lock"],
+  ])("waits no longer for foreign data in the place of %s than the client waits", async (_, kind) => {
+    const { call, runtime, each, client } = newWorld();
+    each("HSET", kind, "n", "f", "x");
+    const failed = call("coalesce", unreachable, client({ wait: 500, backoff: () => 50 }));
+    await runtime.advance(400);
+    expect(failed.settled).toBe(false);
+    await runtime.advance(200);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    expect((failed.error as Error).message).toMatch(/WRONGTYPE/);
+  });
+
+  test("waits on while an outage is shorter than the client waits, however long the job before it takes", async () => {
+    const { call, job, runtime, client } = newWorld();
+    const first = call("coalesce", job("0", 5_000));
+    await runtime.advance(0);
+    const own = client({ wait: 500, backoff: () => 50 });
+    const second = call("coalesce", job("1"), own);
+    for (let turn = 0; turn < 8; turn += 1) {
+      await runtime.advance(200);
+      for (const link of own.links) link.fate = () => (turn % 2 ? "delivered" : "refused");
+    }
+    await runtime.advance(5_000);
+    expect([first, second]).toEqual([ran("0"), ran("1")]);
+  });
+
   test("is newer than all before it, whatever the clocks say", async () => {
     const { call, job, runtime, each } = newWorld();
     // Of a call whose clock was ahead.
