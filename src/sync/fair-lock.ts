@@ -1,14 +1,6 @@
 import { protocolOf } from "../bridge/strategy.ts";
 import type { LockClient } from "../lock/client.ts";
-import {
-  checkSyncOptions,
-  type Hold,
-  Holds,
-  type NotedOptions,
-  notedSchema,
-  type SyncOptions,
-  syncSchema,
-} from "./internal/hold.ts";
+import { type Hold, Holds, type NotedOptions, notedSchema, type SyncOptions } from "./internal/hold.ts";
 import { queueStrategy } from "./internal/queue.ts";
 
 /**
@@ -37,7 +29,7 @@ export class FairLock {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
-    this.#holds = new Holds(redlock, name, checkSyncOptions("a fair lock", options, syncSchema), notedSchema);
+    this.#holds = new Holds(redlock, name, options, { what: "a fair lock", ofCall: notedSchema });
     this.name = name;
   }
 

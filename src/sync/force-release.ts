@@ -12,18 +12,8 @@ import { type Runtime, randomToken } from "../runtime.ts";
 import { type ArrivalPlace, defaultTtl, latestOf, queryEndpoint } from "./internal/arrivals.ts";
 import { checkName, checkSyncOptions, type SyncOptions, syncSchema } from "./internal/hold.ts";
 
-/** The kind of a synchronizer: the name that it is imported by. */
-export type SynchronizerKind =
-  | "Semaphore"
-  | "ReadWriteLock"
-  | "FairLock"
-  | "ReentrantLock"
-  | "CountDownLatch"
-  | "CyclicBarrier"
-  | "once";
-
 /** By synchronizer: the kinds of the keys to free. The first is there while it is in use. */
-export const kindsOf: Readonly<Record<SynchronizerKind, readonly [string, ...string[]]>> = {
+export const kindsOf = {
   Semaphore: ["limit"],
   ReadWriteLock: ["read-write", "writers"],
   FairLock: ["fair", "queue"],
@@ -32,7 +22,10 @@ export const kindsOf: Readonly<Record<SynchronizerKind, readonly [string, ...str
   CyclicBarrier: ["barrier"],
   // The fence stays: later runs have larger ones.
   once: ["once", "once-end"],
-};
+} as const;
+
+/** The kind of a synchronizer: the name that it is imported by. */
+export type SynchronizerKind = keyof typeof kindsOf;
 
 /**
  * Frees a synchronizer, even while it is held. For operators: no holder is asked, and a holder relies on what it holds

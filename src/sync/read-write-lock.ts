@@ -3,15 +3,7 @@ import type { Settings } from "../lock/options.ts";
 import type { Protocol } from "../lock/protocol.ts";
 import { runRound } from "../quorum/round.ts";
 import { maxTimerDelay, randomToken } from "../runtime.ts";
-import {
-  checkSyncOptions,
-  type Hold,
-  type HoldProtocol,
-  Holds,
-  type SyncOptions,
-  syncSchema,
-  type WaitOptions,
-} from "./internal/hold.ts";
+import { type Hold, type HoldProtocol, Holds, type SyncOptions, type WaitOptions } from "./internal/hold.ts";
 import { memberOf } from "./internal/members.ts";
 import { knownPauses, toldPause } from "./internal/queue-pacer.ts";
 
@@ -45,7 +37,7 @@ export class ReadWriteLock {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
-    this.#holds = new Holds(redlock, name, checkSyncOptions("a read-write lock", options, syncSchema));
+    this.#holds = new Holds(redlock, name, options, { what: "a read-write lock" });
     this.name = name;
   }
 

@@ -1,14 +1,7 @@
-import { checkText, type Schema } from "../check.ts";
+import { checkText } from "../check.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { randomToken } from "../runtime.ts";
-import {
-  checkSyncOptions,
-  type Hold,
-  Holds,
-  type SyncOptions,
-  syncSchema,
-  type WaitOptions,
-} from "./internal/hold.ts";
+import { type Hold, Holds, type SyncOptions, type WaitOptions } from "./internal/hold.ts";
 import { memberOf } from "./internal/members.ts";
 
 /** The owner of a {@link ReentrantLock}, and the defaults of every acquire. */
@@ -19,8 +12,6 @@ export interface ReentrantLockOptions extends SyncOptions {
    */
   readonly owner?: string | undefined;
 }
-
-const schema: Schema<ReentrantLockOptions> = { ...syncSchema, owner: checkText };
 
 /**
  * A lock that its owner can acquire again while holding it. It is free for others when the owner's last hold was
@@ -45,10 +36,9 @@ export class ReentrantLock {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, given: ReentrantLockOptions = {}) {
-    const { owner, ...options } = checkSyncOptions("a reentrant lock", given, schema);
-    this.#holds = new Holds(redlock, name, options);
+    this.#holds = new Holds(redlock, name, given, { what: "a reentrant lock", own: { owner: checkText } });
     this.name = name;
-    this.#owner = owner ?? randomToken(settingsOf(redlock).runtime);
+    this.#owner = given.owner ?? randomToken(settingsOf(redlock).runtime);
   }
 
   /** The name of the owner. Who knows it can acquire the lock beside its holder: neither console.log nor JSON shows it. */

@@ -1,15 +1,7 @@
 import { protocolOf } from "../bridge/strategy.ts";
-import { integer, type Schema } from "../check.ts";
+import { integer } from "../check.ts";
 import type { LockClient } from "../lock/client.ts";
-import {
-  checkSyncOptions,
-  type Hold,
-  Holds,
-  type NotedOptions,
-  notedSchema,
-  type SyncOptions,
-  syncSchema,
-} from "./internal/hold.ts";
+import { type Hold, Holds, type NotedOptions, notedSchema, type SyncOptions } from "./internal/hold.ts";
 import { slotStrategy } from "./internal/slots.ts";
 
 /** The limit of a {@link Semaphore}, and the defaults of every acquire. */
@@ -20,8 +12,6 @@ export interface SemaphoreOptions extends SyncOptions {
    */
   readonly limit: number;
 }
-
-const schema: Schema<SemaphoreOptions> = { ...syncSchema, limit: integer(1, 1_000) };
 
 /** A permit of a {@link Semaphore}. It is valid for `remaining()` ms, like a lock. */
 export interface Permit extends Hold {
@@ -50,13 +40,16 @@ export class Semaphore {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, given: SemaphoreOptions) {
-    const { limit, ...options } = checkSyncOptions("a semaphore", given, schema, {
-      required: ["limit"],
-      usual: "limit",
+    const own = { limit: integer(1, 1_000) };
+    const hints = { required: ["limit"], usual: "limit" };
+    this.#holds = new Holds(redlock, name, given, {
+      what: "a semaphore",
+      own,
+      ofCall: notedSchema,
+      ...hints,
     });
-    this.#holds = new Holds(redlock, name, options, notedSchema);
     this.name = name;
-    this.limit = limit;
+    this.limit = given.limit;
   }
 
   /**

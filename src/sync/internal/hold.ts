@@ -83,6 +83,15 @@ export interface HoldProtocol<Reply extends CellAnswer = CellAnswer> extends Pro
   cleanUp?(): Promise<void> | undefined;
 }
 
+/** What a synchronizer is called in errors, and what its options are beside those of all. */
+interface Described<Own> extends OptionHints {
+  readonly what: string;
+  /** The schema of its own options. */
+  readonly own?: Schema<Own>;
+  /** The schema of a call. Default: without a note. */
+  readonly ofCall?: Schema<NotedOptions>;
+}
+
 /** The holds of one synchronizer. */
 export class Holds {
   readonly #redlock: LockClient;
@@ -90,17 +99,21 @@ export class Holds {
   readonly #defaults: SyncOptions;
   readonly #schema: Schema<NotedOptions>;
 
-  /** @param schema of the options of a call. Default: without a note */
+  /**
+   * @param defaults of all calls, and its own options
+   * @throws TypeError | RangeError when an argument is wrong
+   */
   constructor(
     redlock: LockClient,
     name: string,
     defaults: SyncOptions,
-    schema: Schema<NotedOptions> = waitSchema as Schema<NotedOptions>,
+    { what, own, ofCall = waitSchema as Schema<NotedOptions>, ...hints }: Described<unknown>,
   ) {
+    checkSyncOptions(what, defaults, { ...syncSchema, ...own }, hints);
     this.#redlock = redlock;
     this.#name = checkName(name);
     this.#defaults = defaults;
-    this.#schema = schema;
+    this.#schema = ofCall;
     settingsOf(redlock, defaults);
   }
 

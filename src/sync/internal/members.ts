@@ -1,6 +1,6 @@
 import type { Ask } from "../../endpoints/ask.ts";
 import type { Settings } from "../../lock/options.ts";
-import { type Protocol, tombstoneOf, withoutTombstone } from "../../lock/protocol.ts";
+import { type Protocol, tombstoneOf } from "../../lock/protocol.ts";
 import type { Waiter } from "../../lock/wake-up.ts";
 import { type Cell, type CellAnswer, tombstoneRetention } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
@@ -45,39 +45,40 @@ export function memberOf(
   name: string,
   { group, waiter, writers, announces }: MemberRules,
 ): Protocol {
-  const keys = [waiter.kind, ...(writers ? [writers] : [])].map((kind) => keyOf(prefix, kind, name));
-  const channel = wakeUp && channelOf(prefix, waiter.kind, name);
+  const key = keyOf(prefix, waiter.kind, name);
+  const others = writers ? [keyOf(prefix, writers, name)] : [];
+  const channel = wakeUp ? [channelOf(prefix, waiter.kind, name)] : [];
+  const writerOf = ({ value }: Cell) => (announces ? value.slice(tokenLength) : "");
+  const tombstone = (text: string) => tombstoneOf(prefix, [name], text);
   /** The value that a quorum has granted. */
   let held: string | undefined;
-  const writerOf = ({ value }: Cell) => (announces ? value.slice(tokenLength) : undefined);
-  const leftBy = (writer: string) => tombstoneOf(prefix, [name], writer);
   return {
-    cell: (nonce) => ({ keys, value: nonce + group(), tombstone: tombstoneOf(prefix, [name], nonce) }),
+    cell: (nonce) => ({ keys: [key], value: nonce + group(), tombstone: tombstone(nonce) }),
     claim(call, cell, ttl) {
       const writer = writerOf(cell);
-      const announcement = announces?.();
-      const left = announcement && leftBy(writer!);
-      return requestMember(call, "acquire", cell, { ttl, writer, left, ...announcement });
+      const { expiry = 0, always = false } = announces?.() ?? {};
+      const keys = [key, cell.tombstone!, ...others, ...(expiry ? [tombstone(writer)] : [])];
+      return requestMember(call, keys, ["acquire", cell.value, ttl, writer, expiry, always ? 1 : 0]);
     },
     confirm(_, { value }) {
       held = value;
       return undefined;
     },
-    extend: (call, cell, ttl) => requestMember(call, "extend", withoutTombstone(cell), { ttl }),
+    extend: (call, { value }, ttl) => requestMember(call, [key], ["extend", value, ttl, "", 0, 0]),
     release(call, cell, claim, isAnnounced) {
       const isHolder = cell.value === held;
       // A holder asks everywhere: where it was refused, its announcement may stand, and others may listen.
       if (!isHolder && claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
-      // The next round of a writer that waits needs its announcement.
-      const writer = isHolder || !announces?.() ? writerOf(cell) : undefined;
       const isLast = isHolder && claim.isOver;
-      return requestMember(call, "release", cell, {
-        // It is remembered for longer than its reply is waited for.
-        ttl: isLast ? Math.ceil(2 * timeout) : tombstoneRetention,
-        writer,
-        left: writer && !isLast && cell.tombstone !== leftBy(writer) ? leftBy(writer) : undefined,
-        channel: isAnnounced ? channel : undefined,
-      });
+      // It is remembered for longer than its reply is waited for.
+      const retention = isLast ? Math.ceil(2 * timeout) : tombstoneRetention;
+      // The next round of a writer that waits needs its announcement.
+      const writer = isHolder || !announces?.() ? writerOf(cell) : "";
+      const left = writer && !isLast ? [tombstone(writer)] : [];
+      const keys = [cell.tombstone!, ...others, ...left];
+      const args = ["release", cell.value, retention, writer, 0, 0, ...(isAnnounced ? channel : [])];
+      // One that gives up has no nonce, and its tombstone is that of its announcement.
+      return requestMember(call, [key, ...new Set(keys)], args);
     },
     isRestorable: false,
     fence: undefined,
@@ -85,32 +86,15 @@ export function memberOf(
   };
 }
 
-/** What a request says beside the member. */
-export interface MemberDetails extends Partial<Announcement> {
-  /** ms until its deadline, or for a release, for which its tombstones are kept. */
-  readonly ttl: number;
-  /** The group of a writer: what an acquire announces, or a release removes the announcement of. */
-  readonly writer?: string | undefined;
-  /** The tombstone of its announcement. */
-  readonly left?: string | undefined;
-  /** The channel on which those that wait are told of a release. Default: nobody is. */
-  readonly channel?: string | undefined;
-}
-
-/**
- * Sends a request of a member to one endpoint: to acquire, which announces a writer that is refused; to extend, which never
- * creates the member, and with ttl 0 only looks; or to release.
- */
+/** Sends a request to one endpoint. `keys` and `args`: those of the script, which begin with the operation and the value. */
 export async function requestMember(
   call: Ask,
-  operation: "acquire" | "extend" | "release",
-  { keys: [members, ...writers], value, tombstone }: Cell,
-  { ttl, writer = "", left, expiry = 0, always = false, channel }: MemberDetails,
+  keys: readonly string[],
+  args: readonly (string | number)[],
 ): Promise<CellAnswer> {
-  const names = [members!, ...(tombstone ? [tombstone, ...writers] : []), ...(left ? [left] : [])];
-  const args = [operation, value, ttl, writer, expiry, always ? 1 : 0, ...(channel ? [channel] : [])];
+  const [operation, value] = args;
   // The time until the obstacle expires.
-  const [echo, remaining] = itemsOf(await runScript(call, memberScript, names, args));
+  const [echo, remaining] = itemsOf(await runScript(call, memberScript, keys, args));
   if (echo === value && remaining === undefined) return { outcome: "granted" };
   if (echo === 0 && operation !== "acquire" && remaining === undefined) return { outcome: "lost" };
   if (echo === 0 && operation === "acquire" && isInteger(remaining) && remaining >= 0) {

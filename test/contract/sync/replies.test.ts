@@ -73,15 +73,15 @@ const look = {
   send: (to: Endpoint) => new CountDownLatch(clientOf(to), "l", { count: 3 }).inspect(),
 };
 const acquire = {
-  send: (to: Endpoint) => requestMember(askOf(to), "acquire", cell, { ttl: 10 }),
+  send: (to: Endpoint) => requestMember(askOf(to), ["k", "v"], ["acquire", value, 10, "", 0, 0]),
   ...echoing,
 };
 const extend = {
-  send: (to: Endpoint) => requestMember(askOf(to), "extend", cell, { ttl: 10 }),
+  send: (to: Endpoint) => requestMember(askOf(to), ["k"], ["extend", value, 10, "", 0, 0]),
   ...echoing,
 };
 const release = {
-  send: (to: Endpoint) => requestMember(askOf(to), "release", cell, { ttl: 0 }),
+  send: (to: Endpoint) => requestMember(askOf(to), ["k", "v"], ["release", value, 1, "", 0, 0]),
   ...echoing,
 };
 const claim = { send: (to: Endpoint) => interval.acquire!(askOf(to), cell, 10), ...echoing };
