@@ -1,7 +1,7 @@
-import { checkInteger, checkOptions, checkType, integer, type Schema } from "../check.ts";
+import { checkInteger, checkName, checkOptions, checkType, integer, type Schema } from "../check.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { sleep } from "../runtime.ts";
-import { checkName, type WaitOptions, waitSchema } from "./internal/hold.ts";
+import { type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
 /**
@@ -53,7 +53,7 @@ export async function debounce<Value>(
   options: DebounceOptions,
   routine: () => Promise<Value> | Value,
 ): Promise<DebounceOutcome<Value>> {
-  checkName(name);
+  checkName("name", name);
   checkType("routine", routine, "function");
   // Not as the other synchronizers do: a deadline does not belong to any call of this one.
   const hints = { usual: "window", required: ["window"] };

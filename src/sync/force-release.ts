@@ -1,3 +1,4 @@
+import { checkName } from "../check.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import { QuorumError } from "../errors.ts";
 import { freeKeys } from "../inspect/free-keys.ts";
@@ -10,7 +11,7 @@ import { keyOf } from "../redis/keys.ts";
 import { unexpectedReply } from "../redis/script.ts";
 import { type Runtime, randomToken } from "../runtime.ts";
 import { type ArrivalPlace, defaultTtl, latestOf, queryEndpoint } from "./internal/arrivals.ts";
-import { checkName, checkSyncOptions, type SyncOptions, syncSchema } from "./internal/hold.ts";
+import { checkSyncOptions, type SyncOptions, syncSchema } from "./internal/hold.ts";
 
 /** By synchronizer: the kinds of the keys to free. The first is there while it is in use. */
 export const kindsOf = {
@@ -57,7 +58,7 @@ export async function forceRelease(
   name: string,
   options: Pick<SyncOptions, "prefix" | "timeout" | "onEvent"> = {},
 ): Promise<boolean> {
-  checkName(name);
+  checkName("name", name);
   if (!Object.hasOwn(kindsOf, kind)) throw new TypeError(`there is no synchronizer of kind ${String(kind)}`);
   const { prefix, timeout, onEvent } = syncSchema;
   checkSyncOptions("forceRelease", options, { prefix, timeout, onEvent });
@@ -74,13 +75,13 @@ export async function forceRelease(
 /** The keys of a semaphore's slots, of which the endpoints know how many there are. Redis Cluster wants all of them named. */
 async function slotsOf(settings: Settings, name: string): Promise<readonly string[]> {
   const { prefix } = settings;
-  const { answers } = await query(settings, ["free", [name]], async (call) => {
+  const round = await query(settings, ["free", [name]], async (call) => {
     const reply = await call.send(["GET", keyOf(prefix, "limit", name)]);
     const limit = reply === null ? 0 : readCounter(reply);
     if (limit === undefined || limit > 1_000) throw unexpectedReply();
     return { outcome: "granted" as const, limit };
   });
-  const length = Math.max(...answers.map(({ limit }) => limit));
+  const length = Math.max(...round.answers().map(({ limit }) => limit));
   return Array.from({ length }, (_, slot) => keyOf(prefix, `slot:${slot}`, name));
 }
 
@@ -101,7 +102,7 @@ async function supersede(
   // All endpoints are waited for: if a quorum has nothing to free, another one may have.
   const moveTo = async (to: string) => {
     const ask = (call: Ask) => queryEndpoint(call, settings, { ...place, count: undefined }, { to });
-    return (await query(settings, ["free", [place.name]], ask)).answers;
+    return (await query(settings, ["free", [place.name]], ask)).answers();
   };
   let answers = await moveTo("");
   if (answers.every(({ expected }) => expected === 0)) return false;
@@ -125,28 +126,3 @@ function laterEpoch(latest: string, runtime: Runtime): string {
 function laterRun(latest: string, runtime: Runtime): string {
   return `g${String(Number(latest.slice(1, 17)) + 2).padStart(16, "0")}${randomToken(runtime)}`;
 }
-<<<<<<< HEAD
-
-function anyHad(answers: readonly FreeAnswer[]): boolean {
-  return answers.some(({ outcome }) => outcome === "granted");
-}
-
-/** Runs the script on every endpoint, and waits for most answers. */
-async function freeOnQuorum(
-  { settings, name, keys }: Target,
-  args: readonly [operation: string, ...rest: (string | number)[]],
-): Promise<readonly FreeAnswer[]> {
-  const ask = async (call: Ask): Promise<FreeAnswer> => {
-    const nonce = randomToken(settings.runtime);
-    const reply = await runScript(call, freeSynchronizerScript, keys, [nonce, ...args]);
-    const [echo, had, latest = "", remaining = 0] = itemsOf(reply);
-    const isSane = typeof latest === "string" && Number.isFinite(remaining);
-    if (echo !== nonce || !isInteger(had) || had > 1 || !isSane) throw unexpectedReply();
-    const limit = Math.max(0, -had);
-    return { outcome: had === 1 ? "granted" : "lost", limit, latest, remaining: Number(remaining) };
-  };
-  const enough = (round: Round<FreeAnswer>) => round.mostlyFreed();
-  return (await query(settings, ["free", [name]], ask, enough)).answers();
-}
-=======
->>>>>>> 41e28987 (sync: an operator frees by the scripts of locks and arrivals)

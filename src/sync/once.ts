@@ -1,6 +1,6 @@
 import { unlessAborted } from "../abort.ts";
 import { acquireWithRetry } from "../bridge/strategy.ts";
-import { checkInteger, checkType, integer, type Schema } from "../check.ts";
+import { checkInteger, checkName, checkType, integer, type Schema } from "../check.ts";
 import { LockHeldError, type QuorumError, type RedlockError } from "../errors.ts";
 import { orHeld } from "../lock/acquire.ts";
 import { clientStateOf, type LockClient, settingsOf } from "../lock/client.ts";
@@ -8,7 +8,7 @@ import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
 import { retry } from "../quorum/retry.ts";
 import { maxTimerDelay } from "../runtime.ts";
-import { checkName, checkSyncOptions, type WaitOptions, waitSchema } from "./internal/hold.ts";
+import { checkSyncOptions, type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
 
 /** The interval of {@link once}, and the options of the call. */
@@ -72,7 +72,7 @@ export async function once<Value>(
   options: OnceOptions,
   routine: (context: OnceContext) => Promise<Value> | Value,
 ): Promise<OnceOutcome<Value>> {
-  checkName(name);
+  checkName("name", name);
   checkType("routine", routine, "function");
   const { every, ...given } = checkSyncOptions("once", options, schema, {
     required: ["every"],

@@ -1,5 +1,5 @@
 import { unlessAborted } from "../abort.ts";
-import { checkText, checkType, type Schema, typed, wrongType } from "../check.ts";
+import { checkName, checkType, type Schema, typed, wrongType } from "../check.ts";
 import { LockLostError, secondsHint } from "../errors.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import type { Lock } from "../lock/lock.ts";
@@ -74,7 +74,7 @@ export async function refreshOnce<Value>(
   key: string,
   options: RefreshOptions<Value>,
 ): Promise<Value> {
-  checkText("key", key, 1_024);
+  checkName("key", key);
   checkSyncOptions("refreshOnce", options as RefreshOptions<unknown>, schema, hints);
   const { read, isFresh, refresh, write, signal, deadline, note, ...lockOptions } = options;
   const settings = settingsOf(redlock, lockOptions, { fencing: true, autoExtend: true });

@@ -1,5 +1,5 @@
 import { onAbort, unlessAborted } from "../abort.ts";
-import { checkType, oneOf, type Schema } from "../check.ts";
+import { checkName, checkType, oneOf, type Schema } from "../check.ts";
 import { LockHeldError } from "../errors.ts";
 import { acquire, orHeld } from "../lock/acquire.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
@@ -9,7 +9,7 @@ import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
 import { maxTimerDelay, randomToken, stopwatch } from "../runtime.ts";
 import { acquireLooking, type CallOptions } from "./internal/acquire-looking.ts";
-import { checkName, checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
+import { checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
 /** What a call of {@link singleton} does while another call's job runs. */
@@ -101,7 +101,7 @@ export async function singleton<Mode extends SingletonMode, Value>(
   options: SingletonOptions<Mode>,
   job: Job<Value>,
 ): Promise<SingletonOutcome<Mode, Value>> {
-  checkName(name);
+  checkName("name", name);
   const { mode, ...given } = checkSyncOptions("singleton", options as SingletonOptions, schema, {
     required: ["mode"],
   });

@@ -1,5 +1,5 @@
 import { unlessAborted } from "../../abort.ts";
-import { integer, type Schema } from "../../check.ts";
+import { checkName, integer, type Schema } from "../../check.ts";
 import type { Ask } from "../../endpoints/ask.ts";
 import { QuorumError } from "../../errors.ts";
 import { type LockClient, settingsOf } from "../../lock/client.ts";
@@ -13,7 +13,7 @@ import { keepAlive, randomToken } from "../../runtime.ts";
 import { channelOf } from "../../wake-up/channel.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import { arrivalScript } from "./arrival.lua.ts";
-import { checkName, checkSyncOptions, type WaitOptions, waitSchema } from "./hold.ts";
+import { checkSyncOptions, type WaitOptions, waitSchema } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
 // The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
@@ -85,7 +85,7 @@ export class Arrivals {
     const { count, parties, ...defaults } = given;
     this.count = (count ?? parties)!;
     this.#redlock = redlock;
-    this.#place = { name: checkName(name), kind, count: this.count };
+    this.#place = { name: checkName("name", name), kind, count: this.count };
     this.#defaults = defaults;
     this.settingsOf({});
   }

@@ -1,5 +1,5 @@
 import { unlessAborted } from "../../abort.ts";
-import { checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
+import { checkName, checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
 import { acquire, orHeld } from "../../lock/acquire.ts";
 import { type LockClient, settingsOf } from "../../lock/client.ts";
@@ -111,7 +111,7 @@ export class Holds {
   ) {
     checkSyncOptions(what, defaults, { ...syncSchema, ...own }, hints);
     this.#redlock = redlock;
-    this.#name = checkName(name);
+    this.#name = checkName("name", name);
     this.#defaults = defaults;
     this.#schema = ofCall;
     settingsOf(redlock, defaults);
@@ -167,13 +167,4 @@ function holdOf(lock: Lock): Hold {
     verify: () => lock.verify(),
     [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose](),
   };
-}
-
-/**
- * The name of a synchronizer: 1 … 1 024 characters.
- *
- * @throws TypeError | RangeError when it is not
- */
-export function checkName(name: string): string {
-  return checkText("name", name, 1_024);
 }

@@ -312,10 +312,10 @@ describe("coalesce, while a message is late", () => {
             return how === "gives up" || rounds < 4 ? "delivered" : "lost";
           rounds += 1;
           if (rounds <= 3) return "delivered";
-          return { after: () => new Promise<void>((done) => void runtime.timer(90, done)) };
+          return { after: () => new Promise<void>((done) => void runtime.timer(99, done)) };
         };
       }
-      const options = how === "gives up" ? { signal: controller.signal } : { ttl: 60, timeout: 100 };
+      const options = how === "gives up" ? { signal: controller.signal } : { ttl: 100, timeout: 100 };
       const failed = call("coalesce", unreachable, own, options);
       await runtime.advance(50);
       controller.abort(new Error("closed"));
