@@ -90,6 +90,6 @@ export class Contender {
     const hold = this.#hold;
     this.state = "idle";
     // Where it cannot be known, the ttl frees it.
-    await hold.release().catch(() => false);
+    await hold.release();
   }
 }

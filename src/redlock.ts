@@ -13,6 +13,7 @@ import {
   checkAcquireOptions,
   checkLockOptions,
   checkResources,
+  checkTryOptions,
   type LockOptions,
   resolveSettings,
   type UsingOptions,
@@ -94,8 +95,7 @@ export class Redlock implements LockClient {
   tryAcquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock | null>;
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
-    if (options?.wait) throw new RangeError("tryAcquire does not wait: leave wait out, or call acquire");
-    const outcome = await orHeld(acquireOn(this, resource, { ...checkAcquireOptions(options), wait: 0 }));
+    const outcome = await orHeld(acquireOn(this, resource, checkTryOptions(checkAcquireOptions(options))));
     return outcome instanceof LockHeldError ? null : outcome;
   }
 

@@ -57,7 +57,7 @@ export async function runAcquirePlan<Handle>(
     what: `${once ? "try " : ""}${plan.what} ${JSON.stringify(drawn)}`,
     bound: (once ? 0 : drawn.wait) + plan.rounds * Math.min(drawn.timeout, drawn.ttl),
     codes: plan.codes,
-    run: () => (once ? plan.tryAcquire(options) : plan.acquire(options)),
+    run: () => (once ? plan.tryAcquire({ ...options, wait: 0 }) : plan.acquire(options)),
     isExpected: (error) => abort?.signal.reason === error,
   });
   hasWaited();

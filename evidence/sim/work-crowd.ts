@@ -34,7 +34,7 @@ export async function meetCrowd({ world, scenario, actors }: SharedContext): Pro
     () => `${standing.length} of a crowd stand; ${what}`,
   );
   for (const server of world.servers) server.pace = 0;
-  await endOf(world, Promise.all(granted.map((lock) => lock.release().catch(() => false))));
+  await endOf(world, Promise.all(granted.map((lock) => lock.release())));
 }
 
 async function endOf<Result>(

@@ -76,7 +76,8 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
     what: `${once ? "tryAcquire" : "acquire"} ${resources} ${JSON.stringify(options)}`,
     bound: (once ? 0 : options.wait) + 3 * Math.min(options.timeout, options.ttl),
     codes: ["LOCK_HELD", "NO_QUORUM"],
-    run: () => (once ? redlock.tryAcquire(resources, given) : redlock.acquire(resources, given)),
+    run: () =>
+      once ? redlock.tryAcquire(resources, { ...given, wait: 0 }) : redlock.acquire(resources, given),
     isExpected: (error) => abort?.signal.reason === error,
   });
   hasWaited();

@@ -32,8 +32,7 @@ export function withRedlock(state: StateAdapter, redlock: Redlock): StateAdapter
     async releaseLock({ token }: ChatLock) {
       const lock = held.get(token);
       held.delete(token);
-      // Where the databases do not answer, its ttl frees it: the message has been handled.
-      await lock?.release().catch(() => undefined);
+      await lock?.release();
     },
 
     async forceReleaseLock(threadId) {

@@ -8,9 +8,8 @@ import type { FencedLock, Redlock } from "redlock-edge";
 type Locked = Context & { lock?: FencedLock };
 
 export function withLock<Event>(redlock: Redlock, nameOf: (event: Event) => string) {
-  // A release that fails is left to the ttl: the handler has its result.
   const release = async ({ context }: { context: Locked }) => {
-    await context.lock?.release().catch(() => undefined);
+    await context.lock?.release();
   };
   return {
     async before({ event, context }) {

@@ -60,7 +60,7 @@ export class Lock {
   #ttl: number;
   /** The last extension under way, and those before it. It never rejects. */
   #extension: Promise<unknown> | undefined;
-  #releasing: Promise<boolean> | undefined;
+  #releasing: Promise<boolean | undefined> | undefined;
   /** Whether a quorum has released it, or nobody will: `release` has nothing to do any more. */
   #isOver = false;
 
@@ -136,10 +136,12 @@ export class Lock {
    * Releases the lock on every endpoint. Waits for a quorum, and without `waitUntil` for the others half as long again
    * (at least 50 ms in all); their requests go on.
    *
-   * @returns true: released on a quorum; false: it was already gone, or released before
-   * @throws QuorumError when it cannot be known; the ttl frees it. It may be tried again.
+   * It never rejects: in a `finally`, an error would replace the result of work that is done. Undefined: too few endpoints have
+   * answered, so the ttl frees the lock. The event `released` says why, and you may try again.
+   *
+   * @returns true: released on a quorum; false: it was already gone, or released before; undefined: it is not known
    */
-  async release(): Promise<boolean> {
+  async release(): Promise<boolean | undefined> {
     if (this.#isOver) return false;
     this.#releasing ??= this.#releaseEverywhere();
     try {
@@ -168,7 +170,7 @@ export class Lock {
    * its error: the block has done its work, so it must not look as if it had failed.
    */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.release().catch(() => undefined);
+    await this.release();
   }
 
   /** @internal */
@@ -287,7 +289,7 @@ export class Lock {
     keepAlive(settings, restored);
   }
 
-  async #releaseEverywhere(): Promise<boolean> {
+  async #releaseEverywhere(): Promise<boolean | undefined> {
     const settings = this.#settings;
     this.#validity.end();
     const { turns, runtime, timeout, wait } = settings;
@@ -301,12 +303,10 @@ export class Lock {
     });
     // Without waitUntil nothing else may keep the other requests alive.
     if (!isInBackground) await round.mostlyDone();
-    const freed = result === "granted";
     this.#isOver = result !== "unavailable";
-    const known = this.#isOver ? freed : undefined;
+    const freed = this.#isOver ? result === "granted" : undefined;
     const error = this.#isOver ? undefined : new QuorumError("release", this.resources, round.votes());
-    this.#reportEnd({ type: "released", elapsed: round.elapsed(), freed: known, error });
-    if (error) throw error;
+    this.#reportEnd({ type: "released", elapsed: round.elapsed(), freed, error });
     return freed;
   }
 

@@ -139,6 +139,15 @@ export function checkAcquireOptions(
   return options;
 }
 
+/** The same for a call that does not wait. */
+export function checkTryOptions<Options extends LockOptions>(
+  options: Options,
+): Options & { readonly wait: 0 } {
+  if (options.wait)
+    throw new RangeError("a call that only tries does not wait: leave wait out, or call acquire");
+  return { ...options, wait: 0 };
+}
+
 /** The options that have no default value. */
 type Optional = Pick<LockOptions, "waitUntil" | "wakeUp" | "onEvent">;
 

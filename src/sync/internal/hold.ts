@@ -7,6 +7,7 @@ import type { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
   callSchema,
+  checkTryOptions,
   type LockOptions,
   lockSchema,
   type Settings,
@@ -146,7 +147,7 @@ export class Holds {
     options: NotedOptions,
     acquire: (options: NotedOptions) => Promise<Held>,
   ): Promise<Held | null> {
-    const once = { ...checkSyncOptions("acquire", options, this.#schema), wait: 0 };
+    const once = checkTryOptions(checkSyncOptions("acquire", options, this.#schema));
     const outcome = await orHeld(acquire(once));
     return outcome instanceof LockHeldError ? null : outcome;
   }

@@ -72,13 +72,15 @@ describe("a release", () => {
     expect(values("r")[2]).toBe(null);
   });
 
-  test("without a quorum of answers rejects, and may be tried again", async () => {
+  test("without a quorum of answers says that it is not known, and may be tried again", async () => {
     const { runtime, values, redlock, links, events } = oneClient();
     const lock = await redlock.acquire("r");
     for (const each of links.slice(1)) each.fate = () => "lost";
     const call = watch(lock.release());
     await runtime.advance(100);
-    expect(call.error).toBeInstanceOf(QuorumError);
+    // In a `finally`, an error would replace the result of work that is done.
+    expect(call).toMatchObject({ settled: true, value: undefined });
+    expect(call.error).toBeUndefined();
     expect(events.filter(({ type }) => type === "endpointError")).toHaveLength(2);
     for (const each of links) each.fate = () => "delivered";
     // One endpoint has been released by the first.
@@ -86,7 +88,9 @@ describe("a release", () => {
     expect(values("r")).toEqual([null, null, null]);
     expect(await lock.release()).toBe(false);
     // The first has ended the hold.
-    expect(events.filter(({ type }) => type === "released")).toMatchObject([{ freed: undefined }]);
+    expect(events.filter(({ type }) => type === "released")).toMatchObject([
+      { freed: undefined, error: expect.any(QuorumError) },
+    ]);
   });
 
   test("of a lock that a quorum has lost returns false, and says so", async () => {

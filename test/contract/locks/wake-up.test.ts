@@ -490,7 +490,7 @@ test.each([
     },
   }));
   const held = await clientOf(world, {}, garbling).acquire("a");
-  await expect(held.release()).rejects.toMatchObject({ code: "NO_QUORUM" });
+  expect(await held.release()).toBeUndefined();
 });
 
 test("a semaphore's waiter is told of a permit", async () => {
