@@ -17,9 +17,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "drift is not subtracted",
     breaks: "the endpoints' clocks may run faster than the holder's",
-    patches: [
-      patch("lock/validity.ts budgetOf", "- (ttl * this.#options.driftFactor + expiryPrecision)", ""),
-    ],
+    patches: [patch("lock/validity.ts validityOf", "- (ttl * driftFactor + expiryPrecision)", "")],
     noticedBy: twoAtOnce,
   },
   {

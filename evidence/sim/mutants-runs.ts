@@ -19,9 +19,9 @@ export const runMutants: readonly Mutant[] = [
     breaks: "a crash blocks the key for 24 hours (Powertools)",
     patches: [
       patch(
-        "idempotency/claim.ts keyClaim",
-        "claimOrRead(call, own, lease)",
-        "claimOrRead(call, own, 86_400_000)",
+        "idempotency/protocol.ts claim",
+        "claimOrRead(call, cell, lease)",
+        "claimOrRead(call, cell, 86_400_000)",
       ),
     ],
     noticedBy: ["waiters are served", "calls end"],
@@ -29,7 +29,7 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "result returned before it is decided",
     breaks: "a result that a minority has is replayed, while another run may still store a different one",
-    patches: [patch("idempotency/run.ts #replay", "decided ||", "state ||")],
+    patches: [patch("idempotency/protocol.ts #replay", "decided ||", "found ||")],
     noticedBy: ["replays agree", "a stored result stands"],
   },
   {
@@ -54,7 +54,7 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "the end of a run leaves no tombstone",
     breaks: "a begin that was not answered is executed after it, and holds key and locks for nobody",
-    patches: [patch("idempotency/claim.ts lockedClaim", "answered.has(call.endpoint)", "call")],
+    patches: [patch("idempotency/protocol.ts #end", "claim.isOver", "claim")],
     noticedBy: ["rolled back stays rolled back", "nothing is abandoned"],
     theme: "locked-runs",
   },

@@ -1,23 +1,22 @@
-import { unlessAborted } from "../abort.ts";
 import type { Ask } from "../endpoints/ask.ts";
-import type { Vote } from "../errors.ts";
+import type { Decision } from "../lock/protocol.ts";
 import { type Round, runRound } from "../quorum/round.ts";
-import type { Answer, RoundResult } from "../quorum/tally.ts";
+import type { Answer } from "../quorum/tally.ts";
 import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
 import { type Cell, claimOrRead, end, keep } from "../redis/cell.ts";
-import type { RunClaim } from "./claim.ts";
 import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
-/** A run among those of its key that began and neither completed nor failed. */
-export interface Attempt {
-  /** Whether the handler may begin. */
-  readonly state: CountState;
-  /** Takes the count back: the handler has not begun. */
-  undo(): Promise<void>;
-  /** Deletes the count: the handler has failed, so this run has ended, and nothing counts any more. */
-  clear(): Promise<void>;
-  votes(): Vote[];
+/** A run among those of its key that began and neither completed nor failed. It may begin if the count is granted. */
+export interface Attempt extends Decision {
+  /** How many such runs began before it, if so many are allowed at most: then it must not begin. */
+  readonly dead: number | undefined;
+  /**
+   * Takes the count back, once.
+   *
+   * @param hasBegun whether the handler has, and has failed: then this run has ended, and nothing counts any more
+   */
+  takeBack(hasBegun: boolean): Promise<void>;
 }
 
 /** The count at one endpoint. */
@@ -36,40 +35,37 @@ type CountSnapshot = Answer & {
  * @param within ms of the claim that remain
  */
 export async function countAttempt(
-  { settings, counter, retention, maxAttempts, signal }: RunRequest<unknown>,
-  { token }: RunClaim,
+  { settings, counter, retention, maxAttempts }: RunRequest<unknown>,
+  token: string,
   within: number,
 ): Promise<Attempt> {
   const cellOf = (count: number): Cell => ({ keys: [counter], value: countText({ count, token }) });
   const options = { timeout: within };
   const reading = runRound(settings, (call) => readOrWrite(call, cellOf(1), retention), options);
-  let last: Round<Answer> = reading;
-  let result = await unlessAborted(reading.result, signal);
-  const before = reading.answers().map((answer) => answer.before);
-  const count = 1 + Math.max(0, ...before);
+  const isRead = (await reading.result) === "granted";
+  const count = 1 + Math.max(0, ...reading.answers().map(({ before }) => before));
   // Replaces every endpoint's count by this run's, by comparison with the text that the endpoint returned.
   const raiseOne = async (call: Ask, index: number): Promise<Answer> => {
     const snapshot = await reading.calls[index]!.ended;
     if (snapshot.outcome === "error") throw snapshot.cause;
     return keep(call, { keys: [counter], value: snapshot.text }, retention, cellOf(count).value);
   };
-  if (result === "granted" && count > 1 && count <= maxAttempts) {
-    last = runRound(settings, raiseOne, options);
-    result = await unlessAborted(last.result, signal);
-  }
-  // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
-  const rollBack = (perform: (call: Ask) => Promise<Answer>) =>
-    undoQuietly(settings, last.calls, unlessRefused(perform)).mostlyDone();
+  const isRaised = isRead && count > 1 && count <= maxAttempts;
+  const last: Round = isRaised ? runRound(settings, raiseOne, options) : reading;
+  let takenBack: Promise<void> | undefined;
   return {
-    state: stateAfterCount(result, count, maxAttempts),
-    clear: () => rollBack((call) => end(call, cellOf(count))),
-    async undo() {
-      if (count > maxAttempts) return;
-      // Only the first round has written anything.
-      if (last === reading) return rollBack((call) => end(call, cellOf(1)));
-      await rollBack((call) => keep(call, cellOf(count), retention, cellOf(count - 1).value));
-    },
+    result: last.result,
     votes: () => last.votes(),
+    dead: isRead && count > maxAttempts ? count - 1 : undefined,
+    takeBack(hasBegun) {
+      if (count > maxAttempts) return Promise.resolve();
+      const own = cellOf(isRaised ? count : 1);
+      const takeBackOne = (call: Ask) =>
+        isRaised && !hasBegun ? keep(call, own, retention, cellOf(count - 1).value) : end(call, own);
+      // Its result may have been known before every endpoint answered: this must not overtake those requests.
+      takenBack ??= undoQuietly(settings, last.calls, unlessRefused(takeBackOne)).mostlyDone();
+      return takenBack;
+    },
   };
 }
 
@@ -79,26 +75,4 @@ async function readOrWrite(call: Ask, first: Cell, retention: number): Promise<C
   const before = other === undefined ? 0 : countOf(other);
   if (before === undefined) throw new Error("the value at the key of the count is not a count");
   return { outcome: "granted", text: other ?? first.value, before };
-}
-
-/** What the count of a granted run means. */
-export type CountState =
-  /** A quorum has the count. */
-  | { readonly kind: "run" }
-  /** No quorum has it. */
-  | { readonly kind: "unclear" }
-  /** The caller's signal has aborted. */
-  | { readonly kind: "aborted" }
-  /** So many runs as are allowed began before this one and did not end. */
-  | { readonly kind: "dead"; readonly attempts: number };
-
-/** Decides whether a counted run may begin. `count`: the number of such runs, this one included. */
-export function stateAfterCount(
-  result: RoundResult | undefined,
-  count: number,
-  maxAttempts: number,
-): CountState {
-  if (!result) return { kind: "aborted" };
-  if (result !== "granted") return { kind: "unclear" };
-  return count > maxAttempts ? { kind: "dead", attempts: count - 1 } : { kind: "run" };
 }

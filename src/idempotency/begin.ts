@@ -1,6 +1,5 @@
-import { timeUntilFree } from "../lock/contention.ts";
 import type { Call, Round } from "../quorum/round.ts";
-import { quorumOf, type RoundResult } from "../quorum/tally.ts";
+import { isVeto, quorumOf, type RoundResult } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { classifyRecords, type RecordState } from "./record.ts";
 
@@ -13,23 +12,25 @@ export type BeginState =
   | { readonly kind: "run" }
   /** Too few endpoints answered. */
   | { readonly kind: "unclear" }
-  /** Another holder has a lock that the run needs. `retryAfter`: ms until it may be free, where that is known. */
-  | { readonly kind: "locked"; readonly retryAfter: number | undefined }
+  /** Another holder has a lock that the run needs. */
+  | { readonly kind: "locked" }
   | RecordState;
 
 /** The part of a call that shows what its endpoint has stored. */
 type BeginCall = Pick<Call<CellAnswer>, "answer">;
 
 /** What a round of begins means; waits for every endpoint where later answers may change it. */
-export async function stateOfBegin(
-  round: Round<CellAnswer>,
-  result: RoundResult,
-  fingerprint: string,
-): Promise<BeginState> {
+export async function stateOfBegin(round: Round<CellAnswer>, fingerprint: string): Promise<BeginState> {
+  const result = await round.result;
   const state = classifyBegin(round.calls, result, fingerprint);
   if (result === "granted" || !isPreliminary(state)) return state;
   await round.done;
   return classifyBegin(round.calls, result, fingerprint);
+}
+
+/** The record that a begin has found in the place of its own. */
+export function recordFound({ answer }: BeginCall): string | undefined {
+  return answer?.outcome === "held" && answer.blockedBy === undefined ? answer.other : undefined;
 }
 
 /** What the answers so far mean for a run with this fingerprint. */
@@ -39,9 +40,7 @@ export function classifyBegin(
   fingerprint: string,
 ): BeginState {
   const { length: count } = calls;
-  const quorum = quorumOf(count);
-  const held = calls.flatMap(({ answer }) => (answer?.outcome === "held" ? [answer] : []));
-  const others = held.flatMap(({ other, blockedBy }) => (blockedBy === undefined ? (other ?? []) : []));
+  const others = calls.flatMap((call) => recordFound(call) ?? []);
   const state = classifyRecords(others, fingerprint, count);
   if (result === "granted") {
     // A quorum is ours, but the effect of a run that could complete on a minority only has happened nevertheless.
@@ -49,12 +48,12 @@ export function classifyBegin(
     return isComplete ? state : { kind: "run" };
   }
   if (state.kind !== "split-vote") return state;
-  if (calls.filter(isWrongType).length > count - quorum) return { kind: "corrupt" };
-  if (held.length - others.length > count - quorum)
-    return { kind: "locked", retryAfter: timeUntilFree(calls) };
+  if (isVeto(calls.filter(isWrongType).length, count)) return { kind: "corrupt" };
+  const locked = calls.filter(({ answer }) => answer?.outcome === "held" && answer.blockedBy !== undefined);
+  if (isVeto(locked.length, count)) return { kind: "locked" };
   // From so few answers nobody can have a quorum; with more, contenders may have kept it from each other.
   const answered = calls.filter(({ answer }) => answer && answer.outcome !== "error").length;
-  return result === "unavailable" && answered < quorum ? { kind: "unclear" } : state;
+  return result === "unavailable" && answered < quorumOf(count) ? { kind: "unclear" } : state;
 }
 
 /** Whether further answers may change the state after a round that was not granted. */

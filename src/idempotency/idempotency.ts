@@ -28,9 +28,8 @@ import { keyOf } from "../redis/keys.ts";
 import { maxTimerDelay, type WaitUntil } from "../runtime.ts";
 import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
-import type { Handler, LockedRunContext, Outcome } from "./execution.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
-import { RunCall } from "./run.ts";
+import { type Handler, type LockedRunContext, type Outcome, run } from "./run.ts";
 import type { RecordKeys, RunRequest } from "./run-request.ts";
 
 /** What can be set for all runs and overridden in each. `undefined` leaves the default in place. */
@@ -234,7 +233,7 @@ export class Idempotency {
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
     const own = { fingerprint, lock, note, codec, signal, deadline, isStale };
-    return new RunCall<Value>({ settings, ...keys, ...own, ...rules }).run(handler);
+    return run<Value>({ settings, ...keys, ...own, ...rules }, handler);
   }
 
   #resolve(options: IdempotencyOptions): ResolvedOptions {
@@ -265,8 +264,10 @@ export function resolveIdempotency(
   } = mergeOptions(...layers);
   const { timeout, backoff, maxHold, waitUntil } = shared;
   const ttl = lease ?? 30_000;
-  const overrides = { ttl, wait, timeout, backoff, maxHold, waitUntil };
-  const settings = resolveSettings(client.settings, client.options, overrides);
+  const overrides = { ttl, wait, timeout, backoff, maxHold, waitUntil, autoExtend: true };
+  const resolved = resolveSettings(client.settings, client.options, overrides);
+  // Runs have events of their own, and their locks publish no release.
+  const settings = { ...resolved, onEvent: undefined, wakeUp: undefined };
   return {
     settings,
     retention: checkInteger("retention (ms)", retention ?? 86_400_000, settings.ttl, 2 ** 45),

@@ -9,7 +9,6 @@ export {
   ResultUnavailableError,
 } from "./errors.ts";
 export type { IdempotencyEvent } from "./events.ts";
-export type { LockedRunContext, Outcome, RunContext } from "./execution.ts";
 export { forgetKey } from "./forget.ts";
 export {
   Idempotency,
@@ -20,4 +19,5 @@ export {
 export { inspectKey, type KeyInspection, type KeyOptions, type KeyVote } from "./inspect.ts";
 export type { UnstoredReason } from "./record.ts";
 export type { Codec, JsonResult, JsonValue } from "./result.ts";
+export type { LockedRunContext, Outcome, RunContext } from "./run.ts";
 export { type FlightContext, type SingleFlightOptions, singleFlight } from "./single-flight.ts";

@@ -40,11 +40,11 @@ export interface RunRequest<Value> extends RecordKeys {
 type Timing = Pick<RunRequest<unknown>, "settings" | "retention">;
 
 /**
- * The ttl of a claim, in ms, where the platform stops the code in `remainingMs`: until then, and one request's time to
- * complete. After that no process renews or frees it, so a longer one would only keep other runs away.
+ * The longest time in ms to wait for a split vote to end, or for a result to reach its quorum. In a whole lease, the sender
+ * of a webhook would give up.
  */
-export function leaseWithin({ ttl, timeout }: Settings, remainingMs: number): number {
-  return Math.max(1, Math.ceil(Math.min(ttl, remainingMs + timeout)));
+export function settleTimeout({ timeout, wait }: Settings): number {
+  return Math.max(wait, 2 * timeout);
 }
 
 /**

@@ -65,7 +65,7 @@ class Acquisition {
   #listener: WakeUpListener | undefined;
   /** Ends a call whose next round is not sent. What the last one has shown says more than that. */
   #endWithoutTurn = (): never => {
-    throw new QuorumError("acquire", this.#resources, pendingVotes(this.#settings), { why: noTurn });
+    throw new QuorumError(this.#action, this.#resources, pendingVotes(this.#settings), { why: noTurn });
   };
 
   constructor(settings: Settings, resources: readonly string[], options: AcquireOptions, protocol: Protocol) {
@@ -92,6 +92,10 @@ class Acquisition {
     } finally {
       this.#listener?.close();
     }
+  }
+
+  get #action(): string {
+    return this.#protocol.action ?? "acquire";
   }
 
   #facts(): CallEvent {
@@ -210,7 +214,7 @@ class Acquisition {
     const refused = calls.filter(({ answer }) => answer?.outcome === "held").length;
     if (!isVeto(refused, calls.length)) {
       const details = { late: last === round && result === "granted", ttl: this.#settings.ttl };
-      return new QuorumError("acquire", this.#resources, last.votes(), details);
+      return new QuorumError(this.#action, this.#resources, last.votes(), details);
     }
     const retryAfter = timeUntilFree(calls);
     const holder = holderOf(calls);

@@ -81,7 +81,7 @@ export class Lock {
       driftFactor: settings.driftFactor,
       ttl,
       elapsed: round.elapsed,
-      lostError: (why) => new LockLostError(resources, why),
+      lostError: (why) => protocol.lostError?.(why) ?? new LockLostError(resources, why),
       onLost: (reason) => this.#reportEnd({ type: "lost", reason }),
     });
     if (limit < settings.ttl) this.#validity.endsBy = "deadline";

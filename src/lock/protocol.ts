@@ -1,3 +1,4 @@
+import type { RedlockError } from "../errors.ts";
 import type { Next } from "../quorum/retry.ts";
 import type { Call, Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
@@ -45,6 +46,10 @@ export interface Protocol<A extends CellAnswer = CellAnswer> {
   next?(failed: Round<A>): Promise<Next> | Next;
   /** How the error says that it is held. Default: by someone else. */
   readonly heldText?: string | undefined;
+  /** What a quorum is needed for, as an error says it. Default: to acquire. */
+  readonly action?: string | undefined;
+  /** The error of a hold that is lost. Default: a LockLostError. */
+  lostError?(why: string): RedlockError;
   /** How one that waits is told of releases. Default: it polls. */
   readonly waiter?: Waiter | undefined;
 }

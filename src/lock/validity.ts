@@ -7,6 +7,11 @@ const expiryPrecision = 2;
 /** Longest time (ms) for which an expiry can go unnoticed after a freeze. */
 const expiryCheckInterval = 1_000;
 
+/** The part of a ttl that may be relied on: without the drift, because the endpoint's clock may run faster. */
+export function validityOf({ driftFactor }: { readonly driftFactor: number }, ttl: number): number {
+  return ttl - (ttl * driftFactor + expiryPrecision);
+}
+
 /** What a {@link Validity} is made of. */
 export interface ValidityOptions {
   readonly runtime: Runtime;
@@ -14,8 +19,6 @@ export interface ValidityOptions {
   /** ms since before the request that granted it. */
   readonly elapsed: () => number;
   readonly ttl: number;
-  /** What the ttl is called, for the error. Default `ttl`. */
-  readonly term?: "ttl" | "lease" | undefined;
   /** Makes the error that the signal aborts with. */
   readonly lostError: (why: string) => RedlockError;
   readonly onLost: (why: string) => void;
@@ -44,9 +47,9 @@ export class Validity {
     this.#ttl = options.ttl;
   }
 
-  /** The part of a ttl that may be relied on: without the drift, because the endpoint's clock may run faster. */
+  /** The part of a ttl that may be relied on. */
   budgetOf(ttl: number): number {
-    return ttl - (ttl * this.#options.driftFactor + expiryPrecision);
+    return validityOf(this.#options, ttl);
   }
 
   /** ms of validity that remain; ≤ 0 once it has ended. */
@@ -120,8 +123,7 @@ export class Validity {
 
   /** Loses it because its time is over. */
   #expire(): void {
-    const { term = "ttl" } = this.#options;
-    const { endsBy = `${term} ${this.#ttl} ms${secondsHint(this.#ttl)}` } = this;
+    const { endsBy = `ttl ${this.#ttl} ms${secondsHint(this.#ttl)}` } = this;
     this.lose(`its validity ended (${endsBy})`);
   }
 

@@ -41,18 +41,24 @@ export interface Progress {
 }
 
 /**
- * What follows a failed attempt: nothing, because none may succeed any more; another one after a pause by the backoff, or of
- * so many ms; or another one at once, even after `wait`, but not after the deadline.
+ * What follows a failed attempt: nothing, because none may succeed any more; another one after a pause; or another one at
+ * once, even after `wait`, but not after the deadline.
  */
-export type Next = "end" | "pause" | { readonly pause: number } | "at-once";
+export type Next = "end" | "pause" | Rest | "at-once";
+
+/** Another attempt after a pause. */
+export interface Rest {
+  /** Of so many ms. Default: by the backoff. */
+  readonly pause?: number;
+  /** If fewer ms have passed since the call. Default: the settings' `wait`. */
+  readonly within?: number;
+}
 
 /** A failed attempt, and what is to follow it. */
 export interface FailedAttempt<Value> {
   readonly next: Next;
   /** The endpoints' answers: none follows while too many are unusable. Default: all are usable. */
   readonly votes?: readonly Vote[];
-  /** Replaces the settings' `wait` for this decision. */
-  readonly within?: number;
   /** After so many ms what is in the way will have expired. Default: not known. */
   readonly retryAfter?: number | undefined;
   /** How long the attempt took, in ms. Default 0. See {@link pauses}. */
@@ -95,8 +101,9 @@ export async function retry<Value>(
     const failed = await attempt(progress);
     if ("value" in failed) return failed.value;
     const { next, took, retryAfter = Infinity, votes = [] } = failed;
+    const rest: Rest = typeof next === "object" ? next : {};
     if (signal?.aborted) throw signal.reason;
-    const remaining = progress.remaining(failed.within);
+    const remaining = progress.remaining(rest.within);
     const unusable = untilUsable(votes);
     const isInTime = unusable > 0 ? unusable < remaining : remaining > 0 || next === "at-once";
     // After the deadline nothing that is granted is valid.
@@ -118,7 +125,7 @@ export async function retry<Value>(
     // A clock may be too coarse to show the last part of a ms pass.
     const longest = Math.min(Math.max(remaining, 1), retryAfter);
     nextPause ??= pauses(backoff, runtime);
-    const pause = next === "pause" ? nextPause(took) : next.pause;
+    const pause = rest.pause ?? nextPause(took);
     const poll = Math.min(pause, longest);
     failed.report?.(poll);
     await (failed.rest?.(poll, longest) ?? sleep(runtime, poll, signal));

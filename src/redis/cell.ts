@@ -117,7 +117,8 @@ export function end(
   cell: Cell,
   next?: { readonly values: readonly string[]; readonly ttl: number },
 ): Promise<CellAnswer> {
-  if (isPlain(ask, cell) && compares(ask) && !next) {
+  if (isPlain(ask, cell) && compares(ask)) {
+    if (next) return keep(ask, cell, next.ttl, next.values[0]);
     const command = ["DELEX", cell.keys[0]!, "IFEQ", firstValueOf(cell)];
     return notingRefusal(ask, sendPlain(ask, command, [1, 0], "lost"));
   }

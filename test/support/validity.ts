@@ -8,17 +8,14 @@ import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
 export const budget = 988;
 
 /** A validity of 1 000 ms on a stepping runtime. */
-export function makeValidity(
-  options: { runtime?: SteppingRuntime; ttl?: number; term?: "ttl" | "lease" } = {},
-) {
-  const { runtime = steppingRuntime(), ttl = 1_000, term } = options;
+export function makeValidity(options: { runtime?: SteppingRuntime; ttl?: number } = {}) {
+  const { runtime = steppingRuntime(), ttl = 1_000 } = options;
   const onLost = vi.fn();
   const validity = new Validity({
     runtime,
     driftFactor: 0.01,
     elapsed: stopwatch(runtime),
     ttl,
-    term,
     lostError: (why) => new LockLostError(["r"], why),
     onLost,
   });

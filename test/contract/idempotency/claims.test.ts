@@ -144,6 +144,7 @@ describe("a claim", () => {
     expect(context().signal.aborted).toBe(false);
     await world.runtime.advance(1);
     expect(context().signal.reason).toMatchObject({ name: "LeaseLostError", code: "LEASE_LOST", key: "key" });
+    expect(context().signal.reason.message).toContain("its validity ended (lease 1000 ms)");
     expect(ttls(world)).toEqual([12, 12, 12]);
   });
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { EndpointError } from "../../../src/errors.ts";
-import { stateAfterCount } from "../../../src/idempotency/attempts.ts";
 import { classifyBegin as classify } from "../../../src/idempotency/begin.ts";
 import { completeText, noFingerprint, parseRecord, pendingText } from "../../../src/idempotency/record.ts";
 import type { Failure } from "../../../src/quorum/round.ts";
@@ -85,20 +84,5 @@ describe("classifyBegin", () => {
     ["pending, and a quorum grants", [granted, granted, held(pending("t1", "bb"))], "granted", run],
   ])("another fingerprint: %s", (_what, answers, result, expected) => {
     expect(classifyBegin(answers, result, "aa")).toEqual(expected);
-  });
-});
-
-describe("stateAfterCount", () => {
-  test.each<[RoundResult | undefined, count: number, most: number, expected: object]>([
-    ["granted", 1, 1, run],
-    ["granted", 5, 5, run],
-    ["granted", 2, 1, { kind: "dead", attempts: 1 }],
-    ["granted", 6, 5, { kind: "dead", attempts: 5 }],
-    ["unavailable", 1, 5, unclear],
-    ["unavailable", 6, 5, unclear],
-    ["refused", 1, 5, unclear],
-    [undefined, 6, 5, { kind: "aborted" }],
-  ])("%s, count %i of %i", (result, count, most, expected) => {
-    expect(stateAfterCount(result, count, most)).toEqual(expected);
   });
 });

@@ -1,25 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { leaseWithin, remainingRetention, retryAfter } from "../../../src/idempotency/run-request.ts";
+import { remainingRetention, retryAfter } from "../../../src/idempotency/run-request.ts";
 import { resolveSettings } from "../../../src/lock/options.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 
 const runtime = steppingRuntime();
 const now = runtime.now();
-const settingsOf = (ttl: number, timeout = 100) =>
-  resolveSettings({ endpoints: [], runtime }, { ttl, timeout });
-
-describe("the ttl of a claim", () => {
-  test.each([
-    ["the lease, without a deadline", Infinity, 1_000],
-    ["the lease, where the deadline is later", 900, 1_000],
-    ["until the deadline, and one timeout more", 899, 999],
-    ["at least that timeout where the deadline is now", 0, 100],
-    ["whole ms, rounded up", 100.2, 201],
-    ["1 ms where everything is over", -1_000, 1],
-  ])("is %s", (_what, remaining, expected) => {
-    expect(leaseWithin(settingsOf(1_000), remaining)).toBe(expected);
-  });
-});
+const settingsOf = (ttl: number) => resolveSettings({ endpoints: [], runtime }, { ttl });
 
 describe("when to try again", () => {
   const of = (ttl: number, age: number) =>

@@ -30,7 +30,6 @@ describe("signal", () => {
     // Seconds are the usual mistake.
     ["a short ttl", { ttl: 30 }, undefined, "ttl 30 ms: 30 is 30 ms; did you mean 30_000?"],
     ["the ttl that was requested last", {}, 2_000, "ttl 2000 ms"],
-    ["a lease", { term: "lease" as const }, undefined, "lease 1000 ms"],
   ])("names what has ended it: %s", async (_what, options, extended, name) => {
     const { runtime, validity } = makeValidity(options);
     if (extended) validity.extend(extended, stopwatch(runtime));

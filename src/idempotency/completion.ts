@@ -1,0 +1,105 @@
+import type { Endpoint } from "../endpoints/endpoint.ts";
+import type { EndpointError } from "../errors.ts";
+import type { Lock } from "../lock/lock.ts";
+import { retry } from "../quorum/retry.ts";
+import { isVeto } from "../quorum/tally.ts";
+import type { CellAnswer } from "../redis/cell.ts";
+import { keepAlive, settledWithin } from "../runtime.ts";
+import type { CompleteRecord, UnstoredReason } from "./record.ts";
+import { recordOfResult } from "./result.ts";
+import { type RunRequest, settleTimeout } from "./run-request.ts";
+
+/** The record of a complete run, on its way to a quorum. */
+export class Completion {
+  readonly #request: RunRequest<unknown>;
+  readonly #head: Pick<CompleteRecord, "token" | "completedAt" | "fingerprint">;
+  #record: ReturnType<typeof recordOfResult>;
+  /** The record that was tried before: some endpoint may have stored it. */
+  #former: string | undefined;
+  #underWay: Promise<unknown>[] = [];
+  /** The errors of endpoints that refused the result for its size: they would do so again. */
+  readonly #refusals = new Map<Endpoint, unknown>();
+
+  constructor(request: RunRequest<unknown>, { result, unstored, ...head }: Omit<CompleteRecord, "state">) {
+    this.#request = request;
+    this.#head = head;
+    this.#record = recordOfResult(head, { result, unstored }, request.maxResult);
+  }
+
+  /** The text of the record. */
+  get text(): string {
+    return this.#record.text;
+  }
+
+  get former(): string | undefined {
+    return this.#former;
+  }
+
+  /** Why the record has no result, where it has none. */
+  get unstored(): UnstoredReason | undefined {
+    return this.#record.unstored;
+  }
+
+  /** Stores it at an endpoint, unless that has refused it for its size. */
+  async storeOne(endpoint: Endpoint, put: () => Promise<CellAnswer>): Promise<CellAnswer> {
+    if (!this.unstored && this.#refusals.has(endpoint)) throw this.#refusals.get(endpoint);
+    const storing = put();
+    this.#underWay.push(storing.catch(() => undefined));
+    try {
+      return await storing;
+    } catch (error) {
+      if (isSizeError(error)) this.#refusals.set(endpoint, error);
+      throw error;
+    }
+  }
+
+  /**
+   * Releases the lock, which stores it, and tries again for as long as the lease lasts when no quorum answers. Resolves when a
+   * quorum has decided, or when the retries go on in the background.
+   *
+   * @returns true: stored; false: another run took over; undefined: too few endpoints have answered
+   */
+  async store(lock: Lock): Promise<boolean | undefined> {
+    const { settings } = this.#request;
+    const { backoff, runtime } = settings;
+    const wait = lock.remaining();
+    let isStored = await this.#release(lock);
+    if (isStored !== undefined) return isStored;
+    let isFirst = true;
+    const retries = retry<void>({ backoff, runtime, wait }, {}, async () => {
+      if (!isFirst) isStored = await this.#release(lock);
+      isFirst = false;
+      return isStored === undefined ? { next: "pause", end: () => undefined } : { value: undefined };
+      // An error of the user's backoff ends the retries, not the call: its effect has happened.
+    }).catch(() => undefined);
+    if (!keepAlive(settings, retries)) await settledWithin(runtime, settleTimeout(settings), retries);
+    return isStored;
+  }
+
+  async #release(lock: Lock): Promise<boolean | undefined> {
+    const isStored = await lock.release().catch(() => undefined);
+    return isStored === undefined && (await this.#leavesOut()) ? this.#release(lock) : isStored;
+  }
+
+  /**
+   * Leaves out a result that is too large for a quorum of the endpoints: no retry can fix that, and without a record the
+   * effect would be repeated when the lease ends. What a minority has stored stays, because another call may have brought it
+   * to a quorum.
+   */
+  async #leavesOut(): Promise<boolean> {
+    const { settings, maxResult } = this.#request;
+    if (this.unstored || this.#refusals.size === 0) return false;
+    // Those that answer after the decision may refuse it for its size as well.
+    await settledWithin(settings.runtime, settings.timeout, Promise.all(this.#underWay));
+    if (!isVeto(this.#refusals.size, settings.endpoints.length)) return false;
+    this.#former = this.text;
+    this.#record = recordOfResult(this.#head, { unstored: "too-large" }, maxResult);
+    return true;
+  }
+}
+
+/** Upstash answers "max request size exceeded", Redis "exceeds maximum allowed size", a gateway 413. */
+function isSizeError(error: unknown): boolean {
+  const { status, message } = error as Partial<EndpointError>;
+  return status === 413 || /\bmax(imum)?\b.*\bsize\b/i.test(String(message));
+}

@@ -1,0 +1,246 @@
+import type { Ask } from "../endpoints/ask.ts";
+import type { RedlockError, Vote } from "../errors.ts";
+import { fenced } from "../lock/fence.ts";
+import { parseHolder } from "../lock/note.ts";
+import { type Decision, type Protocol, withoutTombstone } from "../lock/protocol.ts";
+import { validityOf } from "../lock/validity.ts";
+import type { Next } from "../quorum/retry.ts";
+import { type Call, type Round, runRound } from "../quorum/round.ts";
+import type { Answer } from "../quorum/tally.ts";
+import { type Cell, type CellAnswer, claimOrRead, end, keep } from "../redis/cell.ts";
+import { type Attempt, countAttempt } from "./attempts.ts";
+import { type BeginState, recordFound, stateOfBegin } from "./begin.ts";
+import { Completion } from "./completion.ts";
+import { LeaseLostError } from "./errors.ts";
+import { isComplete, pendingText } from "./record.ts";
+import type { StoredResult } from "./result.ts";
+import { type RunRequest, remainingRetention, settleTimeout } from "./run-request.ts";
+
+type Replay = Extract<BeginState, { kind: "replay" }>;
+
+/** What the last round of a call has found. */
+export type RunState<Value> =
+  | Exclude<BeginState, { kind: "replay" | "corrupt" }>
+  /** Another run is complete. `value`: its decoded result, where it has one. */
+  | (Replay & { readonly value?: Value })
+  /** `options`: the codec's error as the cause, where the codec failed. */
+  | { readonly kind: "corrupt"; readonly options?: { readonly cause: unknown } }
+  /** Complete, but too old to be returned. `isRemoved`: this call has removed it from a quorum. `votes`: of that. */
+  | { readonly kind: "stale"; readonly isRemoved: boolean; readonly votes: readonly Vote[] }
+  /** So many runs as are allowed began before this one and did not end. */
+  | { readonly kind: "dead"; readonly attempts: number };
+
+/**
+ * A run is a lock whose cell has one more key, the record; without `lock` it has this key alone. The round that claims it reads
+ * what other runs have stored there. A release puts the result in the record's place.
+ */
+export class RunProtocol<Value> implements Protocol<CellAnswer> {
+  /** A record that an endpoint has lost is written there when the run is complete. */
+  readonly isRestorable = false;
+  readonly action: string;
+  state: RunState<Value> = { kind: "unclear" };
+  readonly #request: RunRequest<Value>;
+  /** That of the locks. */
+  readonly #locks: Protocol | undefined;
+  /** By claim: the undo of an earlier round may go on while a later one counts anew. */
+  readonly #attempts = new Map<Cell, Attempt>();
+  #startedAt = 0;
+  /** The cell of the last round. */
+  #cell: Cell | undefined;
+  /** The cell under which the handler has begun. */
+  #held: Cell | undefined;
+  #completion: Completion | undefined;
+
+  constructor(request: RunRequest<Value>) {
+    const { settings, key, lock, note } = request;
+    this.#request = request;
+    this.#locks = lock && fenced(settings, lock, note);
+    this.action = lock ? `begin ${JSON.stringify(key)} with` : "begin";
+  }
+
+  get fence(): number | undefined {
+    return this.#locks?.fence;
+  }
+
+  cell(nonce: string): Cell {
+    const { settings, name, fingerprint } = this.#request;
+    const locks: Cell = this.#locks?.cell(nonce) ?? { keys: [], value: nonce };
+    this.#startedAt = Math.floor(settings.runtime.now());
+    const record = pendingText({ token: nonce, startedAt: this.#startedAt, fingerprint });
+    const values = [record, ...locks.keys.map(() => locks.value)];
+    this.#cell = { ...locks, keys: [name, ...locks.keys], values };
+    return this.#cell;
+  }
+
+  claim(call: Call, cell: Cell, ttl: number): Promise<CellAnswer> {
+    const lease = this.#leaseOf(ttl);
+    return this.#locks?.claim(call, cell, lease) ?? claimOrRead(call, cell, lease);
+  }
+
+  extend(call: Call, cell: Cell, ttl: number): Promise<Answer> {
+    const lease = this.#leaseOf(ttl);
+    return this.#locks?.extend(call, cell, lease) ?? keep(call, cell, lease);
+  }
+
+  /**
+   * Before the handler runs, a quorum has its fence, and its attempt is counted: after the claim, so that contenders do not
+   * count, and before the handler, so that each of its crashes does.
+   */
+  async confirm(granted: Round<CellAnswer>, cell: Cell, ttl: number): Promise<Decision | undefined> {
+    const { settings, maxAttempts } = this.#request;
+    const refused: Decision = { result: Promise.resolve("refused"), votes: () => granted.votes() };
+    await this.#look(granted);
+    if (this.state.kind !== "run") return refused;
+    const raised = await this.#locks?.confirm?.(granted, cell, ttl);
+    const within = validityOf(settings, ttl) - granted.elapsed();
+    // Refused here means lost between the two rounds.
+    const isLost = raised && (await raised.result) !== "granted";
+    if (isLost || within <= 0 || maxAttempts === Infinity) return raised;
+    const attempt = await countAttempt(this.#request, parseHolder(cell.value).nonce, within);
+    this.#attempts.set(cell, attempt);
+    if (attempt.dead === undefined) return attempt;
+    this.state = { kind: "dead", attempts: attempt.dead };
+    return refused;
+  }
+
+  async next(failed: Round<CellAnswer>): Promise<Next> {
+    if ((await failed.result) !== "granted") await this.#look(failed);
+    const { state } = this;
+    if (["replay", "mismatch", "corrupt", "dead"].includes(state.kind)) return "end";
+    if (state.kind === "stale" && state.isRemoved) return "at-once";
+    // Even without `wait`: those that have a part each are giving it back.
+    if (state.kind === "split-vote" || state.kind === "stale") {
+      return { within: settleTimeout(this.#request.settings) };
+    }
+    return "pause";
+  }
+
+  /**
+   * Frees the key and the locks. The record of a complete run takes their place instead: the result of this one, or what a
+   * quorum has of another one, which also replaces complete records that only a minority has.
+   */
+  async release(call: Call, cell: Cell, claim: Call): Promise<Answer> {
+    const { name, retention } = this.#request;
+    const isHeld = cell === this.#held;
+    const completion = isHeld ? this.#completion : undefined;
+    if (completion) {
+      const { text, former } = completion;
+      const claimed = { cell, claim };
+      return completion.storeOne(call.endpoint, () =>
+        this.#complete(call, claimed, { text, retention, former }),
+      );
+    }
+    // The count first: a run that finds the key free must not count this one.
+    await this.#attempts.get(cell)?.takeBack(isHeld);
+    const { state } = this;
+    if (state.kind !== "replay")
+      return claim.hasDoneNothing ? { outcome: "lost" } : this.#end(call, { cell, claim });
+    const replaced = { text: state.text, retention: remainingRetention(this.#request, state.record) };
+    if (!claim.hasDoneNothing) return this.#end(call, { cell, claim }, replaced);
+    const found = recordFound(claim as Call<CellAnswer>);
+    if (found === undefined || found === state.text || !isComplete(found)) return { outcome: "lost" };
+    return keep(call, { keys: [name], value: found }, replaced.retention, state.text);
+  }
+
+  lostError(why: string): RedlockError {
+    // The ttl of its lock is what the options call the lease.
+    return new LeaseLostError(this.#request.key, why.replace("(ttl ", "(lease "));
+  }
+
+  /** The handler begins: from now on its release ends the run. */
+  begin(): void {
+    this.#held = this.#cell;
+  }
+
+  /** The handler has returned: from now on a release stores this result. */
+  complete({ result, unstored }: StoredResult<Value>): Completion {
+    const { settings, fingerprint } = this.#request;
+    const completedAt = Math.max(Math.floor(settings.runtime.now()), this.#startedAt);
+    const token = parseHolder(this.#cell!.value).nonce;
+    this.#completion = new Completion(this.#request, { token, completedAt, fingerprint, result, unstored });
+    return this.#completion;
+  }
+
+  /** A claim ends at most one timeout after the deadline: that is the time to store the result. */
+  #leaseOf(ttl: number): number {
+    const { settings, deadline } = this.#request;
+    return deadline === Infinity ? ttl : Math.min(settings.ttl, ttl + settings.timeout);
+  }
+
+  async #look(round: Round<CellAnswer>): Promise<void> {
+    const state = await stateOfBegin(round, this.#request.fingerprint);
+    this.state = state.kind === "replay" ? await this.#replay(round, state) : state;
+  }
+
+  /** Decodes another run's result, and makes sure that a quorum has it. */
+  async #replay(round: Round<CellAnswer>, found: Replay): Promise<RunState<Value>> {
+    const { codec, isStale } = this.#request;
+    const { record, text, decided } = found;
+    if (isStale?.(record)) return this.#remove(text);
+    let replay: RunState<Value> = found;
+    try {
+      // Decoded before it is written to further endpoints: an unreadable result must not spread.
+      if (record.result !== undefined) replay = { ...found, value: codec.decode(record.result) };
+    } catch (cause) {
+      return { kind: "corrupt", options: { cause } };
+    }
+    // No caller gets it before a quorum has it: until then another run could store a different one.
+    return decided || (await this.#bringToQuorum(round, found)) ? replay : { kind: "split-vote" };
+  }
+
+  /** Removes a complete record by comparison: what another call has begun or stored since stays. */
+  async #remove(text: string): Promise<RunState<Value>> {
+    const { settings, name } = this.#request;
+    const removal = runRound(settings, (call) => end(call, { keys: [name], value: text }));
+    await removal.mostlyDone();
+    return { kind: "stale", isRemoved: (await removal.result) === "granted", votes: removal.votes() };
+  }
+
+  async #bringToQuorum(begins: Round<CellAnswer>, { record, text }: Replay): Promise<boolean> {
+    const retention = remainingRetention(this.#request, record);
+    const cell = this.#cell!;
+    const round = runRound(this.#request.settings, (call, index) =>
+      this.#complete(call, { cell, claim: begins.calls[index]! }, { text, retention }),
+    );
+    return (await round.result) === "granted";
+  }
+
+  /**
+   * Stores a complete record at one endpoint, also if the pending one has expired, as long as nobody else has begun: the
+   * effect has happened. Another run's record is never changed.
+   */
+  async #complete(call: Ask, claimed: Claimed, next: Replacement): Promise<CellAnswer> {
+    const { name } = this.#request;
+    const { text, retention, former } = next;
+    const completed = await this.#end(call, claimed, next);
+    if (completed.outcome === "granted") return completed;
+    const taken = await claimOrRead(call, { keys: [name], value: text }, retention);
+    // A late begin of this run was executed between the two requests.
+    if (taken.other === claimed.cell.values![0]) return this.#end(call, claimed, next);
+    if (former === undefined || taken.other !== former) return taken;
+    return keep(call, { keys: [name], value: former }, retention, text);
+  }
+
+  /** Ends a claim. If the begin may still be executed, a tombstone refuses it: it would hold the locks for nobody. */
+  async #end(call: Ask, { cell, claim }: Claimed, next?: Replacement): Promise<CellAnswer> {
+    const target = claim.isOver ? withoutTombstone(cell) : cell;
+    const answer = await end(call, target, next && { values: [next.text], ttl: next.retention });
+    // A lock that had expired is free as well.
+    return answer.blockedBy === undefined ? answer : { outcome: "granted" };
+  }
+}
+
+/** A cell, and its claim at one endpoint. */
+interface Claimed {
+  readonly cell: Cell;
+  readonly claim: Call;
+}
+
+/** What takes the place of a record. */
+interface Replacement {
+  /** A complete record. */
+  readonly text: string;
+  readonly retention: number;
+  /** The record that this run tried to store before: it may be stored here, but not on a quorum. */
+  readonly former?: string | undefined;
+}
