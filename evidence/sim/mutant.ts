@@ -22,7 +22,7 @@ export interface Patch {
   readonly replace: string;
 }
 
-/** @param place a file of src/, or of twins/, and what it declares: `lock/extend.ts extendOnQuorum` */
+/** @param place a file of src/, or of twins/, and what it declares: `lock/lock.ts #extendOnQuorum` */
 export function patch(place: string, find: string, replace: string): Patch {
   const [file, within] = place.split(" ");
   return { file: file!, within, find, replace };

@@ -50,7 +50,7 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "a refusal does not count as a loss, and is retried at once (node-redlock: 9 900 times)",
     patches: [
       patch(
-        "lock/extend.ts extendOnQuorum",
+        "lock/lock.ts #extendOnQuorum",
         'if (result === "refused")',
         'if (result === "granted" && validity.loss)',
       ),

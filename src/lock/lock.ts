@@ -6,9 +6,8 @@ import { type Call, leastPatience, type Round, runRound } from "../quorum/round.
 import type { Answer } from "../quorum/tally.ts";
 import { undo } from "../quorum/undo.ts";
 import type { Cell } from "../redis/cell.ts";
-import { keepAlive, maxTimerDelay, sleep } from "../runtime.ts";
+import { keepAlive, maxTimerDelay, sleep, stopwatch } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
-import { extendOnQuorum } from "./extend.ts";
 import { parseHolder } from "./note.ts";
 import type { Settings } from "./options.ts";
 import type { Protocol } from "./protocol.ts";
@@ -223,11 +222,7 @@ export class Lock {
     this.#ttl = given;
     const claims = [...this.#claims];
     const settled = claims.map(({ answer }) => answer !== undefined);
-    const round = await extendOnQuorum(settings, validity, {
-      ttl,
-      names: resources,
-      perform: (call) => this.#extendOne(call, ttl),
-    });
+    const round = await this.#extendOnQuorum(ttl);
     if (ttl < given) validity.endsBy = "deadline";
     if (this.#protocol.isRestorable) {
       round.calls.forEach((call, index) => {
@@ -241,6 +236,26 @@ export class Lock {
     // It may have been released while the extension was under way.
     if (validity.released) throw validity.lose("it was released");
     return this.remaining();
+  }
+
+  /** Extends it on a quorum, within the validity that remains. The new validity counts from before the requests were sent. */
+  async #extendOnQuorum(ttl: number): Promise<Round> {
+    const settings = this.#settings;
+    const validity = this.#validity;
+    if (validity.released) throw validity.lose("it was released");
+    if (validity.loss) throw validity.loss;
+    // A shorter ttl counts at once: any endpoint may execute it, also where its answer does not arrive.
+    if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(ttl, stopwatch(settings.runtime));
+    // No request may outlast the validity: a hanging request must not hide its end.
+    const timeout = validity.remaining();
+    const round = runRound(settings, (call) => this.#extendOne(call, ttl), { timeout });
+    const result = await round.result;
+    if (validity.loss) throw validity.loss;
+    if (result === "refused") throw validity.lose("no quorum has its token any more");
+    // This cannot be too late: the validity was at most this ttl's when the requests were sent, and has not ended.
+    if (result !== "granted") throw new QuorumError("extend", this.resources, round.votes(), { ttl });
+    validity.extend(ttl, round.elapsed);
+    return round;
   }
 
   async #extendOne(call: Call, ttl: number): Promise<Answer> {
