@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { fingerprintOf, hashKey } from "../../src/idempotency/digest.ts";
 import { Idempotency, type IdempotencyEvent, type Outcome as Ran } from "../../src/idempotency/index.ts";
-import { completeText, noFingerprint, parseRecord, pendingText } from "../../src/idempotency/record.ts";
+import { noFingerprint, parseRecord, recordText } from "../../src/idempotency/record.ts";
 import { Redlock } from "../../src/index.ts";
 import { seeded } from "../../test/support/seeded.ts";
 import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";
@@ -33,18 +33,18 @@ const stored = fc.oneof(
   { weight: 3, arbitrary: fc.constant(undefined) },
   {
     weight: 2,
-    arbitrary: print.map((name) => pendingText({ token, startedAt: at, fingerprint: prints[name] })),
+    arbitrary: print.map((name) => recordText({ state: "pending", token, at, fingerprint: prints[name] })),
   },
   {
     weight: 2,
     arbitrary: print.map((name) =>
-      completeText({ token, completedAt: at, fingerprint: prints[name], result: '{"n":1}' }),
+      recordText({ state: "complete", token, at, fingerprint: prints[name], result: '{"n":1}' }),
     ),
   },
   {
     weight: 1,
     arbitrary: print.map((name) =>
-      completeText({ token, completedAt: at, fingerprint: prints[name], unstored: "too-large" }),
+      recordText({ state: "complete", token, at, fingerprint: prints[name], unstored: "too-large" }),
     ),
   },
   { weight: 1, arbitrary: fc.constantFrom("", "null", "C1", "P1 t 1", `C1 ${token} 5 - {"n`, "{}", "5") },
@@ -127,8 +127,8 @@ function expectBegunByQuorum({ network: { endpoints, exchanges }, began }: Playe
   for (const run of began) {
     const begun = countOf(
       exchanges,
-      ({ op, said, value }) =>
-        (op === "read" || op === "claim") && said === "yes" && value.startsWith(`P1 ${run} `),
+      ({ op, said, newValue }) =>
+        (op === "read" || op === "claim") && said === "yes" && newValue.startsWith(`P1 ${run} `),
     );
     expect(begun, "the handler ran without a quorum").toBeGreaterThanOrEqual(quorumOf(endpoints.length));
   }
@@ -234,11 +234,11 @@ describe("idempotency over endpoints that answer anything", () => {
 
   const { mine } = prints;
   const whole = [
-    pendingText({ token, startedAt: at, fingerprint: noFingerprint }),
-    pendingText({ token, startedAt: at, fingerprint: mine }),
-    completeText({ token, completedAt: at, fingerprint: noFingerprint, result: '{"n":1}' }),
-    completeText({ token, completedAt: at, fingerprint: mine, result: '{"n":1}' }),
-    completeText({ token, completedAt: at, fingerprint: mine, unstored: "unserializable" }),
+    recordText({ state: "pending", token, at, fingerprint: noFingerprint }),
+    recordText({ state: "pending", token, at, fingerprint: mine }),
+    recordText({ state: "complete", token, at, fingerprint: noFingerprint, result: '{"n":1}' }),
+    recordText({ state: "complete", token, at, fingerprint: mine, result: '{"n":1}' }),
+    recordText({ state: "complete", token, at, fingerprint: mine, unstored: "unserializable" }),
   ];
 
   test.each(whole)("no truncation of %s runs the handler again", async (text) => {

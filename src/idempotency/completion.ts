@@ -5,34 +5,26 @@ import { retry } from "../quorum/retry.ts";
 import { isVeto } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { keepAlive, settledWithin } from "../runtime.ts";
-import type { CompleteRecord, UnstoredReason } from "./record.ts";
-import { recordOfResult } from "./result.ts";
+import { type RunRecord, recordText, type UnstoredReason } from "./record.ts";
+import { withinBytes } from "./result.ts";
 import { type RunRequest, settleTimeout } from "./run-request.ts";
 
 /** The record of a complete run, on its way to a quorum. */
 export class Completion {
+  /** As it is stored. */
+  text: string;
+  /** The text that was tried before: some endpoint may have stored it. */
+  former: string | undefined;
   readonly #request: RunRequest<unknown>;
-  readonly #head: Pick<CompleteRecord, "token" | "completedAt" | "fingerprint">;
-  #record: ReturnType<typeof recordOfResult>;
-  /** The record that was tried before: some endpoint may have stored it. */
-  #former: string | undefined;
-  #underWay: Promise<unknown>[] = [];
+  #record: RunRecord;
+  readonly #underWay: Promise<unknown>[] = [];
   /** The errors of endpoints that refused the result for its size: they would do so again. */
   readonly #refusals = new Map<Endpoint, unknown>();
 
-  constructor(request: RunRequest<unknown>, { result, unstored, ...head }: Omit<CompleteRecord, "state">) {
+  constructor(request: RunRequest<unknown>, record: RunRecord) {
     this.#request = request;
-    this.#head = head;
-    this.#record = recordOfResult(head, { result, unstored }, request.maxResult);
-  }
-
-  /** The text of the record. */
-  get text(): string {
-    return this.#record.text;
-  }
-
-  get former(): string | undefined {
-    return this.#former;
+    this.#record = withinBytes(record, request.maxResult);
+    this.text = recordText(this.#record);
   }
 
   /** Why the record has no result, where it has none. */
@@ -87,13 +79,14 @@ export class Completion {
    * to a quorum.
    */
   async #leavesOut(): Promise<boolean> {
-    const { settings, maxResult } = this.#request;
+    const { settings } = this.#request;
     if (this.unstored || this.#refusals.size === 0) return false;
     // Those that answer after the decision may refuse it for its size as well.
     await settledWithin(settings.runtime, settings.timeout, Promise.all(this.#underWay));
     if (!isVeto(this.#refusals.size, settings.endpoints.length)) return false;
-    this.#former = this.text;
-    this.#record = recordOfResult(this.#head, { unstored: "too-large" }, maxResult);
+    this.former = this.text;
+    this.#record = withinBytes(this.#record, 0);
+    this.text = recordText(this.#record);
     return true;
   }
 }

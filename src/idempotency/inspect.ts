@@ -17,7 +17,7 @@ import {
   isPending,
   noFingerprint,
   parseRecord,
-  pendingText,
+  recordText,
   type UnstoredReason,
 } from "./record.ts";
 import type { RecordKeys } from "./run-request.ts";
@@ -180,7 +180,7 @@ function stateOf(
   count: number,
 ): { readonly state: KeyInspection["state"]; readonly text?: string } {
   const found = classifyRecords(texts, noFingerprint, count);
-  if (found.kind === "busy") return { state: "pending", text: pendingText(found.record) };
+  if (found.kind === "busy") return { state: "pending", text: recordText(found.record) };
   if (found.kind === "replay" && found.decided) return { state: "complete", text: found.text };
   if (isVeto(texts.filter((text) => !parseRecord(text)).length, count)) return { state: "corrupt" };
   return { state: texts.length > 0 ? "undecided" : "none" };
@@ -201,12 +201,11 @@ function fieldsOf(
 ): Pick<KeyVote, "age" | "fingerprint" | "unstored"> & { state: Exclude<KeyVote["state"], "error"> } {
   const record = parseRecord(text);
   if (!record) return { state: text === undefined ? "none" : "corrupt" };
-  const { state, fingerprint } = record;
-  const since = state === "pending" ? record.startedAt : record.completedAt;
+  const { state, at, fingerprint, unstored } = record;
   return {
     state,
-    age: Math.max(0, now - since),
+    age: Math.max(0, now - at),
     ...(fingerprint !== noFingerprint && { fingerprint }),
-    ...(state === "complete" && record.unstored && { unstored: record.unstored }),
+    ...(unstored && { unstored }),
   };
 }

@@ -11,24 +11,22 @@ import { type Cell, type CellAnswer, claimOrRead, end, keep } from "../redis/cel
 import { type Attempt, countAttempt } from "./attempts.ts";
 import { type BeginState, recordFound, stateOfBegin } from "./begin.ts";
 import { Completion } from "./completion.ts";
-import { LeaseLostError } from "./errors.ts";
-import { isComplete, pendingText } from "./record.ts";
+import { DeadKeyError, FingerprintMismatchError, LeaseLostError, RecordCorruptError } from "./errors.ts";
+import { isComplete, type RunRecord, recordText } from "./record.ts";
 import type { StoredResult } from "./result.ts";
 import { type RunRequest, remainingRetention, settleTimeout } from "./run-request.ts";
 
-type Replay = Extract<BeginState, { kind: "replay" }>;
+type Replay<Value> = Extract<BeginState, { kind: "replay" }> & {
+  /** The decoded result, where there is one. */
+  readonly value?: Value | undefined;
+};
 
-/** What the last round of a call has found. */
+/** What the last round of a call has found. What is an error at once ends the call. */
 export type RunState<Value> =
-  | Exclude<BeginState, { kind: "replay" | "corrupt" }>
-  /** Another run is complete. `value`: its decoded result, where it has one. */
-  | (Replay & { readonly value?: Value })
-  /** `options`: the codec's error as the cause, where the codec failed. */
-  | { readonly kind: "corrupt"; readonly options?: { readonly cause: unknown } }
+  | Exclude<BeginState, { kind: "replay" | "mismatch" | "corrupt" }>
+  | Replay<Value>
   /** Complete, but too old to be returned. `isRemoved`: this call has removed it from a quorum. `votes`: of that. */
-  | { readonly kind: "stale"; readonly isRemoved: boolean; readonly votes: readonly Vote[] }
-  /** So many runs as are allowed began before this one and did not end. */
-  | { readonly kind: "dead"; readonly attempts: number };
+  | { readonly kind: "stale"; readonly isRemoved: boolean; readonly votes: readonly Vote[] };
 
 /**
  * A run is a lock whose cell has one more key, the record; without `lock` it has this key alone. The round that claims it reads
@@ -66,7 +64,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     const { settings, name, fingerprint } = this.#request;
     const locks: Cell = this.#locks?.cell(nonce) ?? { keys: [], value: nonce };
     this.#startedAt = Math.floor(settings.runtime.now());
-    const record = pendingText({ token: nonce, startedAt: this.#startedAt, fingerprint });
+    const record = recordText({ state: "pending", token: nonce, at: this.#startedAt, fingerprint });
     const values = [record, ...locks.keys.map(() => locks.value)];
     this.#cell = { ...locks, keys: [name, ...locks.keys], values };
     return this.#cell;
@@ -87,10 +85,10 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
    * count, and before the handler, so that each of its crashes does.
    */
   async confirm(granted: Round<CellAnswer>, cell: Cell, ttl: number): Promise<Decision | undefined> {
-    const { settings, maxAttempts } = this.#request;
-    const refused: Decision = { result: Promise.resolve("refused"), votes: () => granted.votes() };
+    const { key, settings, maxAttempts } = this.#request;
     await this.#look(granted);
-    if (this.state.kind !== "run") return refused;
+    if (this.state.kind !== "run")
+      return { result: Promise.resolve("refused"), votes: () => granted.votes() };
     const raised = await this.#locks?.confirm?.(granted, cell, ttl);
     const within = validityOf(settings, ttl) - granted.elapsed();
     // Refused here means lost between the two rounds.
@@ -98,21 +96,18 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     if (isLost || within <= 0 || maxAttempts === Infinity) return raised;
     const attempt = await countAttempt(this.#request, parseHolder(cell.value).nonce, within);
     this.#attempts.set(cell, attempt);
-    if (attempt.dead === undefined) return attempt;
-    this.state = { kind: "dead", attempts: attempt.dead };
-    return refused;
+    if (attempt.dead !== undefined) throw new DeadKeyError(key, attempt.dead);
+    return attempt;
   }
 
   async next(failed: Round<CellAnswer>): Promise<Next> {
     if ((await failed.result) !== "granted") await this.#look(failed);
     const { state } = this;
-    if (["replay", "mismatch", "corrupt", "dead"].includes(state.kind)) return "end";
+    if (state.kind === "replay") return "end";
     if (state.kind === "stale" && state.isRemoved) return "at-once";
     // Even without `wait`: those that have a part each are giving it back.
-    if (state.kind === "split-vote" || state.kind === "stale") {
-      return { within: settleTimeout(this.#request.settings) };
-    }
-    return "pause";
+    const isSettling = state.kind === "split-vote" || state.kind === "stale";
+    return isSettling ? { within: settleTimeout(this.#request.settings) } : "pause";
   }
 
   /**
@@ -125,10 +120,8 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     const completion = isHeld ? this.#completion : undefined;
     if (completion) {
       const { text, former } = completion;
-      const claimed = { cell, claim };
-      return completion.storeOne(call.endpoint, () =>
-        this.#complete(call, claimed, { text, retention, former }),
-      );
+      const next = { text, retention, former };
+      return completion.storeOne(call.endpoint, () => this.#complete(call, { cell, claim }, next));
     }
     // The count first: a run that finds the key free must not count this one.
     await this.#attempts.get(cell)?.takeBack(isHeld);
@@ -155,9 +148,10 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   /** The handler has returned: from now on a release stores this result. */
   complete({ result, unstored }: StoredResult<Value>): Completion {
     const { settings, fingerprint } = this.#request;
-    const completedAt = Math.max(Math.floor(settings.runtime.now()), this.#startedAt);
-    const token = parseHolder(this.#cell!.value).nonce;
-    this.#completion = new Completion(this.#request, { token, completedAt, fingerprint, result, unstored });
+    const at = Math.max(Math.floor(settings.runtime.now()), this.#startedAt);
+    const { nonce: token } = parseHolder(this.#cell!.value);
+    const record: RunRecord = { state: "complete", token, at, fingerprint, result, unstored };
+    this.#completion = new Completion(this.#request, record);
     return this.#completion;
   }
 
@@ -168,24 +162,29 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   async #look(round: Round<CellAnswer>): Promise<void> {
-    const state = await stateOfBegin(round, this.#request.fingerprint);
-    this.state = state.kind === "replay" ? await this.#replay(round, state) : state;
+    const { key, fingerprint } = this.#request;
+    this.state = { kind: "unclear" };
+    const found = await stateOfBegin(round, fingerprint);
+    if (found.kind === "mismatch") throw new FingerprintMismatchError(key);
+    if (found.kind === "corrupt") throw new RecordCorruptError(key);
+    this.state = found.kind === "replay" ? await this.#replay(round, found) : found;
   }
 
   /** Decodes another run's result, and makes sure that a quorum has it. */
-  async #replay(round: Round<CellAnswer>, found: Replay): Promise<RunState<Value>> {
-    const { codec, isStale } = this.#request;
+  async #replay(round: Round<CellAnswer>, found: Replay<Value>): Promise<RunState<Value>> {
+    const { key, codec, isStale } = this.#request;
     const { record, text, decided } = found;
     if (isStale?.(record)) return this.#remove(text);
-    let replay: RunState<Value> = found;
+    let value: Value | undefined;
     try {
       // Decoded before it is written to further endpoints: an unreadable result must not spread.
-      if (record.result !== undefined) replay = { ...found, value: codec.decode(record.result) };
+      if (record.result !== undefined) value = codec.decode(record.result);
     } catch (cause) {
-      return { kind: "corrupt", options: { cause } };
+      throw new RecordCorruptError(key, { cause });
     }
     // No caller gets it before a quorum has it: until then another run could store a different one.
-    return decided || (await this.#bringToQuorum(round, found)) ? replay : { kind: "split-vote" };
+    const isDecided = decided || (await this.#bringToQuorum(round, found));
+    return isDecided ? { ...found, value } : { kind: "split-vote" };
   }
 
   /** Removes a complete record by comparison: what another call has begun or stored since stays. */
@@ -196,7 +195,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return { kind: "stale", isRemoved: (await removal.result) === "granted", votes: removal.votes() };
   }
 
-  async #bringToQuorum(begins: Round<CellAnswer>, { record, text }: Replay): Promise<boolean> {
+  async #bringToQuorum(begins: Round<CellAnswer>, { record, text }: Replay<Value>): Promise<boolean> {
     const retention = remainingRetention(this.#request, record);
     const cell = this.#cell!;
     const round = runRound(this.#request.settings, (call, index) =>

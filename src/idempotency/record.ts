@@ -11,23 +11,17 @@ import { quorumOf } from "../quorum/tally.ts";
 // of runs that began and neither completed nor failed, and the token of the last one:
 //   A1 <token> <count>
 
-/** A run is under way, or its process has died. */
-export interface PendingRecord {
-  readonly state: "pending";
+/** What is stored of a run. */
+export interface RunRecord {
+  /** `pending`: it is under way, or its process has died. `complete`: its effect has happened. */
+  readonly state: "pending" | "complete";
   readonly token: string;
-  readonly startedAt: number;
+  /** When it began or completed, in ms since 1970. */
+  readonly at: number;
   readonly fingerprint: string;
-}
-
-/** A run is complete; its effect has happened. */
-export interface CompleteRecord {
-  readonly state: "complete";
-  readonly token: string;
-  readonly completedAt: number;
-  readonly fingerprint: string;
-  /** As the codec encoded it; undefined where it could not be stored. */
+  /** Of a complete run, as the codec encoded it; undefined: it could not be stored. */
   readonly result?: string | undefined;
-  /** Why there is no result, where there is none. */
+  /** Of a complete run: why there is no result. */
   readonly unstored?: UnstoredReason | undefined;
 }
 
@@ -40,34 +34,26 @@ export type UnstoredReason = "unserializable" | "too-large";
 /** Stands for: no fingerprint. */
 export const noFingerprint = "-";
 
-/** A pending record as text. */
-export function pendingText(record: Omit<PendingRecord, "state">): string {
-  return `P1 ${record.token} ${record.startedAt} ${record.fingerprint}`;
-}
-
-/** A complete record as text. */
-export function completeText(record: Omit<CompleteRecord, "state">): string {
-  const { token, completedAt, fingerprint, result, unstored } = record;
-  return `${unstored ? "N1" : "C1"} ${token} ${completedAt} ${fingerprint} ${unstored ?? result}`;
+/** A record as text. */
+export function recordText({ state, token, at, fingerprint, result, unstored }: RunRecord): string {
+  const head = `1 ${token} ${at} ${fingerprint}`;
+  if (state === "pending") return `P${head}`;
+  return unstored ? `N${head} ${unstored}` : `C${head} ${result}`;
 }
 
 /** Parses a record. Undefined: this library did not write the text, or it is damaged. */
-export function parseRecord(text: unknown): PendingRecord | CompleteRecord | undefined {
+export function parseRecord(text: unknown): RunRecord | undefined {
   const match = typeof text === "string" && /^([PCN])1 (\S+) (\d+) (-|[0-9a-f]+)(?: (.*))?$/s.exec(text);
   if (!match) return undefined;
   const [, letter, token = "", time, fingerprint = "", result] = match;
+  const at = Number(time);
   // More digits than a number has, or zeros before it: it could not be written the same again.
-  if (String(Number(time)) !== time) return undefined;
-  if (letter === "P" && result === undefined) {
-    return { state: "pending", token, startedAt: Number(time), fingerprint };
-  }
-  if (letter === "C" && result !== undefined) {
-    return { state: "complete", token, completedAt: Number(time), fingerprint, result };
-  }
-  if (letter === "N" && (result === "unserializable" || result === "too-large")) {
-    return { state: "complete", token, completedAt: Number(time), fingerprint, unstored: result };
-  }
-  return undefined;
+  if (String(at) !== time) return undefined;
+  const run = { token, at, fingerprint };
+  if (letter === "P" && result === undefined) return { state: "pending", ...run };
+  if (letter === "C" && result !== undefined) return { state: "complete", ...run, result };
+  const isReason = result === "unserializable" || result === "too-large";
+  return letter === "N" && isReason ? { state: "complete", ...run, unstored: result } : undefined;
 }
 
 /** A count of runs as text. */
@@ -97,16 +83,11 @@ export type RecordState =
    * A run is complete. `decided`: a quorum has its record. Half of an even number of endpoints also keeps other
    * records from a quorum, but then each half may do so.
    */
-  | {
-      readonly kind: "replay";
-      readonly record: CompleteRecord;
-      readonly text: string;
-      readonly decided: boolean;
-    }
+  | { readonly kind: "replay"; readonly record: RunRecord; readonly text: string; readonly decided: boolean }
   /** A run with another fingerprint. `complete`: it is complete. */
   | { readonly kind: "mismatch"; readonly complete: boolean }
   /** Another run is under way. */
-  | { readonly kind: "busy"; readonly record: PendingRecord }
+  | { readonly kind: "busy"; readonly record: RunRecord }
   /** A value is not a record, and none decides. */
   | { readonly kind: "corrupt" }
   /** No run has a quorum, and several may have a part each: they roll back and try again. */
@@ -121,31 +102,21 @@ export type RecordState =
  *   result. It must reach a quorum before any caller gets it.
  */
 export function classifyRecords(texts: readonly string[], fingerprint: string, count: number): RecordState {
-  const quorum = quorumOf(count);
-  const records = texts.map((text) => ({
-    text,
-    record: parseRecord(text),
-    times: texts.filter((other) => other === text).length,
-  }));
-  const differing = records.filter(
-    ({ record }) =>
-      fingerprint !== noFingerprint &&
-      record !== undefined &&
-      record.fingerprint !== noFingerprint &&
-      record.fingerprint !== fingerprint,
-  );
-  if (differing.length > 0) {
-    return { kind: "mismatch", complete: differing.some(({ record }) => record?.state === "complete") };
-  }
+  const timesOf = (text: string) => texts.filter((other) => other === text).length;
   // Every caller with the same answers must choose the same record: the most frequent one, then the first by text.
-  records.sort((a, b) => b.times - a.times || (a.text < b.text ? -1 : 1));
-  const complete = records.find(({ record }) => record?.state === "complete");
-  const decided = complete !== undefined && complete.times >= quorum;
-  for (const { record, times } of decided ? [] : records) {
-    if (record?.state === "pending" && times >= quorum) return { kind: "busy", record };
+  const sorted = [...texts].sort((a, b) => timesOf(b) - timesOf(a) || (a < b ? -1 : 1));
+  const records = sorted.map(parseRecord);
+  const prints = [noFingerprint, fingerprint];
+  const differing = records.filter((record) => record && !prints.includes(record.fingerprint));
+  if (fingerprint !== noFingerprint && differing.length > 0) {
+    return { kind: "mismatch", complete: differing.some((record) => record?.state === "complete") };
   }
-  if (complete) {
-    return { kind: "replay", record: complete.record as CompleteRecord, text: complete.text, decided };
+  const isDecided = (text: string) => timesOf(text) >= quorumOf(count);
+  const [first] = records;
+  if (first?.state === "pending" && isDecided(sorted[0]!)) return { kind: "busy", record: first };
+  for (const [index, record] of records.entries()) {
+    const text = sorted[index]!;
+    if (record?.state === "complete") return { kind: "replay", record, text, decided: isDecided(text) };
   }
-  return { kind: records.every(({ record }) => record) ? "split-vote" : "corrupt" };
+  return { kind: records.includes(undefined) ? "corrupt" : "split-vote" };
 }

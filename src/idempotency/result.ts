@@ -1,6 +1,6 @@
 import { checkType, checkWellFormed } from "../check.ts";
 import { jsonOf } from "./json.ts";
-import { type CompleteRecord, completeText, type UnstoredReason } from "./record.ts";
+import { type RunRecord, recordText } from "./record.ts";
 
 /**
  * Converts results to text and back.
@@ -89,7 +89,7 @@ export type JsonResult<Value> = [Value] extends [FromJson<Value, [1, 1]>]
   : { readonly "this result needs a codec, because JSON does not return it as it was": never };
 
 /** A result as it is stored: its text, or the reason why there is none. */
-export interface StoredResult<Value> extends Pick<CompleteRecord, "result" | "unstored"> {
+export interface StoredResult<Value> extends Pick<RunRecord, "result" | "unstored"> {
   /** What every caller gets: the result as it is decoded; the handler's own where it cannot be stored. */
   readonly value: Value;
   /** The error that the codec threw, or that describes what it returned. */
@@ -110,20 +110,14 @@ export function encodeResult<Value>(codec: Codec<Value>, value: Value): StoredRe
   }
 }
 
-/** A complete record as text: with the result if the record takes at most `most` bytes, else with the reason. */
-export function recordOfResult(
-  head: Pick<CompleteRecord, "token" | "completedAt" | "fingerprint">,
-  { result, unstored }: Pick<CompleteRecord, "result" | "unstored">,
-  most: number,
-): { readonly text: string; readonly unstored: UnstoredReason | undefined } {
-  const text = completeText({ ...head, result, unstored });
-  if (unstored || isWithin(text, most)) return { text, unstored };
-  return { text: completeText({ ...head, unstored: "too-large" }), unstored: "too-large" };
+/** A complete record: with its result if it takes at most `most` bytes, else with the reason. */
+export function withinBytes(record: RunRecord, most: number): RunRecord {
+  if (record.unstored || isWithin(recordText(record), most)) return record;
+  return { ...record, result: undefined, unstored: "too-large" };
 }
 
 /** Whether a text takes at most `most` bytes in a request: in UTF-8, as a string of JSON. */
 function isWithin(text: string, most: number): boolean {
   // Each character takes at least one byte: a text that is far too large need not be copied to be measured.
-  if (text.length > most) return false;
-  return new TextEncoder().encode(JSON.stringify(text)).length <= most;
+  return text.length <= most && new TextEncoder().encode(JSON.stringify(text)).length <= most;
 }

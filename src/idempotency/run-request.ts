@@ -1,7 +1,7 @@
 import type { EventHook } from "../events.ts";
 import type { Settings } from "../lock/options.ts";
 import type { IdempotencyEvent } from "./events.ts";
-import type { CompleteRecord, PendingRecord } from "./record.ts";
+import type { RunRecord } from "./record.ts";
 import type { Codec } from "./result.ts";
 
 /** A key, and the names that it has in Redis. */
@@ -33,7 +33,7 @@ export interface RunRequest<Value> extends RecordKeys {
   /** The most bytes that a record with its result may take in a request. */
   readonly maxResult: number;
   /** Whether a complete record is too old to be returned: it is removed, and the handler may run. Default: none is. */
-  readonly isStale: ((record: CompleteRecord) => boolean) | undefined;
+  readonly isStale: ((record: RunRecord) => boolean) | undefined;
   readonly onEvent: EventHook<IdempotencyEvent> | undefined;
 }
 
@@ -51,13 +51,13 @@ export function settleTimeout({ timeout, wait }: Settings): number {
  * When to try again, in ms: by then the other run has ended, or its lease has. At least a second, because the lease may
  * have been renewed.
  */
-export function retryAfter({ settings }: Timing, { startedAt }: PendingRecord): number {
-  const age = settings.runtime.now() - startedAt;
+export function retryAfter({ settings }: Timing, { at }: RunRecord): number {
+  const age = settings.runtime.now() - at;
   return Math.min(settings.ttl, Math.max(1_000, settings.ttl - age));
 }
 
 /** ms that remain of a result's retention, as far as the wall clocks agree; at least a second. */
-export function remainingRetention({ settings, retention }: Timing, { completedAt }: CompleteRecord): number {
-  const age = Math.max(0, settings.runtime.now() - completedAt);
+export function remainingRetention({ settings, retention }: Timing, { at }: RunRecord): number {
+  const age = Math.max(0, settings.runtime.now() - at);
   return Math.max(1_000, Math.floor(retention - age));
 }

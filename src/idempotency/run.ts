@@ -1,5 +1,5 @@
 import {
-  LockHeldError,
+  isRedlockError,
   QuorumError,
   type RedlockError,
   type RedlockErrorCode,
@@ -9,14 +9,7 @@ import { emit } from "../events.ts";
 import { acquire } from "../lock/acquire.ts";
 import type { Lock } from "../lock/lock.ts";
 import { keepAlive, stopwatch } from "../runtime.ts";
-import {
-  DeadKeyError,
-  FingerprintMismatchError,
-  InProgressError,
-  LeaseLostError,
-  RecordCorruptError,
-  ResultUnavailableError,
-} from "./errors.ts";
+import { InProgressError, LeaseLostError, ResultUnavailableError } from "./errors.ts";
 import type { IdempotencyEvent, Report } from "./events.ts";
 import { RunProtocol, type RunState } from "./protocol.ts";
 import type { UnstoredReason } from "./record.ts";
@@ -69,11 +62,6 @@ export async function run<Value>(
   try {
     lock = await acquire(settings, resources, { signal, deadline }, protocol);
   } catch (error) {
-    const isFound = error instanceof QuorumError || error instanceof LockHeldError;
-    if (!isFound || error === signal?.reason) {
-      report("aborted", { error });
-      throw error;
-    }
     return endWithout(request, protocol.state, { error, report });
   }
   protocol.begin();
@@ -142,50 +130,31 @@ const endings: { readonly [Code in RedlockErrorCode]?: IdempotencyEvent["type"] 
   FINGERPRINT_MISMATCH: "mismatch",
   DEAD_KEY: "dead",
   RECORD_CORRUPT: "corrupt",
-  RESULT_UNAVAILABLE: "omitted",
   NO_QUORUM: "unavailable",
 };
 
-/** Ends a call whose handler has not run: returns another run's result, or throws. */
+/** Ends a call whose handler has not run: returns another run's result, or throws. `error`: that of its lock. */
 function endWithout<Value>(
-  request: RunRequest<Value>,
+  { key, settings, signal, ...request }: RunRequest<Value>,
   state: RunState<Value>,
-  { error, report }: { readonly error: RedlockError; readonly report: Report },
+  { error, report }: { readonly error: unknown; readonly report: Report },
 ): Outcome<Value> {
-  if (state.kind === "replay" && !state.record.unstored) {
-    report("replayed");
+  if (!isRedlockError(error) || error === signal?.reason) {
+    report("aborted", { error });
+    throw error;
+  }
+  if (state.kind === "replay") {
+    const { unstored: reason } = state.record;
+    report(reason ? "omitted" : "replayed", { ...(reason && { reason }) });
+    if (reason) throw new ResultUnavailableError(key, reason);
     return { status: "replayed", value: state.value as Value };
   }
-  const why = errorOf(request, state, error);
-  const details = why instanceof ResultUnavailableError ? { reason: why.reason } : {};
-  report(endings[why.code]!, details);
+  let why: RedlockError = error;
+  // If endpoints failed, they may be the reason rather than other runs.
+  if (state.kind === "split-vote" && !error.cause) why = new InProgressError(key, settings.timeout);
+  if (state.kind === "busy")
+    why = new InProgressError(key, retryAfter({ settings, ...request }, state.record));
+  if (state.kind === "stale") why = new QuorumError("begin", [key], state.votes);
+  report(endings[why.code] ?? "aborted");
   throw why;
-}
-
-/** The error of a call whose handler has not run. `error`: that of its lock. */
-function errorOf<Value>(
-  request: RunRequest<Value>,
-  state: RunState<Value>,
-  error: RedlockError,
-): RedlockError {
-  const { key, settings } = request;
-  switch (state.kind) {
-    case "replay":
-      return new ResultUnavailableError(key, state.record.unstored!);
-    case "mismatch":
-      return new FingerprintMismatchError(key);
-    case "dead":
-      return new DeadKeyError(key, state.attempts);
-    case "corrupt":
-      return new RecordCorruptError(key, state.options);
-    case "busy":
-      return new InProgressError(key, retryAfter(request, state.record));
-    case "stale":
-      return new QuorumError("begin", [key], state.votes);
-    case "split-vote":
-      // If endpoints failed, they may be the reason rather than other runs.
-      return error instanceof QuorumError && error.cause ? error : new InProgressError(key, settings.timeout);
-    default:
-      return error;
-  }
 }

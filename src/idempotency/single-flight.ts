@@ -13,7 +13,7 @@ import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { stopwatch } from "../runtime.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import { Idempotency, idempotencySchema } from "./idempotency.ts";
-import type { CompleteRecord } from "./record.ts";
+import type { RunRecord } from "./record.ts";
 import { type Codec, encodeResult, type JsonResult, json } from "./result.ts";
 
 /** Options of {@link singleFlight}. */
@@ -127,9 +127,8 @@ export async function singleFlight<Value>(
     }
   };
   // Who has waited for it shares a value of any ttl.
-  const isStale = ({ completedAt, result }: CompleteRecord) =>
-    result === undefined ||
-    !(completedAt >= began || completedAt + Number.parseFloat(result) > runtime.now());
+  const isStale = ({ at, result }: RunRecord) =>
+    result === undefined || !(at >= began || at + Number.parseFloat(result) > runtime.now());
   const idempotency = new Idempotency(redlock, { lease, retention: longestTtl, onEvent });
   const rules = { kind: "flight", isStale, codec: flightCodec(ttl), signal } as const;
   const ofKey = { ...rules, ...("scope" in options && { scope: options.scope }) };

@@ -103,8 +103,8 @@ function holdOf(value: string): Omit<StoredHold, "type"> {
 function recordOf(text: string): Omit<StoredRecord, "type"> {
   const record = parseRecord(text);
   if (!record) return { state: "corrupt" };
-  const { state } = record;
-  return { state, since: state === "pending" ? record.startedAt : record.completedAt };
+  const { state, at } = record;
+  return { state, since: at };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
-import { completeText, pendingText } from "../../src/idempotency/record.ts";
+import { recordText } from "../../src/idempotency/record.ts";
 import { QuorumError } from "../../src/index.ts";
 import type { Runtime } from "../../src/runtime.ts";
 import { freshKey } from "../support/fresh-key.ts";
@@ -198,7 +198,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     let runs = 0;
     const fetch = serving(async () => {
       runs += 1;
-      const name = await overtake(key, pendingText({ ...other, startedAt: Date.now() }));
+      const name = await overtake(key, recordText({ state: "pending", ...other, at: Date.now() }));
       for (const [index, link] of client.links.entries()) {
         // The last of the commands that complete is the one that shows the other's record.
         link.fate = (command) =>
@@ -262,7 +262,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     const key = freshKey();
     const cancelled = gate();
     const fetch = serving(async () => {
-      await overtake(key, completeText({ ...other, completedAt: Date.now(), result: "t200{}\nx" }));
+      await overtake(key, recordText({ state: "complete", ...other, at: Date.now(), result: "t200{}\nx" }));
       const cancel = () => {
         cancelled.open();
         throw new Error("the source's own");

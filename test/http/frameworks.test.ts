@@ -8,7 +8,7 @@ import { type Context, Hono } from "hono";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { idempotent } from "../../src/hono/index.ts";
 import { type HttpEvent, type HttpRules, withIdempotency } from "../../src/http/index.ts";
-import { completeText, pendingText } from "../../src/idempotency/record.ts";
+import { recordText } from "../../src/idempotency/record.ts";
 import { type IdempotentRequest, idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import type { WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
@@ -254,8 +254,12 @@ describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
     const other = { token: "tother", fingerprint: "-" };
     const result = 't202{"content-type":"text/plain"}\ntheirs';
     for (const [record, status, body] of [
-      [pendingText({ ...other, startedAt: Date.now() }), 409, expect.stringContaining("LEASE_LOST")],
-      [completeText({ ...other, completedAt: Date.now(), result }), 202, "theirs"],
+      [
+        recordText({ state: "pending", ...other, at: Date.now() }),
+        409,
+        expect.stringContaining("LEASE_LOST"),
+      ],
+      [recordText({ state: "complete", ...other, at: Date.now(), result }), 202, "theirs"],
     ] as const) {
       const key = freshKey();
       const send = await open(async () => {

@@ -18,7 +18,7 @@ import compression from "compression";
 import Fastify, { type FastifyReply } from "fastify";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { HttpRules } from "../../src/http/index.ts";
-import { pendingText } from "../../src/idempotency/record.ts";
+import { recordText } from "../../src/idempotency/record.ts";
 import { idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
@@ -162,7 +162,7 @@ test("an answer that replaces the handler's has a status text of its own", async
   const key = freshKey();
   const stand = await serve(async (_req, res) => {
     await allArrived(client.links);
-    const taken = pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() });
+    const taken = recordText({ state: "pending", token: "tother", fingerprint: "-", at: Date.now() });
     await at.store.execute(0, ["SET", await recordName(key, [], "http"), taken]);
     res.writeHead(200, "Fine").end();
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { EndpointError } from "../../../src/errors.ts";
 import { classifyBegin as classify } from "../../../src/idempotency/begin.ts";
-import { completeText, noFingerprint, parseRecord, pendingText } from "../../../src/idempotency/record.ts";
+import { noFingerprint, parseRecord, recordText } from "../../../src/idempotency/record.ts";
 import type { Failure } from "../../../src/quorum/round.ts";
 import type { RoundResult } from "../../../src/quorum/tally.ts";
 import type { CellAnswer } from "../../../src/redis/cell.ts";
@@ -21,9 +21,9 @@ const failure = (message: string): Failure => ({
 });
 const held = (other: string): CellAnswer => ({ outcome: "held", other });
 const pending = (token: string, fingerprint = noFingerprint) =>
-  pendingText({ token, startedAt: 1, fingerprint });
+  recordText({ state: "pending", token, at: 1, fingerprint });
 const complete = (fingerprint = noFingerprint) =>
-  completeText({ token: "t9", completedAt: 2, fingerprint, result: "1" });
+  recordText({ state: "complete", token: "t9", at: 2, fingerprint, result: "1" });
 
 const granted: CellAnswer = { outcome: "granted" };
 const silent: Given = undefined;

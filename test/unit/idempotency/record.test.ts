@@ -3,13 +3,12 @@ import { describe, expect, test } from "vitest";
 import { hashKey } from "../../../src/idempotency/digest.ts";
 import {
   classifyRecords,
-  completeText,
   countOf,
   countText,
   isComplete,
   noFingerprint,
   parseRecord,
-  pendingText,
+  recordText,
 } from "../../../src/idempotency/record.ts";
 import { codePoint } from "../../support/code-point.ts";
 
@@ -20,17 +19,18 @@ const token = fc.stringMatching(/^t[0-9a-f]{32}$/);
 const time = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 const fingerprint = fc.oneof(fc.constant(noFingerprint), fc.stringMatching(/^[0-9a-f]{64}$/));
 const run = { token: `t${"0".repeat(32)}`, fingerprint: noFingerprint };
-const pending = (fields: object = {}) => pendingText({ ...run, startedAt: 1, ...fields });
-const complete = (fields: object = {}) => completeText({ ...run, completedAt: 2, result: "{}", ...fields });
+const pending = (fields: object = {}) => recordText({ state: "pending", ...run, at: 1, ...fields });
+const complete = (fields: object = {}) =>
+  recordText({ state: "complete", ...run, at: 2, result: "{}", ...fields });
 
 describe("records as text", () => {
   test("are parsed as they were written, with any result", () => {
     fc.assert(
       fc.property(token, time, fingerprint, fc.string({ unit: codePoint }), (token, at, print, result) => {
-        const begun = { token, startedAt: at, fingerprint: print };
-        expect(parseRecord(pendingText(begun))).toEqual({ state: "pending", ...begun });
-        const done = { token, completedAt: at, fingerprint: print, result };
-        expect(parseRecord(completeText(done))).toEqual({ state: "complete", ...done });
+        const begun = { state: "pending", token, at, fingerprint: print } as const;
+        expect(parseRecord(recordText(begun))).toEqual(begun);
+        const done = { ...begun, state: "complete", result } as const;
+        expect(parseRecord(recordText(done))).toEqual(done);
       }),
       { seed, numRuns: 200 },
     );
@@ -39,9 +39,9 @@ describe("records as text", () => {
   test.each(["unserializable", "too-large"] as const)(
     "have the reason where there is no result: %s",
     (unstored) => {
-      const done = { token: run.token, completedAt: 2, fingerprint: "ab", unstored };
-      expect(completeText(done)).toBe(`N1 ${run.token} 2 ab ${unstored}`);
-      expect(parseRecord(completeText(done))).toEqual({ state: "complete", ...done });
+      const done = { state: "complete", token: run.token, at: 2, fingerprint: "ab", unstored } as const;
+      expect(recordText(done)).toBe(`N1 ${run.token} 2 ab ${unstored}`);
+      expect(parseRecord(recordText(done))).toEqual(done);
     },
   );
 

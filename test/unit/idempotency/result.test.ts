@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { completeText, parseRecord } from "../../../src/idempotency/record.ts";
-import { encodeResult, json, recordOfResult } from "../../../src/idempotency/result.ts";
+import { recordText } from "../../../src/idempotency/record.ts";
+import { encodeResult, json, withinBytes } from "../../../src/idempotency/result.ts";
 
 const never = () => expect.unreachable("nothing is decoded");
-const head = { token: "t1", completedAt: 2, fingerprint: "-" };
+const head = { state: "complete", token: "t1", at: 2, fingerprint: "-" } as const;
 
 describe("a result as it is stored", () => {
   test.each<[what: string, encode: () => unknown, decode?: () => number]>([
@@ -37,8 +37,8 @@ describe("a result as it is stored", () => {
 });
 
 describe("the record of a result", () => {
-  const recordOf = (result: string, most: number) => recordOfResult(head, { result }, most);
-  const tooLarge = { text: "N1 t1 2 - too-large", unstored: "too-large" };
+  const recordOf = (result: string, most: number) => withinBytes({ ...head, result }, most);
+  const tooLarge = { ...head, unstored: "too-large" };
 
   test.each([
     ["letters", "abc", 3],
@@ -47,17 +47,16 @@ describe("the record of a result", () => {
     ["what JSON escapes", '"\n\\', 6],
     ["a control character, which takes six", "\u0001", 6],
   ])("has the result as long as it takes no more bytes than allowed: %s", (_what, result, size) => {
-    const text = completeText({ ...head, result });
     // The rest of the record is ASCII, and JSON puts two quotes around it.
     const whole = "C1 t1 2 - ".length + size + 2;
-    expect(recordOf(result, whole)).toEqual({ text, unstored: undefined });
+    expect(recordOf(result, whole)).toEqual({ ...head, result });
     expect(recordOf(result, whole - 1)).toEqual(tooLarge);
     expect(recordOf(result, 1)).toEqual(tooLarge);
   });
 
   test("has the reason, whatever is allowed, where there is no result", () => {
-    const record = recordOfResult(head, { unstored: "unserializable" }, 1);
-    expect(record).toEqual({ text: "N1 t1 2 - unserializable", unstored: "unserializable" });
-    expect(parseRecord(record.text)).toMatchObject({ state: "complete", unstored: "unserializable" });
+    const record = { ...head, unstored: "unserializable" } as const;
+    expect(withinBytes(record, 1)).toEqual(record);
+    expect(recordText(record)).toBe("N1 t1 2 - unserializable");
   });
 });

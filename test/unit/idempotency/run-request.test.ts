@@ -11,7 +11,7 @@ describe("when to try again", () => {
   const of = (ttl: number, age: number) =>
     retryAfter(
       { settings: settingsOf(ttl), retention: 86_400_000 },
-      { state: "pending", token: "t", startedAt: now - age, fingerprint: "-" },
+      { state: "pending", token: "t", at: now - age, fingerprint: "-" },
     );
 
   test.each([
@@ -33,7 +33,7 @@ describe("what is left of a retention", () => {
     ["a second at least", 59_500, 1_000],
     ["a second where it is over", 90_000, 1_000],
   ])("is %s", (_what, age, expected) => {
-    const record = { state: "complete", token: "t", completedAt: now - age, fingerprint: "-" } as const;
+    const record = { state: "complete", token: "t", at: now - age, fingerprint: "-" } as const;
     expect(remainingRetention({ settings: settingsOf(1_000), retention: 60_000 }, record)).toBe(expected);
   });
 });
