@@ -33,7 +33,8 @@ export class Announcements {
     this.#world = world;
   }
 
-  sent({ name: by }: Client, { keys, value: text }: Request): void {
+  sent({ name: by }: Client, { keys, value: text, ttl }: Request): void {
+    if (isWithdrawal(ttl)) return;
     const key = keys[0]!;
     let announcement = this.#byText.get(text);
     if (!announcement) {
@@ -44,24 +45,32 @@ export class Announcements {
     announcement.sent.push(this.#world.now);
   }
 
-  executed(server: object, { value, ttl = 0 }: Request, granted: boolean): void {
+  executed(server: object, request: Request, granted: boolean): void {
+    const { value, ttl = 0 } = request;
     if (!granted) return;
+    if (isWithdrawal(ttl)) {
+      this.#removed(server, request);
+      return;
+    }
     const announcement = this.#byText.get(value)!;
     const { standing, stored, answers } = announcement;
     // One that its client does not know of, and that has expired since, counts from when it is made again: calls that
     // came and went in between were earlier ones. Clocks of servers may be fast by half a percent.
     const isExpired = this.#world.now - stored.get(server)! > 0.99 * ttl;
     const isKnown = new Set(answers.map((answer) => answer.server)).size >= this.#quorum;
+    // One that changes nothing is stored anew only once half of its ttl has passed.
+    const isRenewed = !standing.has(server) || this.#world.now - stored.get(server)! > 0.49 * ttl;
     if (!standing.has(server) || (isExpired && !isKnown)) standing.set(server, this.#world.now);
-    stored.set(server, this.#world.now);
+    if (isRenewed) stored.set(server, this.#world.now);
   }
 
-  answered(server: object, { value }: Request, granted: boolean): void {
+  answered(server: object, { value, ttl }: Request, granted: boolean): void {
+    if (isWithdrawal(ttl)) return;
     this.#byText.get(value)!.answers.push({ server, at: this.#world.now, granted });
   }
 
   /** A server removed an announcement, and with it all that the announcement had replaced. */
-  removed(server: object, { keys, value }: Request): void {
+  #removed(server: object, { keys, value }: Request): void {
     if (!this.#byText.has(value)) return;
     for (const { key, standing } of this.#byText.values()) if (key === keys[0]) standing.delete(server);
   }
@@ -88,4 +97,8 @@ export class Announcements {
   get #quorum(): number {
     return quorumOf(this.#world.servers.length);
   }
+}
+
+function isWithdrawal(ttl: number | undefined): boolean {
+  return ttl === 0;
 }

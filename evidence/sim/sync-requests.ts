@@ -1,7 +1,6 @@
 import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
 import { memberScript } from "../../src/sync/internal/member.lua.ts";
-import { newestScript } from "../../src/sync/internal/newest.lua.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
 import { slotScript } from "../../src/sync/internal/slot.lua.ts";
 import { partsOf, type Request, requestOf } from "./request.ts";
@@ -64,16 +63,22 @@ const readTicket: Read = ([lock, , ...tombstones], [value = "", text = "", , ttl
   return valueRequest(operation, [lock!], value, { tombstone: tombstones[1] });
 };
 
+/** A call is announced as a generation without arrivals; with ttl 0 it is withdrawn. */
+const readArrival: Read = (keys, [nonce = "", to = "", , ttl]) => {
+  if (!/:(?:debounce|singleton):/.test(keys[0]!)) return valueRequest("peek", keys, nonce);
+  const isDone: Request["isDone"] = (reply) => Array.isArray(reply) && reply[1] === to;
+  return requestOf("announce", keys, to, { ttl: Number(ttl), isDone });
+};
+
 /** By script. Arrivals and announcements acquire nothing: they stay, or stand until a later one replaces them. */
 const readers: readonly (readonly [Script, Read])[] = [
   [slotScript, readSlots],
   [memberScript, readMember],
-  [arrivalScript, (keys, [value = ""]) => valueRequest("peek", keys, value)],
+  [arrivalScript, readArrival],
   [queueScript, readTicket],
   [
     intervalScript,
     ([key, , , tombstone], [value = "", operation = ""]) =>
       valueRequest(operations[operation]!, [key!], value, { tombstone }),
   ],
-  [newestScript, (keys, [value = "", ttl]) => valueRequest("announce", keys, value, { ttl: Number(ttl) })],
 ];

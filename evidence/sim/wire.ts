@@ -159,7 +159,6 @@ export class Wire {
       if (granted && operation !== "end") this.#counts(request);
       return;
     }
-    if (operation === "end" && granted) this.announcements.removed(server, request);
     const trail = this.#trail(process, server, request);
     if (operation === "peek" && execution.found) {
       const { now } = this.#world;

@@ -5,7 +5,6 @@ import type { Script } from "../../src/redis/script.ts";
 import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
 import { memberScript } from "../../src/sync/internal/member.lua.ts";
-import { newestScript } from "../../src/sync/internal/newest.lua.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
 import { slotScript } from "../../src/sync/internal/slot.lua.ts";
 import type { Draw } from "../sim/draw.ts";
@@ -159,7 +158,7 @@ const arrival: RandomScript = {
     const count = id === "" && draw.chance(0.2) ? "" : draw.chance(0.9) ? 3 : 2;
     const wakeUp = count && draw.chance(0.5) ? ["channel"] : [];
     // A half of it may be exactly what has passed.
-    const ttl = draw.pick([...ttls, 14, 80, 800]);
+    const ttl = to !== "" && draw.chance(0.1) ? 0 : draw.pick([...ttls, 14, 80, 800]);
     return { keys: ["latch"], args: [draw.pick(nonces), to, count, ttl, id, ...wakeUp] };
   },
   disturbance: (draw) =>
@@ -219,16 +218,6 @@ const queue: RandomScript = {
       : ["DEL", draw.pick(["fair", "queue", "void:0001a", `void:${nonces[0]}`])],
 };
 
-const announce: RandomScript = {
-  name: "newestScript",
-  script: newestScript,
-  call(draw) {
-    const announced = `${draw.integer(1, 40)}`.padStart(16, "0") + draw.pick(["ta", "tb"]);
-    return { keys: ["debounce"], args: [announced, draw.pick(ttls)] };
-  },
-  disturbance: () => ["DEL", "debounce"],
-};
-
 /** Every script, each of which has a twin. */
 export const randomScripts: readonly RandomScript[] = [
   cell,
@@ -239,5 +228,4 @@ export const randomScripts: readonly RandomScript[] = [
   arrival,
   slot,
   queue,
-  announce,
 ];

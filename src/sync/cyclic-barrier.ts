@@ -7,6 +7,9 @@ import {
   type ArrivalQuery,
   type ArrivalSnapshot,
   Arrivals,
+  generation,
+  levelOf,
+  runOf,
 } from "./internal/arrivals.ts";
 
 /** The parties of a {@link CyclicBarrier}, and the defaults of every call. */
@@ -41,18 +44,6 @@ interface PartyState {
 //   a party that finds it arrives there, too. If the other run is complete first, its next level wins, because levels are
 //   compared before names; who waits in the first run has arrived in the other one as well, and passes. If names were
 //   compared first, a run that a process began at one endpoint before it died could set the others back.
-function generation(level: number, run: string): string {
-  return `g${String(level).padStart(16, "0")}${run}`;
-}
-
-function levelOf(text: string): number {
-  return Number(text.slice(1, 17));
-}
-
-function runOf(text: string): string {
-  return text.slice(17);
-}
-
 /**
  * The first level of a run. It is higher than the last level of a run that a quorum has forgotten, so that what a
  * minority still remembers of that run is not a later generation. A run has 10 000 levels for each ttl that it lasts.

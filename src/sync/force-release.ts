@@ -10,7 +10,14 @@ import { readCounter } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { unexpectedReply } from "../redis/script.ts";
 import { type Runtime, randomToken } from "../runtime.ts";
-import { type ArrivalPlace, defaultTtl, latestOf, queryEndpoint } from "./internal/arrivals.ts";
+import {
+  type ArrivalPlace,
+  defaultTtl,
+  generation,
+  latestOf,
+  levelOf,
+  queryEndpoint,
+} from "./internal/arrivals.ts";
 import { checkSyncOptions, type SyncOptions, syncSchema } from "./internal/hold.ts";
 
 /** By synchronizer: the kinds of the keys to free. The first is there while it is in use. */
@@ -96,12 +103,12 @@ const maxTries = 10;
  */
 async function supersede(
   settings: Settings,
-  place: Omit<ArrivalPlace, "count">,
+  place: ArrivalPlace,
   laterThan: (latest: string, runtime: Runtime) => string,
 ): Promise<boolean> {
   // All endpoints are waited for: if a quorum has nothing to free, another one may have.
   const moveTo = async (to: string) => {
-    const ask = (call: Ask) => queryEndpoint(call, settings, { ...place, count: undefined }, { to });
+    const ask = (call: Ask) => queryEndpoint(call, settings, place, { to });
     return (await query(settings, ["free", [place.name]], ask)).answers();
   };
   let answers = await moveTo("");
@@ -124,5 +131,5 @@ function laterEpoch(latest: string, runtime: Runtime): string {
 
 /** A generation of another run of a barrier. Those who wait may be about to move to the next level. */
 function laterRun(latest: string, runtime: Runtime): string {
-  return `g${String(Number(latest.slice(1, 17)) + 2).padStart(16, "0")}${randomToken(runtime)}`;
+  return generation(levelOf(latest) + 2, randomToken(runtime));
 }

@@ -14,8 +14,8 @@ import {
   Semaphore,
   singleton,
 } from "../../src/sync/index.ts";
+import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
-import { newestScript } from "../../src/sync/internal/newest.lua.ts";
 import type { Fate } from "../support/link.ts";
 import { seeded } from "../support/seeded.ts";
 import { until } from "../support/until.ts";
@@ -77,7 +77,7 @@ const calls: Record<string, (call: Call) => Promise<unknown>> = {
 function newWorld(seed: number) {
   const random = seededRandom(seed);
   const pick = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]!;
-  const world = syncWorld([newestScript, intervalScript]);
+  const world = syncWorld([arrivalScript, intervalScript]);
   const { runtime, client, put } = world;
   const { slow, late } = delays(runtime);
   const { redlock, links } = client({ ttl: 1_000, wait: pick([0, 300, 2_000]) });

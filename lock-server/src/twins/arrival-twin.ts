@@ -3,8 +3,8 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `arrivalScript`, which says what it does. */
 export const arrivalTwin: Twin = {
   sha: {
-    redis: "9a6e637b999aa0d00e1e23562ec27f262ec24026",
-    upstash: "0a9e5193643593c1c8af31040e16cffc7731f71e",
+    redis: "ce5b9b997cc25857112265e42bf3714de641b83e",
+    upstash: "500219cca616c27f0df389b94dd921f016761922",
   },
   run,
 };
@@ -19,6 +19,10 @@ function run({ call, keys, args }: TwinCall): Reply {
   let ids = [...found.keys()].filter((field) => field.length > 1);
   const expected = found.get("n") ?? count;
   const reply = () => [nonce, at, ids, whole(expected || 0)];
+  if (ttl === 0) {
+    if (at === to) call("DEL", key);
+    return reply();
+  }
   if (to === "" || to < at || (expected !== count && count !== "")) return reply();
   const remaining = Number(call("PTTL", key));
   const added: string[] = [];

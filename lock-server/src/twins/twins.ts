@@ -3,7 +3,6 @@ import { cellTwin } from "./cell-twin.ts";
 import { freeTwin } from "./free-twin.ts";
 import { intervalTwin } from "./interval-twin.ts";
 import { memberTwin } from "./member-twin.ts";
-import { newestTwin } from "./newest-twin.ts";
 import { peekTwin } from "./peek-twin.ts";
 import { queueTwin } from "./queue-twin.ts";
 import { slotTwin } from "./slot-twin.ts";
@@ -11,18 +10,10 @@ import type { Twin } from "./twin.ts";
 
 /** The twins of all scripts, by the SHA-1 of the script that each replaces. */
 export const twins: ReadonlyMap<string, Twin> = new Map(
-  [
-    newestTwin,
-    arrivalTwin,
-    cellTwin,
-    freeTwin,
-    intervalTwin,
-    memberTwin,
-    peekTwin,
-    queueTwin,
-    slotTwin,
-  ].flatMap((twin) => [
-    [twin.sha.redis, twin],
-    [twin.sha.upstash, twin],
-  ]),
+  [arrivalTwin, cellTwin, freeTwin, intervalTwin, memberTwin, peekTwin, queueTwin, slotTwin].flatMap(
+    (twin) => [
+      [twin.sha.redis, twin],
+      [twin.sha.upstash, twin],
+    ],
+  ),
 );

@@ -1,12 +1,13 @@
--- Moves one endpoint to a generation of a latch or barrier and adds an arrival to it, or only looks.
+-- Moves one endpoint to a generation of a latch, a barrier or the calls of a name, and adds an arrival to it; or only looks;
+-- or withdraws a generation, unless there is a later one.
 --
 -- KEYS: a hash with the generation (`g`), the number of arrivals expected (`n`), and one longer field for each arrival.
 --
 -- ARGV:
 -- 1. a nonce
 -- 2. the generation, or `""`: only look. Of two generations the later one is the greater text
--- 3. the number expected; `""`: an operator asks, who does not know it, and resets it
--- 4. ttl in ms
+-- 3. the number expected; `""`: none is, or an operator asks, who does not know it and resets it
+-- 4. ttl in ms; 0: withdraw
 -- 5. the field of the arrival, or `""`
 -- 6. with wake-ups, the channel of those that wait: all are told when the generation changes, or has all its arrivals at
 --    this endpoint
@@ -21,7 +22,9 @@ for i = 1, #all, 2 do
   if #all[i] > 1 then ids[#ids + 1] = all[i] end
 end
 local at, expected = found.g or "", found.n or count
-if to ~= "" and to >= at and (expected == count or count == "") then
+if ttl == "0" then
+  if at == to then redis.call("DEL", KEYS[1]) end
+elseif to ~= "" and to >= at and (expected == count or count == "") then
   local remaining, added = redis.call("PTTL", KEYS[1]), {}
   -- An endpoint only moves to a later generation, which begins without arrivals.
   if to > at then

@@ -22,6 +22,21 @@ import { isInteger, itemsOf } from "./reply.ts";
 // query finds it there. That is the read of a replicated cell by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory
 // Robustly in Message-Passing Systems", 1995.
 
+/** A generation with a level, and the run that it is of. Of two, the greater text is the later one: levels decide before runs. */
+export function generation(level: number, run: string): string {
+  return `g${String(level).padStart(16, "0")}${run}`;
+}
+
+/** The level of a {@link generation}. */
+export function levelOf(text: string): number {
+  return Number(text.slice(1, 17));
+}
+
+/** The run of a {@link generation}. */
+export function runOf(text: string): string {
+  return text.slice(17);
+}
+
 /** A request to move to a generation, and to add an arrival to it; without either, it only looks. */
 export interface ArrivalQuery {
   readonly to?: string;
@@ -57,10 +72,10 @@ export const defaultTtl = 86_400_000;
 /** What arrivals belong to. */
 export interface ArrivalPlace {
   readonly name: string;
-  /** What it is, as its key and its channel are named. */
-  readonly kind: "latch" | "barrier";
-  /** How many arrivals complete a generation. Undefined: an operator asks, who does not know it. */
-  readonly count: number | undefined;
+  /** What it is, as its key and its channel are named. The last two have generations without arrivals. */
+  readonly kind: "latch" | "barrier" | "debounce" | "singleton";
+  /** How many arrivals complete a generation. Default: none do, or an operator asks, who does not know it. */
+  readonly count?: number;
 }
 
 /** The arrivals at one latch or barrier. */
@@ -77,7 +92,7 @@ export class Arrivals {
    */
   constructor(
     redlock: LockClient,
-    { name, kind, counted }: { name: string; kind: ArrivalPlace["kind"]; counted: "count" | "parties" },
+    { name, kind, counted }: { name: string; kind: "latch" | "barrier"; counted: "count" | "parties" },
     given: ArrivalDefaults & { readonly count?: number; readonly parties?: number },
   ) {
     const schema = { ...defaultsSchema, [counted]: integer(1, 1_000) } as Schema<typeof given>;
@@ -96,57 +111,74 @@ export class Arrivals {
     return settingsOf(this.#redlock, { ttl: defaultTtl }, this.#defaults, options);
   }
 
-  /**
-   * Runs rounds until `next` returns a value or the waiting is over. A new query follows at once, the same one again after
-   * a pause.
-   *
-   * @param next decides after each round: the value to return, or the next query
-   * @throws ArrivalsMissingError when the waiting is over, and QuorumError when too few endpoints answered by then
-   */
+  /** Runs rounds until `next` returns a value or the waiting is over: see {@link poll}. */
   async poll<Value>(
     options: ArrivalOptions,
     first: ArrivalQuery,
-    next: (snapshot: ArrivalSnapshot, query: ArrivalQuery) => ArrivalQuery | { readonly value: Value },
+    next: Polling<Value>["next"],
   ): Promise<Value> {
-    const settings = this.settingsOf(options);
-    const { signal, deadline = Infinity } = options;
-    const place = this.#place;
-    const limit = timeUntil(deadline, settings.runtime);
-    // All that wait are served by the same arrival.
-    const waiter = { kind: place.kind, name: "all" };
-    const listener = settings.wakeUp?.listen(settings, waiter, [place.name]);
-    let query = first;
-    try {
-      return await retry<Value>(settings, { signal, limit }, async (progress) => {
-        const round = runRound(settings, (call) => queryEndpoint(call, settings, place, query));
-        keepAlive(settings, round.done);
-        const result = await unlessAborted(round.result, signal);
-        if (!result) throw signal?.reason;
-        const snapshot = snapshotOf(place, round, result);
-        const decision = next(snapshot, query);
-        if ("value" in decision) return decision;
-        const isNew = decision.to !== query.to || decision.id !== query.id;
-        query = decision;
-        // What has begun is finished even after the waiting, but not for ever.
-        const goesOn = isNew && progress.remaining() > -5 * settings.timeout;
-        const isAnswered = result !== "unavailable";
-        return {
-          next: goesOn ? "at-once" : "pause",
-          votes: round.votes(),
-          rest(poll, remaining) {
-            // Their requests renew the ttl, too.
-            const longest = Math.min(remaining, settings.ttl / 4);
-            return poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined;
-          },
-          end: () => {
-            if (!isAnswered) throw new QuorumError("watch", [place.name], round.votes());
-            throw new ArrivalsMissingError(place.name, this.count, snapshot.ids.size, progress.elapsed());
-          },
-        };
-      });
-    } finally {
-      listener?.close();
-    }
+    const { signal, deadline } = options;
+    return poll(this.settingsOf(options), this.#place, { first, next, signal, deadline });
+  }
+}
+
+/** What one call asks again and again. */
+interface Polling<Value> extends Pick<ArrivalOptions, "signal" | "deadline"> {
+  readonly first: ArrivalQuery;
+  /** Decides after each round: the value to return, or the next query. */
+  next(snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { readonly value: Value };
+  /** Hears of each round. */
+  began?(round: Round<ArrivalAnswer>): void;
+}
+
+/**
+ * Runs rounds until `next` returns a value or the waiting is over. A new query follows at once, the same one again after
+ * a pause.
+ *
+ * @throws ArrivalsMissingError when the waiting is over, and QuorumError when too few endpoints answered by then
+ */
+export async function poll<Value>(
+  settings: Settings,
+  place: ArrivalPlace,
+  { first, next, signal, deadline = Infinity, began }: Polling<Value>,
+): Promise<Value> {
+  const { name, kind, count } = place;
+  const limit = timeUntil(deadline, settings.runtime);
+  // All that wait are served by the same arrival.
+  const listener = settings.wakeUp?.listen(settings, { kind, name: "all" }, [name]);
+  let query = first;
+  try {
+    return await retry<Value>(settings, { signal, limit }, async (progress) => {
+      const round = runRound(settings, (call) => queryEndpoint(call, settings, place, query));
+      began?.(round);
+      keepAlive(settings, round.done);
+      const result = await unlessAborted(round.result, signal);
+      if (!result) throw signal?.reason;
+      const snapshot = snapshotOf(place, round, result);
+      const decision = next(snapshot, query);
+      if ("value" in decision) return decision;
+      const isNew = decision.to !== query.to || decision.id !== query.id;
+      query = decision;
+      // What has begun is finished even after the waiting, but not forever.
+      const goesOn = isNew && progress.remaining() > -5 * settings.timeout;
+      const isAnswered = result !== "unavailable";
+      return {
+        next: goesOn ? "at-once" : "pause",
+        votes: round.votes(),
+        rest(poll, remaining) {
+          // Their requests renew the ttl, too.
+          const longest = Math.min(remaining, settings.ttl / 4);
+          return poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined;
+        },
+        end() {
+          if (isAnswered && count)
+            throw new ArrivalsMissingError(name, count, snapshot.ids.size, progress.elapsed());
+          throw new QuorumError(count ? "watch" : kind, [name], round.votes());
+        },
+      };
+    });
+  } finally {
+    listener?.close();
   }
 }
 
@@ -171,12 +203,21 @@ export async function queryEndpoint(
   const field = id === undefined ? "" : `i${id}`;
   const args = [nonce, to, count ?? "", ttl, field, ...(wakeUp ? [channelOf(prefix, kind, name)] : [])];
   const [echo, generation, ids, expected] = itemsOf(await runScript(call, arrivalScript, [key], args));
-  const isReply = echo === nonce && typeof generation === "string" && /^(g\w+)?$/.test(generation);
+  const isReply = echo === nonce && typeof generation === "string" && isGeneration(kind, generation, to);
   if (!isReply || !Array.isArray(ids) || !isInteger(expected)) throw unexpectedReply();
   if (count && expected !== count) return { outcome: "held", generation: "", ids: [], expected };
-  // It cannot stay at an earlier generation, nor lack the arrival that the request added.
-  if (generation < to || (generation === to && field && !ids.includes(field))) throw unexpectedReply();
+  // It cannot stay at an earlier generation, unless that is withdrawn, nor lack the arrival that the request added.
+  const isEarlier = generation < to && ttl > 0;
+  if (isEarlier || (generation === to && field && !ids.includes(field))) throw unexpectedReply();
   return { outcome: !to || generation === to ? "granted" : "held", generation, ids, expected };
+}
+
+/** Whether an endpoint may have this generation. */
+function isGeneration(kind: ArrivalPlace["kind"], text: string, asked: string): boolean {
+  if (text === "" || text === asked) return true;
+  if (kind === "latch" || kind === "barrier") return /^g\w+$/.test(text);
+  // The next call must be able to count on.
+  return /^g\d{16}t[0-9a-f]{32}$/.test(text) && levelOf(text) < Number.MAX_SAFE_INTEGER;
 }
 
 function snapshotOf(
@@ -187,7 +228,7 @@ function snapshotOf(
   const total = round.calls.length;
   const answers = round.answers();
   // Only where no quorum remains: a minority may have been reached first by a client with a wrong number.
-  const others = answers.filter(({ expected }) => expected !== count);
+  const others = answers.filter(({ expected }) => count && expected !== count);
   if (isVeto(others.length, total)) throw new LimitMismatchError(name, count!, others[0]!.expected);
   const latest = latestOf(answers);
   const current = answers.filter(({ generation }) => generation === latest);

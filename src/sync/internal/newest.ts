@@ -1,18 +1,12 @@
 import { unlessAborted } from "../../abort.ts";
-import type { Ask } from "../../endpoints/ask.ts";
 import { LockLostError, QuorumError, secondsHint } from "../../errors.ts";
 import type { Settings } from "../../lock/options.ts";
-import { retry } from "../../quorum/retry.ts";
-import { type Round, runRound } from "../../quorum/round.ts";
+import type { Round } from "../../quorum/round.ts";
 import { undoQuietly, unlessRefused } from "../../quorum/undo.ts";
-import { type CellAnswer, end } from "../../redis/cell.ts";
-import { keyOf } from "../../redis/keys.ts";
-import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { keepAlive, randomToken, stopwatch } from "../../runtime.ts";
-import { newestScript } from "./newest.lua.ts";
-import { itemsOf } from "./reply.ts";
+import { type ArrivalAnswer, generation, levelOf, poll, queryEndpoint, runOf } from "./arrivals.ts";
 
-// The calls of one name, of which the newest counts: a key at which the greatest text stays.
+// The calls of one name, of which the newest counts. A call is a generation without arrivals, of which the latest stays.
 
 /** What a call is announced with. */
 export interface NewestContext {
@@ -31,21 +25,20 @@ export class NewestCall {
   /** Random; names the call. */
   readonly id: string;
   readonly #context: NewestContext;
-  readonly #key: string;
   /** The place of the call among the others; at first the time of the clock. */
   #sequence: number;
   /** The round that announced it last. */
-  #round: Round<CellAnswer> | undefined;
+  #round: Round<ArrivalAnswer> | undefined;
   /** ms since before the last round that has shown that this call is the newest. */
   #sinceNewest = () => 0;
   #newer: string | undefined;
 
   constructor(context: NewestContext) {
-    const { settings, kind, name } = context;
-    this.id = randomToken(settings.runtime);
-    this.#context = context;
-    this.#key = keyOf(settings.prefix, kind, name);
-    this.#sequence = Math.floor(settings.runtime.now());
+    const { runtime } = context.settings;
+    this.id = randomToken(runtime);
+    // Nobody publishes that a newer call has come.
+    this.#context = { ...context, settings: { ...context.settings, ttl: context.ttl, wakeUp: undefined } };
+    this.#sequence = Math.floor(runtime.now());
   }
 
   /** The `id` of a newer call, once {@link isNewest} has seen one. */
@@ -71,7 +64,7 @@ export class NewestCall {
     const send = () => this.#send(Math.min(wait, limit) - waited(), signal);
     for (let later = await send(); later; later = await send()) {
       // A later sequence number is of an earlier call, whatever the clocks say: it was there before this one.
-      this.#sequence = Math.max(...later.map(sequenceIn)) + 1;
+      this.#sequence = levelOf(later) + 1;
     }
     if (waited() >= limit) throw new QuorumError(kind, [name], this.#round!.votes(), { late: true });
     this.#sinceNewest = this.#round!.elapsed;
@@ -88,8 +81,7 @@ export class NewestCall {
   async isNewest(wait: number, signal?: AbortSignal): Promise<boolean> {
     const later = await this.#send(wait, signal);
     if (later) {
-      // The id follows a letter and 16 digits.
-      this.#newer ??= later.sort().pop()!.slice(17);
+      this.#newer ??= runOf(later);
       return false;
     }
     if (this.remaining() <= 0) {
@@ -105,8 +97,8 @@ export class NewestCall {
     const { settings, signal } = this.#context;
     // It was aborted before it was announced.
     if (!this.#round) return;
-    const own = { keys: [this.#key], value: this.#text() };
-    const release = unlessRefused((call) => end(call, own));
+    const ended = { ...settings, ttl: 0 };
+    const release = unlessRefused((call) => queryEndpoint(call, ended, this.#context, { to: this.#text() }));
     const rolledBack = undoQuietly(settings, this.#round.calls, release).done;
     if (!keepAlive(settings, rolledBack)) await unlessAborted(rolledBack, signal);
   }
@@ -114,43 +106,24 @@ export class NewestCall {
   /**
    * Announces the call until a quorum has answered, for `wait` ms at most.
    *
-   * @returns undefined when it is the newest at a quorum; else the later calls that the endpoints have
+   * @returns undefined when it is the newest at a quorum; else the latest call that any endpoint has
    */
-  #send(wait: number, signal: AbortSignal | undefined): Promise<string[] | undefined> {
-    const { settings, kind, name, ttl } = this.#context;
-    const text = this.#text();
-    const { runtime, backoff } = settings;
-    return retry({ runtime, backoff, wait }, { signal }, async () => {
-      const round = runRound(settings, (call) => announceOne(call, this.#key, text, ttl));
-      this.#round = round;
-      const result = await unlessAborted(round.result, signal);
-      if (result === "granted") return { value: undefined };
-      if (result === "refused") return { value: round.answers().flatMap(({ other }) => other ?? []) };
-      return {
-        next: "pause",
-        votes: round.votes(),
-        end() {
-          throw new QuorumError(kind, [name], round.votes());
-        },
-      };
+  #send(wait: number, signal: AbortSignal | undefined): Promise<string | undefined> {
+    return poll<string | undefined>({ ...this.#context.settings, wait }, this.#context, {
+      first: { to: this.#text() },
+      signal,
+      began: (round) => {
+        this.#round = round;
+      },
+      next({ result, latest }, query) {
+        if (result === "unavailable") return query;
+        return { value: result === "granted" ? undefined : latest };
+      },
     });
   }
 
-  /** The call as it is stored in Redis. The later one is the greater text; the id decides if the sequence is equal. */
+  /** The call as it is stored in Redis. The id decides if the sequence is equal. */
   #text(): string {
-    return `d${String(this.#sequence).padStart(16, "0")}${this.id}`;
+    return generation(this.#sequence, this.id);
   }
-}
-
-async function announceOne(call: Ask, key: string, text: string, ttl: number): Promise<CellAnswer> {
-  const [echo, other] = itemsOf(await runScript(call, newestScript, [key], [text, ttl]));
-  if (echo === text) return { outcome: "granted" };
-  if (echo === 0 && sequenceIn(other)) return { outcome: "held", other: String(other) };
-  throw unexpectedReply();
-}
-
-/** The sequence number of a stored call; 0: it is none. */
-function sequenceIn(text: unknown): number {
-  const sequence = Number(/^d(\d{16})t[0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
-  return sequence < Number.MAX_SAFE_INTEGER ? sequence : 0;
 }

@@ -11,7 +11,6 @@ import {
 } from "../../../src/sync/index.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
-import { newestScript } from "../../../src/sync/internal/newest.lua.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
 import { holders } from "./holders.ts";
@@ -52,7 +51,7 @@ const calls: Record<string, Call> = {
 
 /** All endpoints refuse every request; and every command that a client has sent. */
 function newWorld() {
-  const scripts = [arrivalScript, intervalScript, newestScript, ...holders.map(({ script }) => script)];
+  const scripts = [arrivalScript, intervalScript, ...holders.map(({ script }) => script)];
   const world = syncWorld(scripts);
   const cutOff = (options: Parameters<typeof world.client>[0] = {}) => {
     const own = world.client(options);

@@ -57,7 +57,7 @@ const value = `t${"1".repeat(32)}a`;
 const cell = { keys: ["k"], value, tombstone: "v" };
 const interval = intervalStrategy(systemRuntime, "redlock", "n");
 const ticket = new QueueRequests({ prefix: "redlock", timeout: 100 } as Settings, "q", "ticket");
-const later = (text: string) => `d0${"9".repeat(14)}0${text}`;
+const later = (text: string) => `g0${"9".repeat(14)}0${text}`;
 
 const echoing = { echo: () => value };
 const semaphore: Omit<Ask, "garbage"> = {
@@ -174,15 +174,15 @@ const asks: Record<string, Ask> = {
     send: (to) => debounce(clientOf(to), "n", { window: 1 }, unreachable),
     echo: at(4),
     garbage: [
-      () => [0],
-      () => [0, 1],
-      () => [0, "somebody"],
-      () => [false, later(stranger)],
-      () => [0, later(stranger.slice(1))],
-      () => [0, later(`${stranger}0`)],
-      () => [0, ` ${later(stranger)}`],
-      () => [0, later(`v${stranger.slice(1)}`)],
-      () => [0, `d${"9".repeat(16)}${stranger}`],
+      (nonce) => [nonce],
+      (nonce) => [nonce, "somebody", [], 0],
+      (nonce) => [nonce, later(stranger)],
+      () => [stranger, later(stranger), [], 0],
+      (nonce) => [nonce, later(stranger.slice(1)), [], 0],
+      (nonce) => [nonce, later(`${stranger}0`), [], 0],
+      (nonce) => [nonce, ` ${later(stranger)}`, [], 0],
+      (nonce) => [nonce, later(`v${stranger.slice(1)}`), [], 0],
+      (nonce) => [nonce, `g${"9".repeat(16)}${stranger}`, [], 0],
     ],
   },
   "a member's acquire": {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../../src/index.ts";
 import { type DebounceOptions, type DebounceOutcome, debounce } from "../../../../src/sync/index.ts";
-import { newestScript } from "../../../../src/sync/internal/newest.lua.ts";
+import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // The calls of a burst in virtual time: which one runs, when, and what stays of the others.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([newestScript], options);
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([arrivalScript], options);
 const start = 1_700_000_000_000;
 const unreachable = () => expect.unreachable("it must not run");
 
@@ -22,8 +22,8 @@ const superseded = { settled: true, value: { ran: false } };
 
 /** By endpoint: the sequence number of the last call, without its token. */
 const sequencesIn = ({ each }: SyncWorld) =>
-  each("GET", "debounce", "n").map((text) => (text === null ? null : String(text).slice(0, 18)));
-const sequence = (number: number) => `d${String(number).padStart(16, "0")}t`;
+  each("HGET", "debounce", "n", "g").map((text) => (text === null ? null : String(text).slice(0, 18)));
+const sequence = (number: number) => `g${String(number).padStart(16, "0")}t`;
 const textOf = (number: number, token = "f".repeat(32)) => sequence(number) + token;
 const nowhere = [null, null, null];
 
@@ -85,9 +85,9 @@ describe("of a burst", () => {
 
   test("clocks do not decide which is the last: it takes the greatest number that it meets, plus 1", async () => {
     const world = newWorld();
-    world.at([0], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
-    world.at([1], "SET", "debounce", "n", textOf(start + 9), "PX", 60_000);
-    world.at([2], "SET", "debounce", "n", textOf(start + 8), "PX", 60_000);
+    world.at([0], "HSET", "debounce", "n", "g", textOf(start + 7));
+    world.at([1], "HSET", "debounce", "n", "g", textOf(start + 9));
+    world.at([2], "HSET", "debounce", "n", "g", textOf(start + 8));
     const own = world.client();
     const last = call(own);
     await world.runtime.advance(0);
@@ -100,7 +100,7 @@ describe("of a burst", () => {
     const world = newWorld();
     const { slow } = delays(world.runtime);
     for (const late of [true, false]) {
-      world.at([0, 1], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
+      world.at([0, 1], "HSET", "debounce", "n", "g", textOf(start + 7));
       const own = world.client();
       own.links[2]!.fate = () => (late ? slow(50) : "refused");
       call(own);
@@ -115,7 +115,7 @@ describe("of a burst", () => {
     let ahead = 0;
     own.links[0]!.fate = () => {
       ahead += 10;
-      if (ahead <= 30) world.each("SET", "debounce", "n", textOf(start + ahead), "PX", 60_000);
+      if (ahead <= 30) world.each("HSET", "debounce", "n", "g", textOf(start + ahead));
       return "delivered";
     };
     const last = call(own);
@@ -127,7 +127,7 @@ describe("of a burst", () => {
     const world = newWorld();
     const alone = call(world.client());
     await world.runtime.advance(50);
-    world.at([0], "SET", "debounce", "n", textOf(start + 999), "PX", 60_000);
+    world.at([0], "HSET", "debounce", "n", "g", textOf(start + 999));
     await world.runtime.advance(50);
     expect(alone).toEqual(ran);
   });
@@ -146,7 +146,7 @@ describe("of a burst", () => {
 
   test("the greatest number that a text can carry is not exceeded", async () => {
     const world = newWorld({ count: 1 });
-    world.each("SET", "debounce", "n", textOf(Number.MAX_SAFE_INTEGER - 1), "PX", 60_000);
+    world.each("HSET", "debounce", "n", "g", textOf(Number.MAX_SAFE_INTEGER - 1));
     const last = call(world.client());
     await world.runtime.advance(100);
     expect([last, sequencesIn(world)]).toEqual([ran, [sequence(Number.MAX_SAFE_INTEGER)]]);
@@ -195,7 +195,7 @@ describe("an outage", () => {
   function cut(options: Parameters<SyncWorld["client"]>[0] = {}) {
     const world = newWorld();
     const own = world.client(options);
-    const isAnnouncement = (command: readonly unknown[]) => command.length === 6;
+    const isAnnouncement = (command: readonly unknown[]) => command[7] !== 0;
     for (const link of own.links.slice(1)) {
       link.fate = (command) => (isAnnouncement(command) ? "reply lost" : "delivered");
     }
@@ -298,5 +298,5 @@ test("each request costs as much as is documented", async () => {
   await runtime.advance(100);
   expect(first).toEqual(superseded);
   // The first one's second announcement is refused.
-  expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([4, 4, 2, 4]);
+  expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([6, 6, 2, 3]);
 });

@@ -9,7 +9,7 @@ import {
   type SingletonOutcome,
   singleton,
 } from "../../../../src/sync/index.ts";
-import { newestScript } from "../../../../src/sync/internal/newest.lua.ts";
+import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { pubSub } from "../../../../src/wake-up/index.ts";
 import { reached, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
@@ -17,7 +17,7 @@ import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 // Calls in virtual time: which of them runs, when, and what becomes of the others.
 
 function newWorld() {
-  const world = syncWorld([newestScript]);
+  const world = syncWorld([arrivalScript]);
   const { runtime } = world;
   const start = runtime.now();
   /** What the jobs did, with ms since the beginning. */
@@ -188,30 +188,33 @@ describe("coalesce", () => {
   });
 
   test.each([
-    ["the calls", "singleton"],
-    ["the lock", "lock"],
-  ])("waits no longer for foreign data in the place of %s than the client waits", async (_, kind) => {
-    const { call, runtime, each, client } = newWorld();
-    each("HSET", kind, "n", "f", "x");
-    const failed = call("coalesce", unreachable, client({ wait: 500, backoff: () => 50 }));
-    await runtime.advance(400);
-    expect(failed.settled).toBe(false);
-    await runtime.advance(200);
-    expect(failed.error).toBeInstanceOf(QuorumError);
-    expect((failed.error as Error).message).toMatch(/WRONGTYPE/);
-  });
+    ["the calls", ["SET", "singleton", "n", "x"]],
+    ["the lock", ["HSET", "lock", "n", "f", "x"]],
+  ] as const)(
+    "waits no longer for foreign data in the place of %s than the client waits",
+    async (_, write) => {
+      const { call, runtime, each, client } = newWorld();
+      each(...write);
+      const failed = call("coalesce", unreachable, client({ wait: 500, backoff: () => 50 }));
+      await runtime.advance(400);
+      expect(failed.settled).toBe(false);
+      await runtime.advance(200);
+      expect(failed.error).toBeInstanceOf(QuorumError);
+      expect((failed.error as Error).message).toMatch(/WRONGTYPE/);
+    },
+  );
 
   test("waits on while an outage is shorter than the client waits, however long the job before it takes", async () => {
     const { call, job, runtime, client } = newWorld();
-    const first = call("coalesce", job("0", 5_000));
+    const first = call("coalesce", job("0", 2_000));
     await runtime.advance(0);
-    const own = client({ wait: 500, backoff: () => 50 });
+    const own = client({ wait: 300, backoff: () => 100 });
     const second = call("coalesce", job("1"), own);
     for (let turn = 0; turn < 8; turn += 1) {
       await runtime.advance(200);
       for (const link of own.links) link.fate = () => (turn % 2 ? "delivered" : "refused");
     }
-    await runtime.advance(5_000);
+    await runtime.advance(2_000);
     expect([first, second]).toEqual([ran("0"), ran("1")]);
   });
 
@@ -219,10 +222,11 @@ describe("coalesce", () => {
     const { call, job, runtime, each } = newWorld();
     // Of a call whose clock was ahead.
     each(
-      "SET",
+      "HSET",
       "singleton",
       "n",
-      `d${String(runtime.now() + 3_600_000).padStart(16, "0")}t${"f".repeat(32)}`,
+      "g",
+      `g${String(runtime.now() + 3_600_000).padStart(16, "0")}t${"f".repeat(32)}`,
     );
     const behind = call("coalesce", job("0", 10));
     await runtime.advance(100);
@@ -266,7 +270,7 @@ describe("coalesce", () => {
 
   test("is not replaced by a call that only a minority knows of", async () => {
     const { call, job, runtime, at } = newWorld();
-    at([1], "SET", "singleton", "n", `d${2 ** 52}t${"f".repeat(32)}`);
+    at([1], "HSET", "singleton", "n", "g", `g${2 ** 52}t${"f".repeat(32)}`);
     const alone = call("coalesce", job("0", 10));
     await runtime.advance(100);
     expect(alone).toEqual(ran("0"));
