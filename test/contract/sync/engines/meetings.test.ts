@@ -174,8 +174,8 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
     expect([6, 8]).toContain(commands);
     expect(costs).toEqual([
       [2, commands],
-      [4, commands + 8],
-      [4, commands + 8],
+      [4, commands + 9],
+      [4, commands + 9],
     ]);
   });
 });
