@@ -44,6 +44,7 @@ interface PartyState {
 //   a party that finds it arrives there, too. If the other run is complete first, its next level wins, because levels are
 //   compared before names; who waits in the first run has arrived in the other one as well, and passes. If names were
 //   compared first, a run that a process began at one endpoint before it died could set the others back.
+
 /**
  * The first level of a run. It is higher than the last level of a run that a quorum has forgotten, so that what a
  * minority still remembers of that run is not a later generation. A run has 10 000 levels for each ttl that it lasts.
