@@ -128,7 +128,8 @@ const needs = {
   /** All holds of a reentrant lock are one owner's. For extended holds, as for a lock. */
   "one owner at a time": exclusive,
   /**
-   * Without faults of endpoints, waiters that are queued are served before later ones, whatever becomes of messages.
+   * Without faults of endpoints, waiters that are queued are served before later ones, whatever becomes of messages and
+   * replies.
    */
   "served in order": [],
   /** No call returns that a latch is open before as many ids as it counts have begun to arrive. */

@@ -30,7 +30,20 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "the queue is ignored",
     breaks: "waiters queue, but any of them may acquire",
-    patches: [patch("twins/queue-twin.ts run", ' && queue === ""', "")],
+    patches: [patch("twins/queue-twin.ts run", 'isFree && queue === ""', "isFree")],
+    noticedBy: ["served in order"],
+  },
+  {
+    name: "a pause outlives the ticket",
+    breaks:
+      "after a round without an answer a waiter pauses for longer than its ticket lives, and is overtaken",
+    patches: [
+      patch(
+        "sync/internal/queue-pacer.ts measuringPacer",
+        "Math.min(longest, ahead === undefined ? nextBlindPause() : wishedPause(ahead))",
+        "ahead === undefined ? nextBlindPause(1_000) : Math.min(longest, wishedPause(ahead))",
+      ),
+    ],
     noticedBy: ["served in order"],
   },
   {

@@ -80,7 +80,8 @@ export class Network implements Carrier {
     if (copy === 0 && draw.chance(network.duplicate)) {
       this.#arriveAfter(draw.between(0, draw.chance(0.5) ? 20 : 2_000), message, 1);
     }
-    if (draw.chance(network.loseReply)) {
+    const { loseRepliesOf: only = message.request.keys[0] } = network;
+    if (draw.chance(network.loseReply) && message.request.keys[0] === only) {
       this.#world.count("reply lost");
       return;
     }

@@ -291,7 +291,8 @@ function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
   // Where messages get lost, a waiter asks after 4 s, once for each that is served before it, up to twice each; and one
   // that dies in a queue keeps its place for a while.
   const polls = scenario.wakeUps ? 10_000 * world.processes.length + 35_000 : 0;
-  return 1.1 * Math.max(blocked, pending) + polls + 15_000;
+  const more = Math.max(0, ...[...workloads.values()].map(({ patience = 0 }) => patience));
+  return 1.1 * Math.max(blocked, pending) + polls + more + 15_000;
 }
 
 function* startProbes(actor: Actor, { histories, workloads }: Cast, bound: number): Generator<Promise<void>> {

@@ -56,12 +56,11 @@ const readMember: Read = ([key, tombstone, waiting], [operation = "", value = ""
     announces: operation === "acquire" && waiting && id ? { key: waiting, id } : undefined,
   });
 
-const readTicket: Read = ([lock, , ...tombstones], [value = "", text = "", , ttl]) => {
-  const operation = ttl === "0" ? "end" : "claim";
-  // The release of a holder, which tells those that wait.
-  if (text === "") return valueRequest(operation, [lock!], value, { tombstone: tombstones[0] });
-  return valueRequest(operation, [lock!], value, { tombstone: tombstones[1] });
-};
+const readTicket: Read = ([lock, , tombstone], [operation, value = ""]) =>
+  valueRequest(operation === "acquire" ? "claim" : "end", [lock!], value, {
+    // That of the ticket refuses no other value.
+    tombstone: operation === "leave" ? undefined : tombstone,
+  });
 
 /** A call is announced as a generation without arrivals; with ttl 0 it is withdrawn. */
 const readArrival: Read = (keys, [nonce = "", to = "", , ttl]) => {

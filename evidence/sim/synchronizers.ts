@@ -14,6 +14,8 @@ import { SingletonWorkload } from "./work-singleton.ts";
 export interface Workload {
   /** Key patterns that may delay a probe until they expire: processes that died left such keys behind. */
   readonly blockingKeys: readonly string[];
+  /** ms more within which its probes are served. Default: none. */
+  readonly patience?: number;
   /** Uses the synchronizer once, with random options. Called again and again while there are faults. */
   perform(actor: Actor): Promise<void>;
   /** Uses it once after the faults have ended. Every process must be served within `bound` ms. */

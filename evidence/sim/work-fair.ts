@@ -1,9 +1,11 @@
 import { FairLock } from "../../src/sync/index.ts";
 import { lockModel } from "../linearizability/models.ts";
 import { type Actor, noteOf, type SharedContext } from "./actor.ts";
+import type { Draw } from "./draw.ts";
 import { checkPermits } from "./histories.ts";
 import type { Process } from "./process.ts";
 import { HoldWorkload } from "./work-holds.ts";
+import { goodNetwork } from "./world.ts";
 
 /** ms after which every endpoint has a waiter in its queue, while there are no faults. */
 const queuedWithin = 25;
@@ -29,10 +31,17 @@ interface Served {
 /** Processes that queue for one fair lock. */
 export class FairWorkload extends HoldWorkload {
   readonly blockingKeys = ["redlock:fair:*", "redlock:queue:*"];
+  readonly patience: number;
   readonly #served: Served[] = [];
+  /** The share of replies that get lost while the order is checked. */
+  readonly #losses: number;
 
-  constructor(shared: SharedContext) {
+  constructor(shared: SharedContext, draw: Draw) {
     super(shared, "mutual exclusion", ["fair", "till"]);
+    const { wakeUps, processes } = shared.scenario;
+    this.#losses = wakeUps ? 0 : draw.pick([0, 0.05, 0.15]);
+    // A lost reply may keep the lock, or a place in the queue, for a timeout.
+    this.patience = this.#losses > 0 ? 10_000 * processes : 0;
   }
 
   perform(actor: Actor): Promise<void> {
@@ -51,11 +60,12 @@ export class FairWorkload extends HoldWorkload {
     });
   }
 
-  /** Queues twice. The order is checked at the end. */
+  /** Queues twice, or more often while replies get lost. The order is checked at the end. */
   async probe(actor: Actor, bound: number): Promise<void> {
     const { process, redlock, draw, world } = actor;
     if (this.#mayDie(actor) && draw.chance(0.5)) this.#dieInTheQueue(process, draw.between(30, 400));
-    for (let round = 0; round < 2; round += 1) {
+    if (this.#losses > 0) this.#loseReplies();
+    for (let rounds = this.#losses > 0 ? 6 : 2; rounds > 0; rounds -= 1) {
       await actor.sleep(draw.between(0, 300));
       const [invoked, ticket] = [world.now, process.wallClock()];
       const lock = new FairLock(redlock, this.name, { ttl: probeTtl, wait: 10 * bound });
@@ -79,6 +89,10 @@ export class FairWorkload extends HoldWorkload {
     this.#checkOrder();
     this.#checkIdle();
     checkPermits(this.shared.world, this.holds.all, lockModel);
+  }
+
+  #loseReplies(): void {
+    this.shared.world.network = { ...goodNetwork, loseReply: this.#losses, loseRepliesOf: this.key };
   }
 
   /** One of three or more may die, unless a latch or a barrier of the same world waits for everybody. */

@@ -23,6 +23,8 @@ export interface NetworkConditions {
   readonly tailLength: number;
   readonly loseRequest: number;
   readonly loseReply: number;
+  /** The only key whose requests lose replies. Default: all. */
+  readonly loseRepliesOf?: string;
   readonly duplicate: number;
   readonly reset: number;
   readonly httpError: number;

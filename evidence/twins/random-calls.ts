@@ -195,22 +195,16 @@ const queue: RandomScript = {
     const number = draw.integer(1, 9);
     const value = nonce(`n${number}`);
     const ticket = `000${number}a`;
-    const tombstones = [`void:${ticket}`, `void:${value}`];
-    const wakeUp = draw.chance(0.5) ? ["channel"] : [];
-    if (wakeUp.length > 0 && draw.chance(0.2)) {
-      const guarded = draw.chance(0.5);
-      const keys = ["fair", "queue", ...(guarded ? [tombstones[1]!] : [])];
-      return { keys, args: [value, "", guarded ? draw.pick(ttls) : 0, 0, 0, ...wakeUp] };
+    const tombstones = [`void:${value}`, `void:${ticket}`];
+    const op = draw.pick(["acquire", "acquire", "rollBack", "leave"]);
+    if (op === "leave") {
+      const wakeUp = draw.chance(0.7) ? ["channel"] : [];
+      const guards = draw.chance(0.6) ? [tombstones[1]!] : [];
+      const left = draw.pick([value, ticket]);
+      return { keys: ["fair", "queue", ...guards], args: [op, left, ticket, draw.pick(ttls), 0, ...wakeUp] };
     }
-    if (draw.chance(0.3)) {
-      const removed = draw.pick([value, ticket]);
-      const args = [removed, ticket, draw.pick(ttls), 0, 0, ...wakeUp];
-      return { keys: ["fair", "queue", tombstones[0]!], args };
-    }
-    const rollsBack = draw.chance(0.4);
-    const expiry = rollsBack || draw.chance(0.8) ? draw.pick(ttls) : 0;
-    const lengths = rollsBack ? [0, draw.pick(ttls)] : [draw.pick(ttls), 0];
-    return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, ...lengths] };
+    const expiry = op === "rollBack" || draw.chance(0.8) ? draw.pick(ttls) : 0;
+    return { keys: ["fair", "queue", ...tombstones], args: [op, value, ticket, draw.pick(ttls), expiry] };
   },
   disturbance: (draw) =>
     draw.chance(0.2)

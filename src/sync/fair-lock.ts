@@ -1,14 +1,33 @@
-import { protocolOf } from "../bridge/strategy.ts";
+import type { Ask } from "../endpoints/ask.ts";
 import type { LockClient } from "../lock/client.ts";
-import { type Hold, Holds, type NotedOptions, notedSchema, type SyncOptions } from "./internal/hold.ts";
-import { queueStrategy } from "./internal/queue.ts";
+import { holderText } from "../lock/note.ts";
+import type { Settings } from "../lock/options.ts";
+import { tombstoneOf, withoutTombstone } from "../lock/protocol.ts";
+import { runRound } from "../quorum/round.ts";
+import { quorumOf } from "../quorum/tally.ts";
+import { type Cell, type CellAnswer, end, keep, tombstoneRetention } from "../redis/cell.ts";
+import { keyOf } from "../redis/keys.ts";
+import { runScript, unexpectedReply } from "../redis/script.ts";
+import { maxTimerDelay, type Runtime, randomToken } from "../runtime.ts";
+import { channelOf } from "../wake-up/channel.ts";
+import {
+  type Hold,
+  type HoldProtocol,
+  Holds,
+  type NotedOptions,
+  notedSchema,
+  type SyncOptions,
+} from "./internal/hold.ts";
+import { queueScript } from "./internal/queue.lua.ts";
+import { queuePacer, toldPause } from "./internal/queue-pacer.ts";
+import { isInteger, itemsOf } from "./internal/reply.ts";
 
 /**
  * A lock that is granted in the order of waiting, under a quorum of endpoints. It is as exclusive as a plain lock, and
  * separate from the plain lock of the same name; the queue only decides who may try for it. It has no fence.
  *
  * A waiter that a quorum's worth of endpoints has refused is served before everybody who comes later, as long as it keeps
- * sending requests. One that stops is skipped after its last pause and a `timeout`; with `wakeUp`, once it does not answer
+ * sending requests. One that stops is skipped after its last pause and two `timeout`s; with `wakeUp`, once it does not answer
  * while the lock is free. The wall clocks of the waiters decide who came first: one whose clock is ahead waits longer by
  * that much.
  *
@@ -41,9 +60,7 @@ export class FairLock {
    * @throws the signal's reason when it aborts; what it acquired is rolled back, and it leaves the queue
    */
   acquire(options: NotedOptions = {}): Promise<Hold> {
-    return this.#holds.acquire(options, (settings) =>
-      protocolOf(settings, [this.name], options.note, queueStrategy(settings, this.name)),
-    );
+    return this.#holds.acquire(options, (settings) => queued(settings, this.name, options.note));
   }
 
   /**
@@ -55,4 +72,123 @@ export class FairLock {
   tryAcquire(options: NotedOptions = {}): Promise<Hold | null> {
     return this.#holds.unlessHeld(options, (given) => this.acquire(given));
   }
+}
+
+/** One endpoint's answer about the lock and its queue. */
+interface QueueAnswer extends CellAnswer {
+  /** Number of live tickets before this one. */
+  readonly ahead: number;
+}
+
+/** The kind of those that wait, as their channel is named. */
+const fairWaiter = "fair";
+
+/**
+ * A plain lock with a queue of tickets at every endpoint. The lock alone decides who holds it; the queue only decides who
+ * may try. A call has one ticket for all its rounds, and every endpoint that refuses it adds the ticket to its queue. The
+ * ticket has the same position everywhere, so all endpoints grant the free lock to the same one.
+ */
+export function queued(settings: Settings, name: string, note?: string): HoldProtocol<QueueAnswer> {
+  const { prefix, runtime, backoff, wait, timeout, wakeUp } = settings;
+  const ticket = newTicket(runtime);
+  const { lock, acquire, rollBack, leave } = requestsOf(settings, name, ticket);
+  const pacer = queuePacer(runtime, backoff);
+  const told = toldPause(settings);
+  let last: Cell | undefined;
+  let held: Cell | undefined;
+
+  /**
+   * ms until the ticket expires, unless it is used again. Until the next request is executed, the round may take a timeout,
+   * then there is a pause, and the request may be on its way for another timeout. Without waiting it never joins the queue.
+   */
+  function expiry(): number {
+    const pause = Math.max(pacer.longest(), 1.5 * told.longest);
+    return wait > 0 ? Math.min(maxTimerDelay, Math.ceil(pause + 2 * timeout)) : 0;
+  }
+
+  return {
+    cell(nonce) {
+      last = {
+        keys: [lock],
+        value: holderText({ nonce, note }),
+        tombstone: tombstoneOf(prefix, [name], nonce),
+      };
+      return last;
+    },
+    claim: (call, cell, ttl) => acquire(call, cell, { ttl, expiry: expiry() }),
+    extend: (call, cell, ttl) => keep(call, withoutTombstone(cell), ttl),
+    release(call, cell, claim, isAnnounced) {
+      if (cell !== held) {
+        if (claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
+        // Those behind it must not be granted what it has to ask for again: two that each had a part would take turns.
+        if (wait > 0) return rollBack(call, cell, expiry());
+      }
+      // Where it was not granted, or nothing is known, the ticket may be in the queue.
+      if (!claim.isOver || claim.hasDoneNothing) return leave(call, cell.value, { forGood: true });
+      if (wakeUp && isAnnounced) return leave(call, cell.value, { forGood: false });
+      return end(call, withoutTombstone(cell));
+    },
+    isRestorable: false,
+    fence: undefined,
+    next(round) {
+      const counts = round.answers().map(({ ahead }) => ahead);
+      // The most that are ahead at any endpoint of the most favourable quorum, among those that have answered.
+      const ahead = counts.sort((a, b) => a - b)[Math.min(quorumOf(round.calls.length), counts.length) - 1];
+      return { pause: Math.max(pacer.pause(ahead), told.after(round)) };
+    },
+    waiter: { kind: fairWaiter, name: ticket },
+    acquired() {
+      held = last;
+    },
+    // Those behind it need not wait until its ticket expires.
+    cleanUp() {
+      // Without a request it was never queued.
+      if (!last || wait === 0) return undefined;
+      const quietly = { ...settings, onFailure: undefined };
+      return runRound(quietly, (call) => leave(call, ticket, { forGood: true })).done;
+    },
+  };
+}
+
+/** What a ticket asks of one endpoint. */
+function requestsOf({ prefix, wakeUp }: Settings, name: string, ticket: string) {
+  const [lock, queue] = [keyOf(prefix, "fair", name), keyOf(prefix, "queue", name)];
+  const ownTombstone = tombstoneOf(prefix, [name], ticket);
+  const channel = wakeUp ? [channelOf(prefix, fairWaiter, name)] : [];
+  const guarded = ({ value, tombstone }: Cell) => ({ value, tombstones: [tombstone!, ownTombstone] });
+
+  async function send(
+    call: Ask,
+    operation: "acquire" | "rollBack" | "leave",
+    { value, tombstones }: { readonly value: string; readonly tombstones: readonly string[] },
+    args: readonly (string | number)[],
+  ): Promise<QueueAnswer> {
+    const keys = [lock, queue, ...tombstones];
+    const reply = await runScript(call, queueScript, keys, [operation, value, ticket, ...args]);
+    const [echo, ahead] = itemsOf(reply);
+    if (!isInteger(ahead) || ahead < 0) throw unexpectedReply();
+    if (echo !== 0 && (echo !== value || ahead > 0)) throw unexpectedReply();
+    const refused = operation === "acquire" ? "held" : "lost";
+    return { outcome: echo === value ? "granted" : refused, ahead };
+  }
+
+  return {
+    lock,
+    acquire: (call: Ask, cell: Cell, { ttl, expiry }: { readonly ttl: number; readonly expiry: number }) =>
+      send(call, "acquire", guarded(cell), [ttl, expiry]),
+    rollBack: (call: Ask, cell: Cell, expiry: number) =>
+      send(call, "rollBack", guarded(cell), [tombstoneRetention, expiry]),
+    /** `forGood`: late requests of the ticket are refused. */
+    leave: (call: Ask, value: string, { forGood }: { readonly forGood: boolean }) =>
+      send(call, "leave", { value, tombstones: forGood ? [ownTombstone] : [] }, [
+        tombstoneRetention,
+        0,
+        ...channel,
+      ]),
+  };
+}
+
+/** A ticket of this moment. Only the wall clock decides which of two is the earlier. */
+function newTicket(runtime: Runtime): string {
+  return String(Math.floor(runtime.now())).padStart(16, "0") + randomToken(runtime);
 }

@@ -98,9 +98,9 @@ describe.skipIf(!redisServer).each(sets)("a full server, by $via, $dialect diale
   });
 
   test.each([
-    ["released with a tombstone", 3, ["v", "", 60_000, 0]],
-    ["rolled back", 4, ["v", "t", 60_000, 0, 60_000]],
-    ["given up with its ticket", 3, ["v", "t", 60_000, 0]],
+    ["released", 2, ["leave", "v", "t", 60_000, 0]],
+    ["rolled back", 4, ["rollBack", "v", "t", 60_000, 60_000]],
+    ["given up with its ticket", 3, ["leave", "v", "t", 60_000, 0]],
   ])("a fair lock that is %s is freed", async (_, count, args) => {
     const keys = ["lock", "queue", "void", "void"].map((kind, index) => keyOf("redlock", kind, `a${index}`));
     await execute("SET", keys[0]!, "v");

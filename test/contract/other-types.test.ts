@@ -3,11 +3,12 @@ import type { Ask } from "../../src/endpoints/ask.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import type { Settings } from "../../src/lock/options.ts";
+import type { Call } from "../../src/quorum/round.ts";
 import { type Cell, claim, keep } from "../../src/redis/cell.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { systemRuntime } from "../../src/runtime.ts";
+import { queued } from "../../src/sync/fair-lock.ts";
 import { intervalStrategy } from "../../src/sync/internal/interval.ts";
-import { QueueRequests } from "../../src/sync/internal/queue.ts";
 import { slotStrategy } from "../../src/sync/internal/slots.ts";
 import { askOf } from "../support/ask.ts";
 import { newResource } from "../support/local-endpoints.ts";
@@ -21,7 +22,13 @@ type Operation = (call: Ask, name: string) => Promise<unknown>;
 
 const ttl = 60_000;
 const [value, other] = ["1", "2"].map((digit) => `t${digit.repeat(32)}`) as [string, string];
-const settings = { runtime: systemRuntime, prefix: "redlock", timeout: ttl } as Settings;
+const settings = {
+  runtime: systemRuntime,
+  prefix: "redlock",
+  timeout: ttl,
+  wait: ttl,
+  backoff: {},
+} as Settings;
 const keyFor = (kind: string, name: string) => keyOf(settings.prefix, kind, name);
 const keysFor = (kinds: readonly string[], name: string) => kinds.map((kind) => keyFor(kind, name));
 
@@ -37,7 +44,18 @@ const claimOf = (name: string): Cell => {
 const slotOf = (name: string) => ({ keys: keysFor(["slot:0"], name), value });
 const slots = (call: Ask, name: string) =>
   slotStrategy({ ...settings, endpoints: [call.endpoint] }, { name, limit: 1 }, () => undefined);
-const ticket = (text: string, name: string) => new QueueRequests(settings, name, text);
+const pending = { isOver: false, hasDoneNothing: false } as Call;
+const waiters = new Map<string, ReturnType<typeof queued>>();
+/** One that waits for a fair lock: it has one ticket for all its requests. */
+const waiter = (nonce: string, name: string) => {
+  const known = waiters.get(name + nonce) ?? queued(settings, name);
+  waiters.set(name + nonce, known);
+  return { ...known, cell: known.cell(nonce) };
+};
+const queueFor = (nonce: string, call: Ask, name: string) => {
+  const { claim, cell } = waiter(nonce, name);
+  return claim(call as Call, cell, ttl);
+};
 const confirmed = (name: string) => {
   const interval = intervalStrategy(systemRuntime, settings.prefix, name);
   interval.confirm(ttl);
@@ -47,8 +65,8 @@ const confirmed = (name: string) => {
 const lock: Operation = (call, name) => claim(call, cellOf(name), ttl);
 const begin: Operation = (call, name) => claim(call, claimOf(name), ttl);
 const takeSlot: Operation = (call, name) => slots(call, name).acquire!(call, slotOf(name), ttl);
-const lockFair: Operation = (call, name) => ticket("a", name).acquire(call, value, { ttl, expiry: ttl });
-const lineUp: Operation = (call, name) => ticket("b", name).acquire(call, other, { ttl, expiry: ttl });
+const lockFair: Operation = (call, name) => queueFor(value, call, name);
+const lineUp: Operation = (call, name) => queueFor(other, call, name);
 const claimInterval: Operation = (call, name) =>
   intervalStrategy(systemRuntime, settings.prefix, name).acquire!(call, { keys: [], value }, ttl);
 
@@ -87,7 +105,10 @@ const rows: readonly {
     what: "a fair lock's rollback",
     kinds: ["queue"],
     before: [lockFair],
-    run: (call, name) => ticket("a", name).rollBack(call, value, { expiry: ttl, retention: ttl }),
+    run(call, name) {
+      const { release, cell } = waiter(value, name);
+      return release(call as Call, cell, pending, false);
+    },
   },
   { what: "a claim of an interval", kinds: ["once"], run: claimInterval },
   {

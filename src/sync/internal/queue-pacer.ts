@@ -7,8 +7,8 @@ import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime.ts";
 export interface PollPacer {
   /** Longest possible next pause, in ms. Sent with each request, so that the ticket of a dead process expires soon. */
   longest(): number;
-  /** ms to pause with so many tickets ahead; undefined where that is not known: as a plain lock does. */
-  pause(ahead: number | undefined): number | undefined;
+  /** ms to pause with so many tickets ahead. Undefined: no endpoint has answered. */
+  pause(ahead: number | undefined): number;
 }
 
 /**
@@ -78,23 +78,31 @@ interface QueueLength {
 function measuringPacer(runtime: Runtime, bounds: BackoffBounds): PollPacer {
   const { max = Math.max(1_000, bounds.min ?? 0), min = Math.min(25, max) } = bounds;
   const clock = stopwatch(runtime);
+  const nextBlindPause = pauses(bounds, runtime);
   let longest = Math.min(maxTimerDelay, Math.min(max, 40 * min));
   let first: QueueLength | undefined;
   let last: QueueLength = { at: 0, ahead: Infinity };
+
+  /** ms that it should take, judged by how fast the queue has moved. */
+  function wishedPause(ahead: number): number {
+    const at = clock();
+    // More than before: an earlier ticket's first request arrived after this one's. So nothing is known yet.
+    if (!first || ahead > last.ahead) first = last = { at, ahead };
+    else if (ahead < last.ahead) last = { at, ahead };
+    const served = first.ahead - ahead;
+    // ms per holder: the average, or more where the present holder takes longer.
+    const each = Math.max(min, at - last.at, served > 0 ? (at - first.at) / served : 0);
+    const wished = Math.max(min, each * (ahead > 0 ? 0.75 * ahead : 0.25));
+    return Math.min(max * Math.max(ahead, 1), wished);
+  }
+
   return {
     longest: () => longest,
     pause(ahead) {
-      if (ahead === undefined) return undefined;
-      const at = clock();
-      // More than before: an earlier ticket's first request arrived after this one's. So nothing is known yet.
-      if (!first || ahead > last.ahead) first = last = { at, ahead };
-      else if (ahead < last.ahead) last = { at, ahead };
-      const served = first.ahead - ahead;
-      // ms per holder: the average, or more where the present holder takes longer.
-      const each = Math.max(min, at - last.at, served > 0 ? (at - first.at) / served : 0);
-      const wished = Math.max(min, each * (ahead > 0 ? 0.75 * ahead : 0.25));
-      const pause = Math.min(longest, max * Math.max(ahead, 1), wished);
-      longest = Math.min(maxTimerDelay, 1.5 * pause);
+      // Never longer than the endpoints were told, because the ticket would expire, and a later one would be served first.
+      const pause = Math.min(longest, ahead === undefined ? nextBlindPause() : wishedPause(ahead));
+      const next = Math.min(maxTimerDelay, 1.5 * pause);
+      longest = ahead === undefined ? Math.max(longest, next) : next;
       return pause;
     },
   };

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type Command, type Endpoint, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Settings } from "../../../src/lock/options.ts";
+import type { Call } from "../../../src/quorum/round.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
+import { queued } from "../../../src/sync/fair-lock.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -13,7 +15,6 @@ import {
 } from "../../../src/sync/index.ts";
 import { intervalStrategy } from "../../../src/sync/internal/interval.ts";
 import { requestMember } from "../../../src/sync/internal/members.ts";
-import { QueueRequests } from "../../../src/sync/internal/queue.ts";
 import { askOf } from "../../support/ask.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -56,7 +57,10 @@ const nothing: Reply[] = [() => "OK", () => null, () => 1, () => [], () => [1], 
 const value = `t${"1".repeat(32)}a`;
 const cell = { keys: ["k"], value, tombstone: "v" };
 const interval = intervalStrategy(systemRuntime, "redlock", "n");
-const ticket = new QueueRequests({ prefix: "redlock", timeout: 100 } as Settings, "q", "ticket");
+const ticket = queued(
+  { prefix: "redlock", timeout: 100, wait: 1, runtime: systemRuntime, backoff: {} } as Settings,
+  "q",
+);
 const later = (text: string) => `g0${"9".repeat(14)}0${text}`;
 
 const echoing = { echo: () => value };
@@ -88,7 +92,7 @@ const claim = { send: (to: Endpoint) => interval.acquire!(askOf(to), cell, 10), 
 const confirm = { send: (to: Endpoint) => interval.extend!(askOf(to), cell, 10), ...echoing };
 const end = { send: (to: Endpoint) => interval.release!(askOf(to), cell, 0, false), ...echoing };
 const queue = {
-  send: (to: Endpoint) => ticket.acquire(askOf(to), value, { ttl: 10, expiry: 10 }),
+  send: (to: Endpoint) => ticket.claim(askOf(to) as Call, cell, 10),
   ...echoing,
 };
 /** It replies the nonce, which follows the keys. */

@@ -11,12 +11,11 @@ const longestTimer = 2_147_483_647;
 async function pausesFor(backoff: Backoff, answers: readonly (number | undefined)[]) {
   const runtime = steppingRuntime();
   const pacer = queuePacer(runtime, backoff);
-  const pauses: (number | undefined)[] = [];
+  const pauses: number[] = [];
   for (const ahead of answers) {
     const longest = pacer.longest();
     const pause = pacer.pause(ahead);
     pauses.push(pause);
-    if (pause === undefined) continue;
     // The ticket must outlive the pause.
     expect(pause).toBeLessThanOrEqual(longest);
     await runtime.advance(pause);
@@ -28,7 +27,7 @@ async function pausesFor(backoff: Backoff, answers: readonly (number | undefined
 async function pausesAt(backoff: Backoff, answers: readonly (readonly [at: number, ahead: number])[]) {
   const runtime = steppingRuntime();
   const pacer = queuePacer(runtime, backoff);
-  const pauses: (number | undefined)[] = [];
+  const pauses: number[] = [];
   for (const [at, ahead] of answers) {
     await runtime.advance(at - runtime.monotonic());
     pauses.push(pacer.pause(ahead));
@@ -108,9 +107,22 @@ describe("a later one in the queue", () => {
 });
 
 describe("where nothing is known", () => {
-  test("it waits like a plain lock, and expects to pause as before", async () => {
-    const { pauses, longest } = await pausesFor({}, [undefined, 0, undefined]);
-    expect([pauses, longest]).toEqual([[undefined, 25, undefined], 37.5]);
+  test("it pauses like a plain lock, but never for longer than its ticket lives", async () => {
+    // Half of the way from 25 ms to three times the last pause; but at most 1.5 times the pause before it.
+    const { pauses, longest } = await pausesFor({}, [undefined, undefined, 0, undefined]);
+    expect(pauses).toEqual([25, 50, 25, 37.5]);
+    expect(longest).toBe(1.5 * 37.5);
+  });
+
+  test("the pauses grow, also those of the first in the queue", async () => {
+    const { pauses } = await pausesFor({}, [0, ...new Array(12).fill(undefined)]);
+    expect(pauses.slice(0, 4)).toEqual([25, 25, 37.5, 56.25]);
+    expect(pauses.at(-1)).toBeGreaterThan(200);
+  });
+
+  test("a later answer of many ahead need not begin with short pauses", async () => {
+    const { pauses } = await pausesFor({ min: 10, max: 1_000 }, [20, 20, undefined, 20]);
+    expect(pauses).toEqual([150, 225, 10, 337.5]);
   });
 
   test.each<[string, Backoff, number]>([

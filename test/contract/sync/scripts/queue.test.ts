@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Settings } from "../../../../src/lock/options.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import { queueScript } from "../../../../src/sync/internal/queue.lua.ts";
-import { QueueRequests } from "../../../../src/sync/internal/queue.ts";
-import { channelOf } from "../../../../src/wake-up/channel.ts";
-import { pubSub } from "../../../../src/wake-up/index.ts";
 import { scriptWorld } from "../../../support/virtual-script.ts";
 
 // What depends on a single ms or is told to those that wait. The rest is in the tests of fair locks.
@@ -12,61 +8,82 @@ import { scriptWorld } from "../../../support/virtual-script.ts";
 describe("a queue", () => {
   const start = 1_700_000_000_999;
 
-  /** A queue whose clients hear of their turns, and one whose clients poll. */
+  /** A queue whose clients hear of their turns. */
   async function newQueue() {
     const world = await scriptWorld(queueScript);
-    const settings = { prefix: "redlock", timeout: 1_200, wakeUp: pubSub };
-    const at = (ticket: string) => new QueueRequests(settings as unknown as Settings, "q", ticket);
+    const [lock, queue] = [keyOf("redlock", "fair", "q"), keyOf("redlock", "queue", "q")];
+    const run = (tombstones: readonly string[], ...args: (string | number)[]) => {
+      const keys = [lock, queue, ...tombstones];
+      return world.execute("EVAL", queueScript.source, keys.length, ...keys, ...args);
+    };
     return {
       ...world,
       acquire: (ticket: string, ttl = 1_000, expiry = 30_000) =>
-        at(ticket).acquire(world.call(), `v${ticket}`, { ttl, expiry }),
-      remove: (ticket: string) => at(ticket).remove(world.call(), `v${ticket}`),
-      release: (ticket: string, retention = 0) =>
-        at(ticket).releaseAndTell(world.call(), `v${ticket}`, retention),
-      holder: () => world.execute("GET", keyOf("redlock", "fair", "q")),
-      queue: () => world.execute("GET", keyOf("redlock", "queue", "q")),
-      heard: world.listen(channelOf("redlock", "fair", "q")),
+        run([`void:v${ticket}`, `void:${ticket}`], "acquire", `v${ticket}`, ticket, ttl, expiry),
+      rollBack: (ticket: string) =>
+        run([`void:v${ticket}`, `void:${ticket}`], "rollBack", `v${ticket}`, ticket, 60_000, 30_000),
+      leave: (ticket: string) => run([`void:${ticket}`], "leave", `v${ticket}`, ticket, 60_000, 0, "channel"),
+      release: (ticket: string) => run([], "leave", `v${ticket}`, ticket, 60_000, 0, "channel"),
+      holder: () => world.execute("GET", lock),
+      queue: () => world.execute("GET", queue),
+      heard: world.listen("channel"),
     };
   }
 
   test("a ticket is live until its expiry, and not at it", async () => {
     const { runtime, acquire, queue } = await newQueue();
-    await acquire("a");
-    await acquire("b", 1_000, 200);
+    acquire("a");
+    acquire("b", 1_000, 200);
     expect(queue()).toBe(`b:${start + 200}`);
     await runtime.advance(199);
-    expect(await acquire("c", 1_000, 0)).toEqual({ outcome: "held", ahead: 1 });
-    await acquire("d");
+    expect(acquire("c", 1_000, 0)).toEqual([0, 1]);
+    acquire("d");
     await runtime.advance(1);
-    expect(await acquire("d")).toEqual({ outcome: "held", ahead: 0 });
+    expect(acquire("d")).toEqual([0, 0]);
   });
 
-  test("a ticket that is removed while its value has the lock releases it, and calls the first", async () => {
-    const { acquire, remove, holder, heard } = await newQueue();
-    await acquire("a");
-    await acquire("c");
-    await acquire("b");
-    expect([await remove("c"), heard(), holder()]).toEqual([{ outcome: "lost", ahead: 1 }, [], "va"]);
-    expect([await remove("a"), heard(), holder()]).toEqual([{ outcome: "granted", ahead: 0 }, ["b"], null]);
-    expect([await remove("b"), heard()], "nobody waits").toEqual([{ outcome: "lost", ahead: 0 }, []]);
+  test("a ticket that leaves while its value has the lock releases it, and calls the first", async () => {
+    const { acquire, leave, holder, heard } = await newQueue();
+    acquire("a");
+    acquire("c");
+    acquire("b");
+    expect([leave("c"), heard(), holder()]).toEqual([[0, 0], [], "va"]);
+    expect([leave("a"), heard(), holder()]).toEqual([["va", 0], ["b"], null]);
+    expect([leave("b"), heard()], "nobody waits").toEqual([[0, 0], []]);
   });
 
-  test.each([0, 500])("a release with a tombstone for %i ms calls the first", async (retention) => {
-    const { acquire, release, execute, holder, heard } = await newQueue();
-    await acquire("a");
-    await acquire("b");
-    expect([await release("c"), heard(), holder()]).toEqual([{ outcome: "lost", ahead: 0 }, [], "va"]);
-    const granted = { outcome: "granted", ahead: 0 };
-    expect([await release("a", retention), heard(), holder()]).toEqual([granted, ["b"], null]);
-    expect(execute("PTTL", `${keyOf("redlock", "void", "q")}:va`)).toBe(retention || -2);
-    // A second execution.
-    const again = retention ? [granted, []] : [{ outcome: "lost", ahead: 0 }, ["b"]];
-    expect([await release("a", retention), heard()]).toEqual(again);
+  test("a release calls the first whose ticket lives", async () => {
+    const { runtime, acquire, release, holder, heard } = await newQueue();
+    acquire("a");
+    acquire("b", 1_000, 200);
+    acquire("c");
+    expect([release("d"), heard(), holder()], "it is held").toEqual([[0, 0], [], "va"]);
+    await runtime.advance(200);
+    expect([release("a"), heard(), holder()]).toEqual([["va", 0], ["c"], null]);
+    expect([release("a"), heard()], "once more").toEqual([[0, 0], ["c"]]);
   });
 
-  test("a release that found nothing replies so again", async () => {
-    const { release } = await newQueue();
-    for (let copy = 0; copy < 2; copy += 1) expect((await release("a", 500)).outcome).toBe("lost");
+  test("a ticket that has left comes back neither by an acquire nor by a rollback", async () => {
+    const { acquire, rollBack, leave, holder, queue } = await newQueue();
+    acquire("a");
+    leave("b");
+    expect([acquire("b"), queue()]).toEqual([[0, 0], null]);
+    acquire("c");
+    // Its rollback comes late.
+    leave("a");
+    expect([rollBack("a"), acquire("a"), holder(), queue()]).toEqual([
+      [0, 0],
+      [0, 0],
+      null,
+      `c:${start + 30_000}`,
+    ]);
+  });
+
+  test("a second rollback changes nothing", async () => {
+    const { acquire, rollBack, queue, execute } = await newQueue();
+    acquire("a");
+    expect([rollBack("a"), queue()]).toEqual([["va", 0], `a:${start + 30_000}`]);
+    execute("DEL", keyOf("redlock", "queue", "q"));
+    expect([rollBack("a"), queue()]).toEqual([[0, 0], null]);
   });
 });
