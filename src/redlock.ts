@@ -82,7 +82,14 @@ export class Redlock implements LockClient {
   acquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock>;
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
   async acquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
-    return acquireOn(this, resource, checkAcquireOptions(options));
+    checkAcquireOptions(options);
+    const { settings, options: defaults } = clientStateOf(this, "redlock.acquire(…)");
+    // Without options of its own a call has the client's settings. With some, defaults that depend on others, as the timeout
+    // on the ttl, are computed anew from the options as they were given.
+    const usesDefaults = Object.keys(options).length === 0;
+    const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
+    const resources = checkResources(resource);
+    return acquire(own, resources, options, lockProtocol(own, resources, options.note));
   }
 
   /**
@@ -95,7 +102,9 @@ export class Redlock implements LockClient {
   tryAcquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock | null>;
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
-    const outcome = await orHeld(acquireOn(this, resource, checkTryOptions(checkAcquireOptions(options))));
+    const given = checkTryOptions(checkAcquireOptions(options));
+    clientStateOf(this, "redlock.tryAcquire(…)");
+    const outcome = await orHeld(this.acquire(resource, given));
     return outcome instanceof LockHeldError ? null : outcome;
   }
 
@@ -179,19 +188,4 @@ export class Redlock implements LockClient {
 /** The error of a method that other packages have. */
 function otherName(called: string, here: string): never {
   throw new TypeError(`there is no ${called} here: use ${here}`);
-}
-
-/** @param options checked */
-function acquireOn(
-  redlock: Redlock,
-  resource: string | readonly string[],
-  options: AcquireOptions,
-): Promise<Lock> {
-  const { settings, options: defaults } = clientStateOf(redlock, "redlock.acquire(…)");
-  // Without options of its own a call has the client's settings. With some, defaults that depend on others, as the timeout
-  // on the ttl, are computed anew from the options as they were given.
-  const usesDefaults = Object.keys(options).length === 0;
-  const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
-  const resources = checkResources(resource);
-  return acquire(own, resources, options, lockProtocol(own, resources, options.note));
 }
