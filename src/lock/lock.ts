@@ -48,8 +48,8 @@ export class Lock {
   readonly #validity: Validity;
   /** For each endpoint, the claim that its value may come from. A release undoes it. */
   readonly #claims: Call[];
-  /** The extensions that may still be executed, because they are under way or have failed. `count`: how many requests. */
-  readonly #open: { readonly endpoint: Endpoint; readonly ttl: number; count: number }[] = [];
+  /** By endpoint and ttl: how many extensions may still be executed, because they are under way or have failed. */
+  readonly #open = new Map<Endpoint, Map<number, number>>();
   /** ms since before the request that acquired it, or took it over. */
   readonly #held: () => number;
   /** ms from the beginning of the hold to the deadline. */
@@ -260,21 +260,18 @@ export class Lock {
 
   async #extendOne(call: Call, ttl: number): Promise<Answer> {
     const { endpoint } = call;
-    const open = this.#open.filter((one) => one.endpoint === endpoint);
+    const open = this.#open.get(endpoint) ?? new Map<number, number>();
+    this.#open.set(endpoint, open);
     // A shorter extension that is executed later would undo this one, so this endpoint must not vote for it.
-    if (open.some((one) => one.ttl < ttl)) {
+    if (Math.min(...open.keys()) < ttl) {
       throw new EndpointError(endpoint.name, "timeout", "an earlier, shorter extension is unanswered");
     }
-    let own = open.find((one) => one.ttl === ttl);
-    if (!own) {
-      own = { endpoint, ttl, count: 0 };
-      this.#open.push(own);
-    }
-    own.count += 1;
-    // If it fails, it stays in the list, because nobody learns whether it is executed.
+    open.set(ttl, (open.get(ttl) ?? 0) + 1);
+    // If it fails, it stays there, because nobody learns whether it is executed.
     const answer = await this.#protocol.extend(call, this.#cell, ttl);
-    own.count -= 1;
-    if (own.count === 0) this.#open.splice(this.#open.indexOf(own), 1);
+    const left = open.get(ttl)! - 1;
+    if (left > 0) open.set(ttl, left);
+    else open.delete(ttl);
     return answer;
   }
 
