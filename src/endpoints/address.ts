@@ -1,11 +1,3 @@
-/** Where an endpoint is. */
-export interface Address {
-  /** Where commands are sent to. */
-  readonly href: string;
-  /** Its host, and its base path if it has one: they tell endpoints apart. */
-  readonly name: string;
-}
-
 // `https://`, or `http://` to this machine or a private network: a name of one label, as containers have them, a name below
 // a domain that is for private use alone, or an IP address, which `URL` has brought into its normal form.
 const safeOrigin =
@@ -23,7 +15,8 @@ const mistakes = [
 ] as const;
 
 /**
- * Where a URL and the options lead to.
+ * Where a URL and the options lead to: `href`, where commands are sent to, and `name`, the host and the base path, which tell
+ * endpoints apart.
  *
  * @param name names the URL in errors, which do not repeat it: it may be a token, or have one in it
  * @param path the path that the URL must have
@@ -34,7 +27,7 @@ export function addressOf(
   url: string,
   options: { readonly basePath?: string | undefined; readonly allowInsecure?: boolean | undefined },
   path = "/",
-): Address {
+): { readonly href: string; readonly name: string } {
   const { basePath, allowInsecure } = options;
   let parsed: Partial<URL> = {};
   try {

@@ -85,11 +85,11 @@ export function sendFor(
   return light ? light(command, caller, onSent) : endpoint.send(command, caller.signal, onSent);
 }
 
-/** Why a command was given up before it was sent. */
-export const notSent = "not sent in time: others were sent first, or there is no connection";
-
 /** The error of a command that its caller has given up before it was sent. */
-export function unsentError(name: string, reason: string = notSent): EndpointError {
+export function unsentError(
+  name: string,
+  reason: string = "not sent in time: others were sent first, or there is no connection",
+): EndpointError {
   return new EndpointError(name, "timeout", reason, { unsent: true });
 }
 

@@ -53,7 +53,7 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
   const name = options.name ?? address?.name ?? "@upstash/redis";
   const dialect = options.dialect ?? dialectOf(address?.name ?? "");
 
-  const [, token] = authorizationOf(client);
+  const [, token] = requesterOf(client).authorization;
   // The client's own reader of streams ends without a word when a stream does.
   const streams = address && token ? { subscribe: subscriber(name, address.href, token) } : {};
 
@@ -66,7 +66,7 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
       call: callOf(client),
       errorOf: (error, command) =>
         endpointErrorOf(name, error as Error, (text) =>
-          withoutSecrets(text, [...authorizationOf(client), ...command]),
+          withoutSecrets(text, [...requesterOf(client).authorization, ...command]),
         ),
     }),
   };
@@ -107,17 +107,11 @@ function answerError(name: string, said: string, status: number): EndpointError 
 }
 
 /** The client's private requester, as far as it is known: how it sends requests, and where to. */
-interface Requester {
-  readonly baseUrl?: unknown;
-  readonly headers?: { readonly authorization?: string };
-}
-
-function requesterOf(client: UpstashClient): Requester {
-  return (client as { client?: Requester }).client ?? {};
-}
-
-function authorizationOf(client: UpstashClient): string[] {
-  return String(requesterOf(client).headers?.authorization ?? "").split(" ");
+/** The part of the client that sends its requests, where it exposes it. */
+function requesterOf(client: UpstashClient) {
+  const { baseUrl, headers } = Object(Object(client).client) as { baseUrl?: unknown; headers?: unknown };
+  const { authorization = "" } = Object(headers) as { authorization?: unknown };
+  return { baseUrl, authorization: String(authorization).split(" ") };
 }
 
 /** The address that the client sends its requests to, where it exposes it. */
