@@ -82,7 +82,7 @@ const refused: [options: unknown, type: Errors, said: string, by: readonly Call[
   [{ retension: 1 }, TypeError, 'has no option "retension"; did you mean retention?', everywhere],
   [{ maxAttempt: 1 }, TypeError, 'has no option "maxAttempt"; did you mean maxAttempts?', everywhere],
   [{ laese: 1 }, TypeError, 'has no option "laese"; did you mean lease?', everywhere],
-  [{ ttl: 1 }, TypeError, 'has no option "ttl"; there are ', everywhere],
+  [{ ttl: 1 }, TypeError, 'has no option "ttl"; did you mean lease?', everywhere],
   [{ ttl: 1, staleFor: 5 }, TypeError, 'singleFlight has no option "staleFor"; there are ttl, wait', [fly]],
   [{ lease: 1_000 }, TypeError, 'inspectKey has no option "lease"; there are scope, ', [inspect]],
   [{ lease: 1_000 }, TypeError, 'forgetKey has no option "lease"; there are scope, ', [forget]],

@@ -187,7 +187,7 @@ describe("a run with a lock", () => {
     const call = watch(client.idempotency.run("key", { lock: "a" }, never));
     await client.started();
     await world.runtime.advance(1_000);
-    expect((call.error as QuorumError).votes[0]?.cause?.message).toMatch(/fence.* docs\/fencing\.md/);
+    expect((call.error as QuorumError).votes[0]?.cause?.message).toMatch(/fence.* has foreign data/);
     expect([records(world), world.values("a"), counters(world)]).toEqual([[null], [null], ["x"]]);
   });
 
