@@ -23,7 +23,9 @@ type BeginCall = Pick<Call<CellAnswer>, "answer">;
 export async function stateOfBegin(round: Round<CellAnswer>, fingerprint: string): Promise<BeginState> {
   const result = await round.result;
   const state = classifyBegin(round.calls, result, fingerprint);
-  if (result === "granted" || !isPreliminary(state)) return state;
+  const { kind } = state;
+  const isKnown = kind === "busy" || kind === "mismatch" || (kind === "replay" && state.decided);
+  if (result === "granted" || isKnown) return state;
   await round.done;
   return classifyBegin(round.calls, result, fingerprint);
 }
@@ -54,13 +56,6 @@ export function classifyBegin(
   // From so few answers nobody can have a quorum; with more, contenders may have kept it from each other.
   const answered = calls.filter(({ answer }) => answer && answer.outcome !== "error").length;
   return result === "unavailable" && answered < quorumOf(count) ? { kind: "unclear" } : state;
-}
-
-/** Whether further answers may change the state after a round that was not granted. */
-function isPreliminary(state: BeginState): boolean {
-  const { kind } = state;
-  if (kind === "replay") return !state.decided;
-  return kind === "split-vote" || kind === "corrupt" || kind === "unclear" || kind === "locked";
 }
 
 /** Whether an endpoint says that the value at the key is not a string, but a list, a hash or the like. */

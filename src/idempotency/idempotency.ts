@@ -283,9 +283,6 @@ function checkCodec(name: string, codec: Codec<unknown>): void {
   checkType(`${name}.decode`, Object(codec).decode, "function");
 }
 
-/** The kind of the record's key in Redis. */
-const recordKinds: Readonly<Record<KeyKind, string>> = { run: "idem", http: "idem", flight: "flight" };
-
 /**
  * The names of a key in Redis.
  *
@@ -305,5 +302,5 @@ export async function recordKeysOf(
   if (handler !== undefined && kind !== "http") throw new TypeError('handler needs kind: "http"');
   if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
   const hash = await hashKey(scope, key, kind, handler);
-  return { key, name: keyOf(prefix, recordKinds[kind], hash), counter: keyOf(prefix, "tries", hash) };
+  return { key, name: keyOf(prefix, kind === "flight" ? kind : "idem", hash), counter: keyOf(prefix, "tries", hash) };
 }
