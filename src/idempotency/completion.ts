@@ -69,7 +69,7 @@ export class Completion {
   }
 
   async #release(lock: Lock): Promise<boolean | undefined> {
-    const isStored = await lock.release().catch(() => undefined);
+    const isStored = await lock.release();
     return isStored === undefined && (await this.#leavesOut()) ? this.#release(lock) : isStored;
   }
 

@@ -302,5 +302,9 @@ export async function recordKeysOf(
   if (handler !== undefined && kind !== "http") throw new TypeError('handler needs kind: "http"');
   if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
   const hash = await hashKey(scope, key, kind, handler);
-  return { key, name: keyOf(prefix, kind === "flight" ? kind : "idem", hash), counter: keyOf(prefix, "tries", hash) };
+  return {
+    key,
+    name: keyOf(prefix, kind === "flight" ? kind : "idem", hash),
+    counter: keyOf(prefix, "tries", hash),
+  };
 }

@@ -69,7 +69,7 @@ export async function run<Value>(
   try {
     value = await handler(contextOf(key, lock));
   } catch (error) {
-    const released = lock.release().catch(() => undefined);
+    const released = lock.release();
     if (!keepAlive(settings, released)) await released;
     report("failed", { error });
     throw error;
