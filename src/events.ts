@@ -57,6 +57,8 @@ export type RedlockEvent =
       readonly holder?: LockHolder | undefined;
       readonly retryIn: number | undefined;
     })
+  /** A semaphore is, or was until its last permit of that limit, used with another limit as well. Once for each call. */
+  | (LockEvent & { readonly type: "limitMismatch"; readonly limit: number; readonly inUse: number })
   /** `elapsed`: ms since the request of the extension. */
   | (LockEvent & { readonly type: "extended"; readonly ttl: number; readonly elapsed: number })
   /** `held`: ms since the hold began: since before the request that acquired it, or took it over. */

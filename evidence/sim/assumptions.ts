@@ -144,7 +144,7 @@ const needs = {
   "generations follow": ["kept memory"],
   /** At most one holder of a semaphore's slot has validity left. For extended holds, as for a lock. */
   "one holder per slot": exclusive,
-  /** The valid permits of a semaphore never exceed its limit, and all have the same limit. */
+  /** A permit is one below its caller's limit, and the valid ones never exceed the largest limit. */
   "permits within the limit": exclusive,
   /** An interval of `once` has one run, by the endpoints' and the run's clocks. */
   "one run per interval": exclusive,

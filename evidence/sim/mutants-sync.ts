@@ -6,7 +6,7 @@ export const syncMutants: readonly Mutant[] = [
     name: "permits are counted, not slots",
     breaks:
       "each endpoint grants any of its slots, so a quorum may consist of different ones (redis-semaphore)",
-    patches: [patch("sync/internal/slots.ts slotStrategy", "if (count > 1) return [proposed];", "")],
+    patches: [patch("sync/semaphore.ts permits", "endpoints.length === 1", "true")],
     noticedBy: ["permits within the limit", "one holder per slot", "linearizable"],
   },
   {

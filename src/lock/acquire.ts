@@ -211,7 +211,7 @@ class Acquisition {
   /** Called when its undo has ended: more answers are known then, also of a round that was cut short. */
   #errorOf({ cell, round, result, last }: Claimed): RedlockError {
     const { calls } = round;
-    const refused = calls.filter(({ answer }) => answer?.outcome === "held").length;
+    const refused = last.votes().filter(({ outcome }) => outcome === "held").length;
     if (!isVeto(refused, calls.length)) {
       const details = { late: last === round && result === "granted", ttl: this.#settings.ttl };
       return new QuorumError(this.#action, this.#resources, last.votes(), details);

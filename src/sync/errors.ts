@@ -1,10 +1,10 @@
 import { RedlockError } from "../errors.ts";
 
 /**
- * The semaphore, latch or barrier is in use with another limit, count or number of parties, or was until its ttl passed.
+ * The latch or barrier is in use with another count or number of parties, or was until its ttl passed.
  */
 export class LimitMismatchError extends RedlockError {
-  /** Name of the semaphore, latch or barrier. */
+  /** Name of the latch or barrier. */
   readonly resource: string;
   /** The number that was given. */
   readonly limit: number;

@@ -6,9 +6,7 @@ import { type LockClient, settingsOf } from "../lock/client.ts";
 import type { Settings } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import { readCounter } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
-import { unexpectedReply } from "../redis/script.ts";
 import { type Runtime, randomToken } from "../runtime.ts";
 import {
   type ArrivalPlace,
@@ -19,6 +17,7 @@ import {
   queryEndpoint,
 } from "./internal/arrivals.ts";
 import { checkSyncOptions, type SyncOptions, syncSchema } from "./internal/hold.ts";
+import { slotsOf } from "./semaphore.ts";
 
 /** By synchronizer: the kinds of the keys to free. The first is there while it is in use. */
 export const kindsOf = {
@@ -73,23 +72,10 @@ export async function forceRelease(
   if (kind === "CountDownLatch") return supersede(settings, { kind: "latch", name }, laterEpoch);
   if (kind === "CyclicBarrier") return supersede(settings, { kind: "barrier", name }, laterRun);
   const keys = kindsOf[kind].map((part) => keyOf(settings.prefix, part, name));
-  const slots = kind === "Semaphore" ? await slotsOf(settings, name) : undefined;
-  if (slots) return slots.length > 0 && freeKeys(settings, name, [...keys, ...slots], 1);
+  // Nobody knows the largest limit that any caller has, so all slots are named that there may be.
+  if (kind === "Semaphore") keys.push(...slotsOf(settings, name));
   // The second key of `once` outlives its interval, so it does not show that there is anything to free.
   return freeKeys(settings, name, keys, kind === "once" ? 1 : keys.length);
-}
-
-/** The keys of a semaphore's slots, of which the endpoints know how many there are. Redis Cluster wants all of them named. */
-async function slotsOf(settings: Settings, name: string): Promise<readonly string[]> {
-  const { prefix } = settings;
-  const round = await query(settings, ["free", [name]], async (call) => {
-    const reply = await call.send(["GET", keyOf(prefix, "limit", name)]);
-    const limit = reply === null ? 0 : readCounter(reply);
-    if (limit === undefined || limit > 1_000) throw unexpectedReply();
-    return { outcome: "granted" as const, limit };
-  });
-  const length = Math.max(...round.answers().map(({ limit }) => limit));
-  return Array.from({ length }, (_, slot) => keyOf(prefix, `slot:${slot}`, name));
 }
 
 /** How often a generation later than all others is tried. */

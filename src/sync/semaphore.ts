@@ -1,14 +1,32 @@
-import { protocolOf } from "../bridge/strategy.ts";
 import { integer } from "../check.ts";
+import type { Ask } from "../endpoints/ask.ts";
+import { emit } from "../events.ts";
 import type { LockClient } from "../lock/client.ts";
-import { type Hold, Holds, type NotedOptions, notedSchema, type SyncOptions } from "./internal/hold.ts";
-import { slotStrategy } from "./internal/slots.ts";
+import { holderText } from "../lock/note.ts";
+import type { Settings } from "../lock/options.ts";
+import { announce } from "../lock/protocol.ts";
+import { query } from "../quorum/query.ts";
+import { quorumOf } from "../quorum/tally.ts";
+import { type CellAnswer, end, keep } from "../redis/cell.ts";
+import { keyOf } from "../redis/keys.ts";
+import { runScript, unexpectedReply } from "../redis/script.ts";
+import { type Runtime, randomToken, stopwatch } from "../runtime.ts";
+import {
+  type Hold,
+  type HoldProtocol,
+  Holds,
+  type NotedOptions,
+  notedSchema,
+  type SyncOptions,
+} from "./internal/hold.ts";
+import { isInteger, itemsOf } from "./internal/reply.ts";
+import { slotScript } from "./internal/slot.lua.ts";
 
 /** The limit of a {@link Semaphore}, and the defaults of every acquire. */
 export interface SemaphoreOptions extends SyncOptions {
   /**
-   * Most permits held at once: an integer from 1 to 1 000, the same wherever the semaphore is used. Every request names
-   * a key per permit.
+   * Most permits held at once: an integer from 1 to 1 000. Callers with other limits share the permits, so there are never
+   * more than the largest limit allows. Every request names a key per permit.
    */
   readonly limit: number;
 }
@@ -18,6 +36,17 @@ export interface Permit extends Hold {
   /** The number of the permit, 0 … limit − 1, for example to choose a port. No two holders have the same. */
   readonly slot: number;
 }
+
+/** The state of a {@link Semaphore}. */
+export interface SemaphoreState {
+  /** How many of its permits, 0 … limit − 1, are held on a quorum. */
+  readonly held: number;
+  /** The largest limit in use, as far as any endpoint knows. Undefined: none is known, so nobody holds a permit. */
+  readonly limitInUse: number | undefined;
+}
+
+/** The largest limit that there may be. */
+const mostPermits = 1_000;
 
 /**
  * At most `limit` holders at once, under a quorum of endpoints. Each permit is a lock of its own, so the limit is as
@@ -40,7 +69,7 @@ export class Semaphore {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, given: SemaphoreOptions) {
-    const own = { limit: integer(1, 1_000) };
+    const own = { limit: integer(1, mostPermits) };
     const hints = { required: ["limit"], usual: "limit" };
     this.#holds = new Holds(redlock, name, given, {
       what: "a semaphore",
@@ -53,31 +82,194 @@ export class Semaphore {
   }
 
   /**
-   * Acquires a permit, waiting while none is free.
+   * Acquires a permit, waiting while none is free. If another limit is in use, the event `limitMismatch` says so.
    *
    * @throws LockHeldError when none was free within `wait`
-   * @throws LimitMismatchError when the semaphore is in use with another limit
    * @throws QuorumError when too few endpoints answered usably in the last round
    * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
   async acquire(options: NotedOptions = {}): Promise<Permit> {
-    let slot = 0;
+    let protocol: PermitProtocol | undefined;
     const hold = await this.#holds.acquire(options, (settings) => {
-      const strategy = slotStrategy(settings, this, (granted) => {
-        slot = granted;
-      });
-      return protocolOf(settings, [this.name], options.note, strategy);
+      protocol = permits(settings, this, options.note);
+      return protocol;
     });
-    return Object.assign(hold, { slot });
+    return Object.assign(hold, { slot: protocol!.slot! });
   }
 
   /**
    * Acquires a permit without waiting.
    *
    * @returns null when none was free, or contenders that came at the same moment got a part each
-   * @throws LimitMismatchError | QuorumError as {@link Semaphore.acquire} does
+   * @throws QuorumError as {@link Semaphore.acquire} does
    */
   tryAcquire(options: NotedOptions = {}): Promise<Permit | null> {
     return this.#holds.unlessHeld(options, (given) => this.acquire(given));
   }
+
+  /**
+   * Returns the state, and changes nothing. If `limitInUse` is not your `limit`, somebody uses this name with another one.
+   *
+   * @throws QuorumError when too few endpoints answered
+   */
+  async inspect(options: SyncOptions = {}): Promise<SemaphoreState> {
+    const { name, limit } = this;
+    const settings = this.#holds.settings(options);
+    const { endpoints, runtime } = settings;
+    const send = requestsOf(settings, this);
+    const slots = slotsOf(settings, name, limit);
+    // A request that may take no slot, of a value that has none, only reads.
+    const value = randomToken(runtime);
+    const look = (call: Ask) => send(call, { value, slots }, { ttl: 0, span: 0 });
+    const answers = (await query(settings, ["inspect", [name]], look)).answers();
+    const takenAt = (slot: string) => answers.filter(({ free }) => !free.includes(slot)).length;
+    const held = slots.filter((slot) => takenAt(slot) >= quorumOf(endpoints.length)).length;
+    return { held, limitInUse: Math.max(...answers.map(({ inUse }) => inUse)) || undefined };
+  }
+}
+
+/** One endpoint's answer about the slots. */
+interface SlotAnswer extends CellAnswer {
+  /** The slot that has the value. */
+  readonly slot?: string | undefined;
+  /** The slots that were free before. */
+  readonly free: readonly string[];
+  /** The largest limit that was in use before; 0 if that is not known. */
+  readonly inUse: number;
+}
+
+interface PermitProtocol extends HoldProtocol<SlotAnswer> {
+  /** The slot, once it is granted. */
+  readonly slot: number | undefined;
+}
+
+type Limited = Pick<Semaphore, "name" | "limit">;
+
+/**
+ * A semaphore has one slot per permit, and a slot is a lock. So the limit is as exact as a lock is exclusive. Counting holders
+ * on each endpoint is not: with a limit of 2, three endpoints can each admit a different two of three holders.
+ *
+ * High slots are preferred, so that larger limits leave the low ones to smaller limits. A single endpoint takes the highest free
+ * slot. Several endpoints might take different ones, so each round proposes one slot: at first any, then, at once, one of
+ * those that a quorum may have free, of those that the most endpoints have free. Chance decides between them, in favour of the
+ * high ones: if all proposed the highest, callers of the same moment would keep each other out. If no quorum has a free
+ * slot, there is a pause.
+ */
+export function permits(settings: Settings, semaphore: Limited, note?: string): PermitProtocol {
+  const { name, limit } = semaphore;
+  const { runtime, endpoints, wait, onEvent } = settings;
+  const quorum = quorumOf(endpoints.length);
+  const slots = slotsOf(settings, name, limit);
+  const send = requestsOf(settings, semaphore);
+  const tried = new Set<string>();
+  const waited = stopwatch(runtime);
+  const isAlone = endpoints.length === 1;
+  let candidates = isAlone ? slots : [pickHigh(slots, runtime)];
+  let granted: string | undefined;
+  let hasTold = false;
+
+  function tellMismatch(answers: readonly SlotAnswer[]): void {
+    const other = answers.find(({ inUse }) => inUse > 0 && inUse !== limit);
+    if (!other || hasTold) return;
+    hasTold = true;
+    emit(onEvent, { type: "limitMismatch", resources: [name], limit, inUse: other.inUse });
+  }
+
+  return {
+    get slot() {
+      return granted === undefined ? undefined : limit - 1 - slots.indexOf(granted);
+    },
+    cell(nonce) {
+      granted = undefined;
+      return { keys: candidates, value: holderText({ nonce, note }) };
+    },
+    claim(call, { keys, value }, ttl) {
+      const others = slots.filter((slot) => !keys.includes(slot));
+      return send(call, { value, slots: [...keys, ...others] }, { ttl, span: keys.length });
+    },
+    confirm(round) {
+      tellMismatch(round.answers());
+      granted = round.answers().find(({ slot }) => slot)!.slot;
+      return undefined;
+    },
+    extend(call, { value }, ttl) {
+      const own = [granted!];
+      if (ttl === 0) return keep(call, { keys: own, value }, 0);
+      return send(call, { value, slots: own }, { ttl, span: 0 });
+    },
+    release(call, { keys, value }, claim, isAnnounced) {
+      if (claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
+      const { slot } = (claim.answer ?? {}) as Partial<SlotAnswer>;
+      // Without an answer it may have taken any of them.
+      const released = end(call, { keys: slot ? [slot] : keys, value });
+      if (isAnnounced) announce(settings, call, semaphoreWaiter, [name]);
+      return released;
+    },
+    isRestorable: false,
+    fence: undefined,
+    async next(round) {
+      tellMismatch(round.answers());
+      for (const slot of candidates) tried.add(slot);
+      const freeAt = countFree(slots, round.answers());
+      // The result was clear before all had answered: those that have not may have the slot free.
+      const pending = round.calls.filter(({ answer }) => !answer).length;
+      const open = slots.filter((slot) => freeAt.get(slot)! + pending >= quorum && !tried.has(slot));
+      const goesOn = open.length > 0 && ((await round.result) === "refused" || waited() < wait);
+      if (!goesOn) tried.clear();
+      if (!isAlone) candidates = [pickHigh(mostFree(goesOn ? open : slots, freeAt), runtime)];
+      return goesOn ? "at-once" : "pause";
+    },
+    heldText: limit === 1 ? ": its permit is held" : `: all ${limit} permits are held`,
+    waiter: { kind: semaphoreWaiter },
+  };
+}
+
+/** The kind of those that wait, as their channel is named. */
+const semaphoreWaiter = "semaphore";
+
+/** The keys of a semaphore's slots: the highest first. Default: of all that there may be. */
+export function slotsOf(
+  { prefix }: Pick<Settings, "prefix">,
+  name: string,
+  limit: number = mostPermits,
+): readonly string[] {
+  return Array.from({ length: limit }, (_, index) => keyOf(prefix, `slot:${limit - 1 - index}`, name));
+}
+
+/** What is asked of one endpoint. `span`: how many of the slots may be taken. */
+function requestsOf({ prefix }: Pick<Settings, "prefix">, { name, limit }: Limited) {
+  const limitKey = keyOf(prefix, "limit", name);
+  return async (
+    call: Ask,
+    { value, slots }: { readonly value: string; readonly slots: readonly string[] },
+    { ttl, span }: { readonly ttl: number; readonly span: number },
+  ): Promise<SlotAnswer> => {
+    const reply = await runScript(call, slotScript, [limitKey, ...slots], [value, limit, ttl, span]);
+    const [echo, index, states, inUse] = itemsOf(reply);
+    const isSane = typeof states === "string" && states.length === slots.length && /^[ft]+$/.test(states);
+    if (!isSane || !isInteger(inUse) || inUse < 0 || (echo === 0) !== (index === 0)) throw unexpectedReply();
+    const free = slots.filter((_, place) => states[place] === "f");
+    if (echo === 0) return { outcome: span === 0 ? "lost" : "held", free, inUse };
+    const slot = slots[Number(index) - 1];
+    if (echo !== value || !slot) throw unexpectedReply();
+    return { outcome: "granted", slot, free, inUse };
+  };
+}
+
+/** By slot: at how many endpoints it was free. */
+function countFree(slots: readonly string[], answers: readonly SlotAnswer[]): Map<string, number> {
+  const freeAt = new Map(slots.map((slot) => [slot, 0]));
+  for (const slot of answers.flatMap(({ free }) => free)) freeAt.set(slot, freeAt.get(slot)! + 1);
+  return freeAt;
+}
+
+/** Those of the slots that were free at the most endpoints. */
+function mostFree(slots: readonly string[], freeAt: ReadonlyMap<string, number>): readonly string[] {
+  const most = Math.max(...slots.map((slot) => freeAt.get(slot)!));
+  return slots.filter((slot) => freeAt.get(slot) === most);
+}
+
+/** One of the slots, which begin with the highest: one of the upper quarter in every second case. */
+function pickHigh(slots: readonly string[], runtime: Pick<Runtime, "random">): string {
+  return slots[Math.floor(runtime.random() ** 2 * slots.length)]!;
 }

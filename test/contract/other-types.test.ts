@@ -9,7 +9,7 @@ import { keyOf } from "../../src/redis/keys.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { queued } from "../../src/sync/fair-lock.ts";
 import { intervalStrategy } from "../../src/sync/internal/interval.ts";
-import { slotStrategy } from "../../src/sync/internal/slots.ts";
+import { permits } from "../../src/sync/semaphore.ts";
 import { askOf } from "../support/ask.ts";
 import { newResource } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
@@ -42,8 +42,8 @@ const claimOf = (name: string): Cell => {
   return { ...rest, keys: [record, ...keys], values: [`P1 ${value}`, value] };
 };
 const slotOf = (name: string) => ({ keys: keysFor(["slot:0"], name), value });
-const slots = (call: Ask, name: string) =>
-  slotStrategy({ ...settings, endpoints: [call.endpoint] }, { name, limit: 1 }, () => undefined);
+const permit = (call: Ask, name: string) =>
+  permits({ ...settings, endpoints: [call.endpoint] }, { name, limit: 1 });
 const pending = { isOver: false, hasDoneNothing: false } as Call;
 const waiters = new Map<string, ReturnType<typeof queued>>();
 /** One that waits for a fair lock: it has one ticket for all its requests. */
@@ -64,7 +64,7 @@ const confirmed = (name: string) => {
 
 const lock: Operation = (call, name) => claim(call, cellOf(name), ttl);
 const begin: Operation = (call, name) => claim(call, claimOf(name), ttl);
-const takeSlot: Operation = (call, name) => slots(call, name).acquire!(call, slotOf(name), ttl);
+const takeSlot: Operation = (call, name) => permit(call, name).claim(call as Call, slotOf(name), ttl);
 const lockFair: Operation = (call, name) => queueFor(value, call, name);
 const lineUp: Operation = (call, name) => queueFor(other, call, name);
 const claimInterval: Operation = (call, name) =>
@@ -96,7 +96,13 @@ const rows: readonly {
     what: "a semaphore's extension",
     kinds: ["limit"],
     before: [takeSlot],
-    run: (call, name) => slots(call, name).extend!(call, slotOf(name), ttl),
+    run(call, name) {
+      const { confirm, extend } = permit(call, name);
+      const own = slotOf(name);
+      const granted = { outcome: "granted", slot: own.keys[0], free: [], inUse: 1 } as const;
+      void confirm!({ answers: () => [granted] } as unknown as Parameters<typeof confirm & {}>[0], own, ttl);
+      return extend(call as Call, own, ttl);
+    },
   },
   { what: "a fair lock's acquire", kinds: ["fair"], run: lockFair },
   { what: "a fair lock's wait", kinds: ["queue"], before: [lockFair], run: lineUp },

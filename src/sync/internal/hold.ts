@@ -127,8 +127,7 @@ export class Holds {
    * @throws the signal's reason when it aborts
    */
   async acquire(options: NotedOptions, protocolOf: (settings: Settings) => HoldProtocol): Promise<Hold> {
-    checkSyncOptions("acquire", options, this.#schema);
-    const settings = settingsOf(this.#redlock, this.#defaults, options);
+    const settings = this.settings(options, "acquire");
     const protocol = protocolOf(settings);
     try {
       const lock = await acquire(settings, [this.#name], options, protocol);
@@ -140,6 +139,12 @@ export class Holds {
       if (cleanup && !keepAlive(settings, cleanup)) await unlessAborted(cleanup, options.signal);
       throw error;
     }
+  }
+
+  /** The settings of a call. */
+  settings(options: NotedOptions, what = "inspect"): Settings {
+    checkSyncOptions(what, options, this.#schema);
+    return settingsOf(this.#redlock, this.#defaults, options);
   }
 
   /** Acquires without waiting: the hold, or null where others hold it. */

@@ -138,30 +138,31 @@ const asks: Record<string, Ask> = {
       (own) => [own],
       (own) => [own, 1],
       // No slot, one that there is not, and half a slot.
-      (own) => [own, 0, "ff"],
-      (own) => [own, 3, "ff"],
-      (own) => [own, 0.5, "ff"],
+      (own) => [own, 0, "ff", 0],
+      (own) => [own, 3, "ff", 0],
+      (own) => [own, 0.5, "ff", 0],
       // No states, too few, too many, others.
-      (own) => [own, 2, ""],
-      (own) => [own, 3, ""],
-      (own) => [own, 1, "f"],
-      (own) => [own, 1, "fff"],
-      (own) => [own, 2, "xf"],
-      (own) => [own, 1, "fx"],
-      (own) => [own, 1, 11],
-      (own) => [own, 1, ["f", "f"]],
-      // A refusal with a slot, without states, of true; its own limit as another one, half a limit.
-      () => [0, 1, "tt"],
+      (own) => [own, 2, "", 0],
+      (own) => [own, 1, "f", 0],
+      (own) => [own, 1, "fff", 0],
+      (own) => [own, 2, "xf", 0],
+      (own) => [own, 1, "fx", 0],
+      (own) => [own, 1, 11, 0],
+      (own) => [own, 1, ["f", "f"], 0],
+      // No limit, half a limit, less than none.
+      (own) => [own, 1, "ff"],
+      (own) => [own, 1, "ff", 1.5],
+      (own) => [own, 1, "ff", -1],
+      // A refusal with a slot, without states, of true.
+      () => [0, 1, "tt", 0],
       () => [0, 0],
-      () => [true, 0, "tt"],
-      () => [0, 2, ""],
-      () => [0, 1.5, ""],
+      () => [true, 0, "tt", 0],
     ],
   },
   "a semaphore of one": {
     send: (to) => new Semaphore(clientOf(to), "s", { limit: 1 }).tryAcquire(),
     echo: at(5),
-    garbage: [(own) => [own, 1, ["f"]]],
+    garbage: [(own) => [own, 1, ["f"], 0]],
   },
   "an arrival at a latch": {
     ...latch,
@@ -233,8 +234,8 @@ describe.each(Object.entries(asks))("%s", (_, { garbage, ...ask }) => {
 });
 
 test.each<[what: string, ask: Omit<Ask, "garbage">, reply: Reply, value: unknown]>([
-  ["a slot", semaphore, (own) => [own, 2, "tf"], { slot: 0 }],
-  ["no slot that is free", semaphore, () => [0, 0, "tt"], null],
+  ["a slot", semaphore, (own) => [own, 2, "tf", 2], { slot: 0 }],
+  ["no slot that is free", semaphore, () => [0, 0, "tt", 5], null],
   ["a state", latch, (nonce) => [nonce, "g0", ["ia", "ib"], 3], { open: false, arrived: 2 }],
   ["an open latch", latch, (nonce) => [nonce, "g1", [], 3], { open: true, arrived: 3 }],
   ["no latch", look, (nonce) => [nonce, "", [], 3], { open: false, arrived: 0 }],
@@ -248,7 +249,7 @@ test.each<[what: string, ask: Omit<Ask, "garbage">, reply: Reply, value: unknown
   ["no confirmation", confirm, () => [0], { outcome: "lost" }],
   ["the end of a claim", end, (own) => [own], { outcome: "granted" }],
   ["something that was freed", free("once"), (nonce) => [nonce], true],
-  ["no semaphore to free", free("Semaphore"), () => null, false],
+  ["no semaphore to free", free("Semaphore"), () => [0], false],
   ["nothing to free", free("FairLock"), () => [0], false],
 ])("%s is taken", async (_, ask, reply, expected) => {
   const { value: given } = await outcomeWith(ask, reply);
@@ -265,7 +266,6 @@ test.each(["x", "", "0", -1, 0.5, 1_001, [], true])(
 );
 
 test.each<[what: string, ask: Omit<Ask, "garbage">, reply: Reply]>([
-  ["limit", semaphore, () => [0, 1, ""]],
   ["count", look, (nonce) => [nonce, "g0", ["ia"], 2]],
 ])("another %s is an error of its own", async (_, ask, reply) => {
   expect((await outcomeWith(ask, reply)).error).toBeInstanceOf(LimitMismatchError);

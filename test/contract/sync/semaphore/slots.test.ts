@@ -8,7 +8,12 @@ import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // Which slot a semaphore proposes in virtual time, and when.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([slotScript], options);
+/** A world in which the slot in the middle is proposed first. */
+function newWorld(options: Parameters<typeof syncWorld>[1] = {}) {
+  const world = syncWorld([slotScript], options);
+  world.runtime.random = () => 0.7;
+  return world;
+}
 const slots = ({ redlock }: VirtualClient, options: Partial<SemaphoreOptions> = {}) =>
   new Semaphore(redlock, "s", { limit: 3, ttl: 20_000, ...options });
 
@@ -17,17 +22,25 @@ const occupy = ({ at }: ReturnType<typeof newWorld>, slot: number, indices = [0,
   at(indices, "SET", `slot:${slot}`, "s", "somebody-else", "PX", ttl);
 
 describe("the search for a slot", () => {
-  test("on one endpoint is left to the script, which begins at a random slot", async () => {
-    const { runtime, client } = newWorld({ count: 1 });
-    const own = client();
+  test("on one endpoint ends with the highest that is free, in one request", async () => {
+    const own = newWorld({ count: 1 }).client();
     const semaphore = slots(own, { limit: 4 });
+    const permits = [];
+    for (let count = 0; count < 3; count += 1) permits.push(await semaphore.acquire({ wait: 0 }));
+    await permits[1]!.release();
+    permits.push(await semaphore.acquire({ wait: 0 }));
+    expect(permits.map(({ slot }) => slot)).toEqual([3, 2, 1, 2]);
+    expect(sentBy(own)).toEqual([5]);
+  });
+
+  test("on several endpoints begins with any slot, the higher ones more often", async () => {
     const found: number[] = [];
-    for (const random of [0.5, 0.5, 0.99, 0]) {
+    for (const random of [0, 0.49, 0.51, 0.7, 0.72, 0.86, 0.88, 0.99]) {
+      const { runtime, client, atOnce } = newWorld();
       runtime.random = () => random;
-      found.push((await semaphore.acquire({ wait: 0 })).slot);
+      found.push((await atOnce(slots(client(), { limit: 4 }).acquire())).slot);
     }
-    expect(found).toEqual([2, 3, 0, 1]);
-    expect(sentBy(own)).toEqual([4]);
+    expect(found).toEqual([3, 3, 2, 2, 1, 1, 0, 0]);
   });
 
   test("names each slot once in every request, and in an extension its own only", async () => {
@@ -68,7 +81,7 @@ describe("the search for a slot", () => {
   test("prefers the slot that is free at the most endpoints", async () => {
     for (const random of [0, 0.99]) {
       const world = newWorld();
-      world.runtime.random = () => 0.5;
+      world.runtime.random = () => 0.7;
       const own = world.client();
       const semaphore = slots(own, { limit: 5 });
       occupy(world, 2);
@@ -168,7 +181,7 @@ describe("the search for a slot", () => {
     const call = watch(slots(own, { limit: 2 }).acquire());
     await world.runtime.advance(5);
     // It has proposed slot 1, and proposes slot 0 next.
-    world.runtime.random = () => 0;
+    world.runtime.random = () => 0.9;
     await world.runtime.advance(10);
     world.each("DEL", "slot:1", "s");
     await world.runtime.advance(5);
