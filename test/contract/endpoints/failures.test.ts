@@ -53,14 +53,14 @@ describe.each(Object.entries(ways))("%s", (_, reach) => {
       (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"),
       "(ERR_SSL_WRONG_VERSION_NUMBER): no TLS there",
     ],
-    ["closes", "http", (socket) => socket.end(), "(UND_ERR_SOCKET): broken off, or no HTTP"],
-    ["breaks off", "https", (socket) => socket.resetAndDestroy(), "(ECONNRESET): broken off, or no HTTP"],
+    ["closes", "http", (socket) => socket.end(), "(UND_ERR_SOCKET): broken off, or no HTTP (is it a Redis port?)"],
+    ["breaks off", "https", (socket) => socket.resetAndDestroy(), "(ECONNRESET): broken off, or no HTTP (is it a Redis port?)"],
     [
       "speaks another protocol",
       "http",
       (socket) => socket.end("-ERR unknown command 'POST'\r\n"),
       // The second with undici 7, which other tests of the same process may have loaded.
-      /^\((HPE_INVALID_CONSTANT|HTTPParserError)\): broken off, or no HTTP$/,
+      /^\((HPE_INVALID_CONSTANT|HTTPParserError)\): broken off, or no HTTP \(is it a Redis port\?\)$/,
     ],
   ])("a port that %s, under %s://", async (_, scheme, does, said) => {
     const server = await listening(does);

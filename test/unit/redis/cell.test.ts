@@ -95,7 +95,6 @@ describe("the script", () => {
     ["for several keys", (call) => claim(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
     ["for a tombstone", (call) => claim(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
     ["to look without a ttl", (call) => keep(call, plain, 0)],
-    ["to replace a record", (call) => end(call, plain, { values: ["C"], ttl: 50 })],
   ])("is needed %s, also where there are native commands", async (_what, perform) => {
     const { call, sent } = rig([["tv", "t"]]);
     await perform(call).catch(() => undefined);
