@@ -45,16 +45,19 @@ export function checkText(name: string, value: string, most = 255): string {
   return checkWellFormed(name, value);
 }
 
-/** A part of a name that a template makes of a missing value, as in `order:${undefined}`. */
-const missingPart = /(?:^|[\s:/._#|-])(undefined|null|NaN|\[object \w+\])(?:$|[\s:/._#|-])/;
-
 /** The name of what is locked or done once: text of 1 … `most` characters without a part that stands for a missing value. */
 export function checkName(option: string, name: string, most = 1_024): string {
-  const [, missing] = missingPart.exec(checkText(option, name, most)) ?? [];
+  checkText(option, name, most);
+  const missing = missingPartOf(name);
   if (!missing) return name;
   throw new RangeError(
     `${option} ${JSON.stringify(name)} has the part "${missing}": is a variable in it not set?`,
   );
+}
+
+/** The part of a name that a template makes of a missing value, as in `order:${undefined}`. */
+export function missingPartOf(name: string): string | undefined {
+  return /(?:^|[\s:/._#|-])(undefined|null|NaN|\[object \w+\])(?:$|[\s:/._#|-])/.exec(name)?.[1];
 }
 
 /**
@@ -206,6 +209,7 @@ export function checkScope(name: string, scope: string | readonly string[]): str
   for (const part of parts) {
     if (!checkType(`a part of ${name}`, part as unknown, "string"))
       throw new RangeError(`${name} must have no empty part`);
+    checkName(`a part of ${name}`, part as string, Infinity);
   }
   return scope;
 }

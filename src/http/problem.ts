@@ -33,7 +33,7 @@ const problems: Record<ProblemCode, readonly [status: number, title: string, web
   KEY_MISSING: [400, "The idempotency key is missing"],
   KEY_INVALID: [
     400,
-    "The idempotency key must be one of 1 to 255 visible ASCII characters; with a comma: quoted",
+    "The idempotency key must be one of 1 to 255 visible ASCII characters, and not undefined or null; with a comma: quoted",
   ],
   BODY_TOO_LARGE: [413, "The body is too large"],
   // For a missing or malformed header, too: Shopify and Discord accept an app only if it answers 401.

@@ -1,3 +1,4 @@
+import { missingPartOf } from "../check.ts";
 import { sharedByCopies } from "../copies.ts";
 import { type EventHook, emit } from "../events.ts";
 import {
@@ -158,7 +159,8 @@ async function admitDelivery(
  * parameters of RFC 8941 behind the quotes do not count. A bare key has none: a `;` in it is a part of the key.
  *
  * Undefined when the key is empty, longer than 255 characters, or contains anything but visible ASCII and spaces: runtimes
- * decode other bytes differently, so a retry could get another key. A bare key has no comma: two headers arrive as
+ * decode other bytes differently, so a retry could get another key. Undefined, too, when it is `undefined` or the like: all
+ * requests of such a client would share it. A bare key has no comma: two headers arrive as
  * `a, b`, and it would be unclear which of them is the key.
  *
  * @example
@@ -170,7 +172,7 @@ export function parseKey(header: string): string | undefined {
   if (!parametersForm.test(parameters)) return undefined;
   const key = header.startsWith('"') ? quoted.replace(/\\(.)/g, "$1") : header;
   if (key === header && key.includes(",")) return undefined;
-  return /^[ -~]{1,255}$/.test(key) ? key : undefined;
+  return /^[ -~]{1,255}$/.test(key) && missingPartOf(key) !== key ? key : undefined;
 }
 
 /** The parameters of an item in RFC 8941: names, each with an integer, decimal, string, token, byte sequence or boolean. */

@@ -1,4 +1,4 @@
-import { checkName } from "../check.ts";
+import { checkText } from "../check.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import { QuorumError } from "../errors.ts";
 import { freeKeys } from "../inspect/free-keys.ts";
@@ -64,7 +64,7 @@ export async function forceRelease(
   name: string,
   options: Pick<SyncOptions, "prefix" | "timeout" | "onEvent"> = {},
 ): Promise<boolean> {
-  checkName("name", name);
+  checkText("name", name, 1_024);
   if (!Object.hasOwn(kindsOf, kind)) throw new TypeError(`there is no synchronizer of kind ${String(kind)}`);
   const { prefix, timeout, onEvent } = syncSchema;
   checkSyncOptions("forceRelease", options, { prefix, timeout, onEvent });

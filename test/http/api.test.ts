@@ -87,7 +87,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(client.links.flatMap(({ sent }) => sent)).toEqual([]);
   });
 
-  test.each(["", '"half', "café"])("the key %j is 400", async (key) => {
+  test.each(["", '"half', "café", "undefined"])("the key %j is 400", async (key) => {
     const response = await serving(never)(post(key));
     expect(await problemIn(response)).toEqual({ status: 400, code: "KEY_INVALID" });
     expect(client.links.flatMap(({ sent }) => sent)).toEqual([]);

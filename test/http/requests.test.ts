@@ -44,12 +44,22 @@ describe("parseKey", () => {
     '"a";p=ü',
     '"a";p=1, "b"',
   ];
-  test.each([...quoted, "", "a,b", "a, b", "~".repeat(256), "a\u0000", "a\u007f", "\u0080", "ü", "💶"])(
-    "%j names nothing",
-    (header) => {
-      expect(parseKey(header)).toBe(undefined);
-    },
-  );
+  test.each([
+    ...quoted,
+    "",
+    "a,b",
+    "a, b",
+    "~".repeat(256),
+    "a\u0000",
+    "a\u007f",
+    "\u0080",
+    "ü",
+    "💶",
+    "null",
+    "[object Object]",
+  ])("%j names nothing", (header) => {
+    expect(parseKey(header)).toBe(undefined);
+  });
 });
 
 describe.each(stands)("requests: %s", (_name, stand) => {
