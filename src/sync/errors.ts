@@ -1,21 +1,21 @@
 import { RedlockError } from "../errors.ts";
 
-/**
- * The latch or barrier is in use with another count or number of parties, or was until its ttl passed.
- */
+/** A latch is in use with another count, or a barrier with another number of parties, or was until its ttl passed. */
 export class LimitMismatchError extends RedlockError {
   /** Name of the latch or barrier. */
   readonly resource: string;
-  /** The number that was given. */
-  readonly limit: number;
-  /** The number in use. */
+  /** The count, or the number of parties, that this client asked for. */
+  readonly count: number;
+  /** The one in use. */
   readonly inUse: number;
 
-  constructor(resource: string, limit: number, inUse: number) {
-    super("LIMIT_MISMATCH", `${JSON.stringify(resource)} is in use with ${inUse}, not ${limit}`);
+  constructor(kind: "latch" | "barrier", resource: string, count: number, inUse: number) {
+    const known = kind === "latch" ? `count ${inUse}` : `${inUse} parties`;
+    const name = JSON.stringify(resource);
+    super("LIMIT_MISMATCH", `${kind} ${name} already has ${known}; this client asked for ${count}`);
     this.name = "LimitMismatchError";
     this.resource = resource;
-    this.limit = limit;
+    this.count = count;
     this.inUse = inUse;
   }
 }

@@ -221,7 +221,7 @@ function isGeneration(kind: ArrivalPlace["kind"], text: string, asked: string): 
 }
 
 function snapshotOf(
-  { name, count }: ArrivalPlace,
+  { name, kind, count }: ArrivalPlace,
   round: Round<ArrivalAnswer>,
   result: RoundResult,
 ): ArrivalSnapshot {
@@ -229,7 +229,9 @@ function snapshotOf(
   const answers = round.answers();
   // Only where no quorum remains: a minority may have been reached first by a client with a wrong number.
   const others = answers.filter(({ expected }) => count && expected !== count);
-  if (isVeto(others.length, total)) throw new LimitMismatchError(name, count!, others[0]!.expected);
+  if (isVeto(others.length, total)) {
+    throw new LimitMismatchError(kind as "latch" | "barrier", name, count!, others[0]!.expected);
+  }
   const latest = latestOf(answers);
   const current = answers.filter(({ generation }) => generation === latest);
   const ids = new Set(current.flatMap((answer) => answer.ids));

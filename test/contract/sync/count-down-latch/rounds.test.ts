@@ -205,7 +205,12 @@ describe("the count", () => {
     for (const call of [() => other.arrive("b"), () => other.wait(), () => other.inspect()]) {
       const error = await rejection(call());
       expect(error).toBeInstanceOf(LimitMismatchError);
-      expect(error).toMatchObject({ resource: "l", limit: 4, inUse: 3 });
+      expect(error).toMatchObject({
+        message: 'latch "l" already has count 3; this client asked for 4',
+        resource: "l",
+        count: 4,
+        inUse: 3,
+      });
     }
     expect(idsIn(world)).toEqual(["a", "a", "a"]);
   });

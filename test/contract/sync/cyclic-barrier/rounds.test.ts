@@ -292,7 +292,12 @@ test("another number of parties is an error on a quorum", async () => {
   const { barrier } = party(world, "b", { parties: 2 });
   const error = await rejection(barrier.arriveAndWait("b", { wait: 0 }));
   expect(error).toBeInstanceOf(LimitMismatchError);
-  expect(error).toMatchObject({ resource: "b", limit: 2, inUse: 3 });
+  expect(error).toMatchObject({
+    message: 'barrier "b" already has 3 parties; this client asked for 2',
+    resource: "b",
+    count: 2,
+    inUse: 3,
+  });
 });
 
 test("the barrier is remembered for a day, or for its ttl; those who wait renew it", async () => {
