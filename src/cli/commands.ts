@@ -1,8 +1,10 @@
+import type { Call } from "./access.ts";
+import { forget, free } from "./change.ts";
 import { doctor } from "./doctor/doctor.ts";
-import type { Environment, Outcome } from "./environment.ts";
-import { forget, free } from "./free-and-forget.ts";
+import type { Outcome } from "./environment.ts";
 import { inspectOnce } from "./inspect.ts";
-import { keyOptions, type OptionName, type Values } from "./options.ts";
+import { list } from "./list.ts";
+import { keyOptions, type OptionName } from "./options.ts";
 import { watch } from "./watch.ts";
 
 /** One command. */
@@ -17,35 +19,44 @@ export interface Command {
   readonly examples: readonly string[];
   /** Its options, without those of all commands. */
   readonly options: readonly OptionName[];
-  /** Resolves with undefined where it has said all. */
-  readonly run: (argument: string, values: Values, environment: Environment) => Promise<Outcome | undefined>;
+  /** Resolves with undefined if it has said all. */
+  readonly run: (call: Call) => Promise<Outcome | undefined>;
 }
 
 /** All commands. */
 export const commands: readonly Command[] = [
   {
     name: "doctor",
-    summary: "checks each endpoint, and says what is wrong and what to fix",
+    summary: "checks each endpoint, and says what is wrong and how to fix it",
     usage: [""],
-    text: "Checks each endpoint: whether it is reachable, the token right and not read-only, two of them the same database, the dialect right, scripts allowed; how far its clock is from this machine's, and how long a request takes. It writes a few keys below the prefix, which it deletes or which expire soon. About 50 requests per endpoint.",
+    text: "Checks whether each endpoint can be reached, whether the token or password is right and may write, whether two endpoints are the same database, whether the dialect is right and scripts are allowed, how far the clocks differ, and how long a request takes. It writes a few keys below <prefix>:doctor and deletes them, even after Ctrl-C. About 50 requests per endpoint.",
     examples: ["doctor --read-env .dev.vars"],
     options: ["conformance"],
     run: doctor,
   },
   {
+    name: "list",
+    summary: "shows what is held now, by whom, and for how long",
+    usage: [""],
+    text: "Lists locks, permits, holders of the other synchronizers, and idempotent runs that are under way, with their notes. It finds them by SCAN, never by KEYS, so the database serves other requests in between. But SCAN walks over all keys of a database, including those of other programs, so this costs about one command per 1 000 keys, and two more for each key below the prefix.",
+    examples: ["list", "list --prefix myapp --limit 10000"],
+    options: ["limit"],
+    run: list,
+  },
+  {
     name: "inspect",
     summary: "shows who holds a lock, or what is stored for an idempotency key, and why",
     usage: ["<resource>", "--key <key> [--scope <name>]…"],
-    text: "Reads the state at every endpoint and changes nothing: votes, holder, remaining time, fence, and why it is held, free or undecided, or which synchronizer has keys of this name. With --key: the record of idempotent runs, its age, and the number of attempts.",
-    examples: ["inspect invoice:42", "inspect --key evt_1 --scope stripe --json"],
+    text: "Reads one name at every endpoint and changes nothing. You see the holder, the remaining time and the fence, and why the lock is held, free or undecided. With --key you see the record of an idempotent run, its age, and the number of attempts. For the delivery of a webhook, it tries the usual routes, and the variables that look like the sender's secret.",
+    examples: ["inspect invoice:42", "inspect --key evt_1 --webhook stripe --handler /webhooks/stripe"],
     options: ["key", ...keyOptions],
     run: inspectOnce,
   },
   {
     name: "watch",
-    summary: "looks again and again, and prints a line for each change",
+    summary: "inspects again and again, and prints a line for each change",
     usage: ["<resource>", "--key <key> [--scope <name>]…"],
-    text: "Inspects again and again until Ctrl-C, and prints a line whenever the state, the holder, the fence or the answer of an endpoint has changed, or the lock or lease was extended. It sees a change at most one interval late, and none that was undone in between. Each look costs one request per endpoint, and one more where the lock is free.",
+    text: "Inspects one name until Ctrl-C, and prints a line when the holder, the fence or an endpoint's answer has changed, or when the lock or lease was extended. It sees a change at most one interval late, and misses a change that was undone in between. Each look costs one request per endpoint, and one more if the lock is free.",
     examples: ["watch invoice:42 --interval 500"],
     options: ["interval", "key", ...keyOptions],
     run: watch,
@@ -54,7 +65,7 @@ export const commands: readonly Command[] = [
     name: "free",
     summary: "frees a lock, no matter who holds it; asks first",
     usage: ["<resource>", "<name> --kind <kind>"],
-    text: "Frees a lock, or with --kind a synchronizer, no matter who holds it. Its holder is not stopped: it learns of it at its next extension or check only, and relies on its lock until then. So stop the holder first; only a fence protects what it still writes.",
+    text: "Frees a lock, or with --kind a synchronizer, no matter who holds it. This does not stop the holder, which relies on the lock until it extends or checks it. So stop the holder first: only a fence protects what it still writes.",
     examples: ["free invoice:42", "free partner-api --kind semaphore --yes"],
     options: ["kind", "yes"],
     run: free,
@@ -63,8 +74,8 @@ export const commands: readonly Command[] = [
     name: "forget",
     summary: "removes what is stored for an idempotency key, so that it runs again; asks first",
     usage: ["--key <key> [--scope <name>]…"],
-    text: "Removes the result, the count of attempts, and any value that is not a record: the next call with this key runs the handler, and its effect happens again. A run under way is not removed: wait until its lease has ended. All endpoints must answer.",
-    examples: ["forget --key evt_1 --webhook stripe --secret-env STRIPE_SECRET --handler /webhooks/stripe"],
+    text: "Removes the stored result, the count of attempts, and a damaged record: the next call with this key runs your handler, and its effect happens again. A run that is under way is not removed, so wait until its lease has ended. Every endpoint must answer.",
+    examples: ["forget --key evt_1 --webhook stripe --handler /webhooks/stripe"],
     options: ["key", ...keyOptions, "yes"],
     run: forget,
   },

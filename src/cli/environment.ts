@@ -1,16 +1,17 @@
+import { createInterface } from "node:readline/promises";
 import { unlessAborted } from "../abort.ts";
 
-/** The exit codes, for all commands. */
+/** The exit codes of all commands. */
 export const exitCode = { done: 0, failed: 1, usage: 2, nothing: 3, refused: 4 } as const;
 
 export type ExitCode = (typeof exitCode)[keyof typeof exitCode];
 
 /** What each exit code means. */
 export const exitCodes: readonly (readonly [code: string, meaning: string])[] = [
-  ["0", "done, or what was asked for is there: held, in use, a record, every endpoint is well"],
-  ["1", "failed: too few endpoints answered, undecided, or doctor found an error"],
-  ["2", "wrong usage; nothing was sent"],
-  ["3", "nothing is there: free, no record, nothing to free or forget"],
+  ["0", "done, or there is something: a holder, a record, or every endpoint is well"],
+  ["1", "failed: too few endpoints answered, it is undecided, or doctor found an error"],
+  ["2", "the command line or a variable is wrong; nothing was changed"],
+  ["3", "there is nothing: it is free, has no record, or nothing is held"],
   ["4", "not done: you answered no, or a run of the key is under way"],
 ];
 
@@ -20,15 +21,17 @@ export interface Environment {
   out(line: string): void;
   /** Prints a line to standard error. */
   warn(line: string): void;
-  /** The widest line, in characters; Infinity where there is no terminal. */
+  /** The widest line, in characters; Infinity if there is no terminal. */
   readonly width: number;
   /** Aborts when the command should stop and exit. */
   readonly stop: AbortSignal;
   /** The variables that name the endpoints. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The folder in which the user works: its packages are the user's. */
+  readonly folder: string;
   /** The package's version. */
   version(): Promise<string>;
-  /** Asks the person at the terminal; undefined where there is none. */
+  /** Asks the person at the terminal; undefined if there is none. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
@@ -56,7 +59,7 @@ export class StoppedError extends Error {
 }
 
 /**
- * Waits for work, and no longer once the command is stopped.
+ * Waits for work, but no longer once the command is stopped.
  *
  * @throws StoppedError
  */
@@ -70,4 +73,31 @@ export async function untilStopped<Value>(
   );
   if (!done) throw new StoppedError();
   return done.value;
+}
+
+/** A terminal, or its stand-in in a test. */
+export interface Terminal {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+}
+
+/** Asks at a terminal. Ctrl-C, the end of the input and `stop` are an empty answer. */
+export async function askAt(
+  { input, output }: Terminal,
+  question: string,
+  stop: AbortSignal,
+): Promise<string> {
+  const terminal = createInterface({ input, output, terminal: true });
+  const cancel = new AbortController();
+  terminal.once("SIGINT", () => cancel.abort());
+  terminal.once("close", () => cancel.abort());
+  try {
+    return await terminal.question(question, { signal: AbortSignal.any([cancel.signal, stop]) });
+  } catch {
+    // The next line must not begin behind the question.
+    output.write("\n");
+    return "";
+  } finally {
+    terminal.close();
+  }
 }

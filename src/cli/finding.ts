@@ -2,22 +2,23 @@ import type { KeyInspection, KeyVote } from "../idempotency/index.ts";
 import { QuorumError, type Vote } from "../index.ts";
 import type { Inspection, InspectionVote } from "../inspect/index.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import { failureOf } from "./failure.ts";
+import { failureOf } from "./access.ts";
 import { counted, duration, layout } from "./text.ts";
 
 // What a look at a lock or a key has found, for people and as JSON. No I/O.
 
 /** One endpoint's answer. */
-export interface FoundVote
-  extends Pick<InspectionVote, "endpoint" | "holder" | "remaining" | "fence">,
-    Pick<KeyVote, "age" | "attempts"> {
-  /** `answered`: nothing but that is known. */
+export interface FoundVote extends Partial<Pick<InspectionVote & KeyVote, "holder" | "fence" | "age">> {
+  readonly endpoint: string;
+  /** `answered`: nothing else is known. */
   readonly state: InspectionVote["outcome"] | KeyVote["state"] | "answered";
+  readonly remaining?: number | undefined;
+  readonly attempts?: number | undefined;
   readonly error?: { readonly kind: string; readonly message: string };
 }
 
-/** The state of a lock or a key, and why it is that. */
-export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes">> {
+/** The state of a lock or a key, and why it is that. Undefined is what is not known. */
+export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes" | "remaining" | "attempts">> {
   readonly resource?: string;
   readonly key?: string;
   readonly state: "held" | "free" | "in use" | KeyInspection["state"];
@@ -26,34 +27,76 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes">>
   readonly kinds?: readonly string[];
   readonly holder?: string | undefined;
   readonly note?: string | undefined;
-  /** ms until the ttl, the lease or the retention ends; 0 where none is known. */
-  readonly remaining: number;
+  /** ms until the ttl, the lease or the retention ends. */
+  readonly remaining?: number | undefined;
   readonly fence?: number | undefined;
   /** ms since the fence was drawn, by the clock of its client. */
   readonly fenceAge?: number | undefined;
+  /** How many runs began and did not end, if they are counted. */
+  readonly attempts?: number | undefined;
+  /** The options under which the record was found, if they were not given. */
+  readonly found?: string | undefined;
   readonly quorum: number;
   readonly votes: readonly FoundVote[];
 }
 
-type Answers = Pick<Finding, "votes" | "quorum">;
+/** What is said of each state, and what follows from it. */
+const reasons: Readonly<Record<Finding["state"], string>> = {
+  held: "a quorum has the same holder",
+  free: "no endpoint that answered has a holder",
+  "in use": "no lock of this name is held, but a synchronizer has keys of it: free --kind removes them",
+  pending: "a run began and did not end: it is under way, or its process has died",
+  complete: "a run is complete: duplicates get its result",
+  corrupt: "a value is not a record: calls get RecordCorruptError until it is forgotten",
+  none: "no endpoint that answered has a record: the next call runs its function",
+  undecided: "no record has a quorum: the next call decides",
+};
 
-/** What is known where a quorum has not answered. */
-function undecided(answers: Answers) {
-  const why = "too few endpoints answered to know";
-  return { state: "undecided", why, remaining: 0, ...answers } as const;
+/** @param granted what an answer says that is only known to have been given */
+function answersOf(
+  found: { readonly votes: readonly (InspectionVote | KeyVote | Vote)[] },
+  granted: "free" | "answered",
+): Pick<Finding, "votes" | "quorum"> {
+  const votes = found.votes.map((vote): FoundVote => {
+    const { endpoint, cause } = vote;
+    if (cause) {
+      const { kind, message } = failureOf(cause);
+      return { endpoint, state: "error", error: { kind, message } };
+    }
+    if ("state" in vote) {
+      return { ...vote, remaining: vote.remaining || undefined, attempts: vote.attempts || undefined };
+    }
+    const { outcome, ...rest } = vote;
+    const isKnown = outcome === "held" || outcome === "free";
+    const remaining = ("remaining" in rest && rest.remaining) || undefined;
+    return { ...rest, remaining, state: isKnown ? outcome : granted };
+  });
+  return { votes, quorum: quorumOf(votes.length) };
 }
+
+const undecided = { state: "undecided", why: "too few endpoints answered to know" } as const;
 
 /** @param now ms since 1970 */
 export function lockFinding(resource: string, found: Inspection | QuorumError, now: number): Finding {
   const answers = answersOf(found, "free");
-  if (found instanceof QuorumError) return { resource, ...undecided(answers) };
+  if (found instanceof QuorumError) return { resource, ...undecided, ...answers };
   const { held, holder, note, remaining, fence } = found;
   const isPart = !held && answers.votes.some((vote) => vote.state === "held");
   const state = held ? "held" : "free";
-  const why = isPart ? "no holder has a quorum; what endpoints have expires by itself" : reasons[state];
+  const why = isPart ? "no holder has a quorum, and each endpoint's part expires by itself" : reasons[state];
   // A counter that is ahead of the clock has counted, and is not a time.
   const fenceAge = fence !== undefined && fence <= now ? now - fence : undefined;
-  return { resource, state, why, holder, note, remaining, fence, fenceAge, ...answers };
+  return {
+    resource,
+    state,
+    why,
+    holder,
+    note,
+    remaining: remaining || undefined,
+    fence,
+    fenceAge,
+    ...answers,
+  };
 }
 
 /**
@@ -72,49 +115,17 @@ export function withSynchronizers(
   return { ...finding, state: "in use", why: reasons["in use"], kinds };
 }
 
-export function keyFinding(key: string, found: KeyInspection | QuorumError): Finding {
+/** @param elsewhere under which other name its record may be */
+export function keyFinding(key: string, found: KeyInspection | QuorumError, elsewhere: string): Finding {
   const answers = answersOf(found, "answered");
-  if (found instanceof QuorumError) return { key, ...undecided(answers) };
-  const { state, unstored, attempts } = found;
-  const more = attempts > 0 ? ", unless the key is dead" : `. ${otherNames}`;
+  if (found instanceof QuorumError) return { key, ...undecided, ...answers };
+  const { state, unstored, attempts, remaining } = found;
+  const more = attempts > 0 ? ", unless the key is dead" : `. ${elsewhere}`;
   const why = unstored
     ? `a run is complete, but its result is not stored (${unstored}): duplicates get ResultUnavailableError, and flights compute`
     : reasons[state] + (state === "none" ? more : "");
-  return { key, ...found, why, ...answers };
-}
-
-/** What is said where nothing is found. */
-export const otherNames =
-  "With a scope, or of a request, a key has another name: --scope, --http, --webhook; and by its route: --handler with the option `handler`, or else the route's pattern";
-
-/** Why something is in a state, and what follows. */
-const reasons: Readonly<Record<Finding["state"], string>> = {
-  held: "a quorum has the same holder",
-  free: "no endpoint that answered has a holder",
-  "in use": "no lock of this name is held, but a synchronizer has keys of it: free --kind removes them",
-  pending: "a run began and did not end: it is under way, or its process has died",
-  complete: "a run is complete: duplicates get its result",
-  corrupt: "a value is not a record: calls get RecordCorruptError until it is forgotten",
-  none: "no endpoint that answered has a record: the next call runs its function",
-  undecided: "no record has a quorum: the next call decides",
-};
-
-/** @param granted what an answer says that is only known to have been given */
-function answersOf(
-  found: { readonly votes: readonly (InspectionVote | KeyVote | Vote)[] },
-  granted: "free" | "answered",
-): Answers {
-  const votes = found.votes.map((vote): FoundVote => {
-    const { cause } = vote;
-    if (cause) {
-      const { kind, message } = failureOf(cause);
-      return { endpoint: vote.endpoint, state: "error", error: { kind, message } };
-    }
-    if ("state" in vote) return vote;
-    const { outcome, ...rest } = vote;
-    return { ...rest, state: outcome === "held" || outcome === "free" ? outcome : granted };
-  });
-  return { votes, quorum: quorumOf(votes.length) };
+  const known = { remaining: remaining || undefined, attempts: attempts || undefined };
+  return { key, ...found, ...known, why, ...answers };
 }
 
 /** `invoice:42 is held`. */
@@ -123,23 +134,15 @@ export function headlineOf({ resource, key, state, kinds = [] }: Finding): strin
   return `${resource ?? key} ${state === "none" ? "has no record" : `is ${state}${by}`}`;
 }
 
-/** What is shown of a finding, line by line. */
-function detailsOf(finding: Finding): string[][] {
-  const { why, quorum, votes, holder, note, state, age, remaining } = finding;
-  const { fence, fenceAge, fingerprint } = finding;
-  const drawn = fenceAge === undefined ? "" : `, drawn ${duration(fenceAge)} ago`;
-  const details = {
-    why,
-    quorum: `${quorum} of ${counted(votes.length, "endpoint")}`,
-    holder: holder && `${holder} (SHA-256 of its lock.token, first 12 digits)`,
-    note: note && quoted(note),
-    age: age !== undefined && `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`,
-    remaining: remaining > 0 && `${duration(remaining)}, ${endings[state]}`,
-    fence: fence !== undefined && `${state === "held" ? "" : "the last was "}${fence}${drawn}`,
-    attempts: attemptsText(finding),
-    fingerprint,
-  };
-  return Object.entries(details).flatMap(([label, text]) => (text ? [[`  ${label}`, text]] : []));
+/** How many endpoints say so: `3 of 3 endpoints (2 needed)`. */
+function agreement({ state, holder, votes, quorum }: Finding): string {
+  const agreed = votes.filter((vote) =>
+    state === "undecided" || state === "in use"
+      ? vote.state !== "error"
+      : vote.state === state && vote.holder === holder,
+  ).length;
+  const verb = state === "undecided" || state === "in use" ? " answered" : "";
+  return `${agreed} of ${counted(votes.length, "endpoint")}${verb} (${quorum} needed)`;
 }
 
 /** A note in quotes, because it may be any text. */
@@ -152,25 +155,39 @@ const endings: Readonly<Record<string, string>> = {
   complete: "then the record expires",
 };
 
-/** Redis knows how many runs began, and not after how many the program gives a key up. A run that fails clears the count. */
-function attemptsText({ state, attempts = 0 }: Finding): string | undefined {
-  if (attempts === 0) return undefined;
+/** Redis knows how many runs began, but not the program's `maxAttempts`. A run that fails clears the count. */
+function attemptsText({ state, attempts }: Finding): string | undefined {
+  if (!attempts) return undefined;
   const began = `${counted(attempts, "run")} began`;
   if (state === "complete") return `${began}, the last of them completed`;
   const last = state === "pending" ? "if this one does not end either, " : "";
-  return `${began} and neither completed nor failed: ${last}the key is given up (DeadKeyError) where maxAttempts is ${attempts} or less, until you forget it`;
+  return `${began} and neither completed nor failed: ${last}the key is given up (DeadKeyError) if maxAttempts is ${attempts} or less, until you forget it`;
 }
 
 /** A finding as lines for people. */
 export function findingLines(finding: Finding, width: number): string[] {
+  const { why, found, votes, holder, note, state, age, remaining, fence, fenceAge, fingerprint } = finding;
+  const drawn = fenceAge === undefined ? "" : `, drawn ${duration(fenceAge)} ago`;
+  const details = {
+    why,
+    found,
+    quorum: agreement(finding),
+    holder: holder && `${holder} (SHA-256 of its lock.token, first 12 digits)`,
+    note: note && quoted(note),
+    age: age !== undefined && `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`,
+    remaining: remaining && `${duration(remaining)}, ${endings[state]}`,
+    fence: fence !== undefined && `${state === "held" ? "" : "the last was "}${fence}${drawn}`,
+    attempts: attemptsText(finding),
+    fingerprint,
+  };
   const rows = [
-    ...detailsOf(finding),
-    ...finding.votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),
+    ...Object.entries(details).flatMap(([label, text]) => (text ? [[`  ${label}`, text]] : [])),
+    ...votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),
   ];
   return [...layout([[headlineOf(finding)]], width), ...layout(rows, width)];
 }
 
-/** What an endpoint has, without what stands above for all. */
+/** What an endpoint has, without what all have. */
 function voteCells({ endpoint, state, remaining, error, ...vote }: FoundVote, all: Finding): string[] {
   const { age, holder, fence, attempts } = vote;
   const cells = [

@@ -1,36 +1,33 @@
 import { Idempotency, inspectKey } from "../idempotency/index.ts";
-import { QuorumError } from "../index.ts";
+import { QuorumError, type Redlock } from "../index.ts";
 import { inspect } from "../inspect/index.ts";
 import { settingsOf } from "../lock/client.ts";
 import { runRound } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import { kindsOf } from "../sync/force-release.ts";
-import { type Client, openClient } from "./access.ts";
+import { type Call, clientOf } from "./access.ts";
 import { type Environment, type ExitCode, exitCode, type Outcome, untilStopped } from "./environment.ts";
 import { type Finding, findingLines, keyFinding, lockFinding, withSynchronizers } from "./finding.ts";
-import type { Values } from "./options.ts";
 import { type Target, targetOf } from "./target.ts";
 
 /** Inspects a resource or a key. Too few answers are a finding as well. */
-export function look(client: Client, target: Target, environment: Environment): Promise<Finding> {
-  return untilStopped(environment, findingOf(client, target));
+export function look(redlock: Redlock, target: Target, environment: Environment): Promise<Finding> {
+  return untilStopped(environment, findingOf(redlock, target));
 }
 
-async function findingOf(client: Client, target: Target): Promise<Finding> {
-  const { redlock } = client;
+async function findingOf(redlock: Redlock, target: Target): Promise<Finding> {
   if ("key" in target) {
-    const { key, options } = target;
-    const found = await inspectKey(new Idempotency(redlock), key, options).catch(quorumError);
-    return keyFinding(key, found);
+    const { key, options, elsewhere, found } = target;
+    const inspected = await inspectKey(new Idempotency(redlock), key, options).catch(quorumError);
+    return { ...keyFinding(key, inspected, elsewhere), found };
   }
   const { resource } = target;
-  const found = await inspect(redlock, resource).catch(quorumError);
-  const finding = lockFinding(resource, found, Date.now());
-  return finding.state === "free" ? withSynchronizers(finding, await usersOf(client, resource)) : finding;
+  const finding = lockFinding(resource, await inspect(redlock, resource).catch(quorumError), Date.now());
+  return finding.state === "free" ? withSynchronizers(finding, await usersOf(redlock, resource)) : finding;
 }
 
 /** By endpoint: the kinds of synchronizers that have keys of a name there; undefined: it did not answer. */
-async function usersOf({ redlock }: Client, name: string): Promise<(readonly string[] | undefined)[]> {
+async function usersOf(redlock: Redlock, name: string): Promise<(readonly string[] | undefined)[]> {
   const settings = settingsOf(redlock);
   const round = runRound(settings, async (call) => {
     const asked = Object.entries(kindsOf).map(async ([kind, [part]]) => {
@@ -48,14 +45,10 @@ function quorumError(error: unknown): QuorumError {
 }
 
 /** `redlock-edge inspect`: one look at a lock or a key. */
-export async function inspectOnce(
-  argument: string,
-  values: Values,
-  environment: Environment,
-): Promise<Outcome> {
-  const client = await openClient(values, environment);
-  const target = await targetOf(argument, values, client.variables);
-  const finding = await look(client, target, environment);
+export async function inspectOnce(call: Call): Promise<Outcome> {
+  const redlock = clientOf(call.access, call.values);
+  const target = await untilStopped(call.environment, targetOf(call, redlock));
+  const finding = await look(redlock, target, call.environment);
   return {
     code: codes[finding.state] ?? exitCode.done,
     fields: finding,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFile } from "node:fs/promises";
 import process from "node:process";
-import { askAt } from "./confirm.ts";
+import { askAt } from "./environment.ts";
 import { runCommand } from "./run.ts";
 
 const stop = new AbortController();
@@ -24,6 +24,7 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   width: process.stdout.columns || Infinity,
   stop: stop.signal,
   env: process.env,
+  folder: process.cwd(),
   ask: hasTerminal ? (question) => askAt(terminal, question, stop.signal) : undefined,
   async version() {
     const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");

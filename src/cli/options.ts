@@ -20,21 +20,20 @@ export interface Option<Value> {
 
 const flag = (doc: string): Option<boolean> => ({ doc, default: false });
 const text = (takes: string, doc: string): Option<string | undefined> => ({ takes, doc, default: undefined });
-const checked = <Value>(
-  takes: string,
-  doc: string,
-  usual: Value,
-  check: (name: string, text: string) => Value,
-): Option<Value> => ({ takes, doc, default: usual, check });
-const integer = (min: number, max: number) => (name: string, given: string) => {
-  if (!/^\d+$/.test(given)) throw new UsageError(`${name} takes a whole number, not '${given}'`);
-  return checkInteger(name, Number(given), min, max);
-};
+const integer = (doc: string, usual: number, [min, max]: readonly [number, number], takes = "<ms>") => ({
+  takes,
+  doc,
+  default: usual,
+  check(name: string, given: string) {
+    if (!/^\d+$/.test(given)) throw new UsageError(`${name} takes a whole number, not '${given}'`);
+    return checkInteger(name, Number(given), min, max);
+  },
+});
 
 /** The kinds of synchronizers, as they are imported. */
 const kinds = Object.keys(kindsOf);
 
-/** The values of all options, also of those that were not given. */
+/** The values of all options, even of those that were not given. */
 export interface Values {
   readonly key: string | undefined;
   readonly scope: readonly string[];
@@ -46,6 +45,7 @@ export interface Values {
   readonly "secret-env": string | undefined;
   readonly kind: SynchronizerKind | undefined;
   readonly interval: number;
+  readonly limit: number;
   readonly yes: boolean;
   readonly conformance: boolean;
   readonly "read-env": string | undefined;
@@ -62,47 +62,61 @@ export type OptionName = keyof Values;
 
 /** All options, in the order of the help. */
 export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = {
-  key: text("<key>", "a key of idempotent runs"),
+  key: text("<key>", "the idempotency key"),
   scope: {
     takes: "<name>",
     isList: true,
-    doc: "the scope of the key; several times for a scope that is a list",
+    doc: "the scope of the key; repeat it if the scope is a list",
     default: [],
   },
-  "scope-list": flag("the scope is a list, also where it has one name only"),
-  http: flag("a key of withIdempotency() or idempotent(), not of run()"),
-  flight: flag("a key of singleFlight()"),
+  "scope-list": flag("the scope is a list, even though it has only one name"),
+  http: flag("the key of a request, by withIdempotency() or idempotent(), not of run()"),
+  flight: flag("the key of a singleFlight()"),
   webhook: text(
-    "<name>",
-    "the same for webhooks of this provider, e.g. stripe; --scope for what follows in their scope",
+    "<sender>",
+    "the id of a webhook's delivery, e.g. from stripe; --scope takes what follows in its scope",
   ),
   handler: text(
     "<name>",
-    "with --http or --webhook: the option `handler` of the route, else its pattern, e.g. /webhooks/stripe; leave it out for a pattern with *, and where the framework knows none",
+    "with --http or --webhook: the option `handler` of your route, or else the pattern of the route, e.g. /webhooks/stripe. Some routes have none: docs/webhooks.md, Several handlers",
   ),
   "secret-env": text(
     "<name>",
-    "the variable with the webhook's secret: a tag of the secret is part of the scope, unless the provider has a name of its own",
+    "the variable with the webhook's secret. A tag of the secret is part of the scope, unless you gave the provider a `name`",
   ),
-  kind: checked("<kind>", `a synchronizer instead of a lock: ${kinds.join(", ")}`, undefined, checkKind),
-  interval: checked("<ms>", "pause between two looks, at least 100", 1_000, integer(100, 86_400_000)),
+  kind: {
+    takes: "<kind>",
+    doc: `a synchronizer instead of a lock: ${kinds.join(", ")}`,
+    default: undefined,
+    check: checkKind,
+  },
+  interval: integer("the pause between two looks, at least 100", 1_000, [100, 86_400_000]),
+  limit: integer("how many keys of each database to walk over", 100_000, [1, 1e9], "<keys>"),
   yes: flag("do not ask"),
   conformance: flag(
-    "ask as well for all that the library needs of a server, one by one, and look at what is stored: yes, no or unknown, and what happens without it. About 100 requests per endpoint; it writes below <prefix>:doctor, values of up to 1 MB, and deletes them, also after Ctrl-C",
+    "also ask each server for everything that the library needs, and look at what it has stored. About 100 requests per endpoint, with values of up to 1 MB",
   ),
-  "read-env": text("<file>", "read the variables from this file instead, e.g. .dev.vars"),
-  prefix: checked("<prefix>", "the `prefix` of your program's client", "redlock", checkPrefix),
-  dialect: checked(
-    "<name>",
-    "upstash, redis-8.4 or redis, for all endpoints (upstash for hosts of upstash.io, else redis)",
-    undefined,
-    (name, given) => checkDialect(name, given as Dialect),
-  ),
-  "base-path": text("<path>", "the `basePath` of your program's endpoints, for all of them"),
-  "allow-insecure": flag("`allowInsecure`: send tokens over http:// to public hosts, too"),
-  timeout: checked("<ms>", "how long to wait for an endpoint", 5_000, integer(100, 60_000)),
-  json: flag("print JSON, one object per line; docs/operations.md lists the fields"),
-  help: flag("this text"),
+  "read-env": text("<file>", "read the variables from this file, e.g. .dev.vars"),
+  prefix: {
+    takes: "<prefix>",
+    doc: "the `prefix` of your program's client",
+    default: "redlock",
+    check(name, given) {
+      if (!/^[^{}]+$/.test(given)) throw new UsageError(`${name} has at least one character, and no braces`);
+      return given;
+    },
+  },
+  dialect: {
+    takes: "<name>",
+    doc: "upstash, redis-8.4 or redis, for all endpoints (upstash for hosts of upstash.io, else redis)",
+    default: undefined,
+    check: (name, given) => checkDialect(name, given as Dialect),
+  },
+  "base-path": text("<path>", "the `basePath` of your program's endpoints"),
+  "allow-insecure": flag("the `allowInsecure` of your program's endpoints: send tokens over http://"),
+  timeout: integer("how long to wait for an endpoint", 5_000, [100, 60_000]),
+  json: flag("print JSON, one object per line"),
+  help: flag("print this text"),
 };
 
 /** Options that say which key is meant. */
@@ -128,12 +142,7 @@ export const commonOptions = [
   "help",
 ] as const;
 
-function checkPrefix(name: string, given: string): string {
-  if (!/^[^{}]+$/.test(given)) throw new UsageError(`${name} has at least one character, and no braces`);
-  return given;
-}
-
-/** The kind that a word names, in any case, and also with dashes: `semaphore`, `read-write-lock`. */
+/** The kind that a word names, in any case, and with or without dashes: `semaphore`, `read-write-lock`. */
 function checkKind(name: string, given: string): SynchronizerKind {
   const plain = given.toLowerCase().replaceAll("-", "");
   const found = kinds.find((kind) => kind.toLowerCase() === plain);
@@ -144,7 +153,7 @@ function checkKind(name: string, given: string): SynchronizerKind {
 /**
  * The end of an error about an unknown name.
  *
- * @param before what stands before the names where they are typed
+ * @param before what stands before the names when they are typed
  */
 export function didYouMean(given: string, names: readonly string[], before = ""): string {
   const near = nearest(given, names);

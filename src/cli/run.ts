@@ -1,7 +1,15 @@
 import { parseArgs } from "node:util";
 import { isRedlockError } from "../index.ts";
+import { type Access, openAccess } from "./access.ts";
 import { type Command, commands } from "./commands.ts";
-import { type Environment, type ExitCode, exitCode, exitCodes, UsageError } from "./environment.ts";
+import {
+  type Environment,
+  type ExitCode,
+  exitCode,
+  exitCodes,
+  UsageError,
+  untilStopped,
+} from "./environment.ts";
 import { commonOptions, didYouMean, type OptionName, options, type Values } from "./options.ts";
 import { jsonLine, layout } from "./text.ts";
 
@@ -15,16 +23,20 @@ export async function runCommand(args: readonly string[], environment: Environme
   };
   const [name, ...rest] = args;
   const command = commands.find((each) => each.name === name);
+  let access: Access | undefined;
   try {
     if (name === "--help" || name === "-h" || name === "help") return print(helpOfAll(helpWidth));
     if (name === "--version" || name === "-v") return print([await environment.version()]);
     if (!command) {
-      const what = name === undefined ? "a command is missing" : `unknown command '${name}'`;
-      throw new UsageError(`${what}; there are ${commands.map((each) => each.name).join(", ")}`);
+      const names = commands.map((each) => each.name);
+      const what =
+        name === undefined ? "a command is missing" : `unknown command '${name}'${didYouMean(name, names)}`;
+      throw new UsageError(`${what}; there are ${names.join(", ")}`);
     }
     const { argument, values } = parseLine(command, rest);
     if (values.help) return print(helpOf(command, helpWidth));
-    const outcome = await command.run(argument, values, environment);
+    access = await untilStopped(environment, openAccess(values, environment));
+    const outcome = await command.run({ argument, values, access, environment });
     if (!outcome) return exitCode.done;
     print(values.json ? [jsonLine({ command: name, ...outcome.fields })] : outcome.lines(width));
     return outcome.code;
@@ -38,6 +50,8 @@ export async function runCommand(args: readonly string[], environment: Environme
       out(jsonLine({ command: name, error: { code: known?.code ?? "FAILED", message } }));
     }
     return misused ? exitCode.usage : exitCode.failed;
+  } finally {
+    access?.close();
   }
 }
 
@@ -99,27 +113,26 @@ function argumentOf({ name, usage }: Command, { key }: Values, positionals: read
 const optionsOf = (command: Command): OptionName[] => [...command.options, ...commonOptions];
 
 const endpoints =
-  "The endpoints are those that endpointsFromEnv finds in the environment, UPSTASH_REDIS_REST_URL_1 and UPSTASH_REDIS_REST_TOKEN_1, _2, …, or in a file: --read-env .dev.vars. They must be the same as your program's.";
+  "Endpoints are read from the environment, or with --read-env from a file such as .dev.vars: UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN, or REDIS_URL (redis:// or rediss://), which needs ioredis or redis in your project. Number several databases: REDIS_URL_1, REDIS_URL_2, … Use the same endpoints as your program, because other endpoints have another quorum.";
+
+const indented = (rows: readonly (readonly string[])[]) =>
+  rows.map(([first, ...others]) => [`  ${first}`, ...others]);
 
 function helpOfAll(width: number): string[] {
-  const table = (rows: readonly (readonly string[])[]) =>
-    layout(
-      rows.map(([first, ...others]) => [`  ${first}`, ...others]),
-      width,
-    );
+  const rows = [
+    ...commands.map(({ name, summary }) => [name, summary]),
+    ["<command> --help", "the options of a command, with an example"],
+    ["--version", "the version"],
+  ];
   return [
     "Usage: redlock-edge <command> [options]",
     "",
-    ...table([
-      ...commands.map(({ name, summary }) => [name, summary]),
-      ["<command> --help", "its options, with an example"],
-      ["--version", "the version"],
-    ]),
+    ...layout(indented(rows), width),
     "",
     ...layout([[endpoints]], width),
     "",
     "Exit codes:",
-    ...table(exitCodes),
+    ...layout(indented(exitCodes), width),
   ];
 }
 
@@ -133,7 +146,7 @@ function helpOf(command: Command, width: number): string[] {
     "",
     ...examples.map((line) => `  npx redlock-edge ${line}`),
     "",
-    ...layout(optionsOf(command).map(optionCells), width),
+    ...layout(indented(optionsOf(command).map(optionCells)), width),
     "",
     "Endpoints and exit codes: redlock-edge --help",
   ];
@@ -142,5 +155,5 @@ function helpOf(command: Command, width: number): string[] {
 function optionCells(name: OptionName): string[] {
   const { takes, doc, default: usual } = options[name];
   const isShown = typeof usual === "number" || typeof usual === "string";
-  return [`  --${name}${takes ? ` ${takes}` : ""}`, isShown ? `${doc} (${usual})` : doc];
+  return [`--${name}${takes ? ` ${takes}` : ""}`, isShown ? `${doc} (${usual})` : doc];
 }

@@ -1,23 +1,24 @@
 import { sleep, systemRuntime } from "../runtime.ts";
-import { openClient } from "./access.ts";
-import { type Environment, StoppedError } from "./environment.ts";
+import { type Call, clientOf } from "./access.ts";
+import { StoppedError, untilStopped } from "./environment.ts";
 import { type Finding, headlineOf, quoted } from "./finding.ts";
 import { look } from "./inspect.ts";
-import type { Values } from "./options.ts";
 import { targetOf } from "./target.ts";
-import { duration, jsonLine, printable } from "./text.ts";
+import { duration, jsonLine, layout } from "./text.ts";
 
 /** `redlock-edge watch`: a line for each change of a lock or a key. */
-export async function watch(argument: string, values: Values, environment: Environment): Promise<undefined> {
-  const client = await openClient(values, environment);
-  const target = await targetOf(argument, values, client.variables);
-  const { stop, out } = environment;
+export async function watch(call: Call): Promise<undefined> {
+  const { access, values, environment } = call;
+  const { stop, out, width } = environment;
+  const redlock = clientOf(access, values);
   let last: Look | undefined;
   try {
+    const target = await untilStopped(environment, targetOf(call, redlock));
     while (!stop.aborted) {
-      const next: Look = { finding: await look(client, target, environment), at: Date.now() };
+      const next: Look = { finding: await look(redlock, target, environment), at: Date.now() };
       const change = changeBetween(last, next);
-      if (change !== undefined) out(values.json ? jsonOf(next, change) : lineOf(next, change));
+      const lines = values.json ? [jsonOf(next, change)] : linesOf(next, change, width);
+      if (change !== undefined) for (const line of lines) out(line);
       last = next;
       await sleep(systemRuntime, values.interval, stop);
     }
@@ -35,17 +36,17 @@ export interface Look {
 }
 
 /** What has changed between two looks; undefined: nothing but the time that remains. */
-export type Change = "first" | "changed" | "extended";
+export type Change = "first" | "changed" | "extended" | undefined;
 
 /** A ttl that ends later than this by so many ms was extended; clocks and delays alone account for less. */
 const extension = 250;
 
 /** Compares two looks. */
-export function changeBetween(before: Look | undefined, now: Look): Change | undefined {
+export function changeBetween(before: Look | undefined, now: Look): Change {
   if (!before) return "first";
   if (signature(before.finding) !== signature(now.finding)) return "changed";
-  const [earlier, later] = [before, now].map(({ finding, at }) => at + finding.remaining);
-  return later! - earlier! > extension && now.finding.remaining > 0 ? "extended" : undefined;
+  const [earlier, later] = [before, now].map(({ finding, at }) => at + (finding.remaining ?? 0));
+  return later! - earlier! > extension && now.finding.remaining ? "extended" : undefined;
 }
 
 /** Fields that change all the time, and texts about them. */
@@ -56,21 +57,21 @@ function signature(finding: Finding): string {
   return JSON.stringify(finding, (name, value) => (passing.has(name) ? undefined : value));
 }
 
-/** A look as a line for people. */
-export function lineOf({ finding, at }: Look, change: Change): string {
+/** A look for people: a line, or several of a narrow terminal. */
+export function linesOf({ finding, at }: Look, change: Change, width: number): string[] {
   const { remaining, holder, note, fence, attempts, votes } = finding;
   const states = votes.map(({ endpoint, state, error }) => (error ? `${endpoint} ${error.message}` : state));
   const parts = [
-    `${new Date(at).toISOString()}  ${headlineOf(finding)}`,
+    headlineOf(finding),
     change === "extended" && "extended",
-    remaining > 0 && `${duration(remaining)} left`,
+    remaining && `${duration(remaining)} left`,
     holder && `holder ${holder}`,
     note && `note ${quoted(note)}`,
     fence && `fence ${fence}`,
     attempts && `attempts ${attempts}`,
     change !== "extended" && `votes ${states.join(", ")}`,
   ];
-  return printable(parts.filter(Boolean).join("; "));
+  return layout([[new Date(at).toISOString(), parts.filter(Boolean).join("; ")]], width);
 }
 
 function jsonOf({ finding, at }: Look, change: Change): string {

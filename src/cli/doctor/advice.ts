@@ -1,6 +1,6 @@
 import type { Dialect } from "../../index.ts";
 
-import { type Failure, isRefusal } from "../failure.ts";
+import { type Failure, isRefusal } from "../access.ts";
 import { duration } from "../text.ts";
 import { questions } from "./questions.ts";
 import type { Level } from "./requirements.ts";
@@ -23,9 +23,10 @@ const maxRoundTrip = 300;
 /** A clock that is further away, in ms, is worth a warning. */
 const maxClockDistance = 1_000;
 
-const asPage = "set {url} and {token} as the database's page has them";
+const asPage = "copy {both} from the database's page";
 const restUrl =
   "set {url} to the REST URL of the database, https://….upstash.io, not to a dashboard's or a proxy's address";
+const tlsUrl = "set {url} to a URL with TLS if the port has it, and to one without if it does not";
 
 /** What to do about a failure. `says`: what stands before the error's message. */
 type Remedy = readonly [code: string, pattern: RegExp, fix: string, says?: string];
@@ -39,7 +40,19 @@ const remedies: readonly Remedy[] = [
   ],
   ["CONFIG", /^config .*basePath/, `${asPage}; the base path of a gateway is --base-path here`],
   ["CONFIG", /^config .*allowInsecure/, `${asPage}; to check it nevertheless: --allow-insecure`],
+  [
+    "CONFIG",
+    /^config .*Redis protocol/,
+    "copy {both} from the REST API's part of the database's page; or name all databases REDIS_URL, and set no REST variables",
+  ],
   ["CONFIG", /^config/, asPage],
+  ["NOT_REST", /no answer of Upstash/, restUrl],
+  [
+    "TOKEN",
+    /^\w+ 40[13]|WRONGPASS|NOAUTH|unauthorized|invalid token|without any password/i,
+    "set {token} to the {secret} of this database; each database has its own, and a new one after a reset",
+    "it refuses the {secret}: ",
+  ],
   [
     "UNREACHABLE",
     /^timeout/,
@@ -50,25 +63,18 @@ const remedies: readonly Remedy[] = [
     /^network .*ECONNREFUSED/,
     "check the host and port of {url}; for local endpoints, start npx redis-rest-local, and use the variables that it prints",
   ],
-  ["UNREACHABLE", /^network .*WRONG_VERSION/, "is {url} to begin with http://, or its port another one?"],
+  ["UNREACHABLE", /^network .*(WRONG_VERSION|RESP type|closed unexpectedly)/, tlsUrl],
   [
     "UNREACHABLE",
     /^network .*(CERT|SSL|TLS|SIGNATURE)/,
     "TLS failed: is {url} right, does a proxy replace certificates?",
   ],
   ["UNREACHABLE", /^network/, "check the network, and the host and port of {url}"],
-  ["NOT_REST", /no answer of Upstash/, restUrl],
-  [
-    "TOKEN",
-    /^\w+ 40[13]|WRONGPASS|unauthorized|invalid token/i,
-    "set {token} to the REST token of this database; each database has its own, and a new one after a reset",
-    "it refuses the token: ",
-  ],
   [
     "READ_ONLY",
     /NOPERM/,
-    "set {token} to the REST token of this database, not to its read-only token",
-    "the token may not write: ",
+    "set {token} to one that may write, not to a read-only one",
+    "the {secret} may not write: ",
   ],
   ["LIMIT", /^\w+ 429|limit/i, "the plan's limit is reached: wait until it is reset, or change the plan"],
   ["NOT_REST", /^malformed|^http [1-4]/, restUrl],
@@ -148,14 +154,21 @@ function remarks({ roundTrip = 0, clock = 0 }: Seen = {}): Advice[] {
 /** What is to be said of an endpoint. */
 export function adviceOn(place: Examined): Advice[] {
   const { variable, seen } = place;
+  const url = variable ?? "its URL";
+  const token = variable?.replace("URL", "TOKEN") ?? "its token";
+  const isSocket = url.startsWith("REDIS_URL");
   const words: Readonly<Record<string, string>> = {
-    url: variable ?? "its URL",
-    token: variable?.replace("URL", "TOKEN") ?? "its token",
+    url,
+    token: isSocket ? `the password in ${url}` : token,
+    both: isSocket ? url : `${url} and ${token}`,
+    secret: isSocket ? "password" : "token",
   };
   const failure = failureAt(seen);
   const all = [...(failure ? [failureAdvice(failure)] : dialectAdvice(place)), ...remarks(seen.clock)];
-  return all.map(({ fix, ...advice }) => {
-    return { ...advice, fix: fix.replaceAll(/\{(\w+)\}/g, (_, word: string) => words[word]!) };
+  const inWords = (text: string) =>
+    text.replaceAll(/\{(url|token|both|secret)\}/g, (_, word: string) => words[word]!);
+  return all.map(({ fix, message, ...advice }) => {
+    return { ...advice, message: inWords(message), fix: inWords(fix) };
   });
 }
 

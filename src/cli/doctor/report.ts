@@ -1,5 +1,5 @@
 import { quorumOf } from "../../quorum/tally.ts";
-import { isRefusal } from "../failure.ts";
+import { isRefusal } from "../access.ts";
 import { blocks, layout } from "../text.ts";
 import { type Advice, adviceOn, countAdvice } from "./advice.ts";
 import { type Consequence, requirements } from "./requirements.ts";

@@ -1,8 +1,8 @@
 import { onAbort } from "../../abort.ts";
 import type { Command, Dialect, Endpoint } from "../../index.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
+import { type Failure, failureOf, isRefusal } from "../access.ts";
 import { StoppedError } from "../environment.ts";
-import { type Failure, failureOf, isRefusal } from "../failure.ts";
 
 // The requests of one examination to one endpoint: within the timeout, ended by Ctrl-C; and what they leave behind.
 

@@ -1,5 +1,5 @@
 import { peekScript } from "../../redis/peek.lua.ts";
-import { failureOf, isRefusal } from "../failure.ts";
+import { failureOf, isRefusal } from "../access.ts";
 import { probeTtl, type Session, type Span, UnexpectedReply, type Written } from "./session.ts";
 
 // What a server has stored, whatever it has answered.

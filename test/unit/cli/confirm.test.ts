@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { askAt } from "../../../src/cli/confirm.ts";
+import { askAt } from "../../../src/cli/environment.ts";
 
 /** Asks, types something once the question is there, and returns the answer. */
 async function answerTo(type: (input: PassThrough, stop: AbortController) => void): Promise<string> {

@@ -15,6 +15,7 @@ import {
   Semaphore,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
+import { secretTag } from "../../../src/webhooks/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { lasting, run } from "./terminal.ts";
 
@@ -120,6 +121,16 @@ const before: Readonly<Record<string, () => unknown>> = {
     await endLeases(1, 2, 3);
   },
   "a run is under way": () => crash("running"),
+  "a lock, a permit, a run": async () => {
+    await redlock.acquire("invoice:42", { note: "nightly import" });
+    await semaphore("partner").acquire();
+    await crash("slow");
+  },
+  "one endpoint has a rest": () => store(2, "redlock:lock:{rest}", `t${"2".repeat(32)}`),
+  "a delivery was handled": async () => {
+    const scope = ["stripe", await secretTag("whsec_hidden-1")];
+    await idempotency.run("evt_1", { kind: "http", scope, handler: "/webhooks/stripe" } as never, () => 1);
+  },
 };
 
 /** The endpoints, as `VARIABLES=` names them. */
@@ -137,7 +148,8 @@ function variables(name: string): Record<string, string> {
     UPSTASH_REDIS_REST_URL_4: "redis://localhost:6379",
     UPSTASH_REDIS_REST_TOKEN_4: "any",
   };
-  return { ...local.env(), ...(name === "wrong" && wrong) };
+  const secrets = { STRIPE_WEBHOOK_SECRET: "whsec_hidden-1" };
+  return { ...local.env(), ...(name === "wrong" && wrong), ...(name === "secret" && secrets) };
 }
 
 /** What a terminal shows after a line that is typed in a file. */

@@ -1,3 +1,4 @@
+import process from "node:process";
 import type { LocalEndpoints } from "../../../local/src/index.ts";
 import { runCommand } from "../../../src/cli/run.ts";
 
@@ -11,12 +12,14 @@ export interface Setting {
   /** Default: there is no terminal. */
   readonly width?: number;
   readonly stop?: AbortSignal;
+  /** Where packages are looked for. Default: the project's folder. */
+  readonly folder?: string;
   readonly onLine?: (line: string) => void;
 }
 
 /** Runs a command line; a word in quotes is one argument. */
-export async function run(local: LocalEndpoints, line: string, setting: Setting = {}) {
-  const { env = local.env(), answer, width = Infinity, onLine } = setting;
+export async function run(local: LocalEndpoints | undefined, line: string, setting: Setting = {}) {
+  const { env = local?.env() ?? {}, answer, width = Infinity, onLine, folder = process.cwd() } = setting;
   const { stop = new AbortController().signal } = setting;
   const lines: string[] = [];
   const shown: string[] = [];
@@ -31,6 +34,7 @@ export async function run(local: LocalEndpoints, line: string, setting: Setting 
     width,
     stop,
     env,
+    folder,
     version: async () => "1.2.3",
     async ask(question) {
       shown.push(`? ${question}${answer}`);
@@ -47,7 +51,7 @@ const passing: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\b\d+(?:\.\d+)? (?:ms|s)\b|\b\d+ (?:min|h|d) \d+ (?:s|min|h)\b/g, "<time>"],
   [/\b[0-9a-f]{12}\b/g, "<holder>"],
   [/\b1\d{12}\b/g, "<fence>"],
-  [/"(remaining|age|fenceAge|retryAfter|roundTrip|clock)":-?[\d.]+/g, '"$1":<number>'],
+  [/"(remaining|age|fenceAge|retryAfter|roundTrip|clock|commands)":-?[\d.]+/g, '"$1":<number>'],
 ];
 
 /** Text without what changes with every run. Columns are no wider than they must be. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
 import type { Finding } from "../../../src/cli/finding.ts";
-import { changeBetween, lineOf } from "../../../src/cli/watch.ts";
+import { changeBetween, linesOf } from "../../../src/cli/watch.ts";
 import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { run } from "./terminal.ts";
@@ -79,7 +79,7 @@ test.each<[before: Finding, now: Partial<Finding>, change: string | undefined]>(
   expect(changeBetween(undefined, first)).toBe("first");
 });
 
-test("a look is one line, which leaves the terminal alone", () => {
+test("a look leaves the terminal alone, and is one line in a pipe", () => {
   const [vote] = held.votes;
   const votes = [
     vote!,
@@ -88,6 +88,17 @@ test("a look is one line, which leaves the terminal alone", () => {
   const look = { finding: { ...held, votes, note: 'a";\n\u001b[2J\u202e' }, at: 0 };
   const start = "1970-01-01T00:00:00.000Z  r is held";
   const holder = String.raw`holder a; note "a\";\n\u001b[2J\u{202e}"`;
-  expect(lineOf(look, "first")).toBe(`${start}; 8.2 s left; ${holder}; fence 7; votes held, e2 \\u{1b}[2J`);
-  expect(lineOf(look, "extended")).toBe(`${start}; extended; 8.2 s left; ${holder}; fence 7`);
+  expect(linesOf(look, "first", Infinity)).toEqual([
+    `${start}; 8.2 s left; ${holder}; fence 7; votes held, e2 \\u{1b}[2J`,
+  ]);
+  expect(linesOf(look, "extended", Infinity)).toEqual([`${start}; extended; 8.2 s left; ${holder}; fence 7`]);
+});
+
+test("a look breaks between words at the width of the terminal", () => {
+  const look = { finding: { ...held, note: "the nightly import of the other region" }, at: 0 };
+  const lines = linesOf(look, "first", 60);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
+  expect(lines.map((line) => line.slice(26)).join(" ")).toBe(
+    'r is held; 8.2 s left; holder a; note "the nightly import of the other region"; fence 7; votes held',
+  );
 });

@@ -1,19 +1,11 @@
 import { forgetKey, Idempotency, InProgressError } from "../idempotency/index.ts";
-import { QuorumError } from "../index.ts";
+import { QuorumError, type Redlock } from "../index.ts";
 import { forceRelease } from "../inspect/index.ts";
 import { forceRelease as freeSynchronizer } from "../sync/index.ts";
-import { type Client, openClient } from "./access.ts";
-import {
-  type Environment,
-  type ExitCode,
-  exitCode,
-  type Outcome,
-  UsageError,
-  untilStopped,
-} from "./environment.ts";
-import { type Finding, findingLines, otherNames } from "./finding.ts";
+import { type Call, clientOf } from "./access.ts";
+import { type ExitCode, exitCode, type Outcome, UsageError, untilStopped } from "./environment.ts";
+import { type Finding, findingLines } from "./finding.ts";
 import { look } from "./inspect.ts";
-import type { Values } from "./options.ts";
 import { keyTarget, type Target } from "./target.ts";
 import { duration, layout, printable } from "./text.ts";
 
@@ -21,7 +13,7 @@ import { duration, layout, printable } from "./text.ts";
 
 /** A change, and what to say of it. */
 interface Change {
-  readonly client: Client;
+  readonly redlock: Redlock;
   /** What is changed, for `--json`. */
   readonly subject: object;
   /** What is looked at before the question; undefined: it cannot be. */
@@ -31,7 +23,7 @@ interface Change {
   /** What there is to know before one decides. */
   readonly warning: string;
   act(): Promise<boolean>;
-  /** What to say where it is done, where there was nothing to do, and where too few endpoints answered. */
+  /** What to say if it is done, if there was nothing to do, and if too few endpoints answered. */
   readonly done: string;
   readonly nothing: string;
   readonly failed: string;
@@ -39,9 +31,8 @@ interface Change {
 
 /** Asks whether to make a change, unless `--yes` answers that, and makes it. */
 async function change(
-  { client, subject, target, verb, name, warning, act, done, nothing, failed }: Change,
-  { yes }: Values,
-  environment: Environment,
+  { redlock, subject, target, verb, name, warning, act, done, nothing, failed }: Change,
+  { values: { yes }, environment }: Call,
 ): Promise<Outcome> {
   const { ask, warn, width } = environment;
   const outcome = (code: ExitCode, text: string, fields?: object): Outcome => ({
@@ -51,7 +42,7 @@ async function change(
   });
   if (!yes) {
     if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
-    const finding = target && (await look(client, target, environment));
+    const finding = target && (await look(redlock, target, environment));
     // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
     if (finding && isNowhere(finding)) return outcome(exitCode.nothing, nothing);
     const known = finding ? findingLines(finding, width) : [];
@@ -79,45 +70,45 @@ function isNowhere({ votes }: Finding): boolean {
 }
 
 /** `redlock-edge free`: ends a hold, no matter whose it is. */
-export async function free(name: string, values: Values, environment: Environment): Promise<Outcome> {
+export async function free(call: Call): Promise<Outcome> {
+  const { argument: name, values, access } = call;
   const { kind } = values;
-  const client = await openClient(values, environment);
-  const { redlock } = client;
+  const redlock = clientOf(access, values);
   const planned: Change = {
-    client,
+    redlock,
     subject: { resource: name, kind },
     target: kind === undefined ? { resource: name } : undefined,
     verb: "Free",
     name,
-    warning: kind
-      ? `This ends all holds of ${kind} ${name}, and stops nobody: holders rely on what they hold until they extend or check it.`
-      : "This stops nobody: a holder relies on the lock until it extends or checks it.",
+    warning: `This ends ${kind ? `all holds of ${kind} ${name}` : "the hold"}, and stops nobody: a holder relies on it until it extends or checks it.`,
     act: () => (kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name)),
     done: `${name} is freed`,
     nothing: kind
       ? `${name}: there was no ${kind} to free`
       : `${name}: there was no lock to free. To free a synchronizer of this name: --kind`,
-    failed: `${name} is freed where an endpoint answered, but too few did; free it again when the others are back`,
+    failed: `${name} is freed at the endpoints that answered, but too few did; free it again when the others are back`,
   };
-  return change(planned, values, environment);
+  return change(planned, call);
 }
 
 /** `redlock-edge forget`: lets a key run again. */
-export async function forget(_: string, values: Values, environment: Environment): Promise<Outcome> {
-  const client = await openClient(values, environment);
-  const target = await keyTarget(values.key!, values, client.variables);
-  const { key, options } = target;
+export async function forget(call: Call): Promise<Outcome> {
+  const { values, access, environment } = call;
+  const redlock = clientOf(access, values);
+  const finding = keyTarget(values.key!, values, access.variables, redlock);
+  const target = await untilStopped(environment, finding);
+  const { key, options, elsewhere } = target;
   const planned: Change = {
-    client,
+    redlock,
     subject: { key },
     target,
     verb: "Forget",
     name: key,
-    warning: "The next call with this key runs its function, and what that does happens again.",
-    act: () => forgetKey(new Idempotency(client.redlock), key, options),
+    warning: "The next call with this key runs its function, and its effect happens again.",
+    act: () => forgetKey(new Idempotency(redlock), key, options),
     done: `${key} is forgotten: it can run again`,
-    nothing: `${key}: there was nothing to forget. ${otherNames}`,
-    failed: `${key} is not forgotten everywhere: the next run would find a copy that an endpoint keeps; forget it again when all are back`,
+    nothing: `${key}: there was nothing to forget. ${elsewhere}`,
+    failed: `${key} is not forgotten everywhere: the next run would find the copy of an endpoint; forget it again when all are back`,
   };
-  return change(planned, values, environment);
+  return change(planned, call);
 }

@@ -1,0 +1,220 @@
+import { createHash } from "node:crypto";
+import { parseRecord } from "../idempotency/record.ts";
+import { type Command, type Endpoint, EndpointError } from "../index.ts";
+import { settingsOf } from "../lock/client.ts";
+import { parseHolder } from "../lock/note.ts";
+import { quorumOf } from "../quorum/tally.ts";
+import { parseKey, type StoredKey } from "../redis/keys.ts";
+import { tokenLength } from "../runtime.ts";
+import { type Call, clientOf, failureOf, type Place } from "./access.ts";
+import { exitCode, type Outcome, untilStopped } from "./environment.ts";
+import { quoted } from "./finding.ts";
+import type { Values } from "./options.ts";
+import { counted, duration, layout } from "./text.ts";
+
+// What is held now. Nothing in Redis lists the holders, so only a walk over all keys finds them.
+
+/** Something that is held at one endpoint. */
+interface Held {
+  /** `lock`, `permit`, `fair`, `reader`, `writer`, `reentrant`, `once`, `run` or `flight`. */
+  readonly kind: string;
+  /** The resource, or the synchronizer's name; of a run or flight the hash of its scope and key. */
+  readonly name: string;
+  /** The first 12 hex digits of the SHA-256 of the holder's token. */
+  readonly holder: string;
+  readonly note?: string | undefined;
+  /** ms since a run began. */
+  readonly age?: number;
+  /** ms until it is free by itself. */
+  readonly remaining: number;
+}
+
+/** What was found at one endpoint. */
+interface Found {
+  readonly held: readonly Held[];
+  readonly commands: number;
+  /** Whether the limit ended the walk. */
+  readonly isPart: boolean;
+}
+
+/** Something that is held, and at how many endpoints. At fewer than a quorum it keeps nobody out. */
+interface Row extends Held {
+  readonly endpoints: number;
+  readonly hasQuorum: boolean;
+}
+
+/** How many keys a SCAN walks over, and how many keys are read at once. */
+const step = 1_000;
+const share = 100;
+
+/** The kinds of keys that somebody holds. The others are counters, results, arrivals, queues and tombstones. */
+const kinds: Readonly<Record<string, string>> = {
+  lock: "lock",
+  slot: "permit",
+  fair: "fair",
+  "read-write": "reader",
+  reentrant: "reentrant",
+  once: "once",
+  idem: "run",
+  flight: "flight",
+};
+
+/** `redlock-edge list`: what is held now. */
+export async function list({ access, values, environment }: Call): Promise<Outcome> {
+  const { endpoints } = settingsOf(clientOf(access, values));
+  const walks = Promise.allSettled(access.places.map((place) => walk(place, values)));
+  const ends = await untilStopped(environment, walks);
+  const answers = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+  const failures = ends.flatMap((end, index) =>
+    end.status === "rejected" ? [{ endpoint: endpoints[index]!.name, ...failureOf(end.reason) }] : [],
+  );
+  const quorum = quorumOf(ends.length);
+  const isKnown = answers.length >= quorum;
+  const held = merged(answers, quorum);
+  const commands = Math.max(0, ...answers.map((each) => each.commands));
+  const isComplete = isKnown && !answers.some(({ isPart }) => isPart);
+  const found = held.some(({ hasQuorum }) => hasQuorum) ? exitCode.done : exitCode.nothing;
+  return {
+    code: isKnown ? found : exitCode.failed,
+    fields: { held, quorum, endpoints: ends.length, failures, commands, complete: isComplete },
+    lines: (width) => {
+      const head = ["kind", "name", "holder", "time left", "endpoints", ""];
+      const rows = held.map((row) => {
+        const isOpen = row.endpoints + failures.length >= quorum;
+        const state = row.hasQuorum ? "" : isOpen ? "too few answered" : "too few to hold it";
+        return [
+          ...cellsOf(row),
+          `${row.endpoints} of ${ends.length}`,
+          [state, ...factsOf(row)].filter(Boolean).join(", "),
+        ];
+      });
+      const count = held.filter(({ hasQuorum }) => hasQuorum).length;
+      const answered = `${answers.length} of ${counted(ends.length, "endpoint")} answered (${quorum} needed)`;
+      const found = isKnown
+        ? count === 0
+          ? "nothing is held"
+          : counted(count, "holder")
+        : "not known what is held";
+      const texts = [
+        `${found} below the prefix ${values.prefix}; ${answered}`,
+        ...failures.map(({ endpoint, message }) => `${endpoint}: ${message}`),
+        isKnown &&
+          !isComplete &&
+          `there may be more: the walk ended after --limit ${values.limit} keys of a database`,
+        `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`,
+      ];
+      return [
+        ...(rows.length > 0 ? [...layout([head, ...rows], width), ""] : []),
+        ...texts.flatMap((text) => (text ? layout([[text]], width) : [])),
+      ];
+    },
+  };
+}
+
+function cellsOf({ kind, name, holder, remaining }: Held): string[] {
+  const isHashed = kind === "run" || kind === "flight";
+  return [kind, isHashed ? `${name.slice(0, 12)}…` : name, holder, duration(remaining)];
+}
+
+function factsOf({ age, note }: Held): string[] {
+  return [age === undefined ? "" : `began ${duration(age)} ago`, note === undefined ? "" : quoted(note)];
+}
+
+/** By holder: what the endpoints have together. */
+function merged(answers: readonly Found[], quorum: number): Row[] {
+  const all = new Map<string, Held[]>();
+  for (const each of answers.flatMap(({ held }) => held)) {
+    const id = JSON.stringify([each.kind, each.name, each.holder]);
+    all.set(id, [...(all.get(id) ?? []), each]);
+  }
+  const rows = [...all.values()].map((parts): Row => {
+    parts.sort((a, b) => b.remaining - a.remaining);
+    // It is free once fewer than a quorum of endpoints have it.
+    const last = parts[quorum - 1];
+    return { ...(last ?? parts[0]!), endpoints: parts.length, hasQuorum: last !== undefined };
+  });
+  return rows.sort((a, b) => `${a.kind} ${a.name}`.localeCompare(`${b.kind} ${b.name}`));
+}
+
+/** Walks over the keys of one endpoint, at every server that has some. */
+async function walk(place: Place, { prefix, limit, timeout }: Values): Promise<Found> {
+  const pattern = `${prefix.replaceAll(/[[\]*?\\^]/g, "\\$&")}:*`;
+  const held: Held[] = [];
+  const seen = new Set<string>();
+  let [commands, walked, isPart] = [0, 0, false];
+  for (const node of await place.nodes()) {
+    const ask = (command: Command) => {
+      commands += 1;
+      return node.send(command, AbortSignal.timeout(timeout));
+    };
+    for (let cursor: string | undefined = "0"; cursor !== undefined; ) {
+      const { next, keys } = await scan(node, ask, [cursor, "MATCH", pattern, "COUNT", step]);
+      const fresh = keys.filter((key) => !seen.has(key));
+      for (const key of fresh) seen.add(key);
+      const mine = fresh
+        .flatMap((key) => parseKey(key) ?? [])
+        .filter((key) => key.prefix === prefix && kinds[key.kind]);
+      for (let first = 0; first < mine.length; first += share) {
+        const read = mine.slice(first, first + share).map((key) => holdersOf(key, ask));
+        held.push(...(await Promise.all(read)).flat());
+      }
+      walked += step;
+      isPart ||= next !== "0" && walked >= limit;
+      cursor = next === "0" || walked >= limit ? undefined : next;
+    }
+  }
+  return { held, commands, isPart };
+}
+
+type Ask = (command: Command) => Promise<unknown>;
+
+async function scan({ name }: Endpoint, ask: Ask, args: Command) {
+  const reply = await ask(["SCAN", ...args]);
+  const [next, keys] = Array.isArray(reply) ? reply : [];
+  if (!Array.isArray(keys)) throw new EndpointError(name, "malformed", "unexpected reply to SCAN");
+  return { next: String(next), keys: keys.map(String) };
+}
+
+/** The longest beginning of a value that is read: a holder with its note, or a record without its result. */
+const longest = 800;
+
+/** Who has a key. A key that another program has written has nobody. */
+async function holdersOf({ key, kind, resource }: StoredKey, ask: Ask): Promise<Held[]> {
+  const isSet = kind === "read-write" || kind === "reentrant";
+  const command = isSet ? ["ZRANGE", key, 0, -1, "WITHSCORES"] : ["GETRANGE", key, 0, longest];
+  const [value, ttl] = await Promise.all([ask(command).catch(nothingIfForeign), ask(["PTTL", key])]);
+  const remaining = Number(ttl);
+  if (value === undefined || value === "" || remaining < 0) return [];
+  const found = { kind: kinds[kind]!, name: resource, remaining };
+  if (Array.isArray(value)) return membersOf(value.flat(), found);
+  const text = String(value);
+  if (kind !== "idem" && kind !== "flight") {
+    // An interval of `once` that a run has confirmed names the number of confirmations first.
+    const { nonce, note } = parseHolder(text.replace(/^r\d+:/, ""));
+    return [{ ...found, holder: digestOf(nonce), ...(note !== undefined && { note }) }];
+  }
+  const record = parseRecord(text);
+  if (record?.state !== "pending") return [];
+  return [{ ...found, holder: digestOf(record.token), age: Math.max(0, Date.now() - record.startedAt) }];
+}
+
+/** The members of a set, each with a deadline of its own. The set expires with the last of them. */
+function membersOf(items: readonly unknown[], found: Omit<Held, "holder">): Held[] {
+  const members = items.flatMap((item, index) =>
+    index % 2 === 0 ? [{ member: String(item), deadline: Number(items[index + 1]) }] : [],
+  );
+  const last = Math.max(...members.map(({ deadline }) => deadline));
+  return members.flatMap(({ member, deadline }) => {
+    const remaining = found.remaining - (last - deadline);
+    const kind = found.kind === "reader" && member.slice(tokenLength) !== "r" ? "writer" : found.kind;
+    return remaining > 0
+      ? [{ ...found, kind, remaining, holder: digestOf(member.slice(0, tokenLength)) }]
+      : [];
+  });
+}
+
+function nothingIfForeign(error: unknown): undefined {
+  if (!failureOf(error).message.includes("WRONGTYPE")) throw error;
+}
+
+const digestOf = (token: string): string => createHash("sha256").update(token).digest("hex").slice(0, 12);
