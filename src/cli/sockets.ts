@@ -19,12 +19,17 @@ export interface Socket {
   close(): void;
 }
 
-/** How a package makes clients. A client connects by itself, and says nothing of its errors: the commands fail. */
-interface Driver {
-  open(url: string, dialect: Dialect | undefined): Socket;
-  openCluster(url: string, dialect: Dialect | undefined): Socket;
+/** What is opened. */
+interface Target {
+  readonly url: string;
+  readonly isCluster: boolean;
+  readonly dialect: Dialect | undefined;
 }
 
+/** Opens an endpoint with the client of a package. The client connects by itself; if it cannot, the commands fail. */
+type Driver = (target: Target) => Socket;
+
+/** The part of all clients that is used here. */
 interface Client {
   on(event: "error", listener: () => void): unknown;
 }
@@ -37,18 +42,50 @@ interface IoredisModule {
   ) => IoredisClient & Client & { disconnect(): void; nodes(role: "master"): IoredisClient[] };
 }
 
+type NodeRedis = NodeRedisClient & Client & { connect(): Promise<unknown>; destroy(): void };
+
 interface NodeRedisModule {
-  createClient(options: object): NodeRedisClient & Client & { connect(): Promise<unknown>; destroy(): void };
-  createCluster(options: object): NodeRedisClient &
-    Client & {
-      readonly masters: readonly object[];
-      connect(): Promise<unknown>;
-      destroy(): void;
-      nodeClient(node: object): Promise<NodeRedisClient> | NodeRedisClient;
-    };
+  createClient(options: object): NodeRedis;
+  createCluster(options: object): NodeRedis & {
+    readonly masters: readonly object[];
+    nodeClient(node: object): Promise<NodeRedisClient> | NodeRedisClient;
+  };
 }
 
 const ignore = () => undefined;
+
+function openIoredis({ Redis, Cluster }: IoredisModule, { url, isCluster, dialect }: Target): Socket {
+  const { hasTls, ...credentials } = credentialsOf(url);
+  // A node of a managed Cluster has a certificate for its name, so names are not resolved before.
+  const dnsLookup = (address: string, found: (error: null, address: string) => void) => found(null, address);
+  const redisOptions = { ...credentials, ...(hasTls && { tls: {} }) };
+  const cluster = isCluster && new Cluster([url], { redisOptions, ...(hasTls && { dnsLookup }) });
+  const client = cluster || new Redis(url, { maxRetriesPerRequest: 0 });
+  client.on("error", ignore);
+  const endpoint = ioredisEndpoint(client, { dialect });
+  const nodes = async () =>
+    cluster ? cluster.nodes("master").map((node) => ioredisEndpoint(node, { dialect })) : [endpoint];
+  return { endpoint, nodes, close: () => client.disconnect() };
+}
+
+function openNodeRedis(
+  { createClient, createCluster }: NodeRedisModule,
+  { url, isCluster, dialect }: Target,
+): Socket {
+  const { hasTls, ...credentials } = credentialsOf(url);
+  const defaults = { ...credentials, ...(hasTls && { socket: { tls: true } }) };
+  const cluster = isCluster && createCluster({ rootNodes: [{ url }], defaults });
+  const client = cluster || createClient({ url });
+  const endpoint = nodeRedisEndpoint(client, { dialect });
+  client.on("error", ignore);
+  client.connect().catch(ignore);
+  const nodes = async () => {
+    if (!cluster) return [endpoint];
+    const clients = await Promise.all(cluster.masters.map((node) => cluster.nodeClient(node)));
+    return clients.map((each) => nodeRedisEndpoint(each, { dialect }));
+  };
+  return { endpoint, nodes, close: () => client.destroy() };
+}
 
 /** The user and password of a URL, as the other nodes of a Cluster need them. */
 function credentialsOf(url: string) {
@@ -57,47 +94,9 @@ function credentialsOf(url: string) {
   return { hasTls: protocol === "rediss:", ...(user && { username: user }), ...(pass && { password: pass }) };
 }
 
-const drivers: Readonly<Record<string, (module: never) => Driver>> = {
-  ioredis: ({ Redis, Cluster }: IoredisModule): Driver => ({
-    open(url, dialect) {
-      const client = new Redis(url, { maxRetriesPerRequest: 0 });
-      client.on("error", ignore);
-      const endpoint = ioredisEndpoint(client, { dialect });
-      return { endpoint, nodes: async () => [endpoint], close: () => client.disconnect() };
-    },
-    openCluster(url, dialect) {
-      const { hasTls, ...credentials } = credentialsOf(url);
-      // A node of a managed Cluster has a certificate for its name, so names are not resolved before.
-      const dnsLookup = (address: string, found: (error: null, address: string) => void) =>
-        found(null, address);
-      const redisOptions = { ...credentials, ...(hasTls && { tls: {} }) };
-      const client = new Cluster([url], { redisOptions, ...(hasTls && { dnsLookup }) });
-      client.on("error", ignore);
-      const nodes = async () => client.nodes("master").map((node) => ioredisEndpoint(node, { dialect }));
-      return { endpoint: ioredisEndpoint(client, { dialect }), nodes, close: () => client.disconnect() };
-    },
-  }),
-  redis: ({ createClient, createCluster }: NodeRedisModule): Driver => ({
-    open(url, dialect) {
-      const client = createClient({ url });
-      const endpoint = nodeRedisEndpoint(client, { dialect });
-      client.on("error", ignore);
-      client.connect().catch(ignore);
-      return { endpoint, nodes: async () => [endpoint], close: () => client.destroy() };
-    },
-    openCluster(url, dialect) {
-      const { hasTls, ...credentials } = credentialsOf(url);
-      const defaults = { ...credentials, ...(hasTls && { socket: { tls: true } }) };
-      const client = createCluster({ rootNodes: [{ url }], defaults });
-      client.on("error", ignore);
-      client.connect().catch(ignore);
-      const nodes = async () => {
-        const clients = await Promise.all(client.masters.map((node) => client.nodeClient(node)));
-        return clients.map((each) => nodeRedisEndpoint(each, { dialect }));
-      };
-      return { endpoint: nodeRedisEndpoint(client, { dialect }), nodes, close: () => client.destroy() };
-    },
-  }),
+const drivers: Readonly<Record<string, (module: never, target: Target) => Socket>> = {
+  ioredis: openIoredis,
+  redis: openNodeRedis,
 };
 
 /**
@@ -107,9 +106,10 @@ const drivers: Readonly<Record<string, (module: never) => Driver>> = {
  */
 export function driverIn(folder: string): Driver {
   for (const place of [join(folder, "package.json"), import.meta.url]) {
-    for (const [name, driverOf] of Object.entries(drivers)) {
+    for (const [name, open] of Object.entries(drivers)) {
       try {
-        return driverOf(createRequire(place)(name) as never);
+        const module: unknown = createRequire(place)(name);
+        return (target) => open(module as never, target);
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException;
         // Of another module: the package is there, but is broken.
@@ -122,30 +122,26 @@ export function driverIn(folder: string): Driver {
   );
 }
 
-/** Opens an endpoint. Asks the server whether it is a node of a Cluster: its keys are then found by a Cluster client only. */
+/** Opens an endpoint. Asks the server whether it is a node of a Cluster: only a Cluster client finds all keys then. */
 export async function openSocket(
-  driver: Driver,
+  open: Driver,
   url: string,
   { dialect, timeout }: { readonly dialect: Dialect | undefined; readonly timeout: number },
 ): Promise<Socket> {
   if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
     throw new TypeError("the URL must be redis://host:port, or rediss:// for TLS");
   }
-  const socket = driver.open(url, dialect);
-  const said = await socket.endpoint
-    .send(["INFO", "cluster"], AbortSignal.timeout(timeout))
-    .catch((error) => {
-      // It is down, or the user may not ask: the next command says so.
-      if (error instanceof EndpointError) return "";
-      throw error;
-    });
+  const socket = open({ url, dialect, isCluster: false });
+  const ask = ({ endpoint }: Socket, ...words: string[]) =>
+    endpoint.send(words, AbortSignal.timeout(timeout));
+  const said = await ask(socket, "INFO", "cluster").catch((error) => {
+    // It is down, or the user may not ask: the next command says so.
+    if (error instanceof EndpointError) return "";
+    throw error;
+  });
   if (!String(said).includes("cluster_enabled:1")) return socket;
   socket.close();
-  const cluster = driver.openCluster(url, dialect);
-  const nodes = async () => {
-    // It knows its nodes once it is connected.
-    await cluster.endpoint.send(["PING"], AbortSignal.timeout(timeout));
-    return cluster.nodes();
-  };
-  return { ...cluster, nodes };
+  const cluster = open({ url, dialect, isCluster: true });
+  // It knows its nodes once it is connected.
+  return { ...cluster, nodes: () => ask(cluster, "PING").then(() => cluster.nodes()) };
 }

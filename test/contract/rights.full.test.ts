@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalEndpoints } from "../../local/src/index.ts";
+import { questionsOf } from "../../src/cli/doctor/questions.ts";
 import { diagnose } from "../../src/cli/doctor/report.ts";
-import { questionsOf } from "../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../src/cli/doctor/session.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
 import { type Endpoint, type QuorumError, Redlock } from "../../src/index.ts";

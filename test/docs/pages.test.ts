@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { remedies } from "../../src/cli/doctor/server-remedies.ts";
+import { serverRemedies } from "../../src/cli/doctor/remedies.ts";
 import { permanentErrors } from "../../src/server-errors.ts";
 import { fencesOf, pages } from "./fences.ts";
 import { commandsOf, problemWith } from "./shell.ts";
@@ -79,9 +79,10 @@ describe("docs/errors.md", () => {
   });
 
   it("prints the table of what servers answer", () => {
-    const printed = remedies.map(({ errors, remedy }) => {
-      const lasts = permanentErrors.some((said) => said === errors[0]);
-      return `| ${errors.map((said) => `\`${said}\``).join(", ")} | ${lasts ? "yes" : "no"} | ${remedy} |`;
+    const printed = Object.entries(serverRemedies).map(([said, remedy]) => {
+      const errors = said.split(", ");
+      const lasts = permanentErrors.some((each) => each === errors[0]);
+      return `| ${errors.map((each) => `\`${each}\``).join(", ")} | ${lasts ? "yes" : "no"} | ${remedy} |`;
     });
     const [, section] = text("docs/errors.md").split("\n## Errors that a server answers\n");
     const [table] = /(^\|.*\n)+/m.exec(section!)!;

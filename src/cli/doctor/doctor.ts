@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { systemRuntime } from "../../runtime.ts";
 import type { Call } from "../access.ts";
 import { exitCode, type Outcome } from "../environment.ts";
+import { questionsOf } from "./questions.ts";
 import { diagnose, reportLines } from "./report.ts";
-import { questionsOf } from "./requirements.ts";
 import { examine, Session } from "./session.ts";
 
 /** `redlock-edge doctor`: whether each endpoint can be used, and what to fix; or all that a server has. */

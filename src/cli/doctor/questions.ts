@@ -1,55 +1,109 @@
-import { probeTtl, type Question, type Seen, type Session } from "./session.ts";
+import type { Dialect } from "../../index.ts";
+import * as ask from "./ask.ts";
+import type { Question } from "./session.ts";
 
-// What doctor asks in any case: whether there is a database at all, and how far away it is.
+// All that doctor asks, in its order, a row each. A need is a sentence about the server, how to find out, and what happens,
+// or what to do, without it.
 
-/** How many times the clock is read. */
-const samples = 5;
+/** `error`: the endpoint does not work. `warning`: it works, but not well. `note`: to know. */
+export type Level = "error" | "warning" | "note";
 
-/** These questions, in their order. */
+/** What happens without something, and how bad that is. */
+export interface Consequence {
+  readonly level: Level;
+  readonly without: string;
+}
+
+/** Something that the library needs of a server. */
+export interface Requirement extends Consequence, Question {
+  readonly label: string;
+  /** Whether it is asked without `--conformance`, too. */
+  readonly isQuick?: boolean;
+  /** The dialects in which its absence is an error. */
+  readonly dialects?: readonly Dialect[];
+  /** What happens instead if what was found, or the error, says this. */
+  readonly instead?: readonly [found: RegExp, level: Level, without: string];
+}
+
+/** What is asked first. remedies.ts says what to do about each failure. */
 export const questions: Readonly<Record<string, Question>> = {
-  rest: { ask: askRest, after: null },
-  token: { ask: askToken, after: "rest" },
-  database: { ask: askDatabase },
-  clock: { ask: askClock, after: "rest" },
+  rest: { ask: ask.askRest, after: null },
+  token: { ask: ask.askToken, after: "rest" },
+  database: { ask: ask.askDatabase },
+  clock: { ask: ask.askClock, after: "rest" },
 };
 
-async function askRest(session: Session): Promise<Seen> {
-  if ((await session.ask(["PING"])) === "PONG") return { works: true };
-  return { failure: { kind: "malformed", message: "PING has another reply than PONG" } };
-}
+type Row = (label: string, without: string, ask: Question["ask"], more?: Partial<Requirement>) => Requirement;
+const rowOf =
+  (level: Level): Row =>
+  (label, without, asks, more) => ({ label, level, without, ask: asks, ...more });
+const [error, warning, note] = [rowOf("error"), rowOf("warning"), rowOf("note")];
+const givenTwice = "a lock would be given twice";
 
-async function askToken(session: Session): Promise<Seen> {
-  await session.ask(["SET", session.key("token"), "v", "PX", probeTtl]);
-  return { works: true };
-}
+/** All that the library needs of a server, besides a user or token that may write. */
+export const requirements: Readonly<Record<string, Requirement>> = {
+  // First: what is stored is looked at by a script, if scripts work.
+  eval: error(
+    "EVAL",
+    "no fence, no several resources, no inspect and free; in the dialect redis no release. Allow EVAL, EVALSHA and all commands in scripts",
+    ask.askEval,
+    { isQuick: true },
+  ),
+  evalsha: error(
+    "EVALSHA, NOSCRIPT",
+    "scripts fail: after the error NOSCRIPT, and no other, the library sends the text",
+    ask.askEvalsha,
+    {
+      isQuick: true,
+      after: "eval",
+      instead: [/NOSCRIPT/, "warning", "every script is sent twice, the second time by its text"],
+    },
+  ),
+  nx: error("SET … NX PX", `${givenTwice}, or never end`, ask.askClaim),
+  native: note("SET … IFEQ, DELEX", "the endpoint works with the dialect redis only", ask.askNative, {
+    isQuick: true,
+    dialects: ["redis-8.4", "upstash"],
+  }),
+  flag: note("#!lua flags=allow-…", "the endpoint does not work with the dialect upstash", ask.askFlag, {
+    isQuick: true,
+    dialects: ["upstash"],
+    after: "eval",
+  }),
+  replies: error("reply of its request", "a client believes the reply of another one", ask.askReplies),
+  pipeline: error(
+    "several at once",
+    "calls of one turn fail together; if it has no /pipeline, set pipelines: false",
+    ask.askPipeline,
+  ),
+  unchanged: error(
+    "keys, values unchanged",
+    "two names would be one lock; a release does not find its value; a replayed result is another one",
+    ask.askUnchanged,
+  ),
+  result: warning(
+    "result of 1 MB",
+    "larger results are not stored, or cannot be replayed; larger requests fail",
+    ask.askResult,
+    { instead: [/are stored/, "error", "larger results are replayed cut"] },
+  ),
+  kept: error("writes stay", `${givenTwice}, and an effect would happen twice`, ask.askKept),
+  eviction: warning(
+    "nothing is evicted",
+    "when memory is full, locks, fences and results vanish: set maxmemory-policy noeviction",
+    ask.askEviction,
+  ),
+  // Last: some gateways answer nothing any more after it.
+  subscribe: note("subscriptions", "waiters poll: wakeUp has no effect", ask.askStream, {
+    instead: [
+      /refuses all/,
+      "error",
+      "wakeUp breaks it for everybody: do not set it, and restart the gateway",
+    ],
+  }),
+};
 
-/** Every endpoint writes the same key: two that are one database meet there. */
-async function askDatabase(session: Session): Promise<Seen> {
-  const { number } = session.place;
-  const key = session.key("database", "all");
-  const reply = await session.ask(["SET", key, number, "NX", "PX", probeTtl]);
-  if (reply === "OK") return { works: true };
-  const first = Number(await session.ask(["GET", key]));
-  if (first === 0 || first === number) return { works: true };
-  return { failure: { kind: "config", message: `it is the same database as endpoint ${first}` } };
-}
-
-/** The round trip, and the clock from the fastest of the replies. */
-export async function askClock(session: Session): Promise<Seen> {
-  const readings: { readonly took: number; readonly ahead: number }[] = [];
-  for (let sample = 0; sample < samples; sample += 1) {
-    const sentAt = session.settings.runtime.now();
-    const { result, at } = await session.timed(() => session.ask(["TIME"]));
-    const took = at.to - at.from;
-    const [seconds = Number.NaN, micros = Number.NaN] = Array.isArray(result) ? result.map(Number) : [];
-    const time = seconds * 1_000 + micros / 1_000;
-    if (!Number.isFinite(time)) return {};
-    readings.push({ took, ahead: time - (sentAt + took / 2) });
-  }
-  readings.sort((a, b) => a.took - b.took);
-  const { took, ahead } = readings[0]!;
-  const roundTrip = Math.round(readings[samples >> 1]!.took * 10) / 10;
-  // The way there and back account for the rest. The wall clock counts whole milliseconds.
-  const distance = Math.max(0, Math.abs(ahead) - took / 2 - 1);
-  return { works: true, roundTrip, clock: Math.round(Math.sign(ahead) * distance) };
+/** All that doctor asks, in its order. */
+export function questionsOf(isConformance: boolean): Readonly<Record<string, Question>> {
+  const needs = Object.entries(requirements).filter(([, { isQuick }]) => isConformance || isQuick);
+  return { ...questions, ...Object.fromEntries(needs) };
 }

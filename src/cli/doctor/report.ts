@@ -1,11 +1,20 @@
+import type { Dialect } from "../../index.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { isRefusal } from "../access.ts";
-import { blocks, layout } from "../text.ts";
-import { type Advice, adviceOn, countAdvice } from "./advice.ts";
-import { type Consequence, requirements } from "./requirements.ts";
-import type { Examined, Seen } from "./session.ts";
+import { blocks, counted, duration, layout } from "../text.ts";
+import { type Consequence, type Level, questions, requirements } from "./questions.ts";
+import { remedyFor } from "./remedies.ts";
+import type { Examined, Seen, SeenByNeed } from "./session.ts";
 
 // What doctor says of all that it has seen. No I/O.
+
+/** Something that doctor has to say. */
+export interface Advice {
+  readonly level: Level;
+  readonly code: string;
+  readonly message: string;
+  readonly fix: string;
+}
 
 /** `unknown`: not asked, not answered, or not allowed to this token. */
 export type Answer = "yes" | "no" | "unknown";
@@ -19,9 +28,7 @@ export interface Row extends Partial<Consequence> {
 }
 
 /** The diagnosis of one endpoint. */
-export interface Diagnosis
-  extends Pick<Examined, "endpoint" | "number" | "variable" | "dialect">,
-    Pick<Seen, "roundTrip" | "clock"> {
+export interface Diagnosis extends Omit<Examined, "url" | "seen">, Pick<Seen, "roundTrip" | "clock"> {
   /** Whether locks can use it. */
   readonly ok: boolean;
   readonly advice: readonly Advice[];
@@ -42,15 +49,14 @@ export interface Report {
 /** What was found means this. */
 export function diagnose(places: readonly Examined[], isConformance = false): Report {
   const endpoints = places.map((place): Diagnosis => {
-    const { endpoint, number, variable, dialect, seen } = place;
+    const { url: _, seen, ...named } = place;
     const advice = adviceOn(place);
-    const all = rowsOf(place);
     const ok = !advice.some(isError);
-    // Where something else is wrong, only that is of interest.
+    const all = rowsOf(place);
+    // If something else is wrong, only that is of interest.
     const rows = isConformance ? all : all.filter((row) => ok && row.need in seen && isError(row));
     const { roundTrip, clock } = seen.clock ?? {};
-    const facts = { endpoint, number, variable, dialect, roundTrip, clock, advice, rows };
-    return { ...facts, ok: ok && !rows.some(isError) };
+    return { ...named, roundTrip, clock, advice, rows, ok: ok && !rows.some(isError) };
   });
   const quorum = quorumOf(endpoints.length);
   return { ok: endpoints.every(({ ok }) => ok), quorum, endpoints, advice: countAdvice(endpoints.length) };
@@ -58,56 +64,122 @@ export function diagnose(places: readonly Examined[], isConformance = false): Re
 
 const isError = ({ level }: Partial<Consequence>) => level === "error";
 
-/** What was seen at an endpoint means this; nothing, where nothing could be asked. */
+/** What is to be said of an endpoint. */
+function adviceOn(place: Examined): Advice[] {
+  const { seen } = place;
+  const failures = Object.entries(seen).filter(([need, { failure }]) => {
+    // Of what only some servers have, a refusal says that this one has not got it.
+    return failure && ((need in questions && need !== "clock") || !isRefusal(failure));
+  });
+  // The others follow from the first.
+  const failure = failures[0]?.[1].failure;
+  const first = failure ? [{ level: "error", ...remedyFor(failure, place) } as const] : dialectAdvice(place);
+  return [...first, ...clockAdvice(seen.clock)];
+}
+
+/** The dialects, from the one that needs least. */
+const dialects: readonly Dialect[] = ["redis", "redis-8.4", "upstash"];
+
+/** The dialect with which the server does most at the least cost. */
+function bestDialect({ native, flag }: SeenByNeed): Dialect {
+  if (!native?.works) return "redis";
+  return flag?.works ? "upstash" : "redis-8.4";
+}
+
+function isLoopback(url: string): boolean {
+  return URL.canParse(url) && /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
+}
+
+function dialectAdvice({ dialect, seen, url }: Examined): Advice[] {
+  const best = bestDialect(seen);
+  if (!dialect || !seen.eval?.works || dialect === best) return [];
+  const isEnough = dialects.indexOf(dialect) < dialects.indexOf(best);
+  // Local endpoints emulate these commands, so there it says nothing.
+  if (isEnough && isLoopback(url)) return [];
+  const gain = dialect === "redis" ? "fewer scripts" : "scripts that do not lock the whole database";
+  const [level, message] = isEnough
+    ? (["note", `its dialect is ${dialect}; it has what ${best} needs, too, with ${gain}`] as const)
+    : (["error", `its dialect is ${dialect}, but it has only what ${best} needs`] as const);
+  const fix = `set \`dialect: "${best}"\` for this endpoint in your program; to check that here: --dialect ${best}`;
+  return [{ level, code: "DIALECT", message, fix }];
+}
+
+/** A longer round trip, or a clock that is further away, in ms, is worth a warning. */
+const most = { roundTrip: 300, clock: 1_000 };
+
+function clockAdvice({ roundTrip = 0, clock = 0 }: Seen = {}): Advice[] {
+  const away = `${duration(Math.abs(clock))} ${clock > 0 ? "ahead of" : "behind"}`;
+  const slow = `a request takes ${duration(roundTrip)}; the default timeout is 1 s, or a third of the ttl if that is less`;
+  const wrong = `its clock is ${away} this machine's; locks do not need it, ages, deadlines and signed times of webhooks do`;
+  const near = "run your program near the database, or set timeout to three times as long";
+  const set = "set the clock of that server by NTP; if all endpoints say this, the clock of this machine";
+  return [
+    ...(roundTrip > most.roundTrip ? [advice("warning", "SLOW", slow, near)] : []),
+    ...(Math.abs(clock) > most.clock ? [advice("warning", "CLOCK", wrong, set)] : []),
+  ];
+}
+
+const advice = (level: Level, code: string, message: string, fix: string): Advice => ({
+  level,
+  code,
+  message,
+  fix,
+});
+
+/** What is said of how many endpoints there are. */
+function countAdvice(count: number): Advice[] {
+  const single = "one endpoint: while it is down, no lock can be acquired";
+  if (count === 1)
+    return [advice("note", "COUNT", single, "three independent databases go on when one is down")];
+  const even = `${count} endpoints survive no more failures than ${count - 1}`;
+  return count % 2 === 0 ? [advice("warning", "COUNT", even, `use ${count - 1} or ${count + 1}`)] : [];
+}
+
+/** What was seen at an endpoint means this; nothing, if nothing could be asked. */
 export function rowsOf({ seen, dialect }: Pick<Examined, "seen" | "dialect">): Row[] {
   if (!seen.token?.works) return [];
-  return Object.entries(requirements).map(([need, { dialects = [], instead, level, without }]): Row => {
-    const answer = answerOf(seen[need]);
-    const found = seen[need]?.failure?.message ?? seen[need]?.found;
-    if (answer === "yes") return { need, answer, found };
-    if (instead?.[0].test(found ?? "")) return { need, answer, found, ...instead[1] };
-    const isNeeded = dialect && dialects.includes(dialect);
-    return { need, answer, found, level: isNeeded ? "error" : level, without };
-  });
+  return Object.entries(requirements).map(
+    ([need, { dialects: needed = [], instead, level, without }]): Row => {
+      const answer = answerOf(seen[need]);
+      const found = seen[need]?.failure?.message ?? seen[need]?.found;
+      if (answer === "yes") return { need, answer, found };
+      const isOdd = instead?.[0].test(found ?? "");
+      if (isOdd) return { need, answer, found, level: instead![1], without: instead![2] };
+      return { need, answer, found, level: dialect && needed.includes(dialect) ? "error" : level, without };
+    },
+  );
 }
 
 function answerOf({ works, failure }: Seen = {}): Answer {
   if (works !== undefined) return works ? "yes" : "no";
   // A refusal says that the server has not got it; an outage, silence and a missing permission say nothing.
-  return failure &&
-    isRefusal(failure) &&
-    !/NOPERM|executing the script can't|ACL failure/.test(failure.message)
-    ? "no"
-    : "unknown";
+  const isMissing =
+    failure && isRefusal(failure) && !/NOPERM|executing the script can't|ACL failure/.test(failure.message);
+  return isMissing ? "no" : "unknown";
 }
 
 /** The report as lines. */
 export function reportLines({ endpoints, advice, quorum }: Report, width: number): string[] {
-  const titles = blocks(
-    endpoints.map(({ number, endpoint, ok, dialect, roundTrip }) => {
-      const facts = [
-        dialect && `dialect ${dialect}`,
-        roundTrip !== undefined && `round trip ${roundTrip} ms`,
-      ];
-      return [`${number}`, endpoint, ok ? "ok" : "ERROR", facts.filter(Boolean).join(", ")];
-    }),
-    width,
-  );
-  const adviceLines = ({ level, message, fix }: Advice) =>
-    [
-      [`   ${level}:`, message],
-      ["     fix:", fix],
-    ].flatMap((row) => layout([row], width));
+  const titles = endpoints.map(({ number, endpoint, ok, dialect, roundTrip }) => {
+    const facts = [dialect && `dialect ${dialect}`, roundTrip !== undefined && `round trip ${roundTrip} ms`];
+    return [`${number}`, endpoint, ok ? "ok" : "ERROR", facts.filter(Boolean).join(", ")];
+  });
+  const heads = blocks(titles, width);
+  const adviceLines = ({ level, message, fix }: Advice) => [
+    ...layout([[`   ${level}:`, message]], width),
+    ...layout([["     fix:", fix]], width),
+  ];
   const well = endpoints.filter(({ ok }) => ok).length;
   const outcome = well >= quorum ? "locks can be acquired" : "no lock can be acquired";
+  const summary = `${well} of ${counted(endpoints.length, "endpoint")} ok (${quorum} needed): ${outcome}`;
   return [
     ...endpoints.flatMap((each, index) => [
-      ...titles[index]!,
+      ...heads[index]!,
       ...each.advice.flatMap(adviceLines),
       ...layout(each.rows.flatMap(rowCells), width),
     ]),
     "",
-    ...layout([[`${well} of ${endpoints.length} ok, a quorum is ${quorum}: ${outcome}`]], width),
+    ...layout([[summary]], width),
     ...advice.flatMap(adviceLines),
   ];
 }

@@ -1,7 +1,8 @@
 import { onAbort } from "../../abort.ts";
 import type { Command, Dialect, Endpoint } from "../../index.ts";
+import { peekScript } from "../../redis/peek.lua.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
-import { type Failure, failureOf, isRefusal } from "../access.ts";
+import { type Failure, failureOf, isRefusal, type Place } from "../access.ts";
 import { StoppedError } from "../environment.ts";
 
 // The requests of one examination to one endpoint: within the timeout, ended by Ctrl-C; and what they leave behind.
@@ -27,9 +28,12 @@ export const probeTtl = 119_990;
 /** How long the request that deletes the keys may take after Ctrl-C, in ms. */
 const maxCleanup = 3_000;
 
-/** What was seen of one thing that was asked for. */
+/** ms by which a ttl may differ from the one that was asked for: clocks run and round differently. */
+const tolerance = 100;
+
+/** The answer to one question. */
 export interface Seen {
-  /** Whether the server has it; undefined: what it answered does not say. */
+  /** Whether the server has it; undefined: its answers do not say. */
   readonly works?: boolean | undefined;
   /** What was found, for people. Never a reply: it may have a secret in it. */
   readonly found?: string | undefined;
@@ -41,7 +45,7 @@ export interface Seen {
   readonly clock?: number | undefined;
 }
 
-/** All that was seen, by what was asked for. What is absent was not asked. */
+/** All answers, by question. A question that is absent was not asked. */
 export type SeenByNeed = Readonly<Record<string, Seen>>;
 
 /** Something to find out about a server. */
@@ -54,34 +58,18 @@ export interface Question {
 /** A reply, or something stored, that is none of those that are possible. The message says what is wrong, without the reply. */
 export class UnexpectedReply extends Error {}
 
-/** From when to when a request was under way, in ms by this machine's clock. */
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** What must be stored at a key, until its ttl ends. */
+/** What must be stored at a key: `value` until `ttl` ms after `at`; null: nothing. */
 export interface Written {
   readonly key: string;
-  /** null: nothing. */
   readonly value: string | null;
-  /** ms, from a moment of this time on. */
-  readonly ttl?: number;
-  readonly at?: Span;
-}
-
-/** An endpoint, as the settings name it. */
-export interface Place {
-  /** From 1. */
-  readonly number: number;
-  readonly url: string;
-  /** The variable that has its URL. */
-  readonly variable?: string | undefined;
+  readonly ttl: number;
+  readonly at: number;
 }
 
 /** What was found at one endpoint. */
-export interface Examined extends Place {
-  /** Its host; where the URL cannot be used: `endpoint 2`. */
+export interface Examined extends Omit<Place, "variable" | "open" | "nodes"> {
+  readonly variable?: string | undefined;
+  /** Its host; if the URL cannot be used, `endpoint 2`. */
   readonly endpoint: string;
   readonly dialect?: Dialect | undefined;
   readonly seen: SeenByNeed;
@@ -96,26 +84,27 @@ export async function examine(
   // Not before all have been asked: of two that are one database, each must find what the other one wrote.
   await Promise.all(sessions.map((session) => session.clean()));
   for (const each of asked) if (each.status === "rejected") throw each.reason;
-  return sessions.map(({ name: endpoint, place, dialect, seen }) => ({ endpoint, ...place, dialect, seen }));
+  return sessions.map(({ name: endpoint, place: { number, url, variable }, dialect, seen }) => {
+    return { endpoint, number, url, variable, dialect, seen };
+  });
 }
 
 /** The requests to one endpoint. */
 export class Session {
   readonly name: string;
-  readonly place: Place;
+  readonly place: Pick<Examined, "number" | "url" | "variable">;
   readonly dialect: Dialect | undefined;
   readonly settings: Settings;
-  /** What was seen so far. */
   readonly seen: Record<string, Seen> = {};
-  /** What must still be stored when all else has been asked. */
-  readonly kept: Written[] = [];
-  /** Opens the endpoint once more: what is sent through it at the same time shares no request with others. */
+  /** What must still be stored when all else has been asked, by key. */
+  readonly kept: Map<string, Written> = new Map();
+  /** Opens the endpoint once more: over HTTP, it then shares no request with others. */
   readonly open: () => Endpoint;
   readonly #endpoint: Endpoint | undefined;
   readonly #keys = new Set<string>();
 
   /** @param open opens an endpoint. It may throw: then nothing is asked */
-  constructor(open: () => Endpoint, settings: Settings, place: Place = { number: 1, url: "" }) {
+  constructor(open: () => Endpoint, settings: Settings, place: Session["place"] = { number: 1, url: "" }) {
     this.open = open;
     this.settings = settings;
     this.place = place;
@@ -143,8 +132,7 @@ export class Session {
    * @param place whose it is; `all`: each endpoint of an examination has the same one
    */
   key(name: string, place: number | "all" = this.place.number): string {
-    const { prefix, id } = this.settings;
-    const key = `${prefix}:doctor:{${id}}:${place}:${name}`;
+    const key = `${this.settings.prefix}:doctor:{${this.settings.id}}:${place}:${name}`;
     this.#keys.add(key);
     return key;
   }
@@ -159,17 +147,10 @@ export class Session {
     return sleep(this.settings.runtime, ms, this.settings.stop);
   }
 
-  /** Does something, and says when. */
-  async timed<Result>(work: () => Promise<Result>): Promise<{ readonly result: Result; readonly at: Span }> {
-    const from = this.now();
-    const result = await work();
-    return { result, at: { from, to: this.now() } };
-  }
-
   /**
    * Does something whose signal aborts after `ms`, when it is done, and on `stop`.
    *
-   * @throws StoppedError where it is too late to begin
+   * @throws StoppedError if it is too late to begin
    */
   async limited<Result>(
     work: (signal: AbortSignal) => Promise<Result>,
@@ -191,6 +172,67 @@ export class Session {
     }
   }
 
+  /** Writes a value. */
+  async write(key: string, value: string): Promise<Written> {
+    const at = this.now();
+    await this.ask(["SET", key, value, "PX", probeTtl]);
+    return { key, value, ttl: probeTtl, at };
+  }
+
+  /** Those of which something else is there. */
+  async changed(written: readonly Written[]): Promise<Written[]> {
+    const reply = await this.ask(["MGET", ...written.map(({ key }) => key)]);
+    const values = Array.isArray(reply) ? reply : [];
+    const wrong: Written[] = [];
+    for (const [index, each] of written.entries()) {
+      // A replica may lag: a script looks at the primary.
+      if (values[index] !== each.value && (await this.#mistakeIn(each))) wrong.push(each);
+    }
+    return wrong;
+  }
+
+  /** @throws UnexpectedReply that says what is there instead, and when */
+  async mustBeStored(written: Written, when: string): Promise<void> {
+    const mistake = await this.#mistakeIn(written);
+    if (mistake) throw new UnexpectedReply(when ? `${when}: ${mistake}` : mistake);
+  }
+
+  /** What is wrong with what is stored; undefined: nothing. */
+  async #mistakeIn(written: Written): Promise<string | undefined> {
+    const { value } = written;
+    const [found, left] = await this.look(written.key);
+    if (value === null) return found === null ? undefined : "it is still there";
+    if (this.#mayBeOver(written)) return undefined;
+    if (found === null) return "nothing is stored";
+    if (found === value) return this.ttlMistake(written, left);
+    const isCut = typeof found === "string" && value.startsWith(found);
+    return isCut ? `${found.length} of ${value.length} characters are stored` : "another value is stored";
+  }
+
+  /** What is at a key, and for how long: by a script if scripts work, because only a primary executes them. */
+  async look(key: string): Promise<readonly [value: unknown, remaining: unknown]> {
+    const { works = true, failure } = this.seen.eval ?? {};
+    if (!works || failure) return [await this.ask(["GET", key]), await this.ask(["PTTL", key])];
+    const reply = await this.ask(["EVAL", peekScript.source, 1, key, "peek"]);
+    const [text, remaining] = Array.isArray(reply) ? reply : [];
+    return [text === "" && remaining === -2 ? null : text, remaining];
+  }
+
+  /** What is wrong with the time that remains. A slow answer is no mistake. */
+  ttlMistake(written: Written, remaining: unknown): string | undefined {
+    if (this.#mayBeOver(written)) return undefined;
+    const passed = this.now() - written.at;
+    if (!Number.isSafeInteger(remaining)) return "its ttl is no number";
+    const ms = Number(remaining);
+    if (ms === -1) return "it never expires";
+    if (ms >= written.ttl - passed - tolerance && ms <= written.ttl + tolerance) return undefined;
+    return `${ms} ms are left of ${written.ttl} after ${Math.round(passed)} ms`;
+  }
+
+  #mayBeOver({ ttl, at }: Written): boolean {
+    return this.now() - at >= ttl - tolerance;
+  }
+
   /**
    * Asks one question after another.
    *
@@ -198,32 +240,26 @@ export class Session {
    */
   async askAll(questions: Readonly<Record<string, Question>>): Promise<void> {
     const { seen } = this;
-    const { stop } = this.settings;
     for (const [need, { ask, after = "token" }] of Object.entries(questions)) {
       if (seen[need] || (after !== null && !seen[after]?.works)) continue;
       seen[need] = await ask(this).catch(seenOf);
-      if (stop.aborted) throw new StoppedError();
+      if (this.settings.stop.aborted) throw new StoppedError();
     }
   }
 
-  /** Deletes what was written, also after Ctrl-C; what cannot be deleted expires. Never rejects. */
+  /** Deletes what was written, even after Ctrl-C; keys that cannot be deleted expire. Never rejects. */
   async clean(): Promise<void> {
     const { token } = this.seen;
-    // Who may not write has written nothing.
+    // A token that may not write has written nothing.
     if (this.#keys.size === 0 || (token?.failure && isRefusal(token.failure))) return;
     const { stop, timeout } = this.settings;
     const ms = stop.aborted ? Math.min(timeout, maxCleanup) : timeout;
-    const command = ["DEL", ...this.#keys];
-    const deleting = this.limited(
-      (signal) => this.open().send(command, signal),
-      ms,
-      new AbortController().signal,
-    );
-    await deleting.catch(() => undefined);
+    const deleteAll = (signal: AbortSignal) => this.open().send(["DEL", ...this.#keys], signal);
+    await this.limited(deleteAll, ms, new AbortController().signal).catch(() => undefined);
   }
 }
 
-/** @throws what is no failure of an endpoint */
+/** @throws an error that is no failure of an endpoint */
 function seenOf(error: unknown): Seen {
   if (error instanceof UnexpectedReply) return { works: false, found: error.message };
   return { failure: failureOf(error) };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
+import { questionsOf } from "../../../src/cli/doctor/questions.ts";
 import { diagnose } from "../../../src/cli/doctor/report.ts";
-import { questionsOf } from "../../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../../src/cli/doctor/session.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import {

@@ -1,8 +1,7 @@
 import type { Dialect } from "../../../local/src/engine/dialect.ts";
 import { memoryEndpoint, type Reply, ReplyError, VirtualTime } from "../../../local/src/memory/index.ts";
-import { questions } from "../../../src/cli/doctor/questions.ts";
+import { questions, requirements } from "../../../src/cli/doctor/questions.ts";
 import { type Diagnosis, diagnose } from "../../../src/cli/doctor/report.ts";
-import { requirements } from "../../../src/cli/doctor/requirements.ts";
 import { examine, Session } from "../../../src/cli/doctor/session.ts";
 import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/batch.ts";
 import { type Endpoint, EndpointError } from "../../../src/index.ts";

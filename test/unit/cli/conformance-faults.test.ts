@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Dialect } from "../../../local/src/engine/dialect.ts";
 import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
+import { requirements } from "../../../src/cli/doctor/questions.ts";
 import { type Row, rowsOf } from "../../../src/cli/doctor/report.ts";
-import { requirements } from "../../../src/cli/doctor/requirements.ts";
 import { probeTtl, type Seen } from "../../../src/cli/doctor/session.ts";
 import { instead, refusing } from "./conformance-bends.ts";
 import { type Bend, bentServer, lacksOf } from "./conformance-bent.ts";

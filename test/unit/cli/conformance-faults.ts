@@ -232,14 +232,14 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
 export const wideFaults: Readonly<
   Record<string, readonly [bend: Bend, lacks: Readonly<Record<string, string>>]>
 > = {
-  "every ttl is halved": [ttl(set.any, (ms) => Math.ceil(ms / 2)), no("nx", "native", "result")],
+  "every ttl is halved": [ttl(set.any, (ms) => Math.ceil(ms / 2)), no("nx", "native", "pipeline", "result")],
   "NX and GET together are not known": [refusing(/ NX GET /), no("native")],
   "a replica lags, which answers GET": [answering(/^M?GET/, (reply) => deep(reply, () => null)), {}],
   "scripts that read find nothing": [
     {
       command: (words, execute) => (words.at(-1) === "peek" ? ["", -2, ""] : execute(words)),
     },
-    no("flag", "unchanged"),
+    noEval,
   ],
   "EVAL is not allowed": [
     refusing(/^EVAL/, "NOPERM this user has no permissions to run 'eval'"),

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { memoryEndpoint, VirtualTime } from "../../../local/src/memory/index.ts";
 import type { Failure } from "../../../src/cli/access.ts";
-import { askClock } from "../../../src/cli/doctor/questions.ts";
+import { askClock } from "../../../src/cli/doctor/ask.ts";
+import { questionsOf } from "../../../src/cli/doctor/questions.ts";
 import { diagnose, reportLines } from "../../../src/cli/doctor/report.ts";
-import { questionsOf } from "../../../src/cli/doctor/requirements.ts";
 import { type Examined, examine, type SeenByNeed, Session } from "../../../src/cli/doctor/session.ts";
 import { answerReason } from "../../../src/endpoints/post.ts";
 import { type Dialect, type Endpoint, EndpointError } from "../../../src/index.ts";

@@ -1,0 +1,345 @@
+import { randomUUID } from "node:crypto";
+import { unlessAborted } from "../../abort.ts";
+import type { Ask } from "../../endpoints/ask.ts";
+import { type Dialect, EndpointError } from "../../index.ts";
+import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../redis/cell.ts";
+import { peekScript } from "../../redis/peek.lua.ts";
+import { textOf } from "../../redis/script.ts";
+import { lineSplitter, parseEvent } from "../../wake-up/events.ts";
+import { probeTtl, type Seen, type Session, UnexpectedReply, type Written } from "./session.ts";
+
+// How doctor finds out each thing: the rows of questions.ts. It does not believe an answer, but looks at what is stored.
+
+export async function askRest(session: Session): Promise<Seen> {
+  if ((await session.ask(["PING"])) === "PONG") return { works: true };
+  return { failure: { kind: "malformed", message: "PING has another reply than PONG" } };
+}
+
+export async function askToken(session: Session): Promise<Seen> {
+  await session.ask(["SET", session.key("token"), "v", "PX", probeTtl]);
+  return { works: true };
+}
+
+/** Every endpoint writes the same key: two that are one database meet there. */
+export async function askDatabase(session: Session): Promise<Seen> {
+  const { number } = session.place;
+  const key = session.key("database", "all");
+  if ((await session.ask(["SET", key, number, "NX", "PX", probeTtl])) === "OK") return { works: true };
+  const first = Number(await session.ask(["GET", key]));
+  if (first === 0 || first === number) return { works: true };
+  return { failure: { kind: "config", message: `it is the same database as endpoint ${first}` } };
+}
+
+/** How many times the clock is read. */
+const samples = 5;
+
+/** The round trip, and the clock from the fastest of the replies. */
+export async function askClock(session: Session): Promise<Seen> {
+  const readings: { readonly took: number; readonly ahead: number }[] = [];
+  for (let sample = 0; sample < samples; sample += 1) {
+    const [sentAt, from] = [session.settings.runtime.now(), session.now()];
+    const result = await session.ask(["TIME"]);
+    const took = session.now() - from;
+    const [seconds = Number.NaN, micros = Number.NaN] = Array.isArray(result) ? result.map(Number) : [];
+    const time = seconds * 1_000 + micros / 1_000;
+    if (!Number.isFinite(time)) return {};
+    readings.push({ took, ahead: time - (sentAt + took / 2) });
+  }
+  readings.sort((a, b) => a.took - b.took);
+  const { took, ahead } = readings[0]!;
+  const roundTrip = Math.round(readings[samples >> 1]!.took * 10) / 10;
+  // The way there and back account for the rest. The wall clock counts whole milliseconds.
+  const distance = Math.max(0, Math.abs(ahead) - took / 2 - 1);
+  return { works: true, roundTrip, clock: Math.round(Math.sign(ahead) * distance) };
+}
+
+/** An operation of the library, its outcome, and what must be stored afterwards. */
+type Step = readonly [
+  what: string,
+  operation: (call: Ask) => Promise<CellAnswer>,
+  outcome: CellAnswer["outcome"],
+  stored: Omit<Written, "at">,
+];
+
+/** The lowest fence: as many digits as one of today has. */
+const least = 1_234_567_890_123;
+
+/** How a lock is claimed. With a fence, all is done by script. */
+function cellOf(session: Session, name: string, isFenced = false): Cell & { readonly key: string } {
+  const key = session.key(name);
+  const counters = { keys: [session.key(`${name}:fence`)], least, retention: probeTtl };
+  const fenced = { tombstone: session.key(`${name}:void`), counters };
+  return { key, keys: [key], value: `c${key}`, ...(isFenced && fenced) };
+}
+
+/** A lock from its claim to its end, and others who try to get, extend and end it. */
+function life(session: Session, name: string, isFenced = false, claimOne: typeof claim = claim): Step[] {
+  const own = cellOf(session, name, isFenced);
+  const other = { ...cellOf(session, `${name}:other`, isFenced), keys: own.keys };
+  const absent = cellOf(session, `${name}:absent`, isFenced);
+  const half = probeTtl / 2;
+  const acquired = { key: own.key, value: own.value, ttl: half };
+  const extended = { ...acquired, ttl: probeTtl };
+  const gone = { key: own.key, value: null, ttl: 0 };
+  const nothing = { ...gone, key: absent.key };
+  return [
+    ["a claim", (call) => claimOne(call, own, half), "granted", acquired],
+    ["another claim", (call) => claimOne(call, other, probeTtl), "held", acquired],
+    ["an extension", (call) => keep(call, own, probeTtl), "granted", extended],
+    ["an extension of another value", (call) => keep(call, other, half), "lost", extended],
+    ["an extension of nothing", (call) => keep(call, absent, half), "lost", nothing],
+    ["an end of another value", (call) => end(call, other), "lost", extended],
+    ["an end", (call) => end(call, own), "granted", gone],
+    ["an end of nothing", (call) => end(call, absent), "lost", nothing],
+  ];
+}
+
+/** Goes through steps, until something is wrong. What they have stored must still be there at the end of all. */
+async function follow(session: Session, dialect: Dialect, steps: readonly Step[]): Promise<Seen> {
+  const call: Ask = {
+    endpoint: { ...session.endpoint, dialect },
+    // Scripts are sent as text: whether a server remembers them is a question of its own.
+    send: ([name, ...rest]) =>
+      name === "EVALSHA" ? Promise.reject(new Error("NOSCRIPT")) : session.ask([name!, ...rest]),
+  };
+  const kept = new Map<string, Written>();
+  for (const [what, operation, outcome, { key, value, ttl }] of steps) {
+    const at = session.now();
+    const answer = await operation(call).catch((error: Error) => {
+      throw error instanceof EndpointError ? error : new UnexpectedReply(`${what}: ${error.message}`);
+    });
+    const known = kept.get(key);
+    // A refused operation has changed nothing.
+    const written = known?.value === value && known.ttl === ttl ? known : { key, value, ttl, at };
+    kept.set(key, written);
+    const { other = value, retryAfter } = answer;
+    if (answer.outcome !== outcome) throw new UnexpectedReply(`${what}: the answer is "${answer.outcome}"`);
+    if (outcome === "held" && other !== value)
+      throw new UnexpectedReply(`${what}: the answer has another value`);
+    const mistake = retryAfter === undefined ? undefined : session.ttlMistake(written, retryAfter);
+    if (mistake) throw new UnexpectedReply(`${what}: ${mistake}`);
+    await session.mustBeStored(written, what);
+  }
+  for (const written of kept.values()) session.kept.set(written.key, written);
+  return { works: true };
+}
+
+/** Claims by `SET … NX PX`. */
+export function askClaim(session: Session): Promise<Seen> {
+  const brief = cellOf(session, "brief");
+  const later = { ...brief, value: "clater" };
+  const claimLater = async (call: Ask) => {
+    await session.pause(5);
+    return claim(call, later, probeTtl);
+  };
+  // In this dialect the first claim is native, too.
+  return follow(session, "redis-8.4", [
+    ["a claim for 1 ms", (call) => claim(call, brief, 1), "granted", { ...brief, ttl: 1 }],
+    ["a claim after its end", claimLater, "granted", { ...later, ttl: probeTtl }],
+    ...life(session, "nx").slice(0, 2),
+  ]);
+}
+
+/** Whether a lock that is there already is extended and ended natively, and runs claim by `SET … NX GET PX`. */
+export function askNative(session: Session): Promise<Seen> {
+  const [[, , , stored], , ...steps] = life(session, "native") as [Step, ...Step[]];
+  const set: Step[1] = async (call) => {
+    await call.send(["SET", stored.key, stored.value!, "PX", stored.ttl]);
+    return { outcome: "granted" };
+  };
+  return follow(session, "redis-8.4", [
+    ["a SET", set, "granted", stored],
+    ...steps,
+    ...life(session, "nx-get", false, claimOrRead).slice(0, 2),
+  ]);
+}
+
+export function askEval(session: Session): Promise<Seen> {
+  return follow(session, "redis", life(session, "script", true));
+}
+
+export async function askEvalsha(session: Session): Promise<Seen> {
+  const unknown = randomUUID().replaceAll("-", "").padEnd(40, "0");
+  const refusal = await session.ask(["EVALSHA", unknown, 1, session.key("noscript")]).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  if (!refusal) return { works: false, found: "it ran a script that it cannot know" };
+  if (!refusal.message.includes("NOSCRIPT")) throw refusal;
+  const [first, second] = [cellOf(session, "text", true), cellOf(session, "hash", true)];
+  const claimByHash = async ({ endpoint }: Ask) => {
+    let requests = 0;
+    const send: Ask["send"] = (command) => {
+      requests += 1;
+      return session.ask(command);
+    };
+    const answer = await claim({ endpoint, send }, second, probeTtl);
+    if (requests > 1) throw new Error("NOSCRIPT, of a script that it has just run");
+    return answer;
+  };
+  return follow(session, "redis", [
+    ["EVAL", (call) => claim(call, first, probeTtl), "granted", { ...first, ttl: probeTtl }],
+    ["EVALSHA", claimByHash, "granted", { ...second, ttl: probeTtl }],
+  ]);
+}
+
+export async function askFlag(session: Session): Promise<Seen> {
+  const { key, value } = await session.write(session.key("peek"), "v1");
+  const script = textOf(peekScript.source, "upstash");
+  const reply = await session.ask(["EVAL", script, 2, key, session.key("peek:fence"), "peek"]);
+  const [found, remaining] = Array.isArray(reply) ? reply : [];
+  const works = found === value && Number(remaining) > 0;
+  return works ? { works } : { works, found: "it reads something else" };
+}
+
+/** How many are asked at the same time. */
+const questions = 10;
+
+export async function askReplies(session: Session): Promise<Seen> {
+  const texts = Array.from({ length: questions }, () => randomUUID());
+  const replies = await Promise.all(texts.map((text) => session.ask(["PING", text], session.open())));
+  const right = replies.filter((reply, index) => reply === texts[index]).length;
+  return { works: right === questions, found: `${right} of ${questions}` };
+}
+
+/** Several commands of one turn, which the endpoint sends together if it can. */
+export async function askPipeline(session: Session): Promise<Seen> {
+  const [endpoint, key] = [session.open(), session.key("pipeline")];
+  const commands = [
+    ["PING", "first"],
+    ["EVALSHA", "0".repeat(40), 1, session.key("noscript")],
+    ["SET", key, "v1", "PX", probeTtl],
+    ["PING", "last"],
+  ];
+  const at = session.now();
+  const outcomes = await Promise.allSettled(commands.map((command) => session.ask(command, endpoint)));
+  const [first, refused, ...others] = outcomes;
+  const replies = [first!, ...others].map((outcome) => {
+    // Without any reply, the whole request has failed.
+    if (outcome.status === "rejected") throw outcome.reason;
+    return outcome.value;
+  });
+  if (replies.join() !== "first,OK,last" || refused?.status !== "rejected") {
+    return { works: false, found: "the replies are not those of the commands" };
+  }
+  await session.mustBeStored({ key, value: "v1", ttl: probeTtl, at }, "after a SET");
+  return { works: true };
+}
+
+/** Two names for each way in which keys may be changed until they are one. */
+const twins: readonly (readonly [way: string, one: string, other: string])[] = [
+  ["only after 300 characters", `${"n".repeat(300)}1`, `${"n".repeat(300)}2`],
+  ["in case", "case", "CASE"],
+  ["in a space at the end", "space", "space "],
+  ["in an escape", "%41", "A"],
+  ["in a backslash", "\\u0041", "u0041"],
+  ["in + and a space", "a+b", "a b"],
+  ["in braces", "{brace}", "brace"],
+  ["in how é is composed", "\u00e9", "e\u0301"],
+  ["in characters beyond 16 bits", "\u{1f511}", "\u{1f512}"],
+];
+
+/** Whether a command and a script find what was written, under its name. */
+export async function askUnchanged(session: Session): Promise<Seen> {
+  const names = twins.flatMap(([, ...pair]) => pair);
+  const written: Written[] = [];
+  for (const name of names) written.push(await session.write(session.key(`key:${name}`), `v${name}`));
+  const [wrong] = await session.changed(written);
+  if (wrong) {
+    const [way] = twins[written.indexOf(wrong) >> 1]!;
+    return { works: false, found: `names or values that differ ${way} are not two` };
+  }
+  const text = names.join();
+  const odd = await session.write(session.key(`key:${text}`), `v${text} `);
+  const [byScript] = await session.look(odd.key);
+  const byCommand = await session.ask(["GET", odd.key]);
+  // A replica may lag: it has nothing yet.
+  if ([byScript, byCommand ?? odd.value].some((value) => value !== odd.value)) {
+    return { works: false, found: "another value is read than was written" };
+  }
+  for (const each of [...written, odd]) session.kept.set(each.key, each);
+  return { works: true };
+}
+
+/** Sizes of values, in bytes, the largest first: that of the default `maxResult`, and smaller ones. */
+const valueSizes = [1_000_000, 500_000, 250_000, 100_000, 50_000, 10_000] as const;
+
+/** The largest value that is stored whole, and can be read. */
+export async function askResult(session: Session): Promise<Seen> {
+  const key = session.key("result");
+  let refusal: Error | undefined;
+  for (const size of valueSizes) {
+    try {
+      await session.mustBeStored(await session.write(key, "v".repeat(size)), "");
+      if (!refusal) return { works: true, found: "more was not tried" };
+      return { works: false, found: `${size / 1_000} kB; more: ${refusal.message.replace(/^\S+: /, "")}` };
+    } catch (error) {
+      refusal ??= error as Error;
+    }
+  }
+  throw refusal;
+}
+
+/** ms after which a failover has lost what was written. */
+const pause = 1_000;
+
+/** Looks once more, after a pause, whether all is there that was written, and nothing that was deleted. */
+export async function askKept(session: Session): Promise<Seen> {
+  const kept = [...session.kept.values()];
+  if (kept.length === 0) return {};
+  await session.pause(pause);
+  const wrong = await session.changed(kept);
+  if (wrong.length > 0) {
+    return { works: false, found: `of ${kept.length} keys, ${wrong.length} changed, vanished or came back` };
+  }
+  // As a sample of ttls.
+  const nx = session.kept.get(session.key("nx"));
+  if (nx) await session.mustBeStored(nx, "at the end");
+  return { works: true, found: `${kept.length} keys, once more at the end` };
+}
+
+export async function askEviction(session: Session): Promise<Seen> {
+  for (const command of [
+    ["CONFIG", "GET", "maxmemory-policy"],
+    ["INFO", "memory"],
+  ]) {
+    const reply = await session.ask(command).catch(() => undefined);
+    const policy = /maxmemory[-_]policy[:,]\s*([a-z-]+)/.exec(String(reply))?.[1];
+    if (policy) return { works: policy === "noeviction", found: policy };
+  }
+  return { found: "neither CONFIG GET nor INFO says it" };
+}
+
+/** A gateway that takes the path for the command SUBSCRIBE refuses all other commands from then on, of everybody. */
+export async function askStream(session: Session): Promise<Seen> {
+  if (!session.endpoint.subscribe) return { works: false, found: "no client of a Cluster subscribes here" };
+  // As long as three requests may take.
+  const listening = session.limited(
+    (signal) => unlessAborted(hearsMessage(session, signal), signal),
+    3 * session.settings.timeout,
+  );
+  const heard = await listening.catch((error: Error) => error);
+  try {
+    await session.ask(["PING"]);
+  } catch (error) {
+    // Silence may have other reasons.
+    if (!(error instanceof EndpointError) || error.kind === "timeout") throw error;
+    return { works: false, found: "it refuses all commands from then on" };
+  }
+  if (heard instanceof Error) throw heard;
+  return heard ? { works: true } : { works: false, found: "no message in time" };
+}
+
+/** Publishes once the subscription stands, and listens until the message comes; false: the stream has ended. */
+async function hearsMessage(session: Session, signal: AbortSignal): Promise<boolean> {
+  const channel = session.key("channel");
+  const body = await session.open().subscribe!(channel, signal);
+  const split = lineSplitter();
+  const decoder = new TextDecoder();
+  for await (const piece of body) {
+    const kinds = split(decoder.decode(piece, { stream: true })).map((line) => parseEvent(line)?.kind);
+    if (kinds.includes("message")) return true;
+    if (kinds.includes("subscribed")) await session.ask(["PUBLISH", channel, "free"]);
+  }
+  return false;
+}
