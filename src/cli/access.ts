@@ -51,6 +51,7 @@ export interface Call {
 const rest = "UPSTASH_REDIS_REST_URL";
 const restNames = /^(?:UPSTASH_REDIS_REST|KV_REST_API)_(?:URL|TOKEN)/;
 const socket = "REDIS_URL";
+const fromFile = "To read the variables from a file: --read-env .dev.vars";
 
 /**
  * Opens the endpoints that the variables name, by Upstash's REST API or by the Redis protocol.
@@ -67,12 +68,12 @@ export async function openAccess(values: Values, { env, folder }: Environment): 
     const names = namesOf(read, socket);
     if (names.length > 0) return { variables, ...(await socketPlaces(read, names, values, folder)) };
     throw new UsageError(
-      `no variable names an endpoint: set ${rest} and UPSTASH_REDIS_REST_TOKEN, or ${socket} (redis://…); npx redis-rest-local starts local endpoints, and prints their variables`,
+      `no variable names an endpoint: set ${rest} and UPSTASH_REDIS_REST_TOKEN, or ${socket} (redis://…); npx redis-rest-local starts local endpoints, and prints their variables. ${fromFile}`,
     );
   } catch (error) {
     const { message } = error as Error;
     if (file !== undefined) throw new UsageError(`${file}: ${message}`);
-    throw new UsageError(`${message}. To read the variables from a file: --read-env .dev.vars`);
+    throw error instanceof UsageError ? error : new UsageError(`${message}. ${fromFile}`);
   }
 }
 

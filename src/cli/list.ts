@@ -69,55 +69,59 @@ export async function list({ access, values, environment }: Call): Promise<Outco
     end.status === "rejected" ? [{ endpoint: endpoints[index]!.name, ...failureOf(end.reason) }] : [],
   );
   const quorum = quorumOf(ends.length);
-  const isKnown = answers.length >= quorum;
   const held = merged(answers, quorum);
   const commands = Math.max(0, ...answers.map((each) => each.commands));
-  const isComplete = isKnown && !answers.some(({ isPart }) => isPart);
+  const complete = answers.length >= quorum && !answers.some(({ isPart }) => isPart);
+  const fields = { held, quorum, endpoints: ends.length, failures, commands, complete };
   const found = held.some(({ hasQuorum }) => hasQuorum) ? exitCode.done : exitCode.nothing;
   return {
-    code: isKnown ? found : exitCode.failed,
-    fields: { held, quorum, endpoints: ends.length, failures, commands, complete: isComplete },
-    lines: (width) => {
-      const head = ["kind", "name", "holder", "time left", "endpoints", ""];
-      const rows = held.map((row) => {
-        const isOpen = row.endpoints + failures.length >= quorum;
-        const state = row.hasQuorum ? "" : isOpen ? "too few answered" : "too few to hold it";
-        return [
-          ...cellsOf(row),
-          `${row.endpoints} of ${ends.length}`,
-          [state, ...factsOf(row)].filter(Boolean).join(", "),
-        ];
-      });
-      const count = held.filter(({ hasQuorum }) => hasQuorum).length;
-      const answered = `${answers.length} of ${counted(ends.length, "endpoint")} answered (${quorum} needed)`;
-      const found = isKnown
-        ? count === 0
-          ? "nothing is held"
-          : counted(count, "holder")
-        : "not known what is held";
-      const texts = [
-        `${found} below the prefix ${values.prefix}; ${answered}`,
-        ...failures.map(({ endpoint, message }) => `${endpoint}: ${message}`),
-        isKnown &&
-          !isComplete &&
-          `there may be more: the walk ended after --limit ${values.limit} keys of a database`,
-        `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`,
-      ];
-      return [
-        ...(rows.length > 0 ? [...layout([head, ...rows], width), ""] : []),
-        ...texts.flatMap((text) => (text ? layout([[text]], width) : [])),
-      ];
-    },
+    code: answers.length >= quorum ? found : exitCode.failed,
+    fields,
+    lines: (width) => listLines(fields, values, width),
   };
 }
 
-function cellsOf({ kind, name, holder, remaining }: Held): string[] {
-  const isHashed = kind === "run" || kind === "flight";
-  return [kind, isHashed ? `${name.slice(0, 12)}…` : name, holder, duration(remaining)];
+/** All that was found. */
+interface Listing {
+  readonly held: readonly Row[];
+  readonly quorum: number;
+  readonly endpoints: number;
+  readonly failures: readonly { readonly endpoint: string; readonly message: string }[];
+  readonly commands: number;
+  readonly complete: boolean;
 }
 
-function factsOf({ age, note }: Held): string[] {
-  return [age === undefined ? "" : `began ${duration(age)} ago`, note === undefined ? "" : quoted(note)];
+function listLines(found: Listing, { prefix, limit }: Values, width: number): string[] {
+  const { held, quorum, endpoints, failures, commands, complete } = found;
+  const answered = endpoints - failures.length;
+  const count = held.filter(({ hasQuorum }) => hasQuorum).length;
+  const sum = count === 0 ? "nothing is held" : counted(count, "holder");
+  const texts = [
+    `${answered < quorum ? "not known what is held" : sum} below the prefix ${prefix}; ${answered} of ${counted(endpoints, "endpoint")} answered (${quorum} needed)`,
+    ...failures.map(({ endpoint, message }) => `${endpoint}: ${message}`),
+    ...(complete || answered < quorum
+      ? []
+      : [`there may be more: the walk ended after --limit ${limit} keys of a database`]),
+    `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`,
+  ];
+  const rows = held.map((row) => cellsOf(row, found));
+  const head = ["kind", "name", "holder", "time left", "endpoints", ""];
+  const table = rows.length > 0 ? [...layout([head, ...rows], width), ""] : [];
+  return [...table, ...texts.flatMap((text) => layout([[text]], width))];
+}
+
+function cellsOf(row: Row, { quorum, endpoints, failures }: Listing): string[] {
+  const { kind, name, holder, remaining, age, note, hasQuorum } = row;
+  const isOpen = row.endpoints + failures.length >= quorum;
+  const isHashed = kind === "run" || kind === "flight";
+  const facts = [
+    hasQuorum ? "" : isOpen ? "too few answered" : "too few to hold it",
+    age === undefined ? "" : `began ${duration(age)} ago`,
+    note === undefined ? "" : quoted(note),
+  ];
+  const place = `${row.endpoints} of ${endpoints}`;
+  const shown = isHashed ? `${name.slice(0, 12)}…` : name;
+  return [kind, shown, holder, duration(remaining), place, facts.filter(Boolean).join(", ")];
 }
 
 /** By holder: what the endpoints have together. */

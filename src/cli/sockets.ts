@@ -76,7 +76,8 @@ function openNodeRedis(
   const defaults = { ...credentials, ...(hasTls && { socket: { tls: true } }) };
   const cluster = isCluster && createCluster({ rootNodes: [{ url }], defaults });
   const client = cluster || createClient({ url });
-  const endpoint = nodeRedisEndpoint(client, { dialect });
+  // A Cluster client does not know its nodes yet.
+  const endpoint = nodeRedisEndpoint(client, { dialect, ...(cluster && { name: new URL(url).host }) });
   client.on("error", ignore);
   client.connect().catch(ignore);
   const nodes = async () => {
@@ -118,7 +119,7 @@ export function driverIn(folder: string): Driver {
     }
   }
   throw new UsageError(
-    `REDIS_URL needs a Redis client in ${folder}: npm install ioredis, or npm install redis. Without a project: npx -p redlock-edge -p ioredis redlock-edge --help`,
+    `REDIS_URL needs a Redis client in ${folder}: npm install ioredis, or npm install redis. Without a project: npx -p redlock-edge -p ioredis redlock-edge <command>`,
   );
 }
 

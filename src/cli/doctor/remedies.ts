@@ -72,13 +72,13 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
   ],
   [
     unreachable,
-    /^network .*(WRONG_VERSION|RESP type|closed unexpectedly)/,
+    /^network .*(WRONG_VERSION|RESP type|closed unexpectedly|ECONNRESET)/,
     "set {url} to a URL with TLS if the port has it, and to one without if it does not",
   ],
   [
     unreachable,
     /^network .*(CERT|SSL|TLS|SIGNATURE)/,
-    "TLS failed: is {url} right, does a proxy replace certificates?",
+    "TLS failed: check {url}. If the server or a proxy has a certificate of your own authority, name its file in NODE_EXTRA_CA_CERTS",
   ],
   [unreachable, /^network/, "check the network, and the host and port of {url}"],
   ["READ_ONLY", /NOPERM/, "set {token} to one that may write, not to a read-only one"],

@@ -109,7 +109,7 @@ describe.skipIf(!redisServer)("through sockets", () => {
       ],
       ["no password", () => urls[0]!.replace(":pass%40word@", ""), "TOKEN", /password.* REDIS_URL/],
       ["no server", async () => `redis://localhost:${await freePort()}`, "UNREACHABLE", /port of REDIS_URL/],
-      ["no URL of Redis", () => "localhost:6379", "CONFIG", /set REDIS_URL/],
+      ["no URL of Redis", () => "localhost:6379", "CONFIG", /copy REDIS_URL/],
     ])("doctor says what to do about %s", async (_, url, code, fix) => {
       const { lines } = await type("doctor --json --timeout 3000", { env: { REDIS_URL: await url() } });
       const [{ advice, ok }] = JSON.parse(lines[0]!).endpoints;
