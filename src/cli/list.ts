@@ -142,7 +142,8 @@ function merged(answers: readonly Found[], quorum: number): Row[] {
 
 /** Walks over the keys of one endpoint, at every server that has some. */
 async function walk(place: Place, { prefix, limit, timeout }: Values): Promise<Found> {
-  const pattern = `${prefix.replaceAll(/[[\]*?\\^]/g, "\\$&")}:*`;
+  // A prefix may have characters that mean something in a pattern; `?` stands for each.
+  const pattern = `${prefix.replaceAll(/[[\]*\\^]/g, "?")}:*`;
   const held: Held[] = [];
   const seen = new Set<string>();
   let [commands, walked, isPart] = [0, 0, false];

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { unlessAborted } from "../../abort.ts";
 import type { Ask } from "../../endpoints/ask.ts";
-import { type Dialect, EndpointError } from "../../index.ts";
+import { type Command, type Dialect, EndpointError } from "../../index.ts";
 import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../redis/cell.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
 import { textOf } from "../../redis/script.ts";
@@ -94,13 +94,26 @@ function life(session: Session, name: string, isFenced = false, claimOne: typeof
   ];
 }
 
-/** Goes through steps, until something is wrong. What they have stored must still be there at the end of all. */
-async function follow(session: Session, dialect: Dialect, steps: readonly Step[]): Promise<Seen> {
+/**
+ * Goes through steps, until something is wrong. What they have stored must still be there at the end of all.
+ *
+ * @param byHash whether scripts are sent by their hash, except for the first time
+ */
+async function follow(
+  session: Session,
+  dialect: Dialect,
+  steps: readonly Step[],
+  byHash = false,
+): Promise<Seen> {
+  const sendHash = async (command: Command) => {
+    if (!byHash) throw new Error("NOSCRIPT");
+    return session.ask(command).catch((error: Error) => {
+      throw error.message.includes("NOSCRIPT") ? new UnexpectedReply("no script is remembered") : error;
+    });
+  };
   const call: Ask = {
     endpoint: { ...session.endpoint, dialect },
-    // Scripts are sent as text: whether a server remembers them is a question of its own.
-    send: ([name, ...rest]) =>
-      name === "EVALSHA" ? Promise.reject(new Error("NOSCRIPT")) : session.ask([name!, ...rest]),
+    send: (command) => (command[0] === "EVALSHA" ? sendHash(command) : session.ask(command)),
   };
   const kept = new Map<string, Written>();
   for (const [what, operation, outcome, { key, value, ttl }] of steps) {
@@ -166,21 +179,7 @@ export async function askEvalsha(session: Session): Promise<Seen> {
   );
   if (!refusal) return { works: false, found: "it ran a script that it cannot know" };
   if (!refusal.message.includes("NOSCRIPT")) throw refusal;
-  const [first, second] = [cellOf(session, "text", true), cellOf(session, "hash", true)];
-  const claimByHash = async ({ endpoint }: Ask) => {
-    let requests = 0;
-    const send: Ask["send"] = (command) => {
-      requests += 1;
-      return session.ask(command);
-    };
-    const answer = await claim({ endpoint, send }, second, probeTtl);
-    if (requests > 1) throw new Error("NOSCRIPT, of a script that it has just run");
-    return answer;
-  };
-  return follow(session, "redis", [
-    ["EVAL", (call) => claim(call, first, probeTtl), "granted", { ...first, ttl: probeTtl }],
-    ["EVALSHA", claimByHash, "granted", { ...second, ttl: probeTtl }],
-  ]);
+  return follow(session, "redis", life(session, "hash", true).slice(0, 3), true);
 }
 
 export async function askFlag(session: Session): Promise<Seen> {

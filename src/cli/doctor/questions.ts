@@ -56,7 +56,7 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     {
       isQuick: true,
       after: "eval",
-      instead: [/NOSCRIPT/, "warning", "every script is sent twice, the second time by its text"],
+      instead: [/remembered/, "warning", "every script is sent twice, the second time by its text"],
     },
   ),
   nx: error("SET … NX PX", `${givenTwice}, or never end`, ask.askClaim),

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createClient, createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Redlock } from "../../../src/index.ts";
+import { type Endpoint, Redlock } from "../../../src/index.ts";
 import { nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { freePort } from "../../support/free-port.ts";
@@ -40,6 +40,7 @@ describe.skipIf(!redisServer)("through sockets", () => {
   let urls: string[];
   let env: Record<string, string>;
   const clients: { destroy(): void }[] = [];
+  let endpoints: Endpoint[];
   let redlock: Redlock;
 
   beforeAll(async () => {
@@ -47,7 +48,8 @@ describe.skipIf(!redisServer)("through sockets", () => {
     env = Object.fromEntries(urls.map((url, index) => [`REDIS_URL_${index + 1}`, url]));
     const opened = await Promise.all(urls.map((url) => createClient({ url }).connect()));
     clients.push(...opened);
-    redlock = new Redlock({ ...patient, endpoints: opened.map((client) => nodeRedisEndpoint(client)) });
+    endpoints = opened.map((client) => nodeRedisEndpoint(client));
+    redlock = new Redlock({ ...patient, endpoints });
   });
   afterAll(() => clients.forEach((client) => void client.destroy()));
 
@@ -78,6 +80,9 @@ describe.skipIf(!redisServer)("through sockets", () => {
       await expect.poll(() => seen).toContain("extended");
       stop.abort();
       expect((await watching).code).toBe(0);
+      await new Redlock({ ...patient, endpoints, prefix: "a[b]" }).acquire(resource, { ttl: 60_000 });
+      // In a pattern of SCAN, [ begins a class of characters.
+      expect((await type("list --prefix a[b]")).lines.join("\n")).toContain(resource);
       expect(await type(`free ${resource} --yes`)).toMatchObject({ code: 0 });
       expect(await lock.verify()).toBe(false);
     });

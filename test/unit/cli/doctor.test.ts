@@ -73,7 +73,10 @@ const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partia
   ["a read-only token", { token: refused("NOPERM no permissions to run the 'set' command") }],
   ["one database twice", { database: failed("config", "it is the same database as endpoint 2") }],
   ["no scripts", { eval: noScripts }],
-  ["scripts that are not remembered", { evalsha: refused("NOSCRIPT No matching script") }],
+  [
+    "scripts that are not remembered",
+    { evalsha: { works: false, found: "an extension: no script is remembered" } },
+  ],
   ["an outage while it tries commands", { native: failed("timeout", "no answer in time") }],
   ["an outage while it acquires", { evalsha: failed("http", "HTTP 502", 502) }],
   ["far away", { clock: { roundTrip: 420 } }],
