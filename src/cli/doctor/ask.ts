@@ -179,7 +179,8 @@ export async function askEvalsha(session: Session): Promise<Seen> {
   );
   if (!refusal) return { works: false, found: "it ran a script that it cannot know" };
   if (!refusal.message.includes("NOSCRIPT")) throw refusal;
-  return follow(session, "redis", life(session, "hash", true).slice(0, 3), true);
+  const [claimed, , extended] = life(session, "hash", true);
+  return follow(session, "redis", [claimed!, extended!], true);
 }
 
 export async function askFlag(session: Session): Promise<Seen> {
