@@ -195,25 +195,6 @@ function isNear(given: string, known: string): boolean {
   );
 }
 
-/**
- * A scope: one name or several, none of them empty. A scope with empty parts would be shared by callers that are
- * unrelated.
- */
-export function checkScope(name: string, scope: string | readonly string[]): string | readonly string[] {
-  const parts: unknown = typeof scope === "string" ? [scope] : scope;
-  if (!Array.isArray(parts) || parts.length === 0) {
-    // A tenant that is missing must not share the keys of all others.
-    const hint = scope === undefined ? "; leave the option out where all may share their keys" : "";
-    throw new TypeError(`${name} must be a string, or an array of at least one, got ${show(scope)}${hint}`);
-  }
-  for (const part of parts) {
-    if (!checkType(`a part of ${name}`, part as unknown, "string"))
-      throw new RangeError(`${name} must have no empty part`);
-    checkName(`a part of ${name}`, part as string, Infinity);
-  }
-  return scope;
-}
-
 function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 80));
   if (value === null) return "null";

@@ -3,7 +3,6 @@ import {
   checkInteger,
   checkNumber,
   checkOptions,
-  checkScope,
   checkType,
   integer,
   later,
@@ -12,6 +11,7 @@ import {
   wrongType,
 } from "../check.ts";
 import type { EventHook } from "../events.ts";
+import { checkScope } from "../idempotency/digest.ts";
 import { idempotencySchema, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";

@@ -1,4 +1,4 @@
-import { checkScope } from "../check.ts";
+import { checkScope } from "../idempotency/digest.ts";
 import type { LockClient } from "../lock/client.ts";
 import { checkResources } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";

@@ -1,5 +1,5 @@
 import { sha256Hex } from "../bytes.ts";
-import { wrongType } from "../check.ts";
+import { checkName, checkType, wrongType } from "../check.ts";
 import { noFingerprint } from "./record.ts";
 
 /** What a key belongs to: `run()`, an HTTP request, or `singleFlight()`. The same key of two kinds is two keys. */
@@ -17,6 +17,25 @@ export function hashKey(
 ): Promise<string> {
   const name = kind === "run" ? [scope, key] : [kind, handler ?? null, scope, key];
   return sha256Hex(new TextEncoder().encode(JSON.stringify(name)));
+}
+
+/**
+ * A scope: one name or several, none of them empty. A scope with empty parts would be shared by callers that are
+ * unrelated.
+ */
+export function checkScope(name: string, scope: string | readonly string[]): string | readonly string[] {
+  const parts: unknown = typeof scope === "string" ? [scope] : scope;
+  if (!Array.isArray(parts) || parts.length === 0) {
+    // A tenant that is missing must not share the keys of all others.
+    const hint = scope === undefined ? "; leave the option out where all may share their keys" : "";
+    throw wrongType(name, scope, `a string, or an array of at least one${hint}`);
+  }
+  for (const part of parts) {
+    if (!checkType(`a part of ${name}`, part as unknown, "string"))
+      throw new RangeError(`${name} must have no empty part`);
+    checkName(`a part of ${name}`, part as string, Infinity);
+  }
+  return scope;
 }
 
 /** A fingerprint as it is stored: a hash of the content, never the content. */

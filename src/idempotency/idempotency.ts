@@ -1,7 +1,6 @@
 import {
   checkInteger,
   checkOptions,
-  checkScope,
   checkText,
   checkThis,
   checkType,
@@ -26,7 +25,7 @@ import {
 import type { Backoff } from "../quorum/backoff.ts";
 import { keyOf } from "../redis/keys.ts";
 import { maxTimerDelay, type WaitUntil } from "../runtime.ts";
-import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
+import { checkScope, fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
 import { type Handler, type LockedRunContext, type Outcome, run } from "./run.ts";

@@ -1,4 +1,4 @@
-import { checkOptions, checkScope, checkText, oneOf, type Schema, wrongType } from "../check.ts";
+import { checkOptions, checkText, oneOf, type Schema, wrongType } from "../check.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import type { EndpointError } from "../errors.ts";
 import { clientStateOf } from "../lock/client.ts";
@@ -9,7 +9,7 @@ import { type Answer, isVeto, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot } from "../redis/cell.ts";
 import { peekScript } from "../redis/peek.lua.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
-import type { KeyKind } from "./digest.ts";
+import { checkScope, type KeyKind } from "./digest.ts";
 import { type Idempotency, recordKeysOf, resolveIdempotency } from "./idempotency.ts";
 import {
   classifyRecords,

@@ -1,16 +1,9 @@
-import {
-  abortSignal,
-  checkNumber,
-  checkOptions,
-  checkScope,
-  checkType,
-  oneOf,
-  type Schema,
-} from "../check.ts";
+import { abortSignal, checkNumber, checkOptions, checkType, oneOf, type Schema } from "../check.ts";
 import { isRedlockError } from "../errors.ts";
 import type { EventHook } from "../events.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
 import { stopwatch } from "../runtime.ts";
+import { checkScope } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import { Idempotency, idempotencySchema } from "./idempotency.ts";
 import type { RunRecord } from "./record.ts";

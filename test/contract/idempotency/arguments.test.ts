@@ -99,7 +99,11 @@ const scopes: [scope: unknown, type: Errors, said: string][] = [
   [{ 0: "a", length: 1 }, TypeError, "scope must be a string, or an array of at least one, got Object"],
   [7, TypeError, "got number"],
   [null, TypeError, "got null"],
-  [undefined, TypeError, "got undefined; leave the option out where all may share their keys"],
+  [
+    undefined,
+    TypeError,
+    "is missing: it must be a string, or an array of at least one; leave the option out where all may share their keys",
+  ],
   [["a", 5], TypeError, "a part of scope must be a string, got number"],
   [["a", undefined], TypeError, "a part of scope is missing: it must be a string"],
 ];
