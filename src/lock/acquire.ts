@@ -4,7 +4,6 @@ import { type CallEvent, emit } from "../events.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
 import { type Call, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
-import { noTurn, pendingVotes, turnOf } from "../quorum/turns.ts";
 import { undoQuietly } from "../quorum/undo.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { randomToken, stopwatch } from "../runtime.ts";
@@ -65,7 +64,11 @@ class Acquisition {
   #listener: WakeUpListener | undefined;
   /** Ends a call whose next round is not sent. What the last one has shown says more than that. */
   #endWithoutTurn = (): never => {
-    throw new QuorumError(this.#action, this.#resources, pendingVotes(this.#settings), { why: noTurn });
+    const votes = this.#settings.endpoints.map(({ name }) => ({
+      endpoint: name,
+      outcome: "pending" as const,
+    }));
+    throw new QuorumError(this.#action, this.#resources, votes, { why: noTurn });
   };
 
   constructor(settings: Settings, resources: readonly string[], options: AcquireOptions, protocol: Protocol) {
@@ -105,8 +108,10 @@ class Acquisition {
   /** Waits for its turn, sends a round, and undoes it unless it acquires the lock. */
   async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock>> {
     const { signal } = this.#options;
-    const turn = turnOf(this.#settings, progress, this.#options);
-    const claimed = await this.#settings.turns.claim(turn, () => this.#claim(progress));
+    const { turns, runtime, timeout } = this.#settings;
+    // Its turn comes within `wait`, or if less remains of it, within the timeout of its requests.
+    const ms = Math.min(Math.max(progress.remaining(), timeout), progress.untilDeadline());
+    const claimed = await turns.claim({ runtime, timeout, ms, signal }, () => this.#claim(progress));
     if (!claimed) return { next: "end", end: this.#endWithoutTurn };
     const concluding = this.#conclude(claimed);
     await unlessAborted(concluding, signal);
@@ -225,6 +230,7 @@ class Acquisition {
   }
 }
 
+const noTurn = "not sent in time: others were sent first, as many as the endpoints answer in time";
 const ownHint = " is held by this client: by another call, or by the caller itself (then see ReentrantLock)";
 const unknownHint = " is held by someone else; inspect(redlock, name) tells by whom";
 const splitHint = " is held by someone else, or two endpoints are one database (npx redlock-edge doctor)";

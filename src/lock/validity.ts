@@ -31,13 +31,14 @@ export interface ValidityOptions {
 export class Validity {
   /** Called when it is extended, lost or released. */
   onChange: (() => void) | undefined;
+  /** Whether it was given back, so that it cannot be lost any more. Set by {@link end}. */
+  released = false;
   /** What ends it, for the error, if that is something else than the ttl. Until it is extended. */
   endsBy: string | undefined;
   readonly #options: ValidityOptions;
   #elapsed: () => number;
   #ttl: number;
   #loss: RedlockError | undefined;
-  #released = false;
   #controller: AbortController | undefined;
   #cancelAlarm: (() => void) | undefined;
 
@@ -54,17 +55,13 @@ export class Validity {
 
   /** ms of validity that remain; ≤ 0 once it has ended. */
   remaining(): number {
-    return this.#loss || this.#released ? 0 : this.budgetOf(this.#ttl) - this.#elapsed();
+    return this.#loss || this.released ? 0 : this.budgetOf(this.#ttl) - this.#elapsed();
   }
 
   /** The error it was lost with. Checks the clock first. */
   get loss(): RedlockError | undefined {
-    if (!this.#released && this.remaining() <= 0) this.#expire();
+    if (!this.released && this.remaining() <= 0) this.#expire();
     return this.#loss;
-  }
-
-  get released(): boolean {
-    return this.#released;
   }
 
   /** Aborts with the loss. The clock is watched from the first use on. */
@@ -90,7 +87,7 @@ export class Validity {
   /** Marks it as lost: someone else may hold it. Returns the error, also where it was released: then nothing changes. */
   lose(why: string): RedlockError {
     const { lostError, onLost } = this.#options;
-    if (this.#released) return lostError(why);
+    if (this.released) return lostError(why);
     if (!this.#loss) {
       this.#loss = lostError(why);
       this.#stopWatching();
@@ -102,7 +99,7 @@ export class Validity {
 
   /** Ends it without a loss: no alarm follows. */
   end(): void {
-    this.#released = true;
+    this.released = true;
     this.#stopWatching();
   }
 

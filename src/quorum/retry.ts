@@ -113,13 +113,9 @@ export async function retry<Value>(
       if (signal?.aborted) throw signal.reason;
       return failed.end();
     }
-    if (unusable > 0) {
+    if (unusable > 0 || next === "at-once") {
       failed.report?.(unusable);
-      await sleep(runtime, unusable, signal);
-      continue;
-    }
-    if (next === "at-once") {
-      failed.report?.(0);
+      if (unusable > 0) await sleep(runtime, unusable, signal);
       continue;
     }
     // A clock may be too coarse to show the last part of a ms pass.

@@ -1,9 +1,6 @@
 import { onAbort } from "../abort.ts";
-import type { Endpoint } from "../endpoints/endpoint.ts";
 import { type Promptness, Room } from "../endpoints/room.ts";
-import type { Vote } from "../errors.ts";
 import { maxTimerDelay, type Runtime } from "../runtime.ts";
-import type { Progress } from "./retry.ts";
 
 /** An answer within this share of its timeout is early: for twice as many, most would come in time. */
 const early = 0.25;
@@ -78,22 +75,4 @@ export class Turns {
       };
     });
   }
-}
-
-/** The turn of a claim: within `wait`, or if less remains of it, within the timeout of its requests. */
-export function turnOf(
-  { runtime, timeout }: Pick<Turn, "runtime" | "timeout">,
-  progress: Progress,
-  { signal }: Pick<Turn, "signal">,
-): Turn {
-  const ms = Math.min(Math.max(progress.remaining(), timeout), progress.untilDeadline());
-  return { runtime, timeout, ms, signal };
-}
-
-/** Why a claim was not sent whose turn did not come. */
-export const noTurn = "not sent in time: others were sent first, as many as the endpoints answer in time";
-
-/** The votes of a round that was not sent. */
-export function pendingVotes({ endpoints }: { readonly endpoints: readonly Endpoint[] }): Vote[] {
-  return endpoints.map(({ name }) => ({ endpoint: name, outcome: "pending" }));
 }
