@@ -28,7 +28,9 @@ export async function freeKeys(
     if (echo !== nonce && echo !== 0) throw unexpectedReply();
     return { outcome: echo === nonce ? "granted" : "lost" };
   };
-  const enough = (round: Round<Answer>) => round.mostlyFreed();
+  // If a quorum had nothing to free, another endpoint may have: all are waited for.
+  const enough = async (round: Round<Answer>) =>
+    (await round.result) === "granted" ? round.mostlyDone() : round.done;
   const round = await query(settings, ["free", [name]], freeOne, enough);
   return round.answers().some(({ outcome }) => outcome === "granted");
 }

@@ -236,11 +236,6 @@ export class Round<A extends Answer = Answer> implements Caller {
     await settledWithin(this.context.runtime, patience, this.done);
   }
 
-  /** The same for a round that frees. If a quorum had nothing to free, another endpoint may have: all are waited for. */
-  async mostlyFreed(): Promise<void> {
-    await ((await this.result) === "granted" ? this.mostlyDone() : this.done);
-  }
-
   /** The answers so far, as errors report them. */
   votes(): Vote[] {
     return this.calls.map(({ endpoint: { name }, answer }) => {
