@@ -4,8 +4,8 @@ import { type Command, type Endpoint, EndpointError } from "../index.ts";
 import { settingsOf } from "../lock/client.ts";
 import { parseHolder } from "../lock/note.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import { parseKey, type StoredKey } from "../redis/keys.ts";
 import { tokenLength } from "../runtime.ts";
+import { parseKey, type StoredKey } from "../stored/parse.ts";
 import { type Call, clientOf, failureOf, type Place } from "./access.ts";
 import { exitCode, type Outcome, untilStopped } from "./environment.ts";
 import { quoted } from "./finding.ts";
@@ -200,7 +200,7 @@ async function holdersOf({ key, kind, resource }: StoredKey, ask: Ask): Promise<
   }
   const record = parseRecord(text);
   if (record?.state !== "pending") return [];
-  return [{ ...found, holder: digestOf(record.token), age: Math.max(0, Date.now() - record.startedAt) }];
+  return [{ ...found, holder: digestOf(record.token), age: Math.max(0, Date.now() - record.at) }];
 }
 
 /** The members of a set, each with a deadline of its own. The set expires with the last of them. */

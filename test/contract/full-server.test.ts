@@ -25,7 +25,7 @@ const sets = [
 type Begin = (redlock: Redlock) => Promise<() => Promise<unknown>>;
 
 const holding =
-  (acquire: (redlock: Redlock) => Promise<{ release(): Promise<boolean> }>): Begin =>
+  (acquire: (redlock: Redlock) => Promise<{ release(): Promise<boolean | undefined> }>): Begin =>
   async (redlock) => {
     const hold = await acquire(redlock);
     return async () => expect(await hold.release()).toBe(true);

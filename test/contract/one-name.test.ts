@@ -32,7 +32,9 @@ interface Feature {
 
 const never = () => expect.unreachable("it has run");
 const holding =
-  (acquire: (redlock: Redlock, name: string) => Promise<{ release(): Promise<boolean> }>): Begin =>
+  (
+    acquire: (redlock: Redlock, name: string) => Promise<{ release(): Promise<boolean | undefined> }>,
+  ): Begin =>
   async (redlock, name) => {
     const hold = await acquire(redlock, name);
     return () => hold.release();

@@ -131,7 +131,7 @@ describe("FairLock", () => {
   });
 });
 
-type Acquire = (redlock: Redlock) => Promise<{ release(): Promise<boolean> }>;
+type Acquire = (redlock: Redlock) => Promise<{ release(): Promise<boolean | undefined> }>;
 
 const acquireWrite: Acquire = (redlock) => new ReadWriteLock(redlock, "a").acquireWrite();
 

@@ -20,14 +20,14 @@ import { redisServer } from "../../support/redis-servers.ts";
 /** Holds something, lets somebody wait for it, and releases it. Resolves with what the release returned. */
 type Pass = (redlock: Redlock, name: string) => Promise<unknown>;
 
-type Holdable = { release(): Promise<boolean> };
+type Holdable = { release(): Promise<boolean | undefined> };
 
 async function passOn(acquire: () => Promise<Holdable>, next = acquire): Promise<boolean> {
   const held = await acquire();
   const waiting = next();
   waiting.catch(() => undefined);
   const released = await held.release();
-  return (await (await waiting).release()) && released;
+  return Boolean(await (await waiting).release()) && Boolean(released);
 }
 
 const passes: Record<string, Pass> = {
