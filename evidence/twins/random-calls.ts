@@ -135,7 +135,7 @@ const interval: RandomScript = {
     const op = draw.pick(["acquire", "acquire", "extend", "release"]);
     const fence = draw.pick([0, 5, 1_700_000_000_100, 1_700_000_900_000]);
     const args = {
-      acquire: [draw.pick(ttls), draw.pick([0, 3, 50, 5_000])],
+      acquire: [draw.pick(ttls), draw.pick(ttls), draw.pick([0, 3, 50, 5_000])],
       extend: [draw.pick(ttls), draw.integer(1, 4), fence, draw.pick([1, 10_000])],
       release: [draw.pick(ttls)],
     }[op]!;
@@ -144,6 +144,7 @@ const interval: RandomScript = {
   },
   disturbance(draw) {
     const keys = ["once", "once-end", "once-fence"];
+    if (draw.chance(0.1)) return ["SET", draw.pick(keys.slice(1)), "foreign"];
     return draw.chance(0.2) ? hash(draw, ...keys) : ["DEL", draw.pick([...keys, `void:${nonces[0]}`])];
   },
 };

@@ -1,19 +1,29 @@
 import { unlessAborted } from "../abort.ts";
-import { acquireWithRetry } from "../bridge/strategy.ts";
 import { checkInteger, checkName, checkType, integer, type Schema } from "../check.ts";
-import { LockHeldError, type QuorumError, type RedlockError } from "../errors.ts";
-import { orHeld } from "../lock/acquire.ts";
+import type { Ask } from "../endpoints/ask.ts";
+import { LockHeldError, QuorumError } from "../errors.ts";
+import { acquire, orHeld } from "../lock/acquire.ts";
 import { clientStateOf, type LockClient, settingsOf } from "../lock/client.ts";
+import { timeUntilFree } from "../lock/contention.ts";
 import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
+import { type Protocol, tombstoneOf, withoutTombstone } from "../lock/protocol.ts";
 import { retry } from "../quorum/retry.ts";
-import { maxTimerDelay } from "../runtime.ts";
+import { isVeto } from "../quorum/tally.ts";
+import { type Cell, type CellAnswer, readCounter, tombstoneRetention } from "../redis/cell.ts";
+import { keyOf } from "../redis/keys.ts";
+import { foreignData, runScript, unexpectedReply } from "../redis/script.ts";
+import { maxTimerDelay, stopwatch } from "../runtime.ts";
 import { checkSyncOptions, type WaitOptions, waitSchema } from "./internal/hold.ts";
-import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
+import { intervalScript } from "./internal/interval.lua.ts";
+import { isInteger, itemsOf } from "./internal/reply.ts";
 
 /** The interval of {@link once}, and the options of the call. */
 export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "wakeUp"> {
-  /** The length of an interval, in ms: an integer from 20 to 2 147 483 647 (24 days). */
+  /**
+   * The length of an interval, in ms: an integer from 20 to 2 147 483 647 (24 days). If a run began with another length, the
+   * shorter one counts.
+   */
   readonly every: number;
   /**
    * How long a claim that has not become a run keeps others out, in ms: an integer from 10 to `every`. Default: the
@@ -80,15 +90,15 @@ export async function once<Value>(
   });
   const { signal, deadline } = given;
   const settings = onceSettings(redlock, every, given);
-  const strategy = intervalStrategy(settings.runtime, settings.prefix, name);
-  const outcome = await orHeld(acquireWithRetry(settings, [name], { signal, deadline }, strategy));
+  const protocol = intervalOf(settings, name, every);
+  const outcome = await orHeld(acquire(settings, [name], { signal, deadline }, protocol));
   if (outcome instanceof LockHeldError) {
     return { ran: false, retryAfter: outcome.retryAfter ?? settings.ttl };
   }
-  await confirm(settings, outcome, strategy, { every, signal });
+  await begin(settings, outcome, protocol, { every, signal });
   try {
     const value = await routine({
-      fence: strategy.fence(),
+      fence: protocol.fence,
       get signal() {
         return outcome.signal;
       },
@@ -113,32 +123,121 @@ function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOption
  * was lost must not keep everybody out for a whole interval. An abort ends the retries: what a quorum has granted begins,
  * because others may have seen it, and leave the interval to it.
  */
-async function confirm(
+async function begin(
   { runtime, backoff }: Settings,
   lock: Lock,
-  strategy: IntervalStrategy,
+  protocol: IntervalProtocol,
   { every, signal }: Pick<OnceOptions, "every" | "signal">,
 ): Promise<void> {
+  let outage: QuorumError | undefined;
+  const confirm = async () => {
+    // It was not taken away: too few endpoints have answered until its end.
+    if (outage && lock.remaining() <= 0) throw outage;
+    protocol.confirmsAgain();
+    return { value: await lock.extend(every) };
+  };
   try {
-    await retry({ runtime, backoff, wait: Infinity }, { signal }, async () => {
-      try {
-        strategy.confirm(every);
-        return { value: await lock.extend(every) };
-      } catch (error) {
+    await retry({ runtime, backoff, wait: Infinity }, { signal }, () =>
+      confirm().catch((error: unknown) => {
         const remaining = lock.remaining();
+        if (error instanceof QuorumError) outage = error;
         return {
           // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
-          next: (error as RedlockError).code === "NO_QUORUM" && remaining >= 1 ? "pause" : "end",
-          votes: (error as Partial<QuorumError>).votes ?? [],
+          next: error instanceof QuorumError && remaining >= 1 ? "pause" : "end",
+          votes: error instanceof QuorumError ? error.votes : [],
           retryAfter: remaining,
           end() {
             throw error;
           },
         };
-      }
-    });
+      }),
+    );
   } catch (error) {
     await unlessAborted(lock[Symbol.asyncDispose](), signal);
     throw error;
   }
+}
+
+/** How long an endpoint remembers an interval and its fence after the interval's end, in ms: 24 hours. */
+const retention = 86_400_000;
+
+/** One endpoint's answer about the interval. */
+interface IntervalAnswer extends CellAnswer {
+  /** Whether a run has it, or had it when the call was made. */
+  readonly hasRun?: boolean;
+}
+
+interface IntervalProtocol extends Protocol<IntervalAnswer> {
+  /** Larger than the fence of every earlier run, once the claim is granted. */
+  readonly fence: number;
+  /** The next `extend` is another confirmation, which prolongs what earlier ones began. */
+  confirmsAgain(): void;
+}
+
+/**
+ * The interval of a name. First it is claimed for a short ttl. When the claim's process is about to run, an extension makes the
+ * claim a run, which stands for the whole interval. The stored value says which of the two it is, so that a refused call knows
+ * what to wait for: a claim may become a run or expire. A run is the run of this call, too, so it ends the call, and a call
+ * never waits for the interval after it.
+ */
+export function intervalOf(
+  { prefix, runtime }: Pick<Settings, "prefix" | "runtime">,
+  name: string,
+  every: number,
+): IntervalProtocol {
+  const keys = ["once", "once-end", "once-fence"].map((kind) => keyOf(prefix, kind, name));
+  const waited = stopwatch(runtime);
+  let fence = 0;
+  let confirmations = 0;
+  return {
+    get fence() {
+      return fence;
+    },
+    confirmsAgain() {
+      confirmations += 1;
+    },
+    cell: (nonce) => ({ keys, value: nonce, tombstone: tombstoneOf(prefix, [name], nonce) }),
+    claim: (call, cell, ttl) => send(call, cell, "acquire", [ttl, every, Math.floor(waited())]),
+    confirm(round) {
+      const drawn = round.answers().map((answer) => answer.fence ?? 0);
+      fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));
+      return undefined;
+    },
+    // The interval goes on after the deadline, which only the run's validity ends with.
+    extend: (call, cell) =>
+      send(call, withoutTombstone(cell), "extend", [every, confirmations, fence, retention]),
+    release(call, cell, claim) {
+      if (claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
+      return send(call, claim.isOver ? withoutTombstone(cell) : cell, "release", [tombstoneRetention]);
+    },
+    isRestorable: false,
+    next({ calls }) {
+      const runs = calls.filter(({ answer }) => answer?.outcome === "held" && answer.hasRun).length;
+      if (!isVeto(runs, calls.length)) return "pause";
+      throw new LockHeldError([name], waited(), { retryAfter: timeUntilFree(calls) ?? 1 });
+    },
+  };
+}
+
+async function send(
+  call: Ask,
+  { keys, value, tombstone }: Cell,
+  operation: "acquire" | "extend" | "release",
+  args: readonly number[],
+): Promise<IntervalAnswer> {
+  const names = tombstone ? [...keys, tombstone] : keys;
+  const reply = await runScript(call, intervalScript, names, [value, operation, ...args]);
+  const [echo, other, kind] = itemsOf(reply);
+  if (echo === value) {
+    const drawn = Number(other) === 0 ? 0 : readCounter(other);
+    if (operation === "release" || drawn !== undefined) return { outcome: "granted", fence: drawn };
+  }
+  if (echo === 0 && operation !== "acquire" && other === undefined) return { outcome: "lost" };
+  if (echo === 0 && isInteger(other) && other >= 0) {
+    if (kind === "f" && keys[other - 1]) throw new Error(foreignData([keys[other - 1]]));
+    if (operation === "acquire" && (kind === "c" || kind === "r")) {
+      return { outcome: "held", retryAfter: other, hasRun: kind === "r" };
+    }
+  }
+  throw unexpectedReply();
 }

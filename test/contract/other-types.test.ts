@@ -8,7 +8,7 @@ import { type Cell, claim, keep } from "../../src/redis/cell.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { queued } from "../../src/sync/fair-lock.ts";
-import { intervalStrategy } from "../../src/sync/internal/interval.ts";
+import { intervalOf } from "../../src/sync/once.ts";
 import { permits } from "../../src/sync/semaphore.ts";
 import { askOf } from "../support/ask.ts";
 import { newResource } from "../support/local-endpoints.ts";
@@ -56,10 +56,10 @@ const queueFor = (nonce: string, call: Ask, name: string) => {
   const { claim, cell } = waiter(nonce, name);
   return claim(call as Call, cell, ttl);
 };
-const confirmed = (name: string) => {
-  const interval = intervalStrategy(systemRuntime, settings.prefix, name);
-  interval.confirm(ttl);
-  return interval;
+/** An interval with its next cell. */
+const interval = (name: string) => {
+  const protocol = intervalOf(settings, name, ttl);
+  return { ...protocol, cell: protocol.cell(value) };
 };
 
 const lock: Operation = (call, name) => claim(call, cellOf(name), ttl);
@@ -67,8 +67,10 @@ const begin: Operation = (call, name) => claim(call, claimOf(name), ttl);
 const takeSlot: Operation = (call, name) => permit(call, name).claim(call as Call, slotOf(name), ttl);
 const lockFair: Operation = (call, name) => queueFor(value, call, name);
 const lineUp: Operation = (call, name) => queueFor(other, call, name);
-const claimInterval: Operation = (call, name) =>
-  intervalStrategy(systemRuntime, settings.prefix, name).acquire!(call, { keys: [], value }, ttl);
+const claimInterval: Operation = (call, name) => {
+  const { claim, cell } = interval(name);
+  return claim(call as Call, cell, ttl);
+};
 
 const rows: readonly {
   readonly what: string;
@@ -121,7 +123,11 @@ const rows: readonly {
     what: "a run of an interval",
     kinds: ["once-end", "once-fence"],
     before: [claimInterval],
-    run: (call, name) => confirmed(name).extend!(call, { keys: [], value }, ttl),
+    run(call, name) {
+      const { confirmsAgain, extend, cell } = interval(name);
+      confirmsAgain();
+      return extend(call as Call, cell, ttl);
+    },
   },
 ];
 

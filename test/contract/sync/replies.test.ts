@@ -13,8 +13,8 @@ import {
   Semaphore,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
-import { intervalStrategy } from "../../../src/sync/internal/interval.ts";
 import { requestMember } from "../../../src/sync/internal/members.ts";
+import { intervalOf } from "../../../src/sync/once.ts";
 import { askOf } from "../../support/ask.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -56,7 +56,8 @@ const unreachable = () => expect.unreachable("it must not run");
 const nothing: Reply[] = [() => "OK", () => null, () => 1, () => [], () => [1], () => [stranger, 1, "ff"]];
 const value = `t${"1".repeat(32)}a`;
 const cell = { keys: ["k"], value, tombstone: "v" };
-const interval = intervalStrategy(systemRuntime, "redlock", "n");
+const interval = intervalOf({ runtime: systemRuntime, prefix: "redlock" }, "n", 1_000);
+const over = { isOver: true, hasDoneNothing: false } as Call;
 const ticket = queued(
   { prefix: "redlock", timeout: 100, wait: 1, runtime: systemRuntime, backoff: {} } as Settings,
   "q",
@@ -88,9 +89,9 @@ const release = {
   send: (to: Endpoint) => requestMember(askOf(to), ["k", "v"], ["release", value, 1, "", 0, 0]),
   ...echoing,
 };
-const claim = { send: (to: Endpoint) => interval.acquire!(askOf(to), cell, 10), ...echoing };
-const confirm = { send: (to: Endpoint) => interval.extend!(askOf(to), cell, 10), ...echoing };
-const end = { send: (to: Endpoint) => interval.release!(askOf(to), cell, 0, false), ...echoing };
+const claim = { send: (to: Endpoint) => interval.claim(askOf(to) as Call, cell, 10), ...echoing };
+const confirm = { send: (to: Endpoint) => interval.extend(askOf(to) as Call, cell, 10), ...echoing };
+const end = { send: (to: Endpoint) => interval.release(askOf(to) as Call, cell, over, false), ...echoing };
 const queue = {
   send: (to: Endpoint) => ticket.claim(askOf(to) as Call, cell, 10),
   ...echoing,

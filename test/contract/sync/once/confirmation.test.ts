@@ -68,7 +68,7 @@ describe("a confirmation", () => {
 });
 
 describe("the last ms of a claim", () => {
-  test("is used for one more round, and then the claim is lost", async () => {
+  test("is used for one more round, and then it is the outage that ends the call", async () => {
     const { runtime, client } = newWorld();
     const own = client({ backoff: () => 96 });
     for (const link of own.links)
@@ -78,7 +78,7 @@ describe("the last ms of a claim", () => {
     await runtime.advance(96);
     expect(lost.settled).toBe(false);
     await runtime.advance(1);
-    expect(lost.error).toBeInstanceOf(LockLostError);
+    expect(lost.error).toBeInstanceOf(QuorumError);
   });
 });
 
@@ -111,6 +111,27 @@ test("a coarse clock does not delay a claim", async () => {
     const error = await virtual.settle(rejection(once(redlock, "nightly", { every }, unreachable)));
     expect((error as QuorumError).code).toMatch(/NO_QUORUM|LOCK_LOST/);
   }
+});
+
+describe("foreign data", () => {
+  test.each([
+    ["text", "once-end", ["SET", "garbage"]],
+    ["text", "once-fence", ["SET", "garbage"]],
+    ["a hash", "once-end", ["HSET", "f", "x"]],
+    ["a hash", "once-fence", ["HSET", "f", "x"]],
+  ] as const)(
+    "%s at %s is an error that names the key and the remedy",
+    async (_, kind, [command, ...words]) => {
+      const { runtime, client, each } = newWorld();
+      each(command, kind, "n", ...words);
+      const failed = call(client(), { ttl: 100 }, unreachable);
+      await runtime.advance(500);
+      expect(failed.error).toBeInstanceOf(QuorumError);
+      expect((failed.error as Error).message).toContain(`redlock:${kind}:{n}`);
+      expect((failed.error as Error).message).toContain("has foreign data: rename or delete it");
+      expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+    },
+  );
 });
 
 describe("an outage", () => {

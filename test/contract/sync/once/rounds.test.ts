@@ -236,6 +236,30 @@ describe("a claim", () => {
   });
 });
 
+describe("an interval whose length was changed", () => {
+  test("ends after the shorter length", async () => {
+    const { runtime, client } = newWorld();
+    call(client(), { every: 60_000 });
+    await runtime.advance(900);
+    const early = call(client(), { every: 1_000 }, unreachable);
+    await runtime.advance(0);
+    expect(early).toEqual(refused(100));
+    await runtime.advance(99);
+    const still = call(client(), { every: 1_000 }, unreachable);
+    await runtime.advance(0);
+    expect(still).toEqual(refused(1));
+    await runtime.advance(1);
+    const shorter = call(client(), { every: 1_000 });
+    await runtime.advance(0);
+    expect(shorter.value!.ran).toBe(true);
+    // The shorter interval is over, so the longer one does not count either.
+    await runtime.advance(1_000);
+    const longer = call(client(), { every: 60_000 });
+    await runtime.advance(0);
+    expect(longer.value!.ran).toBe(true);
+  });
+});
+
 describe("a run that began and ended while a call waited", () => {
   test("counts for that call", async () => {
     const world = newWorld();

@@ -21,17 +21,22 @@ describe("an interval", () => {
 
   test("a release changes the ends only of a run of its own", async () => {
     const { runtime, run, end } = await newInterval();
-    run(n1, "acquire", 20_000, 0);
+    run(n1, "acquire", 20_000, 1_000, 0);
     run(n1, "release", 0);
     expect(end()).toBe(null);
-    run(n1, "acquire", 20_000, 0);
+    run(n1, "acquire", 20_000, 1_000, 0);
     run(n1, "extend", 1_000, 1, 7, 5_000);
     run(n2, "release", 0);
-    expect(end()).toBe(`${start + 1_000}:0`);
+    const interval = `${start}-${start + 1_000}`;
+    expect(end()).toBe(`${interval}:0-0`);
     await runtime.advance(1_000);
-    run(n2, "acquire", 20_000, 0);
+    run(n2, "acquire", 20_000, 1_000, 0);
     run(n2, "release", 0);
-    expect(end()).toBe(`${start + 1_000}:0`);
+    expect(end()).toBe(`${interval}:0-0`);
+    run(n2, "acquire", 20_000, 1_000, 0);
+    run(n2, "extend", 1_000, 1, 7, 5_000);
+    run(n2, "release", 0);
+    expect(end()).toBe(`${interval}:${interval}`);
   });
 
   test("a fence outlives the moment that it names, and else the interval", async () => {
@@ -40,7 +45,7 @@ describe("an interval", () => {
       [30_000, 30_000],
     ] as const) {
       const { run, execute } = await newInterval();
-      run(n1, "acquire", 20_000, 0);
+      run(n1, "acquire", 20_000, 1_000, 0);
       run(n1, "extend", 1_000, 1, start + ahead, 5_000);
       expect(["once", "end", "fence"].map((key) => execute("PTTL", key))).toEqual([
         1_000,
@@ -52,7 +57,7 @@ describe("an interval", () => {
 
   test("is not prolonged by a repeated confirmation, but by the next one; its fence never falls", async () => {
     const { runtime, run, execute } = await newInterval();
-    run(n1, "acquire", 20_000, 0);
+    run(n1, "acquire", 20_000, 60_000, 0);
     for (const [number, ms, fence, remaining] of [
       [1, 60_000, 9, 60_000],
       [1, 60_000, 9, 59_900],
