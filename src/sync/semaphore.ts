@@ -122,7 +122,7 @@ export class Semaphore {
     const value = randomToken(runtime);
     const look = (call: Ask) => send(call, { value, slots }, { ttl: 0, span: 0 });
     const answers = (await query(settings, ["inspect", [name]], look)).answers();
-    const takenAt = (slot: string) => answers.filter(({ free }) => !free.includes(slot)).length;
+    const takenAt = (slot: string) => answers.length - countFree(answers, slot);
     const held = slots.filter((slot) => takenAt(slot) >= quorumOf(endpoints.length)).length;
     return { held, limitInUse: Math.max(...answers.map(({ inUse }) => inUse)) || undefined };
   }
@@ -133,7 +133,7 @@ interface SlotAnswer extends CellAnswer {
   /** The slot that has the value. */
   readonly slot?: string | undefined;
   /** The slots that were free before. */
-  readonly free: readonly string[];
+  readonly free: ReadonlySet<string>;
   /** The largest limit that was in use before; 0 if that is not known. */
   readonly inUse: number;
 }
@@ -210,10 +210,10 @@ export function permits(settings: Settings, semaphore: Limited, note?: string): 
     async next(round) {
       tellMismatch(round.answers());
       for (const slot of candidates) tried.add(slot);
-      const freeAt = countFree(slots, round.answers());
       // The result was clear before all had answered: those that have not may have the slot free.
       const pending = round.calls.filter(({ answer }) => !answer).length;
-      const open = slots.filter((slot) => freeAt.get(slot)! + pending >= quorum && !tried.has(slot));
+      const freeAt = (slot: string) => countFree(round.answers(), slot) + pending;
+      const open = slots.filter((slot) => freeAt(slot) >= quorum && !tried.has(slot));
       const goesOn = open.length > 0 && ((await round.result) === "refused" || waited() < wait);
       if (!goesOn) tried.clear();
       if (!isAlone) candidates = [pickHigh(mostFree(goesOn ? open : slots, freeAt), runtime)];
@@ -248,7 +248,7 @@ function requestsOf({ prefix }: Pick<Settings, "prefix">, { name, limit }: Limit
     const [echo, index, states, inUse] = itemsOf(reply);
     const isSane = typeof states === "string" && states.length === slots.length && /^[ft]+$/.test(states);
     if (!isSane || !isInteger(inUse) || inUse < 0 || (echo === 0) !== (index === 0)) throw unexpectedReply();
-    const free = slots.filter((_, place) => states[place] === "f");
+    const free = new Set(slots.filter((_, place) => states[place] === "f"));
     if (echo === 0) return { outcome: span === 0 ? "lost" : "held", free, inUse };
     const slot = slots[Number(index) - 1];
     if (echo !== value || !slot) throw unexpectedReply();
@@ -256,17 +256,15 @@ function requestsOf({ prefix }: Pick<Settings, "prefix">, { name, limit }: Limit
   };
 }
 
-/** By slot: at how many endpoints it was free. */
-function countFree(slots: readonly string[], answers: readonly SlotAnswer[]): Map<string, number> {
-  const freeAt = new Map(slots.map((slot) => [slot, 0]));
-  for (const slot of answers.flatMap(({ free }) => free)) freeAt.set(slot, freeAt.get(slot)! + 1);
-  return freeAt;
+/** At how many endpoints a slot was free. */
+function countFree(answers: readonly SlotAnswer[], slot: string): number {
+  return answers.filter(({ free }) => free.has(slot)).length;
 }
 
 /** Those of the slots that were free at the most endpoints. */
-function mostFree(slots: readonly string[], freeAt: ReadonlyMap<string, number>): readonly string[] {
-  const most = Math.max(...slots.map((slot) => freeAt.get(slot)!));
-  return slots.filter((slot) => freeAt.get(slot) === most);
+function mostFree(slots: readonly string[], freeAt: (slot: string) => number): readonly string[] {
+  const most = Math.max(...slots.map(freeAt));
+  return slots.filter((slot) => freeAt(slot) === most);
 }
 
 /** One of the slots, which begin with the highest: one of the upper quarter in every second case. */

@@ -101,7 +101,7 @@ const rows: readonly {
     run(call, name) {
       const { confirm, extend } = permit(call, name);
       const own = slotOf(name);
-      const granted = { outcome: "granted", slot: own.keys[0], free: [], inUse: 1 } as const;
+      const granted = { outcome: "granted", slot: own.keys[0], free: new Set<string>(), inUse: 1 } as const;
       void confirm!({ answers: () => [granted] } as unknown as Parameters<typeof confirm & {}>[0], own, ttl);
       return extend(call as Call, own, ttl);
     },
