@@ -192,9 +192,9 @@ describe("coalesce", () => {
     ["the lock", ["HSET", "lock", "n", "f", "x"]],
   ] as const)(
     "waits no longer for foreign data in the place of %s than the client waits",
-    async (_, write) => {
+    async (_, [command, ...rest]) => {
       const { call, runtime, each, client } = newWorld();
-      each(...write);
+      each(command, ...(rest as [string, string, string]));
       const failed = call("coalesce", unreachable, client({ wait: 500, backoff: () => 50 }));
       await runtime.advance(400);
       expect(failed.settled).toBe(false);
