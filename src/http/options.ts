@@ -46,7 +46,7 @@ export type HttpEvent =
       /** The error, where there was one: for example the `QuorumError`, whose details the client does not get. */
       readonly error: unknown;
     }
-  /** No quorum answered, and with `failOpen` the handler runs without protection. */
+  /** There was an outage, and with `failOpen` the handler runs without protection. The event of its run came before. */
   | { readonly type: "unguarded"; readonly key: string; readonly error: unknown };
 
 /** What does not differ between requests. `undefined` leaves the default in place. */

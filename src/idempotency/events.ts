@@ -15,6 +15,7 @@ export interface IdempotencyEvent {
    * - `dead`: too many runs of the key began and did not end.
    * - `corrupt`: the stored value is not a record, or the codec cannot decode it.
    * - `unavailable`: no quorum answered in time; the handler did not run.
+   * - `unguarded`: there was an outage, and with `failOpen` the handler runs without protection. Its end is not reported.
    * - `aborted`: the call ended otherwise: its signal aborted, its deadline had passed, or `backoff` threw; the handler
    *   did not run. `error` says why.
    */
@@ -31,13 +32,14 @@ export interface IdempotencyEvent {
     | "dead"
     | "corrupt"
     | "unavailable"
+    | "unguarded"
     | "aborted";
   readonly key: string;
   /** Of `unstored` and `omitted`: see {@link Outcome.unstored}. */
   readonly reason?: UnstoredReason | "no-quorum";
   /**
    * Of `unstored`: the error that the codec threw, or that describes what it returned. Of `aborted` and `failed`: what
-   * the call throws.
+   * the call throws. Of `unguarded`: why no quorum answered.
    */
   readonly error?: unknown;
   /** ms since the call. */

@@ -1,5 +1,6 @@
 import {
   checkInteger,
+  checkName,
   checkOptions,
   checkText,
   checkThis,
@@ -92,6 +93,12 @@ export interface RunOptions<Value> extends IdempotencyOptions {
   readonly lock?: string | readonly string[] | undefined;
   /** Stored with the lock, as `note` of `redlock.acquire`: 1 … 255 characters. Only with `lock`. Default: none. */
   readonly note?: string | undefined;
+  /**
+   * Whether the handler runs without protection if too many endpoints fail for a quorum. Then several calls may run it at once,
+   * its result is not stored, and with `lock` it gets no fence. The event `unguarded` reports it; if there is no `onEvent`, a
+   * line on the console does. Default false: the call throws the `QuorumError`.
+   */
+  readonly failOpen?: boolean | undefined;
   /** Ends the waiting at once; the call rejects with its reason. The handler has a signal of its own. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -102,7 +109,10 @@ export interface RunOptions<Value> extends IdempotencyOptions {
 }
 
 /** {@link RunOptions} of a run with a lock, whose handler gets a fence. */
-export type LockedRunOptions<Value> = RunOptions<Value> & { readonly lock: string | readonly string[] };
+export type LockedRunOptions<Value> = RunOptions<Value> & {
+  readonly lock: string | readonly string[];
+  readonly failOpen?: false | undefined;
+};
 
 /** `kind` is for HTTP handlers and single flights, `handler` for the former, `isStale` for the latter. */
 type AnyRunOptions<Value> = RunOptions<Value> &
@@ -135,6 +145,7 @@ const runSchema: Schema<AnyRunOptions<unknown>> = {
   codec: checkCodec,
   lock: (name, lock) => checkResources(lock, name),
   note: checkText,
+  failOpen: typed("boolean"),
   kind: oneOf("run", "http", "flight"),
   handler: later,
   isStale: typed("function"),
@@ -182,7 +193,7 @@ export class Idempotency {
    * @throws InProgressError when another run is still under way after `wait`
    * @throws LockHeldError when another holder still has the `lock` after `wait`
    * @throws FingerprintMismatchError when the key was used before with another fingerprint
-   * @throws QuorumError when too few endpoints answered to begin; the handler did not run
+   * @throws QuorumError when too few endpoints answered to begin; the handler did not run. See `failOpen`
    * @throws LeaseLostError when the handler ran longer than its lease and another run took over meanwhile
    * @throws DeadKeyError when `maxAttempts` runs began and neither completed nor failed
    * @throws RecordCorruptError when the stored value is not a record, or the codec cannot decode it
@@ -224,14 +235,15 @@ export class Idempotency {
     const handler = checkType("handler", rest.at(-1), "function") as Handler<Value>;
     const options: AnyRunOptions<Value> = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
     checkOptions<AnyRunOptions<unknown>>("run", options as AnyRunOptions<unknown>, runSchema);
-    const { signal, deadline = Infinity, codec = json, note, isStale } = options;
+    const { signal, deadline = Infinity, codec = json, note, failOpen = false, isStale } = options;
     const { settings, ...rules } = this.#resolve(options);
     const lock = options.lock === undefined ? undefined : checkResources(options.lock);
     if (note !== undefined && !lock) throw new TypeError("note needs lock: it is stored with the lock");
+    if (options.kind !== "http") checkName("key", key, Infinity);
     // Computed before the handler can change what they are computed from.
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
-    const own = { fingerprint, lock, note, codec, signal, deadline, isStale };
+    const own = { fingerprint, lock, note, codec, signal, deadline, failOpen, isStale };
     return run<Value>({ settings, ...keys, ...own, ...rules }, handler);
   }
 
@@ -299,7 +311,7 @@ export async function recordKeysOf(
   const { scope = [], kind = "run", handler } = options;
   if ("scope" in options) checkScope("scope", options.scope);
   if (handler !== undefined && kind !== "http") throw new TypeError('handler needs kind: "http"');
-  if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
+  checkText("key", key, Infinity);
   const hash = await hashKey(scope, key, kind, handler);
   return {
     key,

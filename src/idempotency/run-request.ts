@@ -28,6 +28,8 @@ export interface RunRequest<Value> extends RecordKeys {
   readonly signal: AbortSignal | undefined;
   /** Wall-clock time in ms since 1970, or Infinity. */
   readonly deadline: number;
+  /** Whether the handler runs without protection in an outage. */
+  readonly failOpen: boolean;
   /** Infinity: runs are not counted. */
   readonly maxAttempts: number;
   /** The most bytes that a record with its result may take in a request. */

@@ -7,8 +7,9 @@ import {
 } from "../errors.ts";
 import { emit } from "../events.ts";
 import { acquire } from "../lock/acquire.ts";
+import { isOutage, reportUnguarded } from "../lock/fail-open.ts";
 import type { Lock } from "../lock/lock.ts";
-import { keepAlive, stopwatch } from "../runtime.ts";
+import { keepAlive, randomToken, stopwatch } from "../runtime.ts";
 import { InProgressError, LeaseLostError, ResultUnavailableError } from "./errors.ts";
 import type { IdempotencyEvent, Report } from "./events.ts";
 import { RunProtocol, type RunState } from "./protocol.ts";
@@ -62,6 +63,8 @@ export async function run<Value>(
   try {
     lock = await acquire(settings, resources, { signal, deadline }, protocol);
   } catch (error) {
+    if (request.failOpen && isOutage(error))
+      return runUnguarded(request, handler, { error, elapsed: elapsed() });
     return endWithout(request, protocol.state, { error, report });
   }
   protocol.begin();
@@ -77,7 +80,29 @@ export async function run<Value>(
   return store(request, { protocol, lock, report }, value);
 }
 
-function contextOf(key: string, lock: Lock): RunContext {
+/** Runs the handler without protection. Its result is as the codec returns it, but is stored nowhere. */
+async function runUnguarded<Value>(
+  { key, settings, codec, signal, onEvent }: RunRequest<Value>,
+  handler: Handler<Value>,
+  { error, elapsed }: { readonly error: QuorumError; readonly elapsed: number },
+): Promise<Outcome<Value>> {
+  reportUnguarded<IdempotencyEvent & { readonly type: "unguarded"; readonly error: QuorumError }>(onEvent, {
+    type: "unguarded",
+    key,
+    error,
+    elapsed,
+  });
+  const nothing = {
+    token: randomToken(settings.runtime),
+    fence: undefined,
+    signal: signal ?? new AbortController().signal,
+    remaining: () => Infinity,
+  };
+  const value = await handler(contextOf(key, nothing));
+  return { status: "executed", value: encodeResult(codec, value).value, unstored: "no-quorum" };
+}
+
+function contextOf(key: string, lock: Pick<Lock, "token" | "fence" | "signal" | "remaining">): RunContext {
   const context = {
     key,
     token: lock.token,

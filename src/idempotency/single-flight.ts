@@ -1,4 +1,4 @@
-import { abortSignal, checkNumber, checkOptions, checkType, oneOf, type Schema } from "../check.ts";
+import { abortSignal, checkNumber, checkOptions, checkType, type Schema, typed } from "../check.ts";
 import { isRedlockError } from "../errors.ts";
 import type { EventHook } from "../events.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
@@ -7,7 +7,7 @@ import { checkScope } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import { Idempotency, idempotencySchema } from "./idempotency.ts";
 import type { RunRecord } from "./record.ts";
-import { type Codec, encodeResult, type JsonResult, json } from "./result.ts";
+import { type Codec, type JsonResult, json } from "./result.ts";
 
 /** Options of {@link singleFlight}. */
 export interface SingleFlightOptions<Value> {
@@ -25,10 +25,10 @@ export interface SingleFlightOptions<Value> {
   /** Separates keys of different origin; see `RunOptions`. Default: none. */
   readonly scope?: string | readonly string[];
   /**
-   * What to do when no quorum of endpoints answers. `throw` the `QuorumError`, or `run` the computation without
-   * protection: then several callers may compute at once. Default `throw`.
+   * Whether the value is computed without protection if too many endpoints fail for a quorum: then several callers may compute
+   * at once. See `RunOptions`. Default false: the call throws the `QuorumError`.
    */
-  readonly onOutage?: "throw" | "run" | undefined;
+  readonly failOpen?: boolean | undefined;
   /** Ends the waiting at once; the call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -50,7 +50,7 @@ const schema: Schema<SingleFlightOptions<unknown>> = {
   wait,
   lease,
   scope: checkScope,
-  onOutage: oneOf("throw", "run"),
+  failOpen: typed("boolean"),
   signal: abortSignal,
   onEvent,
 };
@@ -83,14 +83,14 @@ type Compute<Value> = (context: FlightContext) => Promise<Value> | Value;
 /**
  * Computes a value once on all replicas: one caller computes, the others wait for its value and share it until its ttl
  * ends. For what is expensive or must not be done twice at the same time, such as the refresh of a token. It is not a lock:
- * after a crash, or with `onOutage: "run"`, a second caller may compute while the first one still does.
+ * after a crash, or with `failOpen` in an outage, a second caller may compute while the first one still does.
  *
  * Every caller gets the value as JSON returns it. A value that cannot be stored (it takes more than about 1 MB, or JSON
  * would lose a part of it) is returned as it is, and not shared: the callers compute, one after another.
  *
  * @throws what `compute` throws, to the caller that computed
  * @throws InProgressError when another caller is still computing after `wait`
- * @throws QuorumError when too few endpoints answered, unless `onOutage` is `run`
+ * @throws QuorumError when too few endpoints answered, unless `failOpen` is true
  * @throws TypeError | RangeError when an option is wrong or unknown
  *
  * @example
@@ -106,7 +106,7 @@ export async function singleFlight<Value>(
   checkOptions<SingleFlightOptions<never>>("singleFlight", options as never, schema, { required: ["ttl"] });
   checkType("compute", compute, "function");
   const { runtime } = clientStateOf(redlock).settings;
-  const { ttl, lease = 10_000, wait = 10_000, onOutage, onEvent } = options;
+  const { ttl, lease = 10_000, wait = 10_000, failOpen, onEvent } = options;
   const { signal = new AbortController().signal } = options;
   const began = Math.floor(runtime.now());
   const elapsed = stopwatch(runtime);
@@ -128,19 +128,13 @@ export async function singleFlight<Value>(
   for (;;) {
     try {
       const remaining = Math.max(0, wait - elapsed());
-      return (await idempotency.run<Value>(key, { ...ofKey, wait: remaining }, fly)).value;
+      return (await idempotency.run<Value>(key, { ...ofKey, failOpen, wait: remaining }, fly)).value;
     } catch (error) {
       // Whatever its code: the computation may use this library, too.
       if (thrown) throw thrown.error;
       const code = isRedlockError(error) ? error.code : undefined;
-      if (code === "NO_QUORUM" && onOutage === "run") return asJson(await compute({ signal }));
       // Another caller took over while this one computed: its value is the newer one.
       if (code !== "LEASE_LOST") throw error;
     }
   }
-}
-
-/** The value as JSON returns it; itself where JSON would lose a part of it. */
-function asJson<Value>(value: Value): Value {
-  return encodeResult<Value>(json, value).value;
 }

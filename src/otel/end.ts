@@ -27,6 +27,7 @@ const runErrors: Readonly<Record<string, string>> = {
   dead: "DEAD_KEY",
   corrupt: "RECORD_CORRUPT",
   unavailable: "NO_QUORUM",
+  unguarded: "NO_QUORUM",
 };
 
 /** The end of an operation that an event reports, or undefined. */

@@ -104,7 +104,7 @@ describe("events", () => {
   };
 
   it("of locks and endpoints all have a row in observability.md, and there alone", () => {
-    const types = typesOf("src/events.ts", "RedlockEvent");
+    const types = ["HoldEnd", "RedlockEvent"].flatMap((name) => typesOf("src/events.ts", name));
     expect(types.length).toBeGreaterThan(8);
     expect(rowsOf("docs/observability.md", "Events")).toEqual(types.sort());
     expect(text("docs/options.md")).toMatch(/^\| `onEvent` .*\(observability\.md#events\)/m);

@@ -77,7 +77,7 @@ const refused: [options: unknown, type: Errors, said: string, by: readonly Call[
   [{ handler: "h" }, TypeError, 'handler needs kind: "http"', [run, ...keyed]],
   [{}, TypeError, "ttl (ms) is missing: it must be a number", [fly]],
   [{ ttl: -1 }, RangeError, "ttl (ms) must be between 0 and 2592000000, got -1", [fly]],
-  [{ ttl: 1, onOutage: true }, RangeError, 'onOutage must be "throw" or "run", got boolean', [fly]],
+  [{ ttl: 1, failOpen: "yes" }, TypeError, 'failOpen must be a boolean, got "yes"', [fly]],
   // Misspelt, or of something else.
   [{ retension: 1 }, TypeError, 'has no option "retension"; did you mean retention?', everywhere],
   [{ maxAttempt: 1 }, TypeError, 'has no option "maxAttempt"; did you mean maxAttempts?', everywhere],
@@ -144,7 +144,7 @@ test.each<[what: string, call: () => unknown, type: Errors, said: string]>([
 ])("%s", (_, ...refusal) => expectRefused(...refusal));
 
 test.each<[key: unknown, type: Errors, said: string]>([
-  ["", RangeError, "key must not be empty"],
+  ["", RangeError, "key must have at least 1 character, has 0"],
   [7, TypeError, "key must be a string, got number"],
   [["a", "b"], TypeError, "key must be a string, got Array"],
   [undefined, TypeError, "key is missing: it must be a string"],

@@ -314,3 +314,41 @@ describe("waitUntil", () => {
     expect(textsOf(world)[2]).toBe(null);
   });
 });
+
+describe("failOpen", () => {
+  const open = { failOpen: true } as const;
+
+  test("runs the handler without protection in an outage, and reports it", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, events } = runner(world);
+    silence(links);
+    const call = watch(
+      idempotency.run("key", { ...open, lock: "a" }, ({ fence, remaining, token }) => [
+        fence,
+        remaining(),
+        token.length,
+      ]),
+    );
+    await world.runtime.advance(5_000);
+    // Infinity has no JSON, so the result could not be stored either: it is the handler's own.
+    expect(call.value).toEqual({
+      status: "executed",
+      value: [undefined, Infinity, 33],
+      unstored: "no-quorum",
+    });
+    expect(events).toMatchObject([{ type: "unguarded", key: "key", error: { code: "NO_QUORUM" } }]);
+  });
+
+  test("never ignores a run that is under way, or a failure of a minority", async () => {
+    const world = virtualWorld();
+    const other = await beginElsewhere(world, [0, 1, 2]);
+    const { idempotency, links } = runner(world);
+    for (const silent of [[], links.slice(2)]) {
+      silence(silent);
+      const call = watch(idempotency.run("key", open, never));
+      await world.runtime.advance(5_000);
+      expect(call.error).toBeInstanceOf(InProgressError);
+    }
+    expect(other.call.settled).toBe(false);
+  });
+});

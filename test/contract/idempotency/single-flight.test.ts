@@ -162,7 +162,7 @@ describe("a single flight", () => {
     await world.runtime.advance(500);
     expect(refused.error).toBeInstanceOf(QuorumError);
     expect(gates).toHaveLength(0);
-    const unguarded = await call({ onOutage: "run", signal }, client);
+    const unguarded = await call({ failOpen: true, signal }, client);
     await world.runtime.advance(500);
     expect(contexts.map((context) => context.signal)).toEqual([signal]);
     gates[0]!.open("alone");
@@ -177,7 +177,7 @@ describe("a single flight", () => {
     const world = virtualWorld();
     const client = world.client();
     silence(client.links);
-    const options = { ttl: 1_000, wait: 0, onOutage: "run" } as const;
+    const options = { ttl: 1_000, wait: 0, failOpen: true } as const;
     const alone = watch(singleFlight(client.redlock, "key", options, () => value as never));
     await settled(world, alone);
     expect(alone.value).toStrictEqual(got);
@@ -198,7 +198,7 @@ describe("a single flight", () => {
 
   test("is no outage while another caller computes", async () => {
     const world = virtualWorld();
-    const { call, gates } = callers(world, { onOutage: "run", wait: 0 });
+    const { call, gates } = callers(world, { failOpen: true, wait: 0 });
     await call();
     const second = await call();
     await world.runtime.advance(500);
@@ -211,7 +211,7 @@ describe("a single flight", () => {
     new QuorumError("acquire", ["other"], []),
   ])("throws what its computation throws, whatever its code: $code", async (error) => {
     const world = virtualWorld();
-    const { call, gates } = callers(world, { onOutage: "run" });
+    const { call, gates } = callers(world, { failOpen: true });
     const first = await call();
     gates[0]!.open(Promise.reject(error));
     await world.runtime.advance(500);
