@@ -218,13 +218,21 @@ async function failureOf(trial: Trial, commands: readonly string[]): Promise<unk
   await redis.execute("FLUSHALL");
   const options = { ...patient, wait: 1_000, backoff: { min: 5, max: 20 } };
   const endpoints = [ioredisEndpoint(client)];
-  const redlock = new Redlock({ ...options, endpoints });
+  let unreleased: unknown;
+  const redlock = new Redlock({
+    ...options,
+    endpoints,
+    onEvent: (event) => {
+      // A release rejects nothing: its event has the error.
+      if (event.type === "released") unreleased ??= event.error;
+    },
+  });
   const free = new Redlock({ ...options, endpoints: freeEndpoints.endpoints });
   try {
     await trial({ redlock, free, redis, endpoints });
-    return undefined;
+    return unreleased;
   } catch (error) {
-    return error;
+    return unreleased ?? error;
   } finally {
     client.disconnect();
   }
@@ -272,7 +280,9 @@ describe.skipIf(!redisServer)("rights on the server", () => {
         if (unheard[feature]?.includes(command)) continue;
         const others = rows[feature]!.filter((each) => each !== command);
         const failure = (await failureOf(trial, grants(others))) as QuorumError | undefined;
-        expect(failure?.message, command).toMatch(new RegExp(`\\b${command}\\b`, "i"));
+        // Redis before 7.2 does not say which command of a script it is.
+        const named = `\\b${command}\\b${feature.includes("doctor") ? "|all commands in scripts" : ""}`;
+        expect(failure?.message, command).toMatch(new RegExp(named, "i"));
         // The command line reports what it has seen, and throws nothing.
         if (feature.includes("doctor")) continue;
         expect(failure!.code, command).toBe("NO_QUORUM");
