@@ -3,8 +3,8 @@ import { parseHolder } from "../lock/note.ts";
 import { keyOf } from "../redis/keys.ts";
 import { tokenLength } from "../runtime.ts";
 
-// What endpoints have stored, for the page of the local endpoints and for the playground. It reads nothing itself, and is no
-// part of the published package.
+// What endpoints have stored, for `redlock-edge list`, the page of the local endpoints, and the playground. It reads nothing
+// itself, and is no entry of the package.
 
 export { keyOf };
 
