@@ -102,8 +102,9 @@ export interface RunOptions<Value> extends IdempotencyOptions {
   /** Ends the waiting at once; the call rejects with its reason. The handler has a signal of its own. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. The claim ends at
-   * most one `timeout` later: that is the time to store the result. A time that has passed is a RangeError.
+   * Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. The lease is one
+   * `timeout` longer, which is the time to store the result, and counts from the arrival of a request: so the claim ends
+   * at most two `timeout`s later. A time that has passed is a RangeError.
    */
   readonly deadline?: number | undefined;
 }

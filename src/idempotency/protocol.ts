@@ -155,7 +155,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return this.#completion;
   }
 
-  /** A claim ends at most one timeout after the deadline: that is the time to store the result. */
+  /** A lease is one timeout longer than the time until the deadline: that is the time to store the result. */
   #leaseOf(ttl: number): number {
     const { settings, deadline } = this.#request;
     return deadline === Infinity ? ttl : Math.min(settings.ttl, ttl + settings.timeout);
