@@ -19,7 +19,10 @@ export type Decision = Pick<Round, "result" | "votes">;
  * the call, once the round is undone.
  */
 export interface Protocol<A extends CellAnswer = CellAnswer> {
-  /** The keys and the value of the next round's claim. Each round asks for it once, with a fresh nonce. */
+  /**
+   * The keys and the value of the next round's claim. Each round asks for it once, with a fresh nonce. All other requests of the
+   * round get this very object, so a protocol can look up by it what it knows of a round.
+   */
   cell(nonce: string): Cell;
   /** Claims the cell at one endpoint. */
   claim(call: Call, cell: Cell, ttl: number): Promise<A>;
@@ -42,7 +45,10 @@ export interface Protocol<A extends CellAnswer = CellAnswer> {
   readonly isRestorable: boolean;
   /** The fence, once a round is granted. Undefined: it has none. */
   readonly fence: number | undefined;
-  /** What follows a failed round. It is called before the round is undone. Default: a pause. */
+  /**
+   * What follows a round that has brought no lock: it was not granted, or granted too late, or `confirm` has not granted it.
+   * It is called before the round is undone, so that `release` knows what it has found. Default: a pause.
+   */
   next?(failed: Round<A>): Promise<Next> | Next;
   /** How the error says that it is held. Default: by someone else. */
   readonly heldText?: string | undefined;
