@@ -36,11 +36,12 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   /** A record that an endpoint has lost is written there when the run is complete. */
   readonly isRestorable = false;
   readonly action: string;
+  /** If it is a replay when `acquire` has failed, the call returns the result in it. */
   state: RunState<Value> = { kind: "unclear" };
   readonly #request: RunRequest<Value>;
-  /** That of the locks. */
+  /** The protocol of the locks that the run holds with its key. Undefined: it has none. */
   readonly #locks: Protocol | undefined;
-  /** By claim: the undo of an earlier round may go on while a later one counts anew. */
+  /** By the cell of a claim: the undo of an earlier round may go on while a later one counts anew. */
   readonly #attempts = new Map<Cell, Attempt>();
   #startedAt = 0;
   /** The cell of the last round. */
@@ -81,8 +82,9 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   /**
-   * Before the handler runs, a quorum has its fence, and its attempt is counted: after the claim, so that contenders do not
-   * count, and before the handler, so that each of its crashes does.
+   * Refuses a granted claim if a minority of the endpoints has the result of a run. Otherwise, before the handler runs, a quorum
+   * has its fence, and its attempt is counted: after the claim, so that contenders do not count, and before the handler, so
+   * that each of its crashes does.
    */
   async confirm(granted: Round<CellAnswer>, cell: Cell, ttl: number): Promise<Decision | undefined> {
     const { key, settings, maxAttempts } = this.#request;
@@ -101,6 +103,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   async next(failed: Round<CellAnswer>): Promise<Next> {
+    // If it was granted, `confirm` has looked.
     if ((await failed.result) !== "granted") await this.#look(failed);
     const { state } = this;
     if (state.kind === "replay") return "end";
@@ -140,7 +143,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return new LeaseLostError(this.#request.key, why.replace("(ttl ", "(lease "));
   }
 
-  /** The handler begins: from now on its release ends the run. */
+  /** The handler begins, under the claim of the last round: from now on the release of that claim ends the run. */
   begin(): void {
     this.#held = this.#cell;
   }

@@ -158,7 +158,10 @@ const endings: { readonly [Code in RedlockErrorCode]?: IdempotencyEvent["type"] 
   NO_QUORUM: "unavailable",
 };
 
-/** Ends a call whose handler has not run: returns another run's result, or throws. `error`: that of its lock. */
+/**
+ * Ends a call whose handler has not run: returns another run's result, or throws. A duplicate comes here, too, because it gets
+ * no lock. `error`: what `acquire` has thrown.
+ */
 function endWithout<Value>(
   { key, settings, signal, ...request }: RunRequest<Value>,
   state: RunState<Value>,
