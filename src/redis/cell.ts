@@ -5,8 +5,9 @@ import { cellScript } from "./cell.lua.ts";
 import { foreignData, runScript, unexpectedReply } from "./script.ts";
 
 // A cell on one endpoint: values with a ttl, at one key or at several together. Locks and the records of idempotent runs
-// are claimed, kept and ended by these operations. Each is one request, and a second execution of it does no harm. A cell of
-// one key without a tombstone is plain: a native command does it, where the endpoint has one. All else is done by the script.
+// are claimed, kept and ended by these operations. Each is one command, and a second execution of it does no harm. Only a claim
+// at an endpoint that is not known to delete may take two. A cell of one key without a tombstone is plain: if the endpoint has
+// a native command for it, that is used. The script does all else.
 
 /** Where values are stored, or are to be stored. */
 export interface Cell {
