@@ -34,8 +34,8 @@ export interface Progress {
   /** ms until the deadline: a duration, so that only elapsed time counts. Infinity: there is none. */
   untilDeadline(): number;
   /**
-   * Keeps the rollback of a failed attempt alive: by `waitUntil`; without it, the call waits for it before it fails. The next
-   * attempt does not wait for it.
+   * Keeps the rollback of a failed attempt alive by `waitUntil`. Without it, the call waits for all rollbacks before it ends
+   * without a value, even if its `end` then has one, as a duplicate's has. The next attempt does not wait for them.
    */
   keep(rollback: Promise<unknown>): void;
 }
