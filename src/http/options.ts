@@ -45,9 +45,7 @@ export type HttpEvent =
       readonly key: string | undefined;
       /** The error, where there was one: for example the `QuorumError`, whose details the client does not get. */
       readonly error: unknown;
-    }
-  /** There was an outage, and with `failOpen` the handler runs without protection. The event of its run came before. */
-  | { readonly type: "unguarded"; readonly key: string; readonly error: unknown };
+    };
 
 /** What does not differ between requests. `undefined` leaves the default in place. */
 export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {

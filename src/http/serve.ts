@@ -9,8 +9,8 @@ import {
   type RunContext,
   type RunOptions,
 } from "../idempotency/index.ts";
+import { isUnguarded } from "../idempotency/run.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
-import { isOutage } from "../lock/fail-open.ts";
 import { keepAlive, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook } from "../webhooks/index.ts";
 import { handlerOf, withPath } from "./handler.ts";
@@ -212,6 +212,8 @@ interface Handling {
   run?: RunContext;
   response?: Response;
   thrown?: { readonly error: unknown };
+  /** It runs without protection. */
+  isUnguarded?: true;
 }
 
 /** Runs the handler unless a request of the same key has been answered. */
@@ -232,6 +234,7 @@ async function answerOnce(
   // has gone.
   const waiting = { ...run, options: { ...options, signal: request.signal } };
   const work = runInScopes(rules, waiting, (context) => {
+    if (isUnguarded(context)) return runUnguarded(() => exchange.handle(undefined, body, delivery), handling);
     handling.run = context;
     handlers().set(context, keyed.handler);
     return runHandler(rules, () => exchange.handle(context, body, delivery), handling);
@@ -240,7 +243,9 @@ async function answerOnce(
   keepAlive({ waitUntil }, work);
   const answer = await work.then(
     ({ value }) =>
-      handling.response ? ({ status: "executed", response: handling.response } as const) : replay(value),
+      handling.response
+        ? ({ status: handling.isUnguarded ? "unguarded" : "executed", response: handling.response } as const)
+        : replay(value),
     (error: unknown) => answerFailure(rules, exchange, { run, handling, error }),
   );
   if (handling.run) Object.assign(handling.run, { status: answer.status });
@@ -266,6 +271,18 @@ async function runHandler(
   throw notStored;
 }
 
+/** Runs the handler without protection. Nothing of its response is stored. */
+async function runUnguarded(handle: () => Promise<Handled>, handling: Handling): Promise<StoredResponse> {
+  handling.isUnguarded = true;
+  try {
+    handling.response = (await handle()).response;
+    return emptySuccess;
+  } catch (error) {
+    handling.thrown = { error };
+    throw error;
+  }
+}
+
 /** The answer where there is no result: the handler has failed, did not run, or has lost its lease. */
 async function answerFailure(
   rules: ResolvedRules,
@@ -277,16 +294,12 @@ async function answerFailure(
   },
 ): Promise<HttpAnswer> {
   const { run, handling, error } = failure;
-  const { key, body, delivery } = run;
+  const { key } = run;
   const { response, thrown } = handling;
   if (thrown) throw thrown.error;
   if (error === notStored && response) return { status: "failed", response };
   const refusal = refusalOf(rules, exchange.request, error);
   if (!refusal) throw error;
-  if (rules.failOpen && isOutage(error) && !response) {
-    emit(rules.onEvent, { type: "unguarded", key, error });
-    return { status: "unguarded", ...(await exchange.handle(undefined, body, delivery)) };
-  }
   // The sender only needs to know that the event was handled, and it was.
   if (refusal.code === "RESULT_UNAVAILABLE" && rules.webhook) return replay(emptySuccess);
   // After the handler nothing but the loss of the lease refuses.
@@ -351,7 +364,7 @@ function runInScopes(
     // The innermost run holds the lock: those around it would wait for each other.
     const scope = scopes[index];
     const ofKey = { ...(scope && { scope }), kind: "http", handler: name } as const;
-    const scoped = { ...options, ...ofKey, lock: isLast ? lock : undefined };
+    const scoped = { ...options, ...ofKey, failOpen: rules.failOpen, lock: isLast ? lock : undefined };
     return idempotency.run(key, scoped, isLast ? handler : async () => (await enter(index + 1)).value);
   };
   return enter(0);

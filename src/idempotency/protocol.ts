@@ -135,7 +135,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     if (!claim.hasDoneNothing) return this.#end(call, { cell, claim }, replaced);
     const found = recordFound(claim as Call<CellAnswer>);
     if (found === undefined || found === state.text || !isComplete(found)) return { outcome: "lost" };
-    return keep(call, { keys: [name], value: found }, replaced.retention, state.text);
+    return keep(call, { keys: [name], value: cell.value, values: [found] }, replaced.retention, state.text);
   }
 
   lostError(why: string): RedlockError {
@@ -216,11 +216,13 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     const { text, retention, former } = next;
     const completed = await this.#end(call, claimed, next);
     if (completed.outcome === "granted") return completed;
-    const taken = await claimOrRead(call, { keys: [name], value: text }, retention);
+    // The record is sent once, and its token echoed.
+    const { value } = claimed.cell;
+    const taken = await claimOrRead(call, { keys: [name], value, values: [text] }, retention);
     // A late begin of this run was executed between the two requests.
     if (taken.other === claimed.cell.values![0]) return this.#end(call, claimed, next);
     if (former === undefined || taken.other !== former) return taken;
-    return keep(call, { keys: [name], value: former }, retention, text);
+    return keep(call, { keys: [name], value, values: [former] }, retention, text);
   }
 
   /** Ends a claim. If the begin may still be executed, a tombstone refuses it: it would hold the locks for nobody. */

@@ -63,7 +63,9 @@ export async function run<Value>(
   try {
     lock = await acquire(settings, resources, { signal, deadline }, protocol);
   } catch (error) {
-    if (request.failOpen && isOutage(error))
+    // If anything is known of another run, it counts.
+    const isUnknown = protocol.state.kind === "unclear" || protocol.state.kind === "run";
+    if (request.failOpen && isUnknown && isOutage(error))
       return runUnguarded(request, handler, { error, elapsed: elapsed() });
     return endWithout(request, protocol.state, { error, report });
   }
@@ -78,6 +80,14 @@ export async function run<Value>(
     throw error;
   }
   return store(request, { protocol, lock, report }, value);
+}
+
+/** What handlers get that run without protection. */
+const unguarded = new WeakSet<RunContext>();
+
+/** Whether the handler of this run has no protection: see `failOpen`. */
+export function isUnguarded(run: RunContext): boolean {
+  return unguarded.has(run);
 }
 
 /** Runs the handler without protection. Its result is as the codec returns it, but is stored nowhere. */
@@ -98,7 +108,9 @@ async function runUnguarded<Value>(
     signal: signal ?? new AbortController().signal,
     remaining: () => Infinity,
   };
-  const value = await handler(contextOf(key, nothing));
+  const context = contextOf(key, nothing);
+  unguarded.add(context);
+  const value = await handler(context);
   return { status: "executed", value: encodeResult(codec, value).value, unstored: "no-quorum" };
 }
 

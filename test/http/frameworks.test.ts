@@ -293,7 +293,7 @@ describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
       const answer = await send(post(key, inJson));
       expect([answer.status, await answer.json()]).toEqual([201, { run: false, body: '{"amount":10}' }]);
     }
-    expect(events).toEqual(["unavailable", "unguarded"]);
+    expect(events).toEqual(["unguarded"]);
   });
 });
 

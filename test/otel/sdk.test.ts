@@ -154,7 +154,7 @@ test("a run and a request have one span, whatever becomes of them", async () => 
       ["failed", "CARD_DECLINED"],
       ["executed", undefined],
       ["unavailable", "NO_QUORUM"],
-      ["unavailable", "NO_QUORUM"],
+      ["unguarded", "NO_QUORUM"],
     ].map((end) => ["idempotency.run", ...end]),
   );
   expect(await series("idempotency.http.answers")).toEqual([

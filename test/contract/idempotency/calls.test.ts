@@ -351,4 +351,16 @@ describe("failOpen", () => {
     }
     expect(other.call.settled).toBe(false);
   });
+
+  test("never ignores a result that is known, even if the answers of a quorum are lost", async () => {
+    const world = virtualWorld();
+    await runner(world).idempotency.run("key", () => "first");
+    const { idempotency, links, started } = runner(world);
+    for (const link of links.slice(1))
+      link.fate = () => (link.sent.length === 1 ? "reply lost" : "delivered");
+    const call = watch(idempotency.run<unknown>("key", open, never));
+    await started();
+    await world.runtime.advance(2_000);
+    expect(call.value).toEqual({ status: "replayed", value: "first" });
+  });
 });
