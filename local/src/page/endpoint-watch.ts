@@ -4,172 +4,148 @@ import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { isShown } from "./key.ts";
 import { readKeys, scanStep } from "./read.ts";
 import type { EndpointState } from "./state.ts";
-import { type SeenValue, Stored } from "./stored.ts";
+import type { SeenValue } from "./stored.ts";
 
-/** What a watch tells. */
-export interface Changes {
-  stored(parts: StoredKey, at: number): void;
-  fault(name: string, phase: "fault" | "healed", at: number): void;
-}
-
-/** Reads under way at once: a Redis that does not answer must not gather them. */
-const mostReads = 20;
-/** Keys that are read once more at each look. */
+/** Keys that are known of an endpoint. */
+const mostKeys = 1_000;
+/** Keys that are read at once. */
+const mostRead = 100;
+/** Keys that are read once more at each look: others may have changed them. */
 const recheck = 25;
 /** ms after which a Redis that does not answer is called silent. */
 const silence = 1_000;
-const longestName = 80;
 
-/** Watches one endpoint. */
+/** Watches one endpoint: what it has stored, its counts and its faults. */
 export class EndpointWatch {
-  readonly #endpoint: LocalEndpoint;
-  readonly #changes: Changes;
-  readonly #stored = new Stored();
-  readonly #waiting = new Map<string, StoredKey>();
-  readonly #samples: { readonly at: number; readonly requests: number; readonly billed: number }[] = [];
-  #faults = new Map<string, string>();
-  #reads = 0;
+  readonly endpoint: LocalEndpoint;
+  readonly #onRead: (parts: StoredKey) => void;
+  /** What was read, the newest last. */
+  readonly #values = new Map<string, SeenValue>();
+  readonly #due = new Map<string, StoredKey>();
+  #samples: { readonly at: number; readonly requests: number; readonly billed: number }[] = [];
   #cursor = "0";
   #next = 0;
-  #walking = false;
   /** Since when an answer of Redis is waited for. */
-  #silentSince: number | undefined;
-
+  #waitsSince: number | undefined;
+  #isSilent = false;
   /** Whether its data are those of this process. */
   readonly #canForget: boolean;
 
-  constructor(endpoint: LocalEndpoint, changes: Changes) {
-    this.#endpoint = endpoint;
-    this.#changes = changes;
+  /** @param onRead is called for each key that was read */
+  constructor(endpoint: LocalEndpoint, onRead: (parts: StoredKey) => void) {
+    this.endpoint = endpoint;
+    this.#onRead = onRead;
     this.#canForget = endpoint.redisUrl === undefined || endpoint.pid !== undefined;
-  }
-
-  get name(): string {
-    return this.#endpoint.name;
   }
 
   /** What it has under a key; undefined: it is not up. */
   holds(key: string): SeenValue | "free" | undefined {
-    if (!this.#endpoint.running) return undefined;
-    const found = this.#stored.get(key);
+    if (!this.endpoint.running) return undefined;
+    const found = this.#values.get(key);
     return found && found.until > Date.now() ? found : "free";
   }
 
   /** The keys that it has. */
-  shown(now: number): StoredKey[] {
-    return this.#stored.values(now).map(({ parts }) => parts);
+  keys(): StoredKey[] {
+    const now = Date.now();
+    for (const [key, { until }] of this.#values) if (until <= now) this.#values.delete(key);
+    return [...this.#values.values()].map(({ parts }) => parts);
   }
 
-  /** A command has run that may have changed these keys: reads them at once. */
-  changed(keys: readonly StoredKey[], at: number): void {
-    if (keys.length === 0) return;
-    if (this.#reads < mostReads) void this.#read(keys, at);
-    else for (const parts of keys) if (this.#waiting.size < 500) this.#waiting.set(parts.key, parts);
+  /** Commands have run that may have changed these keys. */
+  changed(keys: readonly StoredKey[]): void {
+    for (const parts of keys) if (this.#due.size < mostKeys) this.#due.set(parts.key, parts);
+    if (this.#waitsSince === undefined && this.endpoint.running) void this.#read(false);
   }
 
   /** All data are gone. */
-  forget(at: number): void {
-    for (const parts of this.shown(at)) this.#take(parts, undefined, at);
+  forget(): void {
+    this.changed(this.keys());
   }
 
-  /** Looks at faults and counts; and, if somebody watches, at keys. */
-  look(now: number, watched: boolean): void {
-    const { log } = this.#endpoint;
-    this.#samples.push({ at: now, requests: log.requests, billed: log.billed });
-    while (this.#samples.length > 1 && now - this.#samples[0]!.at > 2_000) this.#samples.shift();
-    this.#compareFaults(now);
-    if (!this.#endpoint.running) return;
-    const due = [...this.#waiting.values()].slice(0, 2 * recheck);
-    for (const { key } of due) this.#waiting.delete(key);
-    this.changed(due, now);
-    if (watched && !this.#walking) void this.#walk();
+  /** Looks at its counts, and reads a part of its keys. */
+  look(now: number): void {
+    const { log } = this.endpoint;
+    const { requests, billed } = log;
+    this.#samples = [...this.#samples.filter(({ at }) => now - at <= 2_000), { at: now, requests, billed }];
+    if (this.#waitsSince !== undefined) {
+      this.#isSilent ||= now - this.#waitsSince > silence;
+      return;
+    }
+    const known = this.keys();
+    if (this.#next >= known.length) this.#next = 0;
+    for (const parts of known.slice(this.#next, this.#next + recheck)) this.#due.set(parts.key, parts);
+    this.#next += recheck;
+    if (this.endpoint.running) void this.#read(true);
   }
 
-  /** One step of the walk over all keys, and a part of those that are known: others may have changed them. */
-  async #walk(): Promise<void> {
-    this.#walking = true;
-    this.#silentSince = Date.now();
+  /** Reads the keys that are due, and with `scan` one step of the walk over all keys. */
+  async #read(scan: boolean): Promise<void> {
+    this.#waitsSince = Date.now();
     try {
-      const { cursor, keys } = await scanStep(this.#endpoint, this.#cursor);
-      this.#cursor = cursor;
-      const known = this.shown(Date.now());
-      if (this.#next >= known.length) this.#next = 0;
-      const again = known.slice(this.#next, this.#next + recheck);
-      this.#next += recheck;
-      const fresh = keys.filter((parts) => isShown(parts) && !this.#stored.get(parts.key));
-      if (again.length + fresh.length > 0) await this.#read([...again, ...fresh], Date.now());
-      this.#silentSince = undefined;
+      if (scan) await this.#scan();
+      while (this.#due.size > 0) {
+        const keys = [...this.#due.values()].slice(0, mostRead);
+        for (const { key } of keys) this.#due.delete(key);
+        const values = await readKeys(this.endpoint, keys);
+        for (const [index, parts] of keys.entries()) this.#take(parts, values[index]);
+      }
+      this.#isSilent = false;
     } catch {
-      // Redis cannot be reached: `state` says so for as long as it lasts.
-      this.#silentSince = 0;
+      // Its Redis cannot be reached. The keys are read once it is back: the walk finds them.
+      this.#isSilent = this.endpoint.running;
     } finally {
-      this.#walking = false;
+      this.#waitsSince = undefined;
     }
   }
 
-  async #read(keys: readonly StoredKey[], at: number): Promise<void> {
-    this.#reads += 1;
-    const began = Date.now();
-    try {
-      const values = await readKeys(this.#endpoint, keys);
-      // When Redis looked at its clock is known as exactly as the reading was long.
-      const slack = 20 + Date.now() - began;
-      for (const [index, parts] of keys.entries()) this.#take(parts, values[index], at, slack);
-    } catch {
-      // The endpoint was stopped meanwhile, or its Redis: the walk reads the keys when it is back.
-    } finally {
-      this.#reads -= 1;
+  async #scan(): Promise<void> {
+    const { cursor, keys } = await scanStep(this.endpoint, this.#cursor);
+    this.#cursor = cursor;
+    for (const parts of keys) {
+      if (isShown(parts) && !this.#values.has(parts.key)) this.#due.set(parts.key, parts);
     }
   }
 
-  #take(parts: StoredKey, value: SeenValue | undefined, at: number, slack?: number): void {
-    if (this.#stored.set(parts.key, value, at, slack)) this.#changes.stored(parts, at);
-  }
-
-  #compareFaults(now: number): void {
-    const found = new Map(this.#endpoint.faults.list().map((rule) => [idOf(rule), faultName(rule)]));
-    if (!this.#endpoint.running) found.set("stopped", "stopped");
-    for (const [id, name] of this.#faults) if (!found.has(id)) this.#changes.fault(name, "healed", now);
-    for (const [id, name] of found) if (!this.#faults.has(id)) this.#changes.fault(name, "fault", now);
-    this.#faults = found;
+  #take(parts: StoredKey, value: SeenValue | undefined): void {
+    // One that is only read again keeps its place.
+    if (this.#values.get(parts.key)?.holder !== value?.holder) this.#values.delete(parts.key);
+    if (value) this.#values.set(parts.key, value);
+    const [oldest] = this.#values.keys();
+    if (this.#values.size > mostKeys && oldest !== undefined) this.#values.delete(oldest);
+    this.#onRead(parts);
   }
 
   state(now: number): EndpointState {
-    const { name, url, running, log, faults } = this.#endpoint;
-    const [first] = this.#samples;
-    const seconds = first ? Math.max(1, (now - first.at) / 1_000) : 1;
+    const { name, url, running, log, faults } = this.endpoint;
+    const [first = { at: now, requests: 0, billed: 0 }] = this.#samples;
     // After a reset of the log the counts begin again.
-    const rate = (count: number, before = 0) =>
-      Math.max(0, (count < before ? count : count - before) / seconds);
-    const silent = this.#silentSince !== undefined && now - this.#silentSince > silence;
+    const rate = (count: number, before: number) =>
+      (count < before ? count : count - before) / Math.max(1, (now - first.at) / 1_000);
     return {
       name,
       url,
-      status: running ? (silent ? "silent" : "up") : "stopped",
+      status: running ? (this.#isSilent ? "silent" : "up") : "stopped",
       requests: log.requests,
       billed: log.billed,
-      requestsPerSecond: rate(log.requests, first?.requests),
-      billedPerSecond: rate(log.billed, first?.billed),
+      requestsPerSecond: rate(log.requests, first.requests),
+      billedPerSecond: rate(log.billed, first.billed),
       faults: faults.list(),
       canForget: this.#canForget,
     };
   }
 }
 
-/** The rule without the number of requests that remain. */
-const idOf = ({ times, ...rule }: FaultRule): string => JSON.stringify([rule, times !== undefined]);
-
 /** A rule in words: `delay 300 ms`, `drop-reply SET`. */
 export function faultName({ fault, command, ms, status, probability = 1, times }: FaultRule): string {
   return [
     fault,
-    command,
+    command?.slice(0, 40),
     ms === undefined ? undefined : `${typeof ms === "number" ? ms : ms.join("–")} ms`,
     fault === "status" ? `${status ?? 500}` : undefined,
     probability < 1 ? `${Math.round(probability * 100)} %` : undefined,
     times === undefined ? undefined : "some times",
   ]
     .filter((part) => part !== undefined)
-    .join(" ")
-    .slice(0, longestName);
+    .join(" ");
 }

@@ -15,25 +15,18 @@ export function heldKind({ kind, slot }: StoredKey): string | undefined {
   return slot === undefined ? names[kind] : `semaphore slot ${slot}`;
 }
 
-const recordNames: Readonly<Record<string, string>> = { idem: "key", flight: "flight" };
-
-/** What a record at such a key is called; undefined: there is none. */
-export function recordKind({ kind }: StoredKey): string | undefined {
-  return recordNames[kind];
-}
-
-/** Whether it has a record, or the count of the runs of a key. */
-export const isOfRuns = (parts: StoredKey): boolean =>
-  recordKind(parts) !== undefined || parts.kind === "tries";
+/** Whether it has the record of a run, or the count of the runs of a key. */
+export const isOfRuns = ({ kind }: StoredKey): boolean => ["idem", "flight", "tries"].includes(kind);
 
 /** Whether the page shows such a key. */
-export function isShown(parts: StoredKey): boolean {
-  return isOfRuns(parts) || heldKind(parts) !== undefined;
-}
+export const isShown = (parts: StoredKey): boolean => isOfRuns(parts) || heldKind(parts) !== undefined;
 
-/** What the page calls it where it says what happened: a resource; for a record, the beginning of its hash. */
+/** The digits of a key's hash that are shown. */
+export const shownDigits = 12;
+
+/** What the page calls it: a resource; of a run, the beginning of its hash. */
 export function labelOf(parts: StoredKey): string {
-  const { slot, resource } = parts;
-  if (isOfRuns(parts)) return `${recordKind(parts) ?? "key"} ${resource.slice(0, 8)}…`;
+  const { kind, slot, resource } = parts;
+  if (isOfRuns(parts)) return `${kind === "flight" ? "flight" : "key"} ${resource.slice(0, shownDigits)}`;
   return slot === undefined ? resource : `${resource} slot ${slot}`;
 }

@@ -1,75 +1,111 @@
 import type { Buffer } from "node:buffer";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import { type StoredKey, tokensIn } from "../../../src/stored/parse.ts";
-import { type Argument, nameOf, textOf } from "../rest/argument.ts";
+import { type Argument, textOf } from "../rest/argument.ts";
+import type { Exchange } from "../rest/observe.ts";
 import type { WireReply } from "../rest/redis/resp.ts";
-import { answerOf, keysIn, operationOf } from "./command.ts";
-import { isShown } from "./key.ts";
+import { answerOf, foundRecord, keysIn, operationOf } from "./command.ts";
+import { heldKind, isOfRuns, isShown, labelOf } from "./key.ts";
+import type { RequestRow } from "./state.ts";
 
-// What a request does, by its words. No I/O.
+// What a request does, in words. No I/O.
 
-/** A request in words of this library, as far as they can be told. */
-export interface RequestWords {
+/** A command in words of this library, as far as they can be told. */
+export interface Words {
   /** `acquire`, `extend`, `release`, …, or the command's name. */
   readonly operation: string;
   readonly key: StoredKey | undefined;
-  /** All keys of this library's in it that the page shows. */
+  /** The keys of this library's in it that the page shows. */
   readonly keys: readonly StoredKey[];
   /** The random names in it: clients make them, and no two clients the same. */
   readonly tokens: readonly string[];
-  /** How many commands it has. */
-  readonly commands: number;
-}
-
-/** The commands of a request's path and body; empty if they cannot be read. */
-export function commandsOf(path: string, body: Buffer): readonly (readonly string[])[] {
-  const [, first = "", ...rest] = path.split("/");
-  if (first !== "" && first !== "pipeline" && first !== "multi-exec") return [[first, ...rest].map(decoded)];
-  try {
-    const sent: unknown = JSON.parse(body.toString());
-    if (!Array.isArray(sent) || sent.length === 0) return [];
-    return Array.isArray(sent[0]) ? sent.map((each) => [each].flat().map(String)) : [sent.map(String)];
-  } catch {
-    // Not JSON: the endpoint answers with an error, and the page shows that.
-    return [];
-  }
-}
-
-function decoded(word: string): string {
-  try {
-    return decodeURIComponent(word);
-  } catch {
-    return word;
-  }
-}
-
-/** What a request does. */
-export function wordsOf(commands: readonly (readonly Argument[])[]): RequestWords {
-  const all = commands.map(wordsIn);
-  const found = all.flatMap(keysIn);
-  const keys = found.filter(isShown);
-  // An own script names other keys as well: what it is about comes first.
-  const key = keys[0] ?? found[0];
-  const tokens = new Set(all.flatMap(([, ...words]) => words.flatMap(tokensIn)));
-  const operation = all.length > 1 ? `${all.length} commands` : operationOf(all[0] ?? [""], key);
-  return { operation, key, keys, tokens: [...tokens].slice(0, 20), commands: all.length };
 }
 
 /** Enough of each argument: results of runs may be long. */
 const wordsIn = (command: readonly Argument[]): string[] =>
-  command.map((word) => textOf(word).slice(0, 2_000));
+  command.slice(0, 200).map((word) => textOf(word).slice(0, 2_000));
 
-/** `held`: refused because another has it. `gone`: it was not there any more. */
-export type Outcome = "granted" | "held" | "gone" | "error";
+/** What a command does. */
+export function wordsOf(command: readonly Argument[]): Words {
+  const words = wordsIn(command);
+  const found = keysIn(words);
+  const keys = found.filter(isShown);
+  // A script of the user's names other keys as well: what it is about comes first.
+  const key = keys.find(isOfRuns) ?? keys[0] ?? found[0];
+  const tokens = [...new Set(words.slice(1).flatMap(tokensIn))].slice(0, 20);
+  const operation = operationOf(words, key);
+  // A script that does not say what it does to a fair lock or a semaphore.
+  const isUnnamed = /^(EVAL|FCALL)/.test(operation) && keys[0] !== undefined;
+  return { operation: isUnnamed ? (heldKind(keys[0]!) ?? operation) : operation, key, keys, tokens };
+}
 
-/** What the reply to a command means; undefined where it is none of these. */
-export function outcomeOf(
-  { operation, key }: RequestWords,
-  command: readonly Argument[],
-  reply: WireReply,
-): Outcome | undefined {
-  if (reply instanceof ReplyError) return "error";
-  if (!key || operation === nameOf(command) || operation === "peek" || operation === "count")
-    return undefined;
-  return answerOf(operation, wordsIn(command), reply instanceof Uint8Array ? textOf(reply) : reply);
+/** Results in the words of users, by operation: when it was done, and when it was not. */
+const results: Readonly<Record<string, readonly [done: string, refused: string]>> = {
+  begin: ["begun", "waiting"],
+  complete: ["executed", "taken over"],
+  end: ["failed", "gone"],
+  acquire: ["acquired", "held by another"],
+  extend: ["extended", "gone"],
+  release: ["released", "gone"],
+};
+
+/** What the reply to a command means: `executed`, `replayed`, `waiting`, …, `ok` where it is none of these. */
+export function resultOf({ operation }: Words, command: readonly Argument[], reply: WireReply): string {
+  // The first word of Redis's error: the rest may quote what was sent.
+  if (reply instanceof ReplyError) {
+    const [code] = reply.message.split(" ", 1);
+    return code === "NOSCRIPT" ? "script not cached" : `error ${code}`;
+  }
+  const [done, refused] = results[operation] ?? (/^[a-z]+ /.test(operation) ? ["ok", "refused"] : []);
+  if (done === undefined || refused === undefined) return "ok";
+  const plain = plainOf(reply);
+  if (answerOf(operation, wordsIn(command), plain) === "granted") return done;
+  return operation === "begin" && foundRecord(plain) === "complete" ? "replayed" : refused;
+}
+
+const plainOf = (reply: WireReply): unknown => {
+  if (reply instanceof Uint8Array) return textOf(reply).slice(0, 2_000);
+  return Array.isArray(reply) ? reply.map(plainOf) : reply;
+};
+
+/** The commands of a request's path and body; empty if they cannot be read. */
+export function commandsOf(path: string, body: Buffer): readonly (readonly string[])[] {
+  const [, first = "", ...rest] = path.split("/");
+  try {
+    if (first !== "" && first !== "pipeline" && first !== "multi-exec") {
+      return [[first, ...rest].map(decodeURIComponent)];
+    }
+    const sent: unknown = JSON.parse(body.toString());
+    if (!Array.isArray(sent) || sent.length === 0) return [];
+    return Array.isArray(sent[0]) ? sent.map((each) => [each].flat().map(String)) : [sent.map(String)];
+  } catch {
+    // The endpoint answers with an error, and the page shows that.
+    return [];
+  }
+}
+
+/** A row of a request, whose client is not known yet. */
+export type UnnamedRow = Omit<RequestRow, "client" | "id">;
+
+/** The rows of a request: one for each of its commands. */
+export function rowsOf(endpoint: string, { at, ms, path, body, executed, status }: Exchange): UnnamedRow[] {
+  const row = (command: readonly Argument[], billed: number, result: string): UnnamedRow => {
+    const { operation, key } = wordsOf(command);
+    const resource = key ? labelOf(key) : textOf(command[1] ?? "").slice(0, 200);
+    // A script of somebody else's: its text says nothing here.
+    const about = key || !/^(EVAL|FCALL)/.test(operation) ? resource : "";
+    const failed = /^(?:HTTP|error|request lost)|reply lost$/.test(result);
+    return { at, ms, endpoint, operation, resource: about, result, billed, failed };
+  };
+  if (executed.length === 0) {
+    const result = status === undefined ? "request lost" : `HTTP ${status}`;
+    const [first = [path], ...others] = commandsOf(path, body);
+    return [first, ...others].map((command) => row(command, 0, result));
+  }
+  // A fault has executed all of them twice: the last reply counts.
+  const times = executed.length === 2 * commandsOf(path, body).length ? 2 : 1;
+  const note = `${times === 2 ? ", executed twice" : ""}${status === undefined ? ", reply lost" : ""}`;
+  return executed.slice((executed.length / times) * (times - 1)).map(({ command, reply, billed }) => {
+    return row(command, times * billed, `${resultOf(wordsOf(command), command, reply)}${note}`);
+  });
 }

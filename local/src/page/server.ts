@@ -1,10 +1,12 @@
+import { Hono } from "hono";
+import { secureHeaders } from "hono/secure-headers";
+import { streamSSE } from "hono/streaming";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { accessOf } from "../rest/http/authorize.ts";
 import { answerFaults, isLoopback } from "../rest/http/faults-api.ts";
-import { type Listener, listen, type Peer } from "../rest/http/listen.ts";
+import { type Listener, listen } from "../rest/http/listen.ts";
 import type { LocalEndpoints } from "../rest/start.ts";
 import { pageCss, pageHtml } from "./html.ts";
-import { messageStream } from "./stream.ts";
 import { Watch } from "./watch.ts";
 
 /** Options of {@link openPage}. */
@@ -35,20 +37,20 @@ const mostPages = 10;
  */
 export async function openPage(local: LocalEndpoints, options: PageOptions): Promise<DevPage> {
   const watch = new Watch(local, options.interval ?? 250);
-  const server = new PageServer(local, watch, options.script);
+  const app = pageApp(local, watch, options.script);
   let listener: Listener;
   try {
-    listener = await listen((request, peer) => server.answer(request, peer), {
+    listener = await listen(async (request, { address }) => app.fetch(request, { address }), {
       host: "127.0.0.1",
       port: options.port ?? 0,
-      keepBody: 100_000,
+      maxBody: 100_000,
     });
   } catch (error) {
     watch.close();
     throw error;
   }
   return {
-    url: `http://127.0.0.1:${listener.port}/#token=${encodeURIComponent(local.endpoints[0]!.token)}`,
+    url: `http://127.0.0.1:${listener.port}/#token=${encodeURIComponent(local.endpoints[0].token)}`,
     async close() {
       watch.close();
       await listener.close();
@@ -56,119 +58,95 @@ export async function openPage(local: LocalEndpoints, options: PageOptions): Pro
   };
 }
 
-class PageServer {
-  readonly #local: LocalEndpoints;
-  readonly #watch: Watch;
-  readonly #script: () => Promise<string>;
-  #pages = 0;
-
-  constructor(local: LocalEndpoints, watch: Watch, script: () => Promise<string>) {
-    this.#local = local;
-    this.#watch = watch;
-    this.#script = script;
-  }
-
-  async answer(request: Request, { address }: Peer): Promise<Response> {
-    const refusal = refusalOf(request, address);
-    const response = refusal ?? (await this.#route(request, address));
-    for (const [name, value] of Object.entries(securityHeaders)) response.headers.set(name, value);
-    return response;
-  }
-
-  async #route(request: Request, remoteAddress: string): Promise<Response> {
-    const { pathname } = new URL(request.url);
-    const own = pathname.startsWith("/api/") ? undefined : await this.#file(request.method, pathname);
-    if (own) return own;
-    const { token } = this.#local.endpoints[0]!;
-    if (accessOf(request, { token }) !== "full") {
-      return failure(401, "WRONGPASS invalid or missing auth token");
-    }
-    const [, , first = "", index = "", action = ""] = pathname.split("/");
-    const endpoint = first === "endpoints" ? this.#local.endpoints[Number(index) - 1] : undefined;
-    if (endpoint && action === "faults") {
-      const answer = await answerFaults(request, { faults: endpoint.faults, token, remoteAddress });
-      this.#watch.tick();
-      return answer;
-    }
-    if (endpoint && request.method === "POST") return this.#act(endpoint, action);
-    if (request.method === "GET" && pathname === "/api/state") return Response.json(this.#watch.state());
-    if (request.method === "GET" && pathname === "/api/live") return this.#live();
-    return failure(404, "ERR no such path");
-  }
-
-  async #file(method: string, pathname: string): Promise<Response | undefined> {
-    const file = (type: string, text: string) =>
-      new Response(text, { headers: { "content-type": `${type}; charset=utf-8` } });
-    if (method !== "GET" && method !== "HEAD") return undefined;
-    if (pathname === "/") return file("text/html", pageHtml);
-    if (pathname === "/page.css") return file("text/css", pageCss);
-    if (pathname !== "/page.js") return undefined;
-    return file("text/javascript", withoutMap(await this.#script()));
-  }
-
-  async #act(endpoint: LocalEndpoint, action: string): Promise<Response> {
-    try {
-      if (action === "stop") await endpoint.stop();
-      else if (action === "start") await endpoint.start();
-      else if (action === "start-empty") await endpoint.start({ memory: "lost" });
-      else return failure(404, "ERR no such path");
-    } catch (error) {
-      return failure(409, `ERR ${(error as Error).message}`);
-    }
-    this.#watch.tick();
-    return Response.json({ result: endpoint.running });
-  }
-
-  #live(): Response {
-    if (this.#pages >= mostPages) return failure(503, `ERR ${mostPages} pages are open already`);
-    this.#pages += 1;
-    const view = this.#watch.view();
-    const body = messageStream(
-      () => view.next(),
-      () => {
-        view.close();
-        this.#pages -= 1;
-      },
+function pageApp(local: LocalEndpoints, watch: Watch, script: PageOptions["script"]) {
+  const { token } = local.endpoints[0];
+  const app = new Hono<{ Bindings: { address: string } }>();
+  app.use(secureHeaders({ contentSecurityPolicy, xFrameOptions: "DENY" }));
+  app.use(async function onlyThisMachine(context, next) {
+    context.header("cache-control", "no-store");
+    if (isOfThisMachine(context.req.raw, context.env.address)) return next();
+    return context.json(
+      { error: "ERR the page is for this machine only: open it at 127.0.0.1 or localhost" },
+      403,
     );
-    return new Response(body, { headers: { "content-type": "text/event-stream" } });
-  }
+  });
+  app.get("/", ({ html }) => html(pageHtml));
+  app.get("/page.css", ({ body }) => body(pageCss, 200, { "content-type": "text/css; charset=utf-8" }));
+  app.get("/page.js", async ({ body }) =>
+    body(withoutMap(await script()), 200, { "content-type": "text/javascript; charset=utf-8" }),
+  );
+  app.use(async function onlyWithToken(context, next) {
+    if (accessOf(context.req.raw, { token }) === "full") return next();
+    return context.json({ error: "WRONGPASS invalid or missing auth token" }, 401);
+  });
+  app.get("/api/state", ({ json }) => json(watch.state()));
+  let pages = 0;
+  app.get("/api/live", (context) => {
+    if (pages >= mostPages) return context.json({ error: `ERR ${mostPages} pages are open already` }, 503);
+    pages += 1;
+    return streamSSE(context, async (stream) => {
+      // The next message is made when this one has been read: a page that does not read costs one.
+      for (let seen = -1; !stream.aborted; ) {
+        const next = await watch.next(seen);
+        if (!next) break;
+        seen = next.look;
+        await stream.writeSSE({ data: JSON.stringify(next.state) });
+      }
+      pages -= 1;
+    });
+  });
+  app.all("/api/endpoints/:number/faults", async ({ req, env }) => {
+    const endpoint = local.endpoints[Number(req.param("number")) - 1];
+    if (!endpoint) return new Response("{}", { status: 404 });
+    const { faults } = endpoint;
+    const answer = await answerFaults(req.raw, { faults, token, remoteAddress: env.address });
+    watch.tick();
+    return answer;
+  });
+  app.post("/api/endpoints/:number/:action", async (context) => {
+    const { number, action } = context.req.param();
+    const endpoint = local.endpoints[Number(number) - 1];
+    const act = endpoint && actions[action];
+    if (!act) return context.notFound();
+    try {
+      await act(endpoint);
+    } catch (error) {
+      return context.json({ error: `ERR ${(error as Error).message}` }, 409);
+    }
+    watch.tick();
+    return context.json({ result: endpoint.running });
+  });
+  app.notFound(({ json }) => json({ error: "ERR no such path" }, 404));
+  return app;
 }
+
+const actions: Readonly<Record<string, (endpoint: LocalEndpoint) => Promise<void>>> = {
+  stop: (endpoint) => endpoint.stop(),
+  start: (endpoint) => endpoint.start(),
+  "start-empty": (endpoint) => endpoint.start({ memory: "lost" }),
+};
 
 /**
- * Refuses everybody but this machine. A page of another site can resolve its own name to 127.0.0.1, and then reads what
+ * Whether somebody on this machine asks. A page of another site can resolve its own name to 127.0.0.1, and then reads what
  * it gets as if it were its own: such a request names that site as its host.
  */
-function refusalOf(request: Request, address: string): Response | undefined {
-  const host = request.headers.get("host") ?? "";
-  const name = host.replace(/:\d+$/, "");
-  const reached = new URL(request.url).hostname;
-  if (isLoopback(address) && isLocalName(name) && isLocalName(reached)) return undefined;
-  return failure(403, "ERR the page is for this machine only: open it at 127.0.0.1 or localhost");
+function isOfThisMachine({ headers, url }: Request, address: string): boolean {
+  const names = [headers.get("host")?.replace(/:\d+$/, "") ?? "", new URL(url).hostname];
+  // Stricter than isLoopback: `127.evil.example` is a name, and no address.
+  const isLocal = (name: string) => /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/i.test(name);
+  return isLoopback(address) && names.every(isLocal);
 }
-
-/** Stricter than isLoopback: `127.evil.example` is a name, and no address. */
-const isLocalName = (name: string): boolean => /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/i.test(name);
-
-const failure = (status: number, error: string): Response => Response.json({ error }, { status });
 
 /** The map stays on the disk. */
 const withoutMap = (script: string): string => script.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
 
-const securityHeaders: Readonly<Record<string, string>> = {
-  "content-security-policy": [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "connect-src 'self'",
-    "img-src data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; "),
-  "cache-control": "no-store",
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
+const contentSecurityPolicy = {
+  defaultSrc: ["'none'"],
+  scriptSrc: ["'self'"],
+  styleSrc: ["'self'"],
+  connectSrc: ["'self'"],
+  imgSrc: ["data:"],
+  baseUri: ["'none'"],
+  formAction: ["'none'"],
+  frameAncestors: ["'none'"],
 };

@@ -56,23 +56,25 @@ export interface LockRow {
   readonly shares: readonly Share[];
 }
 
-/** An idempotency record. */
+/** A key of idempotent runs. */
 export interface RecordRow {
-  /** The beginning of the key's hash, after `flight` where it is one of `singleFlight()`. */
+  /** `key`, or `flight` for one of `singleFlight()`, and the beginning of its hash. */
   readonly key: string;
   /** `unfinished`: runs began and neither completed nor failed, and none is under way. */
   readonly state: "pending" | "complete" | "corrupt" | "unfinished";
   /** How many runs began and neither completed nor failed; undefined: none is counted. */
   readonly attempts?: number;
+  /** How many calls got the stored result, as far as the page has seen. */
+  readonly replays: number;
   /** ms since 1970: when the run began or completed. */
   readonly since?: number;
   readonly until: number;
   readonly shares: readonly Share[];
 }
 
-/** One HTTP request. */
+/** One command of a request. */
 export interface RequestRow {
-  readonly id: string;
+  readonly id: number;
   readonly at: number;
   readonly client: string;
   readonly endpoint: string;
@@ -81,8 +83,8 @@ export interface RequestRow {
   readonly result: string;
   /** Whether the result is a failure. */
   readonly failed: boolean;
-  /** From its arrival to its end; undefined: it is under way. */
-  readonly ms?: number;
+  /** From the request's arrival to its end. */
+  readonly ms: number;
   readonly billed: number;
 }
 

@@ -1,5 +1,5 @@
 import type { StoredKey } from "../../../src/stored/parse.ts";
-import { heldKind } from "./key.ts";
+import { heldKind, labelOf } from "./key.ts";
 import type { LockRow, RecordRow, Share } from "./state.ts";
 
 // What is stored under the library's keys, by endpoint. No I/O.
@@ -13,7 +13,7 @@ export interface SeenValue {
   readonly note?: string;
   /** The random name in the value, if there is one. It stays in this process. */
   readonly token: string | undefined;
-  /** ms since 1970; Infinity: it does not expire. */
+  /** ms since 1970. */
   readonly until: number;
   readonly fence?: number;
   readonly record?: Pick<RecordRow, "state" | "since">;
@@ -21,64 +21,24 @@ export interface SeenValue {
   readonly attempts?: number;
 }
 
-const mostKeys = 1_000;
-
-/** What one endpoint has, as far as it was read. */
-export class Stored {
-  readonly #values = new Map<string, SeenValue>();
-
-  get(key: string): SeenValue | undefined {
-    return this.#values.get(key);
-  }
-
-  /** All that has not expired. */
-  values(now: number): SeenValue[] {
-    for (const [key, { until }] of this.#values) if (until <= now) this.#values.delete(key);
-    return [...this.#values.values()];
-  }
-
-  /**
-   * Takes what was read under a key. Returns whether it differs from before.
-   *
-   * @param slack ms: expiries that differ by less are the same, read at different moments.
-   */
-  set(key: string, found: SeenValue | undefined, now: number, slack = 20): boolean {
-    const before = this.#values.get(key);
-    const was = before && before.until > now ? before : undefined;
-    // One that is only read again keeps its place: the newest are the last.
-    if (was?.holder !== found?.holder) this.#values.delete(key);
-    if (!found) return was !== undefined;
-    const sameExpiry = was !== undefined && Math.abs(was.until - found.until) <= slack;
-    this.#values.set(key, sameExpiry ? { ...found, until: was.until } : found);
-    const [oldest] = this.#values.keys();
-    if (this.#values.size > mostKeys && oldest !== undefined) this.#values.delete(oldest);
-    return (
-      was?.holder !== found.holder ||
-      was.fence !== found.fence ||
-      was.record?.state !== found.record?.state ||
-      !sameExpiry
-    );
-  }
-}
-
 /** What all endpoints have under one key; undefined: the endpoint is not up. */
 export type Across = readonly (SeenValue | "free" | undefined)[];
 
+const isValue = (each: Across[number]): each is SeenValue => typeof each === "object";
+
 /** Most endpoints' value, and how each stands to it. Undefined: nothing is there. */
-export function majorityOf(across: Across) {
-  const found = across.filter((each): each is SeenValue => typeof each === "object");
-  const count = (holder: string) => found.filter((each) => each.holder === holder).length;
-  const [most] = [...found].sort((one, other) => count(other.holder) - count(one.holder));
-  if (!most) return undefined;
+function majorityOf(across: Across) {
+  const found = across.filter(isValue);
+  const having = (holder: string) => found.filter((each) => each.holder === holder);
+  const [value] = [...found].sort((one, other) => having(other.holder).length - having(one.holder).length);
+  if (!value) return undefined;
   const shares = across.map((each): Share => {
-    if (each === undefined) return "unknown";
-    if (each === "free") return "free";
-    return each.holder === most.holder ? "same" : "other";
+    if (!isValue(each)) return each ?? "unknown";
+    return each.holder === value.holder ? "same" : "other";
   });
-  const same = found.filter(({ holder }) => holder === most.holder);
+  const same = having(value.holder);
   const expiries = same.map(({ until }) => until).sort((one, other) => other - one);
-  const fence = Math.max(...same.map((each) => each.fence ?? 0));
-  return { value: most, shares, expiries, fence: fence > 0 ? fence : undefined };
+  return { value, shares, expiries, fence: Math.max(...same.map((each) => each.fence ?? 0)) };
 }
 
 /**
@@ -105,7 +65,7 @@ export function lockRow(
     ...(value.note !== undefined && { note: value.note }),
     until: (held ? expiries[quorum - 1] : expiries[0]) ?? 0,
     shares,
-    ...(fence !== undefined && { fence }),
+    ...(fence > 0 && { fence }),
     ...(client !== undefined && { client }),
   };
 }
@@ -116,21 +76,15 @@ export function lockRow(
  * @param records What the endpoints have as its record.
  * @param counts What they have as the count of its runs.
  */
-export function recordRow(records: Across, counts: Across): RecordRow | undefined {
+export function recordRow(records: Across, counts: Across): Omit<RecordRow, "replays"> | undefined {
   const record = majorityOf(records);
-  const count = majorityOf(counts);
-  const found = record ?? count;
+  const found = record ?? majorityOf(counts);
   if (!found) return undefined;
-  const attempts = Math.max(
-    0,
-    ...counts.map((each) => (typeof each === "object" ? (each.attempts ?? 0) : 0)),
-  );
-  const { kind, resource } = found.value.parts;
-  const hash = resource.slice(0, 12);
+  const attempts = Math.max(0, ...counts.filter(isValue).map((each) => each.attempts ?? 0));
   return {
     // Without a record no run is under way, and none has completed.
     ...(record?.value.record ?? { state: "unfinished" }),
-    key: kind === "flight" ? `flight ${hash}` : hash,
+    key: labelOf(found.value.parts),
     until: found.expiries[0] ?? 0,
     shares: found.shares,
     ...(attempts > 0 && { attempts }),

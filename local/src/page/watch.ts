@@ -1,34 +1,48 @@
 import { keyOf, type StoredKey } from "../../../src/stored/parse.ts";
 import { isReading } from "../rest/http/command-access.ts";
-import type { Observation } from "../rest/observe.ts";
+import type { Executed, Peer } from "../rest/observe.ts";
 import type { LocalEndpoints } from "../rest/start.ts";
 import { Clients } from "./clients.ts";
-import { EndpointWatch } from "./endpoint-watch.ts";
+import { EndpointWatch, faultName } from "./endpoint-watch.ts";
 import { heldKind, isOfRuns, labelOf } from "./key.ts";
-import { Recording } from "./recording.ts";
-import { outcomeOf, wordsOf } from "./request.ts";
-import type { Happening, LockRow, PageState, RecordRow } from "./state.ts";
+import { resultOf, rowsOf, wordsOf } from "./request.ts";
+import type { LockRow, PageState, RecordRow, RequestRow } from "./state.ts";
 import { type Across, lockRow, recordRow } from "./stored.ts";
 
 const mostRows = 1_000;
-const badFirst: readonly RecordRow["state"][] = ["corrupt", "unfinished", "pending", "complete"];
+/** Requests that are kept: more than the page lists, for its search. */
+const mostRequests = 200;
 const mostHappenings = 12;
+const badFirst: readonly RecordRow["state"][] = ["corrupt", "unfinished", "pending", "complete"];
+
+/** What happens to a run, in words; extensions are left out. */
+const runTexts: Readonly<Record<string, string>> = {
+  begun: "has begun to run",
+  executed: "was executed",
+  failed: "has failed, and may run again",
+  replayed: "was replayed: a duplicate got the stored result",
+  waiting: "has a duplicate, which waits for the run",
+};
 
 /** Watches local endpoints for the page: their requests, their faults, and what they have stored. */
 export class Watch {
   readonly #local: LocalEndpoints;
   readonly #quorum: number;
   readonly #clients = new Clients();
-  readonly #recording = new Recording(this.#clients);
   readonly #endpoints: readonly EndpointWatch[];
   readonly #timer: NodeJS.Timeout;
-  readonly #waiting = new Set<() => void>();
+  #waiting: (() => void)[] = [];
+  #requests: (Omit<RequestRow, "client"> & { readonly peer: Peer })[] = [];
+  #count = 0;
   /** What is held, and by whom. */
   readonly #holders = new Map<string, { readonly parts: StoredKey; readonly holder: string }>();
-  /** Their texts are made when they are asked for: whose a token is may become known later. */
+  /** What was said last of a run: all endpoints say it. */
+  readonly #saidOfRuns = new Map<string, string>();
+  readonly #replays = new Map<string, number>();
+  #faults: readonly (readonly [endpoint: string, fault: string])[] = [];
+  /** Their texts are made when they are asked for: who a client is may become known later. */
   #happenings: { readonly at: number; readonly name: string; readonly say: () => string }[] = [];
   #look = 0;
-  #viewers = 0;
   #closed = false;
 
   /** @param interval ms between two looks, and between two messages to one page at least. */
@@ -36,14 +50,20 @@ export class Watch {
     this.#local = local;
     this.#quorum = Math.floor(local.endpoints.length / 2) + 1;
     this.#endpoints = local.endpoints.map(
-      (endpoint) =>
-        new EndpointWatch(endpoint, {
-          stored: (parts, at) => this.#noteChange(parts, at),
-          fault: (name, phase, at) => this.#happened(at, endpoint.name, () => faultText(name, phase)),
-        }),
+      (each) => new EndpointWatch(each, (parts) => this.#noteHolder(parts)),
     );
-    for (const [index, endpoint] of local.endpoints.entries()) {
-      endpoint.observe((step) => this.#observe(this.#endpoints[index]!, step));
+    for (const watch of this.#endpoints) {
+      const { endpoint } = watch;
+      endpoint.observe({
+        executed: (peer, command) => this.#executed(watch, peer, command),
+        ended: (exchange) => {
+          const rows = rowsOf(endpoint.name, exchange).map((row) => {
+            this.#count += 1;
+            return { ...row, id: this.#count, peer: exchange.peer };
+          });
+          this.#requests = [...rows.reverse(), ...this.#requests].slice(0, mostRequests);
+        },
+      });
     }
     this.#timer = setInterval(() => this.tick(), interval);
     this.#timer.unref();
@@ -54,29 +74,73 @@ export class Watch {
     this.#closed = true;
     clearInterval(this.#timer);
     for (const endpoint of this.#local.endpoints) endpoint.observe(undefined);
-    for (const resume of this.#waiting) resume();
+    this.#resume();
+  }
+
+  #resume(): void {
+    for (const resume of this.#waiting.splice(0)) resume();
   }
 
   /** Looks at all endpoints now: called at each interval, and after the page has changed something. */
   tick(): void {
-    const now = Date.now();
     this.#look += 1;
-    for (const endpoint of this.#endpoints) endpoint.look(now, this.#viewers > 0);
+    for (const watch of this.#endpoints) watch.look(Date.now());
     // What has expired is not announced by anybody.
-    for (const { parts } of [...this.#holders.values()]) this.#noteChange(parts, now);
-    const rows = [...this.#holders.keys()].flatMap((key) => this.#lockRow(key)?.client ?? []);
-    this.#recording.nameClients(now, new Set(rows));
-    for (const resume of this.#waiting) resume();
+    for (const { parts } of [...this.#holders.values()]) this.#noteHolder(parts);
+    this.#noteFaults();
+    this.#resume();
   }
 
-  #observe(endpoint: EndpointWatch, step: Observation): void {
-    this.#recording.observe(endpoint.name, step);
-    if (step.phase !== "executed" || isReading(step.command)) return;
-    const words = wordsOf([step.command]);
-    const outcome = outcomeOf(words, step.command, step.outcome.reply);
-    // What was refused has changed nothing.
-    if (outcome !== "held" && outcome !== "gone") endpoint.changed(words.keys, step.at);
-    if (/^flush(all|db)$/i.test(String(step.command[0]))) endpoint.forget(step.at);
+  #executed(watch: EndpointWatch, peer: Peer, { command, reply }: Executed): void {
+    const words = wordsOf(command);
+    this.#clients.see(peer, Number(new URL(watch.endpoint.url).port), words.tokens);
+    if (isReading(command)) return;
+    watch.changed(words.keys);
+    if (/^flush(all|db)$/i.test(String(command[0]))) watch.forget();
+    if (words.key && isOfRuns(words.key))
+      this.#noteRun(words.key, words.tokens, resultOf(words, command, reply), peer);
+  }
+
+  #noteRun({ key, ...parts }: StoredKey, tokens: readonly string[], result: string, peer: Peer): void {
+    const text = runTexts[result];
+    // Who waits asks again and again.
+    const id = result === "waiting" ? key : `${key} ${tokens[0]}`;
+    if (result === "executed" || result === "failed") this.#saidOfRuns.delete(key);
+    if (text === undefined || this.#saidOfRuns.get(id) === result) return;
+    remember(this.#saidOfRuns, id, result);
+    if (result === "replayed") remember(this.#replays, key, 1 + (this.#replays.get(key) ?? 0));
+    this.#happened(labelOf({ key, ...parts }), () => `${text} (${this.#clients.nameOf(peer)})`);
+  }
+
+  /** Says who got what, and that it is free again. */
+  #noteHolder(parts: StoredKey): void {
+    if (heldKind(parts) === undefined) return;
+    const across = this.#across(parts.key);
+    const rowNow = () => lockRow(across, this.#quorum, (token) => this.#clients.nameOfToken(token));
+    const row = rowNow();
+    const holder = row?.held ? row.holder : undefined;
+    if (holder === this.#holders.get(parts.key)?.holder) return;
+    if (holder === undefined) this.#holders.delete(parts.key);
+    else remember(this.#holders, parts.key, { parts, holder });
+    this.#happened(labelOf(parts), () => holderText(rowNow()));
+  }
+
+  #noteFaults(): void {
+    const found = this.#endpoints.flatMap(({ endpoint: { name, running, faults } }) => [
+      ...(running ? [] : [[name, "stopped"] as const]),
+      ...faults.list().map((rule) => [name, faultName(rule)] as const),
+    ]);
+    const has = (list: readonly (readonly [string, string])[], [name, fault]: readonly [string, string]) =>
+      list.some((each) => each[0] === name && each[1] === fault);
+    for (const one of this.#faults)
+      if (!has(found, one)) this.#happened(one[0], () => faultText(one[1], false));
+    for (const one of found)
+      if (!has(this.#faults, one)) this.#happened(one[0], () => faultText(one[1], true));
+    this.#faults = found;
+  }
+
+  #happened(name: string, say: () => string): void {
+    this.#happenings = [{ at: Date.now(), name, say }, ...this.#happenings].slice(0, mostHappenings);
   }
 
   /** What all endpoints have under a key. */
@@ -84,113 +148,65 @@ export class Watch {
     return this.#endpoints.map((endpoint) => endpoint.holds(key));
   }
 
-  /** Says who got what, and who freed it. */
-  #noteChange(parts: StoredKey, at: number): void {
-    const kind = heldKind(parts);
-    if (kind === undefined) return;
-    const across = this.#across(parts.key);
-    const rowNow = () => lockRow(across, this.#quorum, (token) => this.#clients.nameOfToken(token));
-    const row = rowNow();
-    const holder = row?.held ? row.holder : undefined;
-    if (holder === this.#holders.get(parts.key)?.holder) return;
-    this.#holders.delete(parts.key);
-    if (holder !== undefined) this.#holders.set(parts.key, { parts, holder });
-    const [oldest] = this.#holders.keys();
-    if (this.#holders.size > 1_000 && oldest !== undefined) this.#holders.delete(oldest);
-    this.#happened(at, labelOf(parts), () => holderText(rowNow()));
-  }
-
-  #lockRow(key: string): LockRow | undefined {
-    return lockRow(this.#across(key), this.#quorum, (token) => this.#clients.nameOfToken(token));
-  }
-
-  #happened(at: number, name: string, say: () => string): void {
-    this.#happenings = [{ at, name, say }, ...this.#happenings].slice(0, mostHappenings);
-  }
-
   /** What is now. */
   state(): PageState {
-    const now = Date.now();
-    const parts = new Map(this.#endpoints.flatMap((each) => each.shown(now)).map((each) => [each.key, each]));
-    // The newest first.
-    const newest = [...parts.values()].reverse();
-    const locks = newest.flatMap(({ key }) => this.#lockRow(key) ?? []);
+    const keys = new Map(this.#endpoints.flatMap((each) => each.keys()).map((each) => [each.key, each]));
+    const newest = [...keys.values()].reverse();
+    const clientOf = (token: string) => this.#clients.nameOfToken(token);
+    const locks = newest.flatMap(({ key }) => lockRow(this.#across(key), this.#quorum, clientOf) ?? []);
     const records = this.#records(newest);
     return {
-      now,
+      now: Date.now(),
       engine: this.#local.engine,
       quorum: this.#quorum,
-      endpoints: this.#endpoints.map((endpoint) => endpoint.state(now)),
+      endpoints: this.#endpoints.map((endpoint) => endpoint.state(Date.now())),
       locks: locks.slice(0, mostRows),
       moreLocks: Math.max(0, locks.length - mostRows),
       records: records.slice(0, mostRows),
       moreRecords: Math.max(0, records.length - mostRows),
-      requests: this.#recording.rows(),
-      happenings: this.#happenings.map(({ at, name, say }): Happening => ({ at, name, text: say() })),
+      requests: this.#requests.map(({ peer, ...row }) => ({ ...row, client: this.#clients.nameOf(peer) })),
+      happenings: this.#happenings.map(({ at, name, say }) => ({ at, name, text: say() })),
     };
   }
 
   #records(keys: readonly StoredKey[]): RecordRow[] {
     // A key of which only the count is left has a row as well.
-    const ofRuns = keys.filter(isOfRuns).map((parts) => {
-      const { prefix, kind, resource, key } = parts;
-      return {
-        record: kind === "tries" ? keyOf(prefix, "idem", resource) : key,
-        count: keyOf(prefix, "tries", resource),
-      };
+    const names = keys
+      .filter(isOfRuns)
+      .map(({ prefix, kind, resource, key }) => (kind === "tries" ? keyOf(prefix, "idem", resource) : key));
+    const rows = [...new Set(names)].flatMap((name) => {
+      const count = this.#across(name.replace(/:(?:idem|flight):(?={)/, ":tries:"));
+      const row = recordRow(this.#across(name), count);
+      return row ? [{ ...row, replays: this.#replays.get(name) ?? 0 }] : [];
     });
-    const byName = new Map(ofRuns.map((names) => [names.record, names]));
-    const rows = [...byName.values()].flatMap(
-      ({ record, count }) => recordRow(this.#across(record), this.#across(count)) ?? [],
-    );
     return rows.sort((one, other) => badFirst.indexOf(one.state) - badFirst.indexOf(other.state));
   }
 
-  /**
-   * One page's view. `next` resolves with the state at the next look, whenever it is called: a page that reads slowly
-   * gets fewer ones. It resolves with undefined once the watch is closed.
-   */
-  view(): { next(): Promise<PageState | undefined>; close(): void } {
-    this.#viewers += 1;
-    let seen: number | undefined;
-    let open = true;
-    return {
-      next: async () => {
-        if (seen !== undefined) await this.#nextLook(seen);
-        else this.tick();
-        if (this.#closed) return undefined;
-        seen = this.#look;
-        return this.state();
-      },
-      close: () => {
-        if (open) this.#viewers -= 1;
-        open = false;
-      },
-    };
+  /** Resolves with the state at the next look after the given one, or with undefined once the watch is closed. */
+  async next(seen: number): Promise<{ readonly look: number; readonly state: PageState } | undefined> {
+    while (this.#look <= seen && !this.#closed) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    return this.#closed ? undefined : { look: this.#look, state: this.state() };
   }
+}
 
-  #nextLook(seen: number): Promise<void> {
-    return new Promise((resolve) => {
-      const resume = () => {
-        if (this.#look <= seen && !this.#closed) return;
-        this.#waiting.delete(resume);
-        resolve();
-      };
-      this.#waiting.add(resume);
-      resume();
-    });
-  }
+function remember<Value>(map: Map<string, Value>, id: string, value: Value): void {
+  map.delete(id);
+  map.set(id, value);
+  const [oldest] = map.keys();
+  if (map.size > mostRows && oldest !== undefined) map.delete(oldest);
 }
 
 function holderText(row: LockRow | undefined): string {
-  if (!row?.held) return "is no longer held";
-  const fence = row.fence === undefined ? "" : `, fence ${row.fence}`;
-  const client = row.client === undefined ? "" : `${row.client}, `;
-  const note = row.note === undefined ? "" : `, ${JSON.stringify(row.note)}`;
-  return `is held by ${client}${row.holder}${note}${fence} (${row.kind})`;
+  if (!row?.held) return "is free";
+  const { holder, client, note, fence, kind } = row;
+  const more = [kind, holder, ...(note === undefined ? [] : [JSON.stringify(note)])];
+  if (fence !== undefined) more.push(`fence ${fence}`);
+  return `is held by ${client ?? "a client"} (${more.join(", ")})`;
 }
 
-function faultText(name: string, phase: "fault" | "healed"): string {
-  if (name === "stopped") return phase === "fault" ? "was stopped" : "was started";
-  return phase === "fault" ? `has the fault ${name}` : `no longer has the fault ${name}`;
+function faultText(fault: string, isOn: boolean): string {
+  if (fault === "stopped") return isOn ? "was stopped" : "was started";
+  return isOn ? `has the fault ${fault}` : `no longer has the fault ${fault}`;
 }

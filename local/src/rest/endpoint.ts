@@ -3,12 +3,11 @@ import type { Reply } from "../../../lock-server/src/twins/twin.ts";
 import { Faults } from "../faults/faults.ts";
 import { plainReply } from "./backend.ts";
 import { CommandLog, type LoggedCommand } from "./command-log.ts";
-import { accessOf } from "./http/authorize.ts";
 import { answerFaults } from "./http/faults-api.ts";
-import { declaredSize, upstashHandler } from "./http/handler.ts";
-import { type Answer, withFaults } from "./http/inject-faults.ts";
+import { upstashHandler } from "./http/handler.ts";
+import { withFaults } from "./http/inject-faults.ts";
 import { type Listener, listen } from "./http/listen.ts";
-import { type Observation, RequestObservation } from "./observe.ts";
+import { type Observer, observed } from "./observe.ts";
 import type { Memory, Store } from "./store.ts";
 
 const maxBody = 10 * 1024 * 1024;
@@ -40,8 +39,8 @@ export class LocalEndpoint {
   /** The commands that came over HTTP, and what Upstash would bill for them. */
   readonly log: CommandLog;
   readonly #settings: EndpointSettings;
-  readonly #answer: (request: Request, signal: AbortSignal) => Promise<Answer>;
-  readonly #observation = new RequestObservation();
+  readonly #answer: ReturnType<typeof withFaults>;
+  #observer: Observer | undefined;
   #listener: Listener | undefined;
   #port: number;
 
@@ -53,7 +52,7 @@ export class LocalEndpoint {
     this.log = new CommandLog(settings.onLog);
     this.#settings = settings;
     this.#port = settings.port;
-    const backend = this.#observation.backend(store.backend);
+    const { backend } = store;
     const handle = upstashHandler({ backend, token, readOnlyToken, log: this.log, maxBody });
     this.#answer = withFaults(handle, this.faults);
   }
@@ -151,12 +150,12 @@ export class LocalEndpoint {
   }
 
   /**
-   * Calls a function at each step of a request, until another one or none is set.
+   * Shows its requests to an observer, until another one or none is set.
    *
    * @internal
    */
-  observe(observer: ((step: Observation) => void) | undefined): void {
-    this.#observation.observe(observer);
+  observe(observer: Observer | undefined): void {
+    this.#observer = observer;
   }
 
   /** Stops for good and deletes the data of a server or engine that was started here. */
@@ -166,24 +165,18 @@ export class LocalEndpoint {
   }
 
   async #listen(): Promise<void> {
-    const { host, token, readOnlyToken, faultsApi } = this.#settings;
+    const { host, token, faultsApi } = this.#settings;
     this.#listener = await listen(
-      async (request, { address: remoteAddress, port }, closing) => {
+      async (request, from, closing) => {
         if (faultsApi && new URL(request.url).pathname === "/_faults") {
-          return answerFaults(request, { faults: this.faults, token, remoteAddress });
+          return answerFaults(request, { faults: this.faults, token, remoteAddress: from.address });
         }
         this.log.countRequest();
-        const connection = `${remoteAddress}:${port}`;
-        return this.#observation.answer(request, connection, (each) => this.#answer(each, closing));
+        const observer = this.#observer;
+        if (!observer) return this.#answer(request, closing);
+        return observed(observer, request, from, (onCommand) => this.#answer(request, closing, onCommand));
       },
-      {
-        host,
-        port: this.#port,
-        keepBody: maxBody + 1,
-        // A body without a valid token is not read into memory. The handler refuses such a request by its head.
-        reads: (head) =>
-          accessOf(head, { token, readOnlyToken }) !== undefined && declaredSize(head.headers) <= maxBody,
-      },
+      { host, port: this.#port, maxBody },
     );
     this.#port = this.#listener.port;
   }

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
@@ -93,13 +94,11 @@ describe.each(engines)("the page of endpoints on %s", (engine) => {
     });
     expect(row!.until - held.now).toBeGreaterThan(20_000);
     expect(row!.until - held.now).toBeLessThanOrEqual(30_000);
-    expect(held.happenings[0]).toMatchObject({
-      name: "invoice:{42}",
-      text: `is held by node A, ${holder}, fence ${lock.fence} (lock)`,
-    });
+    const text = `is held by node ${process.pid} (lock, ${holder}, fence ${lock.fence})`;
+    await find(({ happenings: [last] }) => last?.name === "invoice:{42}" && last.text === text);
     await lock.release();
     const state = await find(({ locks }) => locks.length === 0);
-    expect(state.happenings[0]).toMatchObject({ name: "invoice:{42}", text: "is no longer held" });
+    expect(state.happenings[0]).toMatchObject({ name: "invoice:{42}", text: "is free" });
     expect(state.requests.map(({ operation }) => operation)).toContain("release");
     expect(JSON.stringify(state)).not.toContain(lock.token);
   });
@@ -118,7 +117,7 @@ describe.each(engines)("the page of endpoints on %s", (engine) => {
     const end = gate();
     const run = new Idempotency(redlock).run("evt", () => end.passed);
     const pending = await find(({ records }) => records[0]?.state === "pending");
-    expect(pending.records[0]?.key).toMatch(/^[0-9a-f]{12}$/);
+    expect(pending.records[0]?.key).toMatch(/^key [0-9a-f]{12}$/);
     end.open();
     await run;
     const done = await find(({ records }) => records[0]?.state === "complete");
@@ -139,8 +138,8 @@ describe.each(engines)("the page of endpoints on %s", (engine) => {
     const { find } = await live(stand);
     const names = Array.from({ length: 12 }, (_, index) => `job:${index}`);
     await Promise.all(names.map((name) => stand.redlock.acquire(name, { ttl: 60_000 })));
-    const state = await find(({ locks }) => locks.filter(({ held }) => held).length === 12);
-    expect(new Set(state.locks.map(({ client }) => client))).toEqual(new Set(["node A"]));
+    const client = `node ${process.pid}`;
+    await find(({ locks }) => locks.filter((lock) => lock.held && lock.client === client).length === 12);
     const idempotency = new Idempotency(stand.redlock, { maxAttempts: 2, maxHold: 0 });
     void idempotency.run("evt", () => new Promise<never>(() => undefined)).catch(() => undefined);
     const begun = await find(({ records }) => records[0]?.attempts === 1);
@@ -190,7 +189,7 @@ describe("the page's server", () => {
       find(({ happenings }) => happenings.some((each) => each.name === first.name && each.text === text));
     await happened("has the fault drop-reply EVAL");
     await redlock.acquire("a", { ttl: 60_000 });
-    await find(({ requests }) => requests.some(({ result }) => result === "reply lost"));
+    await find(({ requests }) => requests.some(({ result }) => result.endsWith("reply lost")));
     expect((await faults("PUT", [{ fault: "no such" }])).status).toBe(400);
     expect(first.faults.list()).toHaveLength(1);
     await faults("PUT", []);
@@ -268,30 +267,5 @@ describe("the page's server", () => {
       while ((await eleventh.next()) !== undefined);
     };
     await ends().catch((error: Error) => expect(error.message).toBe("terminated"));
-  });
-
-  test("gives a client that reads slowly fewer messages, and not all of them later", async () => {
-    const stand = await open("embedded", 1);
-    const fast = await live(stand);
-    const port = Number(new URL(stand.page.url).port);
-    const slow = connect(port, "127.0.0.1").pause();
-    closers.push(async () => void slow.destroy());
-    slow.write(
-      `GET /api/live HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${stand.first.token}\r\n\r\n`,
-    );
-    // More than the buffers between the two hold, so that the server has to wait.
-    const long = "x".repeat(100_000);
-    for (let index = 0; index < 40; index++)
-      stand.first.faults.add({ fault: "down", command: `${long}${index}` });
-    let messages = 0;
-    await fast.find(() => ++messages === 8);
-    stand.first.faults.clear();
-    let received = "";
-    slow.setEncoding("latin1").on("data", (text: string) => {
-      received += text;
-    });
-    slow.resume();
-    await until(() => received.includes('"faults":[],"canForget"'), "a message without faults");
-    expect(received.match(/data: /g)!.length).toBeLessThan(8);
   });
 });

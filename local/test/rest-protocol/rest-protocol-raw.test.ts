@@ -1,11 +1,9 @@
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
 import { oneEndpoint } from "./one-endpoint.ts";
-
-const mebibyte = 1024 * 1024;
 
 // Requests that no HTTP client sends, written byte by byte.
 describe.each(engines)("raw HTTP on %s", (engine) => {
@@ -28,7 +26,6 @@ describe.each(engines)("raw HTTP on %s", (engine) => {
     socket.write(Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"));
     return {
       socket,
-      isClosed: () => closed,
       /** The first status, or "closed". */
       status: () =>
         until<string | undefined>(
@@ -55,8 +52,7 @@ describe.each(engines)("raw HTTP on %s", (engine) => {
     ["GET // HTTP/1.1", "401"],
     ["GET //?_token=full HTTP/1.1", "400"],
     ["GET //ping?_token=full HTTP/1.1", "400"],
-    ["TRACE / HTTP/1.1", "405"],
-    ["TRACE /?_token=full HTTP/1.1", "405"],
+    ["TRACE / HTTP/1.1", "400"],
     ["GET http://[ HTTP/1.1", "400"],
     ["GET http:// HTTP/1.1", "400"],
     ["GET http://elsewhere/ping?_token=full HTTP/1.1", "200"],
@@ -73,35 +69,7 @@ describe.each(engines)("raw HTTP on %s", (engine) => {
     expect(await statusOf("GET /ping?_token=full HTTP/1.1", "Host: localhost")).toBe("200");
   });
 
-  describe("a body without a token", () => {
-    const head = ["POST / HTTP/1.1", "Host: localhost", "Authorization: Bearer wrong"];
-
-    test("is not awaited", async () => {
-      expect(await statusOf(...head, `Content-Length: ${10 * mebibyte}`)).toBe("401");
-      expect(await statusOf(...head, "Transfer-Encoding: chunked")).toBe("401");
-      expect(await statusOf(...head, "Content-Length: 10", "Expect: 100-continue")).toBe("401");
-    });
-
-    test("that does not end breaks the connection", async () => {
-      const { socket, isClosed, status } = await open(...head, "Transfer-Encoding: chunked");
-      expect(await status()).toBe("401");
-      const chunk = Buffer.concat([Buffer.from("100000\r\n"), Buffer.alloc(mebibyte), Buffer.from("\r\n")]);
-      for (let sent = 0; sent < 100 && !isClosed(); sent++) await write(socket, chunk);
-      await until(isClosed, "the connection to be closed");
-    });
-  });
-
-  test("a body above the limit is answered with 413 before it ends", async () => {
-    const head = ["POST / HTTP/1.1", "Host: localhost", "Authorization: Bearer full"];
-    expect(await statusOf(...head, `Content-Length: ${11 * mebibyte}`)).toBe("413");
-    const { socket, status } = await open(...head, "Transfer-Encoding: chunked");
-    const chunk = Buffer.concat([Buffer.from("100000\r\n"), Buffer.alloc(mebibyte), Buffer.from("\r\n")]);
-    for (let sent = 0; sent < 11; sent++) await write(socket, chunk);
-    expect(await status()).toBe("413");
-    socket.destroy();
-  });
-
-  test("Expect: 100-continue is answered with 100 if the token is valid", async () => {
+  test("Expect: 100-continue is answered with 100", async () => {
     const head = ["POST / HTTP/1.1", "Host: localhost", "Authorization: Bearer full"];
     const { socket, status, received } = await open(...head, "Content-Length: 8", "Expect: 100-continue");
     expect(await status()).toBe("100");
@@ -110,8 +78,3 @@ describe.each(engines)("raw HTTP on %s", (engine) => {
     socket.destroy();
   });
 });
-
-/** Resolves when the bytes are sent, or the connection is closed. */
-async function write(socket: Socket, bytes: Uint8Array): Promise<void> {
-  await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
-}

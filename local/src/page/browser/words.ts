@@ -15,6 +15,18 @@ export function duration(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** How long ago something was: `now`, `8 s ago`, `3 min ago`. */
+export function ago(ms: number): string {
+  if (ms < 1_000) return "now";
+  const [count, unit] = ms < 60_000 ? [1_000, "s"] : ms < 3_600_000 ? [60_000, "min"] : [3_600_000, "h"];
+  return `${Math.floor(ms / Number(count))} ${unit} ago`;
+}
+
+/** A long name without its middle: many differ at the end only. */
+export function short(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 45)} … ${text.slice(-30)}` : text;
+}
+
 /** A time of the day, with tenths of seconds. */
 export function clock(ms: number): string {
   const time = new Date(ms);
@@ -50,8 +62,8 @@ export function summary({ endpoints, quorum, locks, moreLocks, engine }: PageSta
 
 /** What the state of a key of runs is called. */
 export const recordWords: Readonly<Record<RecordRow["state"], string>> = {
-  complete: "complete",
-  pending: "pending",
+  complete: "executed",
+  pending: "running",
   corrupt: "corrupt",
   unfinished: "may be dead",
 };
@@ -74,11 +86,10 @@ export function wrongs({ endpoints, records }: Pick<PageState, "endpoints" | "re
     return rules === "" ? [] : [{ name, text: `has faults switched on: ${rules}` }];
   });
   const keys = records.flatMap(({ key, state, attempts = 0 }) => {
-    const name = key.startsWith("flight") ? key : `key ${key}`;
-    if (state === "corrupt") return [{ name, text: "has a value that is not a record: its runs fail" }];
+    if (state === "corrupt") return [{ name: key, text: "has a value that is not a record: its runs fail" }];
     if (state !== "unfinished") return [];
     const began = `${counted(attempts, "run")} began and neither completed nor failed`;
-    return [{ name, text: `may be dead: ${began}, and none is under way` }];
+    return [{ name: key, text: `may be dead: ${began}, and none is under way` }];
   });
   return [...failing, ...keys];
 }

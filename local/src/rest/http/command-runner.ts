@@ -9,6 +9,8 @@ import { refusal } from "./command-access.ts";
 export interface Caller {
   /** Whether its token only allows reading. */
   readonly readOnly: boolean;
+  /** Is called for each of its commands that is executed. */
+  readonly onCommand?: ((command: readonly Argument[], outcome: Outcome) => void) | undefined;
 }
 
 /** Runs the commands of HTTP requests: checks access, and logs each command with its cost. */
@@ -39,6 +41,7 @@ export class CommandRunner {
     this.#onExecute(command);
     const outcome = await this.#backend.execute(command);
     this.#note(command, outcome, started);
+    caller.onCommand?.(command, outcome);
     return outcome;
   }
 
@@ -60,7 +63,10 @@ export class CommandRunner {
     for (const command of commands) this.#onExecute(command);
     const outcomes = await this.#backend.transaction(commands);
     if (outcomes instanceof ReplyError) return outcomes;
-    for (const [index, outcome] of outcomes.entries()) this.#note(commands[index]!, outcome, started);
+    for (const [index, outcome] of outcomes.entries()) {
+      this.#note(commands[index]!, outcome, started);
+      caller.onCommand?.(commands[index]!, outcome);
+    }
     return outcomes;
   }
 

@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
-import { type Backend, BackendGoneError } from "../backend.ts";
+import type { Argument } from "../argument.ts";
+import { type Backend, BackendGoneError, type Outcome } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
 import { accessOf } from "./authorize.ts";
 import { type Caller, CommandRunner } from "./command-runner.ts";
@@ -23,7 +24,16 @@ export interface UpstashHandlerOptions {
   readonly maxBody?: number;
 }
 
-type Environment = { Variables: { body: Buffer; format: Format; caller: Caller } };
+/** Is called for each command that is executed. */
+export type OnCommand = (command: readonly Argument[], outcome: Outcome) => void;
+
+/** Answers a request of Upstash's REST protocol. */
+export type Handle = (request: Request, onCommand?: OnCommand) => Promise<Response>;
+
+type Environment = {
+  Bindings: { onCommand?: OnCommand | undefined };
+  Variables: { body: Buffer; format: Format; caller: Caller };
+};
 type HandlerContext = Context<Environment>;
 
 const methods = ["HEAD", "GET", "POST", "PUT"];
@@ -44,7 +54,7 @@ const methods = ["HEAD", "GET", "POST", "PUT"];
  *   new Request("http://localhost/set/key/value", { headers: { authorization: "Bearer secret" } }),
  * );
  */
-export function upstashHandler(options: UpstashHandlerOptions): (request: Request) => Promise<Response> {
+export function upstashHandler(options: UpstashHandlerOptions): Handle {
   const streams = new Streams(options.backend, options.log);
   const runner = new CommandRunner(options.backend, options.log, (command) => streams.show(command));
   const app = new Hono<Environment>();
@@ -56,7 +66,7 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
   app.all("/multi-exec", (context) => runTransaction(context, runner));
   app.all("*", (context) => runSingle(context, runner));
   app.onError(answerError);
-  return async (request) => app.fetch(request);
+  return async (request, onCommand) => app.fetch(request, { onCommand });
 }
 
 /** Checks method, token and size of a request, and reads its body. */
@@ -72,17 +82,15 @@ function prepare(options: UpstashHandlerOptions): MiddlewareHandler<Environment>
     if (access === undefined) throw new RequestError(401, "WRONGPASS invalid or missing auth token");
     context.set("body", await readBody(context, maxBody));
     context.set("format", formatOf(request.headers));
-    context.set("caller", { readOnly: access === "read-only" });
+    context.set("caller", { readOnly: access === "read-only", onCommand: context.env.onCommand });
     await next();
   };
 }
 
 async function readBody({ req }: HandlerContext, maxBody: number): Promise<Buffer> {
-  const declared = declaredSize(req.raw.headers);
-  // A body that is declared too long is not read at all.
-  const body = declared > maxBody ? undefined : Buffer.from(await req.arrayBuffer());
-  const size = body?.length ?? declared;
-  if (body !== undefined && size <= maxBody) return body;
+  const body = Buffer.from(await req.arrayBuffer());
+  if (body.length <= maxBody) return body;
+  const size = Math.max(body.length, Number(req.header("content-length") ?? 0));
   throw new RequestError(
     413,
     `ERR max request size exceeded. Limit: ${maxBody} bytes, Actual: ${size} bytes`,
@@ -136,9 +144,4 @@ function answerError(error: Error, context: Context): Response {
     );
   }
   return context.json({ error: `ERR the local endpoint failed: ${error.message}` }, 500);
-}
-
-/** The size of the body by the `Content-Length` header, in bytes; 0 without that header. */
-export function declaredSize(headers: Headers): number {
-  return Number(headers.get("content-length") ?? 0);
 }

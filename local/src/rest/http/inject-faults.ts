@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Faults } from "../../faults/faults.ts";
 import { withStreamFaults } from "../../faults/stream-faults.ts";
+import type { Handle, OnCommand } from "./handler.ts";
 
 /** The answer to a request: a response, a broken connection (`"reset"`), or none at all (`"silence"`). */
 export type Answer = Response | "reset" | "silence";
@@ -20,22 +21,18 @@ const reorderLimit = 1000;
  * const reply = await answer(request, closing.signal); // a Response, "reset" or "silence"
  */
 export function withFaults(
-  handle: (request: Request) => Promise<Response>,
+  handle: Handle,
   faults: Pick<Faults, "plan" | "planStream" | "planMessage">,
-): (request: Request, signal: AbortSignal) => Promise<Answer> {
+): (request: Request, signal: AbortSignal, onCommand?: OnCommand) => Promise<Answer> {
   /** Resume the requests that wait for the next one to overtake them. */
   let overtaken: (() => void)[] = [];
 
-  async function execute(request: () => Request, times: number): Promise<Response> {
+  async function execute(request: () => Promise<Response>, isTwice: boolean): Promise<Response> {
     const waiting = overtaken;
     overtaken = [];
     try {
-      let response = await handle(request());
-      for (let time = 1; time < times; time++) {
-        await discard(response);
-        response = await handle(request());
-      }
-      return response;
+      if (isTwice) await discard(await request());
+      return await request();
     } finally {
       for (const resume of waiting) resume();
     }
@@ -50,9 +47,9 @@ export function withFaults(
     timer.abort();
   }
 
-  return async function answer(request, signal) {
+  return async function answer(request, signal, onCommand) {
     const body = Buffer.from(await request.arrayBuffer());
-    const again = () => copyOf(request, body);
+    const again = () => handle(copyOf(request, body), onCommand);
     const command = commandName(new URL(request.url).pathname, body);
     const plan = faults.plan(command);
     const lost = plan.reset ? "reset" : "silence";
@@ -62,7 +59,7 @@ export function withFaults(
     if (plan.status !== undefined) return failure(plan.status, plan.html);
     if (plan.reorder) await waitForNext(signal);
     if (signal.aborted) return "reset";
-    const response = await execute(again, plan.duplicate ? 2 : 1);
+    const response = await execute(again, plan.duplicate);
     if (!plan.dropReply) await wait(plan.delayReply, signal);
     if (plan.dropReply || signal.aborted) {
       await discard(response);

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { once, setMaxListeners } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { discardRest, headOf, readBody } from "./incoming.ts";
+import { requestOf } from "./incoming.ts";
 import { type Answer, isStream } from "./inject-faults.ts";
 
 /** An open port. */
@@ -18,20 +18,16 @@ export interface ListenOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** Bytes of a body that are read at most. Set it above the handler's own limit, so that the handler can refuse. */
-  readonly keepBody: number;
-  /** Whether to read the body of a request, by its head. If false, `answer` gets no body. Default: always true. */
-  readonly reads?: (head: Request) => boolean;
+  /** Bytes of a body that the handler takes; of a longer one it gets one more. */
+  readonly maxBody: number;
 }
 
 /** Answers one request. `closing` aborts when the listener closes. */
-export type Respond = (request: Request, peer: Peer, closing: AbortSignal) => Promise<Answer>;
-
-/** The other end of a connection. */
-export interface Peer {
-  readonly address: string;
-  readonly port: number;
-}
+export type Respond = (
+  request: Request,
+  from: { readonly address: string; readonly port: number },
+  closing: AbortSignal,
+) => Promise<Answer>;
 
 /** How long a client may take to close an idle connection that was ended, in ms. Its process may be suspended. */
 const closeTimeout = 500;
@@ -40,38 +36,36 @@ const closeTimeout = 500;
  * Listens with `node:http`. Unlike a web server it can also break the connection, or never answer: see {@link Answer}.
  * Rejects when the port cannot be opened.
  */
-export async function listen(answer: Respond, options: ListenOptions): Promise<Listener> {
+export async function listen(answer: Respond, { host, port, maxBody }: ListenOptions): Promise<Listener> {
   const closing = new AbortController();
   // Every delayed request adds a listener to this signal; Node warns of more than ten.
   setMaxListeners(0, closing.signal);
   const idle = new Set<Socket>();
 
-  async function respond(head: Request, exchange: Exchange): Promise<Answer> {
-    const request = await withBody(head, exchange, options);
-    const { remoteAddress: address = "", remotePort: port = 0 } = exchange.incoming.socket;
-    return answer(request, { address, port }, closing.signal);
+  async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { remoteAddress: address = "", remotePort = 0 } = incoming.socket;
+    const request = await requestOf(incoming, maxBody + 1);
+    const answered =
+      request instanceof Request
+        ? await answer(request, { address, port: remotePort }, closing.signal)
+        : request;
+    if (answered === "reset") reset(incoming.socket);
+    else if (answered !== "silence") await send(answered, outgoing);
   }
 
-  function receive(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const { socket } = incoming;
-    idle.delete(socket);
-    outgoing.once("finish", () => idle.add(socket));
-    serve({ incoming, outgoing }, respond, options.keepBody).catch((error: Error) => {
-      // Usually the client went away during the request or the response. If not, it gets an error.
-      if (incoming.destroyed || outgoing.headersSent) incoming.destroy(error);
-      else outgoing.writeHead(500).end();
-    });
-  }
-
-  const server = createServer(receive);
-  // Without this, Node would send "100 Continue" before `reads` has decided.
-  server.on("checkContinue", receive);
+  const server = createServer((incoming, outgoing) => {
+    idle.delete(incoming.socket);
+    outgoing.once("finish", () => idle.add(incoming.socket));
+    // Usually the client went away during the request or the response.
+    serve(incoming, outgoing).catch((error: Error) => incoming.destroy(error));
+  });
   server.on("connection", (socket) => {
     if (closing.signal.aborted) socket.resetAndDestroy();
     else idle.add(socket);
     socket.once("close", () => idle.delete(socket));
   });
-  await open(server, options);
+  server.listen({ host, port });
+  await once(server, "listening");
   return {
     port: (server.address() as AddressInfo).port,
     async close() {
@@ -84,76 +78,35 @@ export async function listen(answer: Respond, options: ListenOptions): Promise<L
   };
 }
 
-interface Exchange {
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
-}
-
-function open(server: Server, { host, port }: ListenOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ host, port }, resolve);
-  });
-}
-
-async function serve(
-  exchange: Exchange,
-  respond: (head: Request, exchange: Exchange) => Promise<Answer>,
-  keepBody: number,
-): Promise<void> {
-  const { incoming, outgoing } = exchange;
-  const head = headOf(incoming);
-  const answer = head instanceof Request ? await respond(head, exchange) : head;
-  if (answer === "silence") return;
-  if (answer === "reset") {
-    reset(incoming.socket);
-    return;
-  }
+async function send(answer: Response, outgoing: ServerResponse): Promise<void> {
+  const { status, headers } = answer;
   if (isStream(answer)) {
-    await sendStream(answer, exchange);
+    await sendStream(answer, outgoing);
     return;
   }
   const body = Buffer.from(await answer.arrayBuffer());
-  outgoing.writeHead(answer.status, {
-    ...Object.fromEntries(answer.headers),
-    "content-length": body.length,
-  });
-  outgoing.end(body);
-  discardRest(incoming, keepBody);
+  outgoing.writeHead(status, { ...Object.fromEntries(headers), "content-length": body.length }).end(body);
 }
 
 /** Sends the events of a stream until it ends or the client goes away. A stream that fails breaks the connection. */
-async function sendStream({ status, headers, body }: Response, exchange: Exchange): Promise<void> {
-  const { incoming, outgoing } = exchange;
+async function sendStream({ status, headers, body }: Response, outgoing: ServerResponse): Promise<void> {
   const reader = body!.getReader();
+  const { socket } = outgoing;
   const gone = new Promise<void>((resolve) => outgoing.once("close", resolve));
   // A stream that has failed cannot be cancelled; its failure is handled below.
   const cancel = () => reader.cancel().catch(() => undefined);
   gone.then(cancel);
   // The client may have gone while the stream was opened; then there is no further event.
-  if (outgoing.destroyed || incoming.socket.destroyed) await cancel();
+  if (outgoing.destroyed || !socket || socket.destroyed) await cancel();
   try {
-    outgoing.writeHead(status, Object.fromEntries(headers));
-    outgoing.flushHeaders();
+    outgoing.writeHead(status, Object.fromEntries(headers)).flushHeaders();
     for (let next = await reader.read(); next.value; next = await reader.read()) {
       if (!outgoing.write(next.value)) await Promise.race([once(outgoing, "drain"), gone]);
     }
     outgoing.end();
   } catch {
-    reset(incoming.socket);
+    if (socket) reset(socket);
   }
-}
-
-async function withBody(
-  head: Request,
-  { incoming, outgoing }: Exchange,
-  { reads, keepBody }: ListenOptions,
-): Promise<Request> {
-  if (reads?.(head) === false) return head;
-  if (incoming.headers.expect !== undefined) outgoing.writeContinue();
-  const body = await readBody(incoming, keepBody);
-  const hasBody = body.length > 0 && head.method !== "GET" && head.method !== "HEAD";
-  return hasBody ? new Request(head, { body: new Uint8Array(body) }) : head;
 }
 
 /**
