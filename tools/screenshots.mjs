@@ -40,11 +40,11 @@ const pages = {
     for (const copies of [1, 5])
       await Promise.all(Array.from({ length: copies }, () => send(worker.url, paid)));
     const { host } = new URL(worker.url);
-    await page.setViewportSize({ width: 1_000, height: 730 });
-    const rows = page.locator("tbody tr");
+    await page.setViewportSize({ width: 1_000, height: 420 });
+    const rows = page.locator(".events li");
     // The journal is written after the answers.
     do await page.goto(`http://journal:${secrets.JOURNAL_SECRET}@${host}/`);
-    while ((await rows.count()) < 7);
+    while ((await rows.count()) < 2 || !(await rows.allInnerTexts()).join().includes("6 times"));
     return () => Promise.all([worker.close(), local.close()]);
   },
   async local(page) {

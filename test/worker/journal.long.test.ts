@@ -4,7 +4,7 @@ import { startWorker } from "../../tools/local-worker.mjs";
 // Imported by variables, so that the compiler does not follow: they need workerd's types, which conflict with Node's.
 const [effectFile, journalFile] = ["../../worker/effect.ts", "../../worker/page/journal.ts"];
 const { writeEffect } = await import(effectFile);
-const { readDeliveries, writeJournal } = await import(journalFile);
+const { readEvents, writeJournal } = await import(journalFile);
 
 interface Statement {
   bind(...values: readonly (string | number)[]): Statement;
@@ -79,8 +79,9 @@ const count = async (table: string) =>
 
 it("with 20 000 rows in every table, each operation reads few of them", async () => {
   await fill(20_000, Date.now());
-  expect(await readDeliveries(db)).toHaveLength(50);
-  expect(Math.max(...read)).toBeLessThanOrEqual(200);
+  expect(await readEvents(db)).toHaveLength(50);
+  expect(Math.max(...read)).toBeLessThanOrEqual(500);
+  read = [];
   await effect("new", 1);
   await effect("newer", 2);
   await effect("new", 3);
@@ -99,7 +100,7 @@ it("an effect that happened twice in spite of the inbox is shown", async () => {
   await effect("a", 1);
   await worker.database.prepare("INSERT INTO effects SELECT * FROM effects").run();
   await writeJournal(db, { ...entry(), delivery_key: "x:a" });
-  expect(await readDeliveries(db)).toMatchObject([{ delivery_key: "x:a", acted: 2 }]);
+  expect(await readEvents(db)).toMatchObject([{ delivery_key: "x:a", handled: 2 }]);
 });
 
 it("effects older than 30 days are deleted, some with each delivery", async () => {

@@ -3,7 +3,7 @@ import { basicAuth } from "hono/basic-auth";
 import { secureHeaders } from "hono/secure-headers";
 import { checkHealth } from "../health.ts";
 import type { WorkerEnv } from "../webhook.ts";
-import { readDeliveries } from "./journal.ts";
+import { readEvents } from "./journal.ts";
 import css from "./page.css";
 import { page } from "./page.ts";
 
@@ -30,9 +30,9 @@ journalPage.use(
 );
 
 journalPage.get("/", async function showPage({ env, html, header }) {
-  const [health, deliveries] = await Promise.all([checkHealth(env), readDeliveries(env.DB).catch(noRows)]);
+  const [health, events] = await Promise.all([checkHealth(env), readEvents(env.DB).catch(noRows)]);
   header("cache-control", "no-store");
-  return html(page({ health, deliveries, now: Date.now() }));
+  return html(page({ health, events, now: Date.now() }));
 });
 
 journalPage.get("/page.css", ({ body }) => body(css, 200, { "content-type": "text/css; charset=utf-8" }));

@@ -22,11 +22,12 @@ export interface JournalEntry {
   readonly reason: string | null;
 }
 
-/** A row of the journal. */
-export interface DeliveryRow extends JournalEntry {
+/** An event with all its deliveries, or the refused deliveries of a sender: what came of the last one, and how often. */
+export interface EventRow extends JournalEntry {
   readonly id: number;
-  /** How many effects the delivery has, all its copies together. */
-  readonly acted: number;
+  readonly delivered: number;
+  /** How many effects the event has had. */
+  readonly handled: number;
 }
 
 /** The number of newest deliveries that the journal keeps. */
@@ -128,17 +129,21 @@ function isSampled(at: number): boolean {
 }
 
 /**
- * Reads the 50 newest deliveries, newest first, with one search of an index for each.
+ * Reads the events of the 100 newest deliveries, the one that was delivered last first, with one search of an index for each.
  *
  * @throws {Error} of D1
  *
  * @example
- * const [newest] = await readDeliveries(env.DB);
+ * const [newest] = await readEvents(env.DB);
  */
-export async function readDeliveries(db: D1Database): Promise<readonly DeliveryRow[]> {
+export async function readEvents(db: D1Database): Promise<readonly EventRow[]> {
+  // SQLite takes the other columns from the row with the largest id.
   const { results } = await db
-    .prepare(`SELECT *, (SELECT count(*) FROM effects WHERE effects.delivery_key = deliveries.delivery_key) AS acted
-      FROM deliveries ORDER BY id DESC LIMIT 50`)
-    .all<DeliveryRow>();
+    .prepare(`SELECT *, (SELECT count(*) FROM effects WHERE effects.delivery_key = events.delivery_key) AS handled
+      FROM (SELECT *, max(id), count(*) AS delivered
+        FROM (SELECT * FROM deliveries ORDER BY id DESC LIMIT 100)
+        GROUP BY delivery_key, CASE WHEN delivery_key IS NULL THEN sender || status END) AS events
+      ORDER BY id DESC LIMIT 50`)
+    .all<EventRow>();
   return results;
 }

@@ -33,7 +33,9 @@ async function open(engine: "redis" | "embedded") {
 /** The cells of the row of a resource that is held, by their labels; undefined without such a row. */
 const rowOf = (page: Page, name: string) =>
   page.evaluate((wanted) => {
-    const section = [...document.querySelectorAll("section")].find((each) => each.innerText.startsWith("Held now"));
+    const section = [...document.querySelectorAll("section")].find((each) =>
+      each.innerText.startsWith("Held now"),
+    );
     const rows = [...(section?.querySelectorAll("tbody tr") ?? [])];
     const row = rows.find((each) => each.querySelector("td.name")?.textContent === wanted);
     const cells = [...(row?.querySelectorAll("td") ?? [])];
