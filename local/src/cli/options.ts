@@ -1,4 +1,4 @@
-import type { FaultRule } from "../faults/faults.ts";
+import type { FaultKind, FaultRule } from "../faults/faults.ts";
 import type { StartOptions } from "../rest/start.ts";
 import { dialectOption, integer, UsageError, type Values as ValuesOf } from "./line.ts";
 
@@ -14,6 +14,32 @@ export interface CommandRequest {
   /** Whether every command is printed. */
   readonly log: boolean;
 }
+
+/** What the value of an option of faults says behind the endpoint's number: a share, ms or an HTTP status. */
+type Detail = "share" | "ms" | "status";
+
+/** The faults to begin with, by their kind. */
+const faultOptions: readonly (readonly [name: FaultKind, detail: Detail, about: string])[] = [
+  ["down", "share", "breaks the connection"],
+  ["drop-request", "share", "the request is lost"],
+  ["drop-reply", "share", "the request is executed, the reply is lost"],
+  ["reorder", "share", "the next request overtakes it"],
+  ["duplicate", "share", "executed twice"],
+  ["delay", "ms", "waits before it is executed; also <n>=<least>-<most>"],
+  ["delay-reply", "ms", "waits before the reply"],
+  ["status", "status", "answers with that HTTP status, e.g. 429 or 503"],
+  ["cut-stream", "ms", "a stream (/subscribe) ends after that time"],
+  ["silent-stream", "share", "a stream confirms, and then has no message"],
+  ["drop-message", "share", "a message of a stream is lost"],
+  ["duplicate-message", "share", "a message of a stream arrives twice"],
+  ["delay-message", "ms", "a message of a stream arrives late"],
+];
+
+const values: Readonly<Record<Detail, string>> = {
+  share: "<n>[=<p>]",
+  ms: "<n>=<ms>",
+  status: "<n>=<status>",
+};
 
 /** The text of `--help`. */
 export const help = `Usage: redis-rest-local [options]
@@ -35,69 +61,35 @@ They run until Ctrl-C.
   --faults             serve /_faults, to set faults over HTTP from this machine
   --page-port <n>      port of the page that shows the endpoints (a free port)
   --no-page            without that page
-
-Faults to begin with; <n> is an endpoint, <p> the share of requests that is hit (1):
-  --down <n>[=<p>]           breaks the connection
-  --drop-request <n>[=<p>]   the request is lost
-  --drop-reply <n>[=<p>]     the request is executed, the reply is lost
-  --reorder <n>[=<p>]        the next request overtakes it
-  --duplicate <n>[=<p>]      executed twice
-  --delay <n>=<ms>           waits before it is executed; also <n>=<least>-<most>
-  --delay-reply <n>=<ms>     waits before the reply
-  --status <n>=<status>      answers with that HTTP status, e.g. 429 or 503
-
-Faults of streams (/subscribe) and of their messages:
-  --cut-stream <n>=<ms>         ends the stream after that time
-  --silent-stream <n>[=<p>]     confirms, and then has no message
-  --drop-message <n>[=<p>]      the message is lost
-  --duplicate-message <n>[=<p>] arrives twice
-  --delay-message <n>=<ms>      arrives late
-
   --help               this text
   --version            the version
+
+Faults to begin with; <n> is an endpoint, <p> the share of requests that is hit (1):
+
+${faultOptions.map(([name, detail, about]) => `  ${`--${name} ${values[detail]}`.padEnd(31)}${about}`).join("\n")}
 `;
 
-const shares = [
-  "down",
-  "drop-request",
-  "drop-reply",
-  "reorder",
-  "duplicate",
-  "silent-stream",
-  "drop-message",
-  "duplicate-message",
-] as const;
-const delays = ["delay", "delay-reply", "cut-stream", "delay-message"] as const;
+const text = { type: "string" } as const;
+const flag = { type: "boolean" } as const;
+const list = { type: "string", multiple: true } as const;
 
 /** The options, as `parseArgs` takes them. */
 export const commandOptions = {
-  count: { type: "string" },
-  engine: { type: "string" },
-  dialect: { type: "string" },
-  redis: { type: "string", multiple: true },
-  host: { type: "string" },
-  port: { type: "string" },
-  token: { type: "string" },
-  "write-env": { type: "string" },
-  log: { type: "boolean" },
-  faults: { type: "boolean" },
-  "page-port": { type: "string" },
-  "no-page": { type: "boolean" },
-  down: { type: "string", multiple: true },
-  "drop-request": { type: "string", multiple: true },
-  "drop-reply": { type: "string", multiple: true },
-  reorder: { type: "string", multiple: true },
-  duplicate: { type: "string", multiple: true },
-  delay: { type: "string", multiple: true },
-  "delay-reply": { type: "string", multiple: true },
-  status: { type: "string", multiple: true },
-  "cut-stream": { type: "string", multiple: true },
-  "silent-stream": { type: "string", multiple: true },
-  "drop-message": { type: "string", multiple: true },
-  "duplicate-message": { type: "string", multiple: true },
-  "delay-message": { type: "string", multiple: true },
-  help: { type: "boolean", short: "h" },
-  version: { type: "boolean", short: "v" },
+  count: text,
+  engine: text,
+  dialect: text,
+  redis: list,
+  host: text,
+  port: text,
+  token: text,
+  "write-env": text,
+  log: flag,
+  faults: flag,
+  "page-port": text,
+  "no-page": flag,
+  ...(Object.fromEntries(faultOptions.map(([name]) => [name, list])) as Record<FaultKind, typeof list>),
+  help: { ...flag, short: "h" },
+  version: { ...flag, short: "v" },
 } as const;
 
 type Values = ValuesOf<typeof commandOptions>;
@@ -129,44 +121,38 @@ function startOptions(values: Values): StartOptions {
     throw new UsageError(`--engine is auto, redis or embedded, not '${engine}'`);
   }
   const dialect = dialectOption(values.dialect);
-  return {
-    ...(count !== undefined && { count: integer("--count", count) }),
-    ...(engine !== undefined && { engine }),
-    ...(dialect !== undefined && { dialect }),
-    ...(redis && { redis }),
-    ...(host !== undefined && { host }),
-    ...(port !== undefined && { port: integer("--port", port) }),
-    ...(token !== undefined && { token }),
-    ...(faults && { faultsApi: true }),
+  const given = {
+    count: count === undefined ? undefined : integer("--count", count),
+    engine,
+    dialect,
+    redis,
+    host,
+    port: port === undefined ? undefined : integer("--port", port),
+    token,
+    faultsApi: faults,
   };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-function startingFaults(values: Values): CommandRequest["faults"] {
-  const withProbability = shares.flatMap((fault) =>
-    (values[fault] ?? []).map((value) => {
-      const { endpoint, detail } = target(fault, value);
-      const probability = detail === undefined ? 1 : number(`--${fault}`, detail);
-      return { endpoint, rule: { fault, probability } };
+function startingFaults(given: Values): CommandRequest["faults"] {
+  return faultOptions.flatMap(([fault, detail]) =>
+    (given[fault] ?? []).map((value) => {
+      const [number = "", rest] = value.split("=", 2);
+      return {
+        endpoint: integer(`--${fault}`, number),
+        rule: { fault, ...rules[detail](`--${fault}`, rest) },
+      };
     }),
   );
-  const withDuration = delays.flatMap((fault) =>
-    (values[fault] ?? []).map((value) => {
-      const { endpoint, detail } = target(fault, value);
-      return { endpoint, rule: { fault, ms: duration(`--${fault}`, detail) } };
-    }),
-  );
-  const withStatus = (values.status ?? []).map((value) => {
-    const { endpoint, detail = "500" } = target("status", value);
-    return { endpoint, rule: { fault: "status" as const, status: integer("--status", detail) } };
-  });
-  return [...withProbability, ...withDuration, ...withStatus];
 }
 
-/** Splits `<endpoint>[=<detail>]`. */
-function target(option: string, value: string): { endpoint: number; detail: string | undefined } {
-  const [first = "", detail] = value.split("=", 2);
-  return { endpoint: integer(`--${option}`, first), detail };
-}
+const rules: Readonly<
+  Record<Detail, (option: string, value: string | undefined) => Omit<FaultRule, "fault">>
+> = {
+  share: (option, value = "1") => ({ probability: number(option, value) }),
+  ms: (option, value) => ({ ms: duration(option, value) }),
+  status: (option, value = "500") => ({ status: integer(option, value) }),
+};
 
 function duration(option: string, value: string | undefined): number | [number, number] {
   if (value === undefined) throw new UsageError(`${option} needs ms: ${option} 2=1000`);

@@ -21,13 +21,11 @@ export interface LoggedCommand {
 
 const longestText = 1_000;
 const mostArguments = 100;
-const mostEntries = 10_000;
-// Of all entries together; 16 MB, because a character takes two bytes.
-const mostCharacters = 8_000_000;
+const mostEntries = 1_000;
 
 /**
- * The commands that an endpoint received, and what Upstash would bill for them. Keeps at least the last 10 000
- * commands, or fewer if together they exceed 8 million characters. The counts cover all commands since the last reset.
+ * The commands that an endpoint received, and what Upstash would bill for them. Keeps at least the last 1 000
+ * commands. The counts cover all commands since the last reset.
  *
  * @example
  * endpoint.log.reset();
@@ -36,7 +34,6 @@ const mostCharacters = 8_000_000;
  */
 export class CommandLog {
   #entries: LoggedCommand[] = [];
-  #characters = 0;
   #requests = 0;
   #billed = 0;
   readonly #onEntry: ((entry: LoggedCommand) => void) | undefined;
@@ -70,32 +67,17 @@ export class CommandLog {
   add(entry: LoggedCommand): void {
     const kept = shortened(entry);
     this.#billed += kept.billed;
-    this.#characters += charactersOf(kept);
     this.#entries.push(kept);
-    // Trimmed only at a tenth above the limits: trimming at every entry would copy all others each time.
-    if (this.#entries.length > 1.1 * mostEntries || this.#characters > 1.1 * mostCharacters) this.#trim();
+    // Trimmed only at a tenth above the limit: trimming at every entry would copy all others each time.
+    if (this.#entries.length > 1.1 * mostEntries) this.#entries = this.#entries.slice(-mostEntries);
     this.#onEntry?.(kept);
   }
 
   /** Removes all entries and counts from zero. */
   reset(): void {
     this.#entries = [];
-    this.#characters = 0;
     this.#requests = 0;
     this.#billed = 0;
-  }
-
-  #trim(): void {
-    let first = this.#entries.length;
-    let characters = 0;
-    while (first > 0 && this.#entries.length - first < mostEntries) {
-      const next = characters + charactersOf(this.#entries[first - 1]!);
-      if (next > mostCharacters) break;
-      characters = next;
-      first--;
-    }
-    this.#entries = this.#entries.slice(first);
-    this.#characters = characters;
   }
 }
 
@@ -112,8 +94,4 @@ function beginning(text: string): string {
   // Copied by way of bytes: a slice of a string keeps the whole string in memory.
   const copy = Buffer.from(text.slice(0, longestText)).toString();
   return `${copy}… (${text.length} characters)`;
-}
-
-function charactersOf({ command, error = "" }: LoggedCommand): number {
-  return command.reduce((sum, word) => sum + word.length, error.length);
 }
