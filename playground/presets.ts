@@ -121,7 +121,7 @@ const expiredOnArrival: Preset = {
     },
     {
       at: { phase: "returned", operation: "acquire", outcome: "error" },
-      says: () => "The rollback is done, and acquire() throws: Ann knows that she has no lock.",
+      says: () => "The endpoints are free again, and acquire() throws: Ann knows that she has no lock.",
     },
   ],
   async play({ world, contenders }) {

@@ -70,7 +70,6 @@ export function storeOf(backend: Backend): Store {
     backend,
     redisUrl: undefined,
     pid: undefined,
-    clockOffset: 0,
     stop: async () => undefined,
     start: async () => undefined,
     close: () => backend.close(),

@@ -142,7 +142,7 @@ const claims: readonly Claims[] = [
         /acquire\(\) throws/,
         (past) =>
           past.now({ phase: "returned", outcome: "error" }) &&
-          past.all({ phase: "answered", operation: "release" }).length === 3,
+          past.all({ phase: "executed", operation: "release" }).length === 3,
       ],
     ],
   ],

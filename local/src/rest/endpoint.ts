@@ -92,12 +92,19 @@ export class LocalEndpoint {
    * `TypeError` when set on a real Redis, `RangeError` when set to a number that is not finite.
    */
   get clockOffset(): number {
-    return this.#settings.store.clockOffset;
+    return this.#settings.store.clock?.offset ?? 0;
   }
 
   /** Sets it, in ms. */
   set clockOffset(ms: number) {
-    this.#settings.store.clockOffset = ms;
+    const { clock } = this.#settings.store;
+    if (!clock) {
+      throw new TypeError(
+        "clockOffset can be set on the embedded engine only: redis-server uses the machine's clock",
+      );
+    }
+    if (!Number.isFinite(ms)) throw new RangeError(`clockOffset is a number of ms, not ${ms}`);
+    clock.offset = ms;
   }
 
   /**

@@ -4,7 +4,7 @@ import { checkDialect, type Dialect } from "../engine/dialect.ts";
 import type { LoggedCommand } from "./command-log.ts";
 import { LocalEndpoint } from "./endpoint.ts";
 import { findRedisServer } from "./redis/process.ts";
-import { embeddedStore, externalStore, type Store, spawnedStore } from "./store.ts";
+import { embeddedStore, externalStore, spawnedStore } from "./store.ts";
 
 /** Options of {@link start}. */
 export interface StartOptions {
@@ -87,15 +87,11 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
   const program = redis.length > 0 ? undefined : await chooseProgram(options.engine ?? "auto");
   const engine = redis.length > 0 || program !== undefined ? "redis" : "embedded";
 
-  async function openStore(index: number): Promise<Store> {
-    if (redis.length > 0) return externalStore(dialect, redis[index]!);
-    if (program !== undefined) return spawnedStore(dialect, program);
-    return embeddedStore(dialect);
-  }
-
   async function open(index: number): Promise<LocalEndpoint> {
     const name = `endpoint-${index + 1}`;
-    const store = await openStore(index);
+    const url = redis[index];
+    const own = () => (program === undefined ? embeddedStore(dialect) : spawnedStore(dialect, program));
+    const store = url === undefined ? await own() : externalStore(dialect, url);
     try {
       return await LocalEndpoint.open({
         name,

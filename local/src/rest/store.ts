@@ -17,8 +17,8 @@ export interface Store {
   readonly redisUrl: string | undefined;
   /** Process id of a server that this process started; undefined for other engines and while it is stopped. */
   readonly pid: number | undefined;
-  /** ms by which its clock is ahead of this machine's. Only the embedded engine's can be set. */
-  clockOffset: number;
+  /** The clock of the embedded engine: ms by which it is ahead of this machine's. No other can be set. */
+  readonly clock?: { offset: number };
   /** Stops it as a crash does. */
   stop(): Promise<void>;
   start(memory: Memory): Promise<void>;
@@ -28,19 +28,13 @@ export interface Store {
 
 /** The embedded engine. */
 export function embeddedStore(dialect: Dialect): Store {
-  let offset = 0;
-  const engine = new Engine({ dialect, now: () => Date.now() + offset });
+  const clock = { offset: 0 };
+  const engine = new Engine({ dialect, now: () => Date.now() + clock.offset });
   return {
     backend: new EmbeddedBackend(engine),
     redisUrl: undefined,
     pid: undefined,
-    get clockOffset() {
-      return offset;
-    },
-    set clockOffset(ms: number) {
-      if (!Number.isFinite(ms)) throw new RangeError(`clockOffset is a number of ms, not ${ms}`);
-      offset = ms;
-    },
+    clock,
     async stop() {
       // Nothing to do: the endpoint does not listen, so no command reaches the engine.
     },
@@ -71,12 +65,6 @@ export async function spawnedStore(dialect: Dialect, program: string): Promise<S
     get pid() {
       return running?.pid;
     },
-    get clockOffset() {
-      return 0;
-    },
-    set clockOffset(_ms: number) {
-      throw clockError();
-    },
     stop,
     async start(memory) {
       if (running) return;
@@ -98,12 +86,6 @@ export function externalStore(dialect: Dialect, url: string): Store {
     backend,
     redisUrl: url,
     pid: undefined,
-    get clockOffset() {
-      return 0;
-    },
-    set clockOffset(_ms: number) {
-      throw clockError();
-    },
     async stop() {
       // Nothing to do: only the endpoint stops listening.
     },
@@ -116,10 +98,4 @@ export function externalStore(dialect: Dialect, url: string): Store {
     },
     close: () => backend.close(),
   };
-}
-
-function clockError(): TypeError {
-  return new TypeError(
-    "clockOffset can be set on the embedded engine only: redis-server uses the machine's clock",
-  );
 }
