@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { Argument } from "./argument.ts";
 import type { Outcome } from "./backend.ts";
+import type { OnCommand } from "./http/command-runner.ts";
 import type { Answer } from "./http/inject-faults.ts";
 
 /** Who sends a request. */
@@ -43,7 +44,7 @@ export async function observed(
   observer: Observer,
   request: Request,
   from: Pick<Peer, "address" | "port">,
-  answer: (onCommand: (command: readonly Argument[], outcome: Outcome) => void) => Promise<Answer>,
+  answer: (onCommand: OnCommand) => Promise<Answer>,
 ): Promise<Answer> {
   const at = Date.now();
   const peer = { ...from, agent: request.headers.get("user-agent") ?? "" };

@@ -5,12 +5,14 @@ import type { Backend, Outcome } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
 import { refusal } from "./command-access.ts";
 
+/** Is called for each command that is executed. */
+export type OnCommand = (command: readonly Argument[], outcome: Outcome) => void;
+
 /** The HTTP request that a command belongs to. */
 export interface Caller {
   /** Whether its token only allows reading. */
   readonly readOnly: boolean;
-  /** Is called for each of its commands that is executed. */
-  readonly onCommand?: ((command: readonly Argument[], outcome: Outcome) => void) | undefined;
+  readonly onCommand?: OnCommand | undefined;
 }
 
 /** Runs the commands of HTTP requests: checks access, and logs each command with its cost. */

@@ -1,11 +1,10 @@
 import { Buffer } from "node:buffer";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
-import type { Argument } from "../argument.ts";
-import { type Backend, BackendGoneError, type Outcome } from "../backend.ts";
+import { type Backend, BackendGoneError } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
 import { accessOf } from "./authorize.ts";
-import { type Caller, CommandRunner } from "./command-runner.ts";
+import { type Caller, CommandRunner, type OnCommand } from "./command-runner.ts";
 import { decodeBatch, decodeCommand, decodePath, RequestError } from "./request.ts";
 import { envelope, type Format, formatOf, resp2Response } from "./response.ts";
 import { asksForStream, Streams } from "./streams.ts";
@@ -23,9 +22,6 @@ export interface UpstashHandlerOptions {
   /** Largest request body in bytes. Default 10 485 760 (10 MiB), as at Upstash. */
   readonly maxBody?: number;
 }
-
-/** Is called for each command that is executed. */
-export type OnCommand = (command: readonly Argument[], outcome: Outcome) => void;
 
 /** Answers a request of Upstash's REST protocol. */
 export type Handle = (request: Request, onCommand?: OnCommand) => Promise<Response>;

@@ -2,7 +2,8 @@ import { Buffer } from "node:buffer";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Faults } from "../../faults/faults.ts";
 import { withStreamFaults } from "../../faults/stream-faults.ts";
-import type { Handle, OnCommand } from "./handler.ts";
+import type { OnCommand } from "./command-runner.ts";
+import type { Handle } from "./handler.ts";
 
 /** The answer to a request: a response, a broken connection (`"reset"`), or none at all (`"silence"`). */
 export type Answer = Response | "reset" | "silence";
