@@ -7,13 +7,10 @@ export interface PageState {
   readonly engine: "redis" | "embedded";
   readonly quorum: number;
   readonly endpoints: readonly EndpointState[];
-  /** What is held, the newest first, 1000 at most. */
+  /** What is held, the newest first. */
   readonly locks: readonly LockRow[];
-  /** How many more are held than `locks` has. */
-  readonly moreLocks: number;
   /** What is wrong first. */
   readonly records: readonly RecordRow[];
-  readonly moreRecords: number;
   /** The newest first. */
   readonly requests: readonly RequestRow[];
   /** The newest first. */

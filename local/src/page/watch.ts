@@ -9,7 +9,8 @@ import { resultOf, rowsOf, wordsOf } from "./request.ts";
 import type { LockRow, PageState, RecordRow, RequestRow } from "./state.ts";
 import { type Across, lockRow, recordRow } from "./stored.ts";
 
-const mostRows = 1_000;
+/** Keys of which is known what was said. */
+const mostRemembered = 1_000;
 /** Requests that are kept: more than the page lists, for its search. */
 const mostRequests = 200;
 const mostHappenings = 12;
@@ -153,17 +154,13 @@ export class Watch {
     const keys = new Map(this.#endpoints.flatMap((each) => each.keys()).map((each) => [each.key, each]));
     const newest = [...keys.values()].reverse();
     const clientOf = (token: string) => this.#clients.nameOfToken(token);
-    const locks = newest.flatMap(({ key }) => lockRow(this.#across(key), this.#quorum, clientOf) ?? []);
-    const records = this.#records(newest);
     return {
       now: Date.now(),
       engine: this.#local.engine,
       quorum: this.#quorum,
       endpoints: this.#endpoints.map((endpoint) => endpoint.state(Date.now())),
-      locks: locks.slice(0, mostRows),
-      moreLocks: Math.max(0, locks.length - mostRows),
-      records: records.slice(0, mostRows),
-      moreRecords: Math.max(0, records.length - mostRows),
+      locks: newest.flatMap(({ key }) => lockRow(this.#across(key), this.#quorum, clientOf) ?? []),
+      records: this.#records(newest),
       requests: this.#requests.map(({ peer, ...row }) => ({ ...row, client: this.#clients.nameOf(peer) })),
       happenings: this.#happenings.map(({ at, name, say }) => ({ at, name, text: say() })),
     };
@@ -195,7 +192,7 @@ function remember<Value>(map: Map<string, Value>, id: string, value: Value): voi
   map.delete(id);
   map.set(id, value);
   const [oldest] = map.keys();
-  if (map.size > mostRows && oldest !== undefined) map.delete(oldest);
+  if (map.size > mostRemembered && oldest !== undefined) map.delete(oldest);
 }
 
 function holderText(row: LockRow | undefined): string {

@@ -186,13 +186,11 @@ function listing<Row>(
   columns: readonly Column<Row>[],
   {
     rows,
-    more = 0,
     most = 50,
     fits,
     none,
   }: {
     readonly rows: readonly Row[];
-    readonly more?: number;
     readonly most?: number;
     fits(row: Row): boolean;
     readonly none: Child;
@@ -201,8 +199,8 @@ function listing<Row>(
   if (rows.length === 0) return section(title, "", h("div", { class: "none" }, none));
   const fitting = rows.filter(fits);
   const shown = fitting.slice(0, most);
-  const total = `${rows.length + more}${more > 0 ? " or more" : ""}`;
-  const matches = fitting.length === rows.length ? total : `${fitting.length} of ${total} match`;
+  const matches =
+    fitting.length === rows.length ? `${rows.length}` : `${fitting.length} of ${rows.length} match`;
   const drawn = shown.length < fitting.length ? `, the first ${shown.length} are shown` : "";
   const head = columns.map(({ label, kind }) => h("th", { class: kind ?? "" }, label));
   const body = shown.map((row) =>
@@ -231,10 +229,7 @@ const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 await redlock.using("invoice:42", { ttl: 30_000, fencing: true }, async () => { … });`;
 
 /** What is held now. */
-function locks(
-  { now, locks: rows, moreLocks: more, endpoints }: PageState,
-  { search }: PageActions,
-): Element {
+function locks({ now, locks: rows, endpoints }: PageState, { search }: PageActions): Element {
   const columns: Column<LockRow>[] = [
     {
       label: "resource",
@@ -263,14 +258,11 @@ function locks(
     "Nothing is held. Give your program the variables that the command has printed, and run it:",
     h("pre", null, h("code", null, example)),
   );
-  return listing("Held now", columns, { rows, more, fits, none });
+  return listing("Held now", columns, { rows, fits, none });
 }
 
 /** The keys of idempotent runs. */
-function records(
-  { now, records: rows, moreRecords: more, endpoints }: PageState,
-  { search, hashes }: PageActions,
-): Element {
+function records({ now, records: rows, endpoints }: PageState, { search, hashes }: PageActions): Element {
   const isMeant = ({ key }: RecordRow) => hashes.some((hash) => key.endsWith(hash));
   const columns: Column<RecordRow>[] = [
     {
@@ -298,7 +290,7 @@ function records(
   ];
   const fits = (row: RecordRow) => isMeant(row) || matching(`${row.key} ${recordWords[row.state]}`, search);
   const none = "No idempotent run has left a record yet.";
-  return listing("Idempotent runs", columns, { rows, more, fits, none });
+  return listing("Idempotent runs", columns, { rows, fits, none });
 }
 
 /** The latest requests. */

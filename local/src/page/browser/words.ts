@@ -43,7 +43,7 @@ export function rate(value: number): string {
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** The state in one sentence: what runs, whether a quorum can answer, and what is held. */
-export function summary({ endpoints, quorum, locks, moreLocks, engine }: PageState): {
+export function summary({ endpoints, quorum, locks, engine }: PageState): {
   readonly text: string;
   readonly bad: boolean;
 } {
@@ -55,7 +55,7 @@ export function summary({ endpoints, quorum, locks, moreLocks, engine }: PageSta
     `${up} of ${counted(endpoints.length, "endpoint")} up, on ${behind}`,
     up < quorum ? `too few for a quorum of ${quorum}: every acquire fails` : `a quorum is ${quorum}`,
     ...(faulty > 0 ? [`${faulty} with faults`] : []),
-    moreLocks > 0 ? `more than ${held} held` : held === 0 ? "nothing held" : `${held} held`,
+    held === 0 ? "nothing held" : `${held} held`,
   ];
   return { text: parts.join(" · "), bad: up < quorum };
 }
