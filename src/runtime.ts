@@ -169,3 +169,6 @@ export function keepAlive(
 
 /** A time such as `2023-07-19T14:56:51.634Z` in ms since 1970, or NaN. It reads no clock. */
 export const parseTime = (text: string): number => Date.parse(text);
+
+/** The opposite of {@link parseTime}. */
+export const formatTime = (time: number): string => new Date(time).toISOString();

@@ -1,10 +1,9 @@
 import { checkOptions, later } from "../check.ts";
 import { generated, requireForm, requireForms, urlOption } from "./option-checks.ts";
 import type { IdOptions, PublicKeyOptions, SecretOptions, ToleranceOptions, UrlOptions } from "./options.ts";
-import type { WebhookProvider } from "./provider.ts";
 import { readerOf, readIds, type Scheme } from "./scheme.ts";
 import { type Key, type SignatureAlgorithm, type SignatureCheck, signatureCheck } from "./signature-check.ts";
-import { type ReadSigned, type SignedRequest, verifier } from "./verifier.ts";
+import { type ReadSigned, type SignedRequest, type Verifier, verifier } from "./verifier.ts";
 
 /** How a sender signs, and which options its users have besides `secret` and `name`. */
 export type Row = {
@@ -52,6 +51,12 @@ export interface Given {
 
 type SenderOptions = Partial<SecretOptions & PublicKeyOptions & IdOptions & UrlOptions & ToleranceOptions>;
 
+/** The provider of a sender that has a row. */
+export interface Sender extends Verifier {
+  /** @internal */
+  readonly row: Row;
+}
+
 /**
  * Makes the provider of a sender.
  *
@@ -60,7 +65,7 @@ type SenderOptions = Partial<SecretOptions & PublicKeyOptions & IdOptions & UrlO
  * @throws {TypeError} an option is unknown, missing or not of its form
  * @throws {RangeError} `tolerance` is out of range
  */
-export function sender(call: string, options: SenderOptions, row: Row): WebhookProvider {
+export function sender(call: string, options: SenderOptions, row: Row): Sender {
   const names = [
     row.publicKey ? "publicKey" : "secret",
     ...(row.idOption ? ["id"] : []),
@@ -77,7 +82,7 @@ export function sender(call: string, options: SenderOptions, row: Row): WebhookP
   const keys = row.publicKey
     ? requireForms("publicKey", options.publicKey).map(row.publicKey)
     : requireForms("secret", options.secret, row.secret ?? generated);
-  return verifier({
+  const provider = verifier({
     name,
     check: row.check?.(keys) ?? signatureCheck(row.algorithm ?? "HMAC-SHA256", keys),
     read: readerBy(row, given),
@@ -89,6 +94,7 @@ export function sender(call: string, options: SenderOptions, row: Row): WebhookP
     maxBody: row.maxBody,
     retries: row.retries,
   });
+  return { ...provider, row };
 }
 
 function readerBy(row: Row, given: Given): ReadSigned {

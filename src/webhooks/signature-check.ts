@@ -98,7 +98,8 @@ export async function secretTag(secret: Key): Promise<string> {
   return toHex((await hmacSha256(secret, "redlock-edge: scope of a secret")).subarray(0, 16));
 }
 
-async function importKey(algorithm: SignatureAlgorithm, key: Key): Promise<CryptoKey> {
+/** Imports a key to check signatures with, and a secret also to make them. */
+export async function importKey(algorithm: SignatureAlgorithm, key: Key): Promise<CryptoKey> {
   const parameters = algorithms[algorithm];
   const isSecret = parameters.name === "HMAC";
   const bytes = encoded(key);
@@ -111,7 +112,7 @@ async function importKey(algorithm: SignatureAlgorithm, key: Key): Promise<Crypt
 }
 
 /** What was signed, as one array. A single one is not copied: bodies may be large. */
-function joined(signed: SignedParts): Uint8Array<ArrayBuffer> {
+export function joined(signed: SignedParts): Uint8Array<ArrayBuffer> {
   const parts = typeof signed === "string" || signed instanceof Uint8Array ? [signed] : signed;
   const bytes = parts.map(encoded).filter(({ length }) => length);
   return bytes.length === 1 ? bytes[0]! : concatBytes(bytes);

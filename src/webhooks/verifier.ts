@@ -57,6 +57,12 @@ export interface VerifierOptions extends ToleranceOptions {
   readonly retries?: number | undefined;
 }
 
+/** A provider of this package. It also says how its sender signs, without any key: redlock-edge/testing signs so, too. */
+export interface Verifier extends WebhookProvider {
+  /** @internal */
+  readonly read: ReadSigned;
+}
+
 /**
  * Makes a provider: reads what was signed, compares its time, checks the signature, and only then looks into it. All
  * senders end here.
@@ -64,7 +70,7 @@ export interface VerifierOptions extends ToleranceOptions {
  * @throws {TypeError} `name` is empty, or `now` is not a function
  * @throws {RangeError} `tolerance` is out of range
  */
-export function verifier(options: VerifierOptions): WebhookProvider {
+export function verifier(options: VerifierOptions): Verifier {
   const { check, read, tagged, maxBody, retries } = options;
   const name = requireForm("name", options.name);
   const checkTolerance = toleranceCheck(name, options, options.defaultTolerance, options.anyFuture);
@@ -79,6 +85,7 @@ export function verifier(options: VerifierOptions): WebhookProvider {
     name,
     maxBody,
     retries,
+    read,
     async verify(request, body) {
       requireBytes(body);
       const { signatures, signed, url, open, ...claims } = await read(request, body);

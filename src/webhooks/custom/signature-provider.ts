@@ -110,7 +110,12 @@ export function signatureProvider(options: SignatureProviderOptions): WebhookPro
   });
 }
 
-const decoders = { hex: decodeHex, base64: decodeBase64, base64url: decodeBase64Url };
+/** By encoding. */
+export const decoders: Readonly<Record<Encoding, (text: string) => Uint8Array | undefined>> = {
+  hex: decodeHex,
+  base64: decodeBase64,
+  base64url: decodeBase64Url,
+};
 
 const headerName = /^[\w!#$%&'*+.^`|~-]+$/;
 

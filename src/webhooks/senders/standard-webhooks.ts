@@ -101,7 +101,7 @@ function isComplete(request: Request, prefix: string): boolean {
  * Decodes keys as senders show them: base64, with or without a prefix. Error messages say what is wrong without
  * repeating any part of a key.
  */
-function decodeKeys(
+export function decodeKeys(
   option: "secret" | "publicKey",
   texts: string | readonly string[] | undefined,
 ): readonly Uint8Array[] {

@@ -1,0 +1,3 @@
+/** @module redlock-edge/testing */
+export { keyPairFor, type TestKeyPair } from "./key-pair.ts";
+export { type DeliveryContent, type SignedDelivery, signedDelivery } from "./signed-delivery.ts";

@@ -1,0 +1,253 @@
+import { createPublicKey, verify as verifyBy } from "node:crypto";
+import { verify as verifyGithub } from "@octokit/webhooks-methods";
+import { Webhook } from "standardwebhooks";
+import Stripe from "stripe";
+import { Webhook as SvixWebhook } from "svix";
+import { describe, expect, it, test } from "vitest";
+import { keyPairFor, signedDelivery } from "../../../src/testing/index.ts";
+import { signatureProvider } from "../../../src/webhooks/custom/index.ts";
+import * as webhooks from "../../../src/webhooks/index.ts";
+import { outcome } from "../webhooks/outcome.ts";
+import { type Vector, vectors } from "../webhooks/vectors.ts";
+
+const { discord, github, linear, meta, qstash, sendgrid, shopify, slack, standardWebhooks, stripe, twilio } =
+  webhooks;
+
+type Sender = (options: object) => webhooks.WebhookProvider;
+type Content = Parameters<typeof signedDelivery>[2];
+
+const senderOf = (name: string) => (webhooks as unknown as Record<string, Sender>)[name]!;
+const signatureHeaderOf = (headers: object) =>
+  Object.keys(headers).find((name) => /signature|hmac/i.test(name))!;
+
+/**
+ * The vectors whose text is signed in the same way each time, with a key that is at hand: not with a private key, or as a JWT,
+ * whose id is random; and not those with the older of two names of headers, or a second algorithm, which nothing here signs.
+ */
+const repeatable = vectors.filter(
+  ({ sender, options, from }) =>
+    sender !== "qstash" && !("publicKey" in options) && !/X-Shopify-|shared key/.test(from),
+);
+
+test.each(repeatable.map((vector) => [`${vector.sender}, ${vector.from}`, vector] as const))(
+  "the delivery is signed as its sender did: %s",
+  async (_, { sender, options, now, url, headers, body, verified }: Vector) => {
+    const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+    const signatureHeader = signatureHeaderOf(headers).toLowerCase();
+    const unsigned = Object.fromEntries(lower.filter(([name]) => name !== signatureHeader));
+    // A time in the body stands there.
+    const timestamp = verified.timestamp === undefined || body.includes(String(now)) ? undefined : now;
+    const prefix = "svix-id" in unsigned && { headerPrefix: "svix" };
+    const content = { body, url, headers: unsigned, timestamp };
+    const delivery = await signedDelivery(senderOf(sender), { ...options, ...prefix }, content);
+    // The sender's own may have further signatures, of other schemes or secrets.
+    const signature = delivery.headers[signatureHeader]!.split(/[,;]/).at(-1)!;
+    expect(headers[signatureHeaderOf(headers)]).toContain(signature);
+  },
+);
+
+const senders = [...new Set(vectors.map(({ sender }) => sender))].map(
+  (sender) => [sender, vectors.find((vector) => vector.sender === sender)!] as const,
+);
+
+describe.each(senders)("a delivery of %s", (name, { options, other: secret }) => {
+  const sender = senderOf(name);
+  const withKeys = async () =>
+    "publicKey" in options ? { ...options, ...(await keyPairFor(sender as never)) } : { ...options };
+  const providerFor = ({ privateKey: _, ...own }: { privateKey?: unknown }) => sender(own);
+
+  it("is accepted by its provider, again, and by no other", async () => {
+    const own = await withKeys();
+    const delivery = await signedDelivery(sender, own, { body: { type: "paid" } });
+    const verified = await outcome(providerFor(own), delivery);
+    expect(verified).toMatchObject({ id: expect.any(String) });
+    expect(await outcome(providerFor(own), delivery)).toEqual(verified);
+    const other = "publicKey" in options ? await withKeys() : { ...options, secret };
+    expect(await outcome(providerFor(other), delivery)).toBe("bad-signature");
+  });
+
+  it("is refused with a changed byte, and if it is too old", async () => {
+    const own = await withKeys();
+    const delivery = await signedDelivery(sender, own, { body: { type: "paid", id: "1" } });
+    const body = delivery.body.replace("paid", "paie");
+    expect(await outcome(providerFor(own), { ...delivery, body })).toBe("bad-signature");
+    const provider = providerFor(own);
+    const old = () => signedDelivery(sender, own, { timestamp: Date.now() - 86_400_000 });
+    const signsTime = vectors.some(({ sender: of, verified }) => of === name && verified.timestamp);
+    if (!signsTime) await expect(old()).rejects.toThrow("signs no time");
+    else if (name === "discord" || name === "sendgrid")
+      expect(await outcome(provider, await old())).toMatchObject({ idSigned: true });
+    else expect(await outcome(provider, await old())).toBe("outside-tolerance");
+  });
+});
+
+describe("the sender's own package accepts", () => {
+  const accepted = async (sender: Sender, options: object, content: Content = {}) =>
+    signedDelivery(sender, options, { body: { type: "invoice.paid" }, ...content });
+
+  it("what was signed for Stripe", async () => {
+    const secret = "whsec_test";
+    const { body, headers } = await signedDelivery(stripe, { secret }, { id: "evt_1" });
+    const event = new Stripe("sk_test_unused").webhooks.constructEvent(
+      body,
+      headers["stripe-signature"]!,
+      secret,
+    );
+    expect(event.id).toBe("evt_1");
+    expect(await outcome(stripe({ secret }), { body, headers })).toMatchObject({ id: "evt_1" });
+  });
+
+  it("what was signed for GitHub", async () => {
+    const { body, headers } = await signedDelivery(github, { secret: "hush" }, { id: "72d3" });
+    expect(await verifyGithub("hush", body, headers["x-hub-signature-256"]!)).toBe(true);
+    expect(headers["x-github-delivery"]).toBe("72d3");
+  });
+
+  it("Standard Webhooks, Svix under its own name", async () => {
+    const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const one = await accepted(standardWebhooks as Sender, { secret }, { id: "msg_1" });
+    expect(new Webhook(secret).verify(one.body, one.headers)).toEqual({ type: "invoice.paid" });
+    const two = await accepted(standardWebhooks as Sender, { secret, headerPrefix: "svix" });
+    expect(new SvixWebhook(secret).verify(two.body, two.headers)).toEqual({ type: "invoice.paid" });
+  });
+
+  it("node:crypto, what was signed with a private key", async () => {
+    const ed25519 = (raw: Buffer) =>
+      createPublicKey({
+        key: Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), raw]),
+        format: "der",
+        type: "spki",
+      });
+    const one = await keyPairFor(discord);
+    const { body, headers } = await signedDelivery(discord, one, { body: { type: 1 } });
+    const signed = Buffer.from(headers["x-signature-timestamp"] + body);
+    const signature = Buffer.from(headers["x-signature-ed25519"]!, "hex");
+    expect(verifyBy(null, signed, ed25519(Buffer.from(one.publicKey, "hex")), signature)).toBe(true);
+
+    // Numbers of every length: each has its own DER.
+    const two = await keyPairFor(sendgrid);
+    const key = createPublicKey({ key: Buffer.from(two.publicKey, "base64"), format: "der", type: "spki" });
+    for (let count = 0; count < 300; count += 1) {
+      const sent = await signedDelivery(sendgrid, two, { body: [{ sg_event_id: `${count}` }] });
+      const [name, time] = ["signature", "timestamp"].map((part) => `x-twilio-email-event-webhook-${part}`);
+      const text = Buffer.from(sent.headers[time!] + sent.body);
+      expect(verifyBy("sha256", text, key, Buffer.from(sent.headers[name!]!, "base64"))).toBe(true);
+      expect(await outcome(sendgrid({ publicKey: two.publicKey }), sent)).toMatchObject({ idSigned: true });
+    }
+
+    const three = await keyPairFor(standardWebhooks);
+    const sent = await signedDelivery(standardWebhooks, three, { id: "msg_1" });
+    const [version, text] = sent.headers["webhook-signature"]!.split(",");
+    const content = Buffer.from(`msg_1.${sent.headers["webhook-timestamp"]}.${sent.body}`);
+    const raw = Buffer.from(three.publicKey.slice("whpk_".length), "base64");
+    expect(version).toBe("v1a");
+    expect(verifyBy(null, content, ed25519(raw), Buffer.from(text!, "base64"))).toBe(true);
+  });
+});
+
+test("the id and the time stand where the sender puts them", async () => {
+  const secret = "whsec_test";
+  const timestamp = 1_763_714_567_890;
+  const now = () => timestamp;
+  const inBody = await signedDelivery(stripe, { secret, now }, { body: { id: "evt_old" }, id: "evt_1" });
+  expect(JSON.parse(inBody.body)).toEqual({ id: "evt_1" });
+  expect(inBody.headers["stripe-signature"]).toMatch(/^t=1763714567,v1=[0-9a-f]{64}$/);
+  const sent = await signedDelivery(linear, { secret, now }, { body: { action: "create" }, id: "one" });
+  expect(JSON.parse(sent.body)).toEqual({ action: "create", webhookTimestamp: timestamp });
+  expect(sent.headers["linear-delivery"]).toBe("one");
+  const byHeader = { secret, id: "header" } as const;
+  const job = await signedDelivery(qstash, byHeader, { id: "msg_1" });
+  expect(await outcome(qstash(byHeader), job)).toMatchObject({ id: "msg_1", idSigned: false });
+  const [one, two] = [await signedDelivery(stripe, { secret }), await signedDelivery(stripe, { secret })];
+  expect(JSON.parse(one.body).id).not.toBe(JSON.parse(two.body).id);
+});
+
+test("Twilio gets forms, or JSON whose hash is in the URL", async () => {
+  const options = { secret: "12345", url: "https://shop.example/sms?a=1" };
+  const form = await signedDelivery(twilio, options, { body: { From: "+1 2", Body: "ä&b" } });
+  expect([form.body, form.headers["content-type"]]).toEqual([
+    "From=%2B1+2&Body=%C3%A4%26b",
+    "application/x-www-form-urlencoded",
+  ]);
+  expect(await outcome(twilio(options), form)).toMatchObject({ idSigned: true });
+  const json = await signedDelivery(twilio, options, { body: '{"a":1}' });
+  expect(json.url).toMatch(/^https:\/\/shop\.example\/sms\?a=1&bodySHA256=[0-9a-f]{64}$/);
+  expect(await outcome(twilio(options), json)).toMatchObject({ idSigned: true });
+  expect(await outcome(twilio(options), { ...json, body: '{"a":2}' })).toBe("bad-signature");
+});
+
+test("Shopify sends a topic that is received, or the one that is given", async () => {
+  const options = { secret: "hush", topics: ["orders/paid"] };
+  const delivery = await signedDelivery(shopify, options);
+  expect(await outcome(shopify(options), delivery)).toMatchObject({ scope: ["orders/paid"] });
+  const other = await signedDelivery(shopify, options, { headers: { "Shopify-Topic": "orders/create" } });
+  expect(await outcome(shopify(options), other)).toBe("malformed-header");
+});
+
+describe("a sender of your own", () => {
+  const acme = {
+    name: "acme",
+    header: "acme-signature",
+    prefix: "v1=",
+    separator: " ",
+    signedText: "{id}.{time}.{body}",
+    time: { entry: "at=" },
+    id: { header: "acme-id" },
+  } as const;
+
+  it.each(["hex", "base64", "base64url"] as const)("signs in %s", async (encoding) => {
+    const options = { ...acme, algorithm: "HMAC-SHA512", key: "hush", encoding } as const;
+    const delivery = await signedDelivery(signatureProvider, options, { id: "one" });
+    expect(await outcome(signatureProvider(options), delivery)).toMatchObject({ id: "one", idSigned: true });
+    const forged = { ...delivery, body: `${delivery.body} ` };
+    expect(await outcome(signatureProvider(options), forged)).toBe("bad-signature");
+  });
+
+  it.each([
+    ["Ed25519", { name: "Ed25519" }, "raw"],
+    [
+      "RSA-SHA256",
+      {
+        name: "RSASSA-PKCS1-v1_5",
+        hash: "SHA-256",
+        modulusLength: 2048,
+        publicExponent: Uint8Array.of(1, 0, 1),
+      },
+      "spki",
+    ],
+  ] as const)("signs with a private key: %s", async (algorithm, parameters, format) => {
+    const pair = (await crypto.subtle.generateKey(parameters, true, ["sign", "verify"])) as CryptoKeyPair;
+    const key = new Uint8Array(await crypto.subtle.exportKey(format, pair.publicKey));
+    const options = { ...acme, algorithm, key, encoding: "base64" } as const;
+    const { privateKey } = pair;
+    const delivery = await signedDelivery(signatureProvider, { ...options, privateKey }, { id: "one" });
+    expect(await outcome(signatureProvider(options), delivery)).toMatchObject({ id: "one" });
+    await expect(signedDelivery(signatureProvider, options)).rejects.toThrow("privateKey is missing");
+  });
+
+  it("is refused if its signature is read by code", async () => {
+    const read = () => ({ signatures: [], signed: "" });
+    const options = { name: "acme", algorithm: "HMAC-SHA256", key: "hush", read } as const;
+    await expect(signedDelivery(signatureProvider, options)).rejects.toThrow(/^acme .* sign .* yourself/);
+  });
+});
+
+test("what would have no effect is refused, and so is what the sender refuses", async () => {
+  const secret = "whsec_test";
+  const refused = (promise: Promise<unknown>) => promise.catch((error: Error) => error.message);
+  const wrong = { ids: ["evt_1"] } as object;
+  for (const [promise, message] of [
+    [signedDelivery(meta, { secret }, { id: "one" }), /^meta sends no id/],
+    [signedDelivery(github, { secret }, { timestamp: 0 }), /^github signs no time/],
+    [signedDelivery(stripe, { secret }, { body: "{}", id: "evt_1" }), /^"id" is a field of the body/],
+    [signedDelivery(linear, { secret }, { body: "{}", timestamp: 0 }), /^"webhookTimestamp" is a field/],
+    [signedDelivery(slack, { secret }, { timestamp: 1_763_714_567 }), /^timestamp must be in ms/],
+    [signedDelivery(stripe, { secret }, wrong), /^signedDelivery has no option "ids"/],
+    [signedDelivery(stripe, { secret }, { body: Uint8Array.of(1) }), /^body must be an object or a string/],
+    [signedDelivery(stripe, { secret: "sk_test" }), /^secret must be/],
+    [signedDelivery(discord, { publicKey: "00".repeat(32) }), /^discord .* privateKey is missing/],
+    [keyPairFor(stripe as never), /^sender must be discord, sendgrid or standardWebhooks/],
+  ] as const) {
+    expect(await refused(promise)).toMatch(message);
+  }
+});
