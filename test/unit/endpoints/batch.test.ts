@@ -47,22 +47,6 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-describe("the commands of one turn", () => {
-  test("do not wait for the answer of the turn before", async () => {
-    const { sent, send, parts } = rig();
-    const first = send(ping(1));
-    await turn();
-    const second = send(ping(2));
-    await turn();
-    expect(sent.map(({ commands }) => commands)).toEqual([[ping(1)], [ping(2)]]);
-    expect(parts).toEqual([1, 1]);
-    await sent[1]!.answer([{ reply: 2 }]);
-    expect(await second).toBe(2);
-    await sent[0]!.answer([{ reply: 1 }]);
-    expect(await first).toBe(1);
-  });
-});
-
 describe("a request has at most", () => {
   test("1 000 commands", async () => {
     vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });

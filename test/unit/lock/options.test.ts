@@ -23,12 +23,4 @@ describe("resolveSettings", () => {
     expect({ endpoints, runtime }).toEqual(context);
     expect(onFailure).toBeTypeOf("function");
   });
-
-  test.each([
-    [{ ttl: 900 }, "timeout", 300],
-    [{ ttl: 10 }, "timeout", 10 / 3],
-    [{ ttl: 60_000 }, "timeout", 1_000],
-  ] as const)("%j changes the default of %s to %d", (options, name, value) => {
-    expect(resolveSettings(context, options)[name]).toBe(value);
-  });
 });

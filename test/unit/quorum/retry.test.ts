@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { EndpointError, type Vote } from "../../../src/errors.ts";
-import type { Backoff } from "../../../src/quorum/backoff.ts";
 import {
   type FailedAttempt,
   type Progress,
@@ -83,33 +82,6 @@ test.each<
   expect(seen.reported).toHaveLength(begun.length);
   expect(seen.reported.at(-1)).toBe(undefined);
   expect(runtime.pending).toBe(0);
-});
-
-test.each<[answer: unknown, second: number]>([
-  [7, 7],
-  ["7", 7],
-  [Number.NaN, 0],
-  [-5, 0],
-  [undefined, 0],
-  [Infinity, 25],
-])("after a backoff of %s the second attempt begins at %d ms", async (answer, second) => {
-  const { runtime, begun, call } = rig({ backoff: () => answer as number }, [{}, { next: "end" }]);
-  await runtime.advance(second);
-  expect([call.value, begun]).toEqual(["over", [0, second]]);
-});
-
-test("a backoff that throws ends the call with its error", async () => {
-  const error = new Error("no backoff");
-  const backoff: Backoff = () => {
-    throw error;
-  };
-  const { runtime, begun, call } = rig({ backoff }, [{ takes: 5 }]);
-  await runtime.advance(5);
-  expect([call.error, begun]).toEqual([error, [0]]);
-  // It is not asked where no attempt follows.
-  const last = rig({ backoff }, [{ next: "end" }]);
-  await last.runtime.advance(0);
-  expect(last.call.value).toBe("over");
 });
 
 test("an abort does not undo what an attempt under way has come to", async () => {

@@ -35,79 +35,12 @@ function rig(count: number, { isHasty = false, timeout = 100 } = {}) {
   return { runtime, endpoints, round, onFailure, answer, fail };
 }
 
-const down = new EndpointError("e0", "network", "down");
-
 describe("a round", () => {
-  test("does not wait for an endpoint whose answer cannot change the result", async () => {
-    const { round, answer, runtime } = rig(3);
-    answer(2, "granted");
-    answer(0, "granted");
-    expect(await round.result).toBe("granted");
-    expect(round.votes()).toEqual([
-      { endpoint: "e0", outcome: "granted" },
-      { endpoint: "e1", outcome: "pending" },
-      { endpoint: "e2", outcome: "granted" },
-    ]);
-    let done = false;
-    void round.done.then(() => {
-      done = true;
-    });
-    await runtime.advance(0);
-    expect(done).toBe(false);
-    answer(1, "held");
-    await round.done;
-    expect(round.votes()[1]).toEqual({ endpoint: "e1", outcome: "held" });
-    expect(runtime.pending).toBe(0);
-  });
-
   test("an answer that has come, but was not read when the timeout fired, counts", async () => {
     const { runtime, round, answer } = rig(1);
     runtime.timer(100, () => answer(0, "granted"));
     await runtime.advance(100);
     expect(await round.result).toBe("granted");
-  });
-
-  test.each([
-    [49, /: no answer within 49 ms: raise .* timeout \(in ms\)$/],
-    [50, /: no answer within 50 ms$/],
-  ])("says that a timeout of %i ms is short, where it is", async (timeout, message) => {
-    const { runtime, round } = rig(1, { timeout });
-    await runtime.advance(timeout);
-    expect(round.votes()[0]!.cause!.message).toMatch(message);
-  });
-
-  test("receives the answers that arrive after it was cut short", async () => {
-    const { round, answer, onFailure, runtime } = rig(4, { isHasty: true });
-    answer(0, "granted");
-    answer(1, "held");
-    await runtime.advance(60);
-    expect(await round.result).toBe("unavailable");
-    await round.done;
-    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "held", "pending", "pending"]);
-    expect(round.signal.aborted).toBe(false);
-    answer(2, "granted");
-    expect(await round.calls[2]!.ended).toEqual({ outcome: "granted" });
-    expect(await round.result).toBe("unavailable");
-    expect(onFailure).not.toHaveBeenCalled();
-    await runtime.advance(40);
-    expect(round.signal.aborted).toBe(true);
-    // It did not answer in time, whether or not the round still waited for it.
-    expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e3"]);
-    expect(runtime.pending).toBe(0);
-  });
-
-  test.each([
-    ["an EndpointError", down, "network", "e0: down"],
-    ["another error", new Error("odd reply"), "malformed", "e0: odd reply"],
-  ])("%s becomes the vote's cause", async (_what, error, kind, message) => {
-    const { round, fail, onFailure } = rig(1);
-    fail(0, error);
-    await round.done;
-    const { cause } = round.votes()[0]!;
-    expect(cause).toBeInstanceOf(EndpointError);
-    expect(cause).toMatchObject({ kind, message, endpoint: "e0" });
-    expect(cause === error || cause?.cause === error).toBe(true);
-    expect(onFailure).toHaveBeenCalledExactlyOnceWith(cause);
   });
 
   test("has the result of the tally, in any order of answers and timeouts", async () => {
@@ -141,39 +74,6 @@ describe("a round", () => {
   });
 });
 
-describe("a hasty round", () => {
-  /** ms until the result, with a grant and a refusal after so many ms and no other answers. */
-  async function cutAfter(ms: number, timeout = 1_000): Promise<number> {
-    const { round, answer, runtime } = rig(3, { isHasty: true, timeout });
-    await runtime.advance(ms);
-    answer(0, "granted");
-    answer(1, "held");
-    let at: number | undefined;
-    void round.result.then(() => {
-      at = round.elapsed();
-    });
-    await runtime.advance(2 * timeout);
-    expect(await round.result).toBe("unavailable");
-    return at!;
-  }
-
-  test.each([
-    ["at least 50 ms more", 10, 60],
-    ["as long again as the others took", 200, 400],
-    ["no longer than the timeout", 900, 1_000],
-  ])("that is split waits %s", async (_what, ms, end) => {
-    expect(await cutAfter(ms)).toBeCloseTo(end, 5);
-  });
-
-  test.each(["granted", "held"] as const)("is not cut short while all answers are %s", async (outcome) => {
-    const { round, answer, runtime } = rig(3, { isHasty: true });
-    answer(0, outcome);
-    await runtime.advance(99);
-    answer(2, outcome);
-    expect(await round.result).toBe(outcome === "granted" ? "granted" : "refused");
-  });
-});
-
 describe("a call", () => {
   test("keeps its failure after the timeout, and ends with the late answer", async () => {
     const { round, answer, runtime } = rig(1);
@@ -182,16 +82,6 @@ describe("a call", () => {
     answer(0, "granted");
     expect(await call!.ended).toEqual({ outcome: "granted" });
     expect(call!.answer).toMatchObject({ outcome: "error", cause: { kind: "timeout" } });
-  });
-
-  test("is settled with its answer, whenever that is asked", async () => {
-    const { round, answer } = rig(1);
-    const [call] = round.calls;
-    const early = call!.settled;
-    answer(0, "held");
-    await early;
-    expect(call!.answer).toEqual({ outcome: "held" });
-    await call!.settled;
   });
 });
 

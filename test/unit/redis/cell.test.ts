@@ -1,15 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Ask } from "../../../src/endpoints/ask.ts";
 import type { Command, Dialect, Endpoint } from "../../../src/endpoints/endpoint.ts";
-import { EndpointError } from "../../../src/errors.ts";
-import { cellScript } from "../../../src/redis/cell.lua.ts";
 import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../../src/redis/cell.ts";
-import { runScript, shaOf, textOf } from "../../../src/redis/script.ts";
 import { askOf } from "../../support/ask.ts";
 
 const plain: Cell = { keys: ["k"], value: "tv" };
-const dialects: readonly Dialect[] = ["redis", "redis-8.4", "upstash"];
-const redisError = (message: string) => new EndpointError("e", "redis", message);
 
 /** A call to an endpoint that gives `replies` in turn. */
 function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies = true } = {}) {
@@ -27,24 +22,6 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
   };
   return { call: askOf(endpoint), sent };
 }
-
-/** The script by its text, as it is sent to an endpoint that has not answered it yet. */
-const byText = (dialect: Dialect, keys: readonly string[], ...args: (string | number)[]) => [
-  "EVAL",
-  textOf(cellScript.source, dialect),
-  keys.length,
-  ...keys,
-  ...args,
-];
-
-/** The same by its hash. */
-const byHash = (dialect: Dialect, keys: readonly string[], ...args: (string | number)[]) => [
-  "EVALSHA",
-  shaOf(cellScript, dialect),
-  keys.length,
-  ...keys,
-  ...args,
-];
 
 describe("commands", () => {
   type Operation = (call: Ask) => Promise<CellAnswer>;
@@ -156,47 +133,5 @@ describe("the script", () => {
     expect(await claims(call, full)).toMatchObject({ outcome: "held", retryAfter: 5 });
     const odd = rig([[0, 1, "5", "x"]], { exactReplies: false });
     await expect(claims(odd.call, full)).rejects.toThrow(/unexpected reply/);
-  });
-});
-
-describe("runScript", () => {
-  const noscript = () => redisError("HTTP 400, NOSCRIPT No matching script.");
-  const names = (sent: readonly Command[]) => sent.map(([name]) => name);
-
-  test.each(dialects)("sends the text once, then the hash, until that is not known: %s", async (dialect) => {
-    const { call, sent } = rig(["a", "b", noscript(), "c"], { dialect });
-    const replies = [];
-    for (let run = 0; run < 3; run += 1) replies.push(await runScript(call, cellScript, ["k"], [1]));
-    expect(replies).toEqual(["a", "b", "c"]);
-    const [text, hash] = [byText(dialect, ["k"], 1), byHash(dialect, ["k"], 1)];
-    expect(sent).toEqual([text, hash, hash, text]);
-  });
-
-  test("of many at the same time, one sends the text, and none waits for it", async () => {
-    const { call, sent } = rig(["a", "b", "c"]);
-    const all = [1, 2, 3].map((number) => runScript(call, cellScript, [], [number]));
-    expect(names(sent)).toEqual(["EVAL", "EVALSHA", "EVALSHA"]);
-    expect(await Promise.all(all)).toEqual(["a", "b", "c"]);
-  });
-
-  test("one that another's text does not reach sends its own in the end", async () => {
-    const { call, sent } = rig([new Promise(() => undefined), noscript(), "b"]);
-    void runScript(call, cellScript, [], []);
-    expect(await runScript(call, cellScript, [], [])).toBe("b");
-    expect(names(sent)).toEqual(["EVAL", "EVALSHA", "EVAL"]);
-  });
-
-  test("sends the text again if it had no answer: it may not have arrived", async () => {
-    const { call, sent } = rig([new EndpointError("e", "timeout", "no answer"), "a", "b"]);
-    await expect(runScript(call, cellScript, [], [])).rejects.toThrow("no answer");
-    for (let run = 0; run < 2; run += 1) await runScript(call, cellScript, [], []);
-    expect(names(sent)).toEqual(["EVAL", "EVAL", "EVALSHA"]);
-  });
-
-  test("does not know what another endpoint knows", async () => {
-    const { call, sent } = rig(["a", "b"]);
-    await runScript(call, cellScript, [], []);
-    await runScript({ ...call, endpoint: { ...call.endpoint } }, cellScript, [], []);
-    expect(names(sent)).toEqual(["EVAL", "EVAL"]);
   });
 });

@@ -51,27 +51,6 @@ async function tell({ endpoint, runtime }: Stage, message: string): Promise<void
 }
 
 describe("when a waiter asks", () => {
-  it("by its backoff until its stream stands, and then after 1 to 2 s without a message", async () => {
-    const the = stage();
-    const listener = await listening(the);
-    const pause = the.pause(listener, { poll: 200 });
-    await the.runtime.advance(1_500);
-    expect(await pause).toBe(1_500);
-  });
-
-  it("at once after a message, and once more after a poll", async () => {
-    const the = stage();
-    const listener = await listening(the);
-    const pauses = [the.pause(listener)];
-    await tell(the, "free");
-    expect(await pauses[0]).toBe(0);
-    for (const expected of [200, 1_500]) {
-      const next = the.pause(listener, { poll: 200 });
-      await the.runtime.advance(expected);
-      expect(await next).toBe(expected);
-    }
-  });
-
   it("after a random delay, if others ask, too", async () => {
     const the = stage();
     const listener = await listening(the);
@@ -81,18 +60,6 @@ describe("when a waiter asks", () => {
     await the.runtime.advance(400);
     // Four round trips, and a tenth less.
     expect(await pause).toBe(360);
-  });
-
-  it("not at all, if somebody else does first; then the silence begins anew", async () => {
-    const the = stage();
-    const listener = await listening(the);
-    const pause = the.pause(listener);
-    await tell(the, "ask:other");
-    await tell(the, "free");
-    await the.runtime.advance(300);
-    await tell(the, "ask:other");
-    await the.runtime.advance(1_500);
-    expect(await pause).toBe(1_800);
   });
 
   it("although somebody else does first, if several were released", async () => {
@@ -113,22 +80,6 @@ describe("when a waiter asks", () => {
     await the.runtime.advance(300);
     await tell(the, "t1");
     expect(await pause).toBe(300);
-  });
-
-  it("after `longest`, whatever messages come, and after 30 s at most", async () => {
-    const the = stage();
-    const listener = await listening(the);
-    for (const [longest, expected] of [
-      [900, 900],
-      [Infinity, 30_000],
-    ] as const) {
-      const pause = the.pause(listener, { longest });
-      for (let sent = 0; sent < 30; sent += 1) {
-        await tell(the, "ask:other");
-        await the.runtime.advance(1_000);
-      }
-      expect(await pause).toBe(expected);
-    }
   });
 });
 
@@ -160,24 +111,6 @@ describe("one that asks", () => {
     await tell(the, "free");
     expect(await pause).toBe(100);
   });
-});
-
-it("of several resources it listens to the one in the way", async () => {
-  const the = stage();
-  const listener = the.open({ kind: "lock" }, "a", "b");
-  for (const [blockedBy, name] of [
-    [0, "a"],
-    [1, "b"],
-    [0, "a"],
-  ] as const) {
-    const round = refusedBy(the.endpoints);
-    Object.assign(round.calls[0]!.answer!, { blockedBy });
-    const pause = the.pause(listener, { round, poll: 50 });
-    await the.runtime.advance(50);
-    await pause;
-    const open = the.endpoint.subscriptions.filter(({ signal }) => !signal.aborted);
-    expect(open.map(({ channel }) => channel)).toEqual([`p:wake-lock:{${name}}`]);
-  }
 });
 
 /** Signals of one request throw in another, as on Workers. Returns a function that runs something as a request. */
@@ -292,17 +225,5 @@ describe("a stream that ends", () => {
       await pauseFor(10);
       expect(the.count()).toBe(count);
     }
-  });
-});
-
-describe("a stream's body", () => {
-  it("is given up when nobody waits any more, although the endpoint ignores the signal", async () => {
-    const the = stage();
-    const listener = await listening(the);
-    const [subscription] = the.endpoint.subscriptions;
-    listener.close();
-    expect(subscription!.signal.aborted).toBe(true);
-    await tell(the, "free");
-    expect(subscription!.isCancelled).toBe(true);
   });
 });
