@@ -96,18 +96,6 @@ describe("a failed acquire", () => {
     expect(call.error).toBeInstanceOf(LockHeldError);
     expect(values("r")[2]).toBe(null);
   });
-
-  test("does not wait for them after an abort, and rolls back all the same", async () => {
-    const { runtime, redlock, values } = split();
-    const caller = new AbortController();
-    const call = watch(redlock.acquire("r", { wait: 5_000, signal: caller.signal }));
-    await runtime.advance(5);
-    caller.abort(new Error("given up"));
-    await runtime.advance(0);
-    expect(call.error).toBe(caller.signal.reason);
-    await runtime.advance(200);
-    expect(values("r")[2]).toBe(null);
-  });
 });
 
 describe("the rollback of an unanswered request", () => {
@@ -130,16 +118,6 @@ describe("the rollback of an unanswered request", () => {
       expect(sentThere()).toEqual(["SET", "EVAL"]);
     },
   );
-
-  test("is sent after a quarter of the timeout, where its caller has aborted", async () => {
-    const caller = new AbortController();
-    const { runtime, call, sentThere } = silent(5_000, caller.signal);
-    await runtime.advance(5);
-    caller.abort(new Error("given up"));
-    await runtime.advance(20);
-    expect(call.error).toBe(caller.signal.reason);
-    expect(sentThere()).toEqual(["SET", "EVAL"]);
-  });
 
   const forgetScripts = ({ endpoints }: VirtualWorld) => {
     for (const { engine } of endpoints) engine.execute(["SCRIPT", "FLUSH"]);
@@ -180,17 +158,6 @@ describe("the rollback of an unanswered request", () => {
     expect(call.error).toBeInstanceOf(LockHeldError);
     expect(world.values("r")).toEqual([null, null, null]);
     expect(links[0]!.sent.map(([name]) => name).slice(2)).toEqual(["SET", "EVALSHA", "EVAL"]);
-  });
-
-  test("an abort in the last round is no outage: the call ends with its reason", async () => {
-    const { redlock, links, ...world } = oneClient({ wait: 0 });
-    for (const each of links) each.fate = () => "lost";
-    const caller = new AbortController();
-    const call = watch(redlock.acquire("r", { signal: caller.signal }));
-    await world.runtime.advance(10);
-    caller.abort(new Error("given up"));
-    await world.runtime.advance(0);
-    expect(call.error).toBe(caller.signal.reason);
   });
 });
 

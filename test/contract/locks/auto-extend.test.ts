@@ -88,6 +88,22 @@ async function extendedUntilLost(options: AcquireOptions, fate: Fate = "delivere
 }
 
 describe("automatic extensions before the end", () => {
+  test("of locks with one ttl are sent at the same moments, whenever they were acquired", async () => {
+    const { runtime, redlock, links } = oneClient({ ttl: 10_000, autoExtend: true }, { count: 1 });
+    const moments: number[] = [];
+    links[0]!.fate = (_, operation) => {
+      if (operation() === "keep") moments.push(runtime.elapsed);
+      return "delivered";
+    };
+    for (let count = 0; count < 100; count += 1) {
+      await redlock.acquire(`r${count}`);
+      await runtime.advance(50);
+    }
+    await runtime.advance(5_000);
+    expect(moments.length).toBeGreaterThanOrEqual(100);
+    expect(new Set(moments).size).toBeLessThan(40);
+  });
+
   test.each([700, 996, 1_001, 3_000])("are few, and none outlasts a maxHold of %i ms", async (maxHold) => {
     const { sent, lostAt, reason } = await extendedUntilLost({ maxHold });
     // One at each half of the validity, which is 988 ms without any.

@@ -68,19 +68,6 @@ describe("an extension", () => {
     expect(lock.signal.reason).toBe(call.error);
   });
 
-  test("that a quorum refuses is a loss, and restores nothing", async () => {
-    const { runtime, values, endpoints, redlock, events } = oneClient();
-    const lock = await redlock.acquire("r");
-    for (const { engine } of endpoints.slice(1)) engine.execute(["DEL", "redlock:lock:{r}"]);
-    const { signal } = lock;
-    const error = await rejection(lock.extend());
-    expect(error).toBeInstanceOf(LockLostError);
-    expect(signal.reason).toBe(error);
-    await runtime.advance(0);
-    expect(values("r")).toEqual([lock.token, null, null]);
-    expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
-  });
-
   test("after the release or the loss sends nothing", async () => {
     for (const end of ["release", "loss"]) {
       const { runtime, redlock, links } = oneClient({ ttl: 1_000 });
@@ -101,13 +88,6 @@ describe("an extension", () => {
     await runtime.advance(7);
     await extending;
     expect(events.at(-1)).toEqual({ type: "extended", resources: ["r"], ttl: 20_000, elapsed: 7 });
-  });
-
-  test("of a plain lock is one native command where the endpoint has it", async () => {
-    const { redlock, links } = oneClient({}, { dialect: "upstash" });
-    const lock = await redlock.acquire("r");
-    await lock.extend();
-    for (const { sent } of links) expect(sent.map(([name]) => name)).toEqual(["SET", "SET"]);
   });
 
   test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
@@ -222,17 +202,6 @@ test("an endpoint that has not answered a shorter extension does not block the o
   await lock.extend(60_000);
   await runtime.advance(0);
   expect(expiries("r")).toEqual([60_000, 60_000, 60_000]);
-});
-
-test("extensions and a release at the same time leave nothing", async () => {
-  const { runtime, client, values } = virtualWorld();
-  const lock = await client().redlock.acquire("r");
-  const calls = [lock.extend(20_000), lock.extend(30_000), lock.release()].map((call) =>
-    watch<unknown>(call),
-  );
-  await runtime.advance(200);
-  expect(calls.map(({ settled }) => settled)).toEqual([true, true, true]);
-  expect([lock.remaining(), values("r")]).toEqual([0, [null, null, null]]);
 });
 
 describe("verify", () => {

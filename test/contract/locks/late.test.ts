@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LockHeldError, QuorumError } from "../../../src/index.ts";
+import { QuorumError } from "../../../src/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { oneClient, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -26,23 +26,6 @@ function clientWith(world: VirtualWorld, fate: Fate, indices = [0, 1, 2], option
 
 describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
   describe.each(kinds)("a lock, %s:", (_, options, leavesTombstone) => {
-    test("an acquire whose replies are lost leaves nothing, and succeeds in the next round", async () => {
-      const world = virtualWorld({ dialect });
-      const brief = clientWith(world, "reply lost");
-      const trying = watch(brief.redlock.tryAcquire("r", options));
-      await world.runtime.advance(200);
-      expect(trying.error).toBeInstanceOf(QuorumError);
-      const causes = (trying.error as QuorumError).votes.map(({ cause }) => cause?.kind);
-      expect(causes).toEqual(["network", "network", "network"]);
-      expect(world.values("r")).toEqual(free);
-      const patient = clientWith(world, "reply lost", [0, 1, 2], { wait: 1_000 });
-      const acquiring = watch(patient.redlock.acquire("r", options));
-      await world.runtime.advance(200);
-      expect(await acquiring.value!.verify()).toBe(true);
-      expect(await acquiring.value!.release()).toBe(true);
-      expect(world.values("r")).toEqual(free);
-    });
-
     test.each([true, false])(
       "an acquire that its rollback overtakes leaves nothing, with waitUntil: %s",
       async (waitUntil) => {
@@ -68,53 +51,9 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
         expect([kept.settled, background.length > 0]).toEqual([true, waitUntil]);
       },
     );
-
-    test("an acquire that fails has rolled back all its rounds", async () => {
-      const world = virtualWorld({ dialect });
-      world.put("r", [0, 1]);
-      const client = world.client({ ttl: 60_000, wait: 120, backoff: { min: 20, max: 20 } });
-      const link = client.links[2]!;
-      link.fate = (_, operation) =>
-        operation() === "claim" ? { after: () => new Promise(() => undefined) } : "delivered";
-      const call = watch(client.redlock.acquire("r", options));
-      while (!call.settled) await world.runtime.advance(1);
-      expect(call.error).toBeInstanceOf(LockHeldError);
-      expect(world.values("r")[2]).toBe(null);
-      const noncesOf = (commands: unknown) => new Set(JSON.stringify(commands).match(/t[0-9a-f]{32}/g));
-      const isClaim = link.operations().map((operation) => operation === "claim");
-      const claims = noncesOf(link.sent.filter((_, index) => isClaim[index]));
-      expect(claims.size).toBeGreaterThan(3);
-      expect(noncesOf(link.sent.filter((_, index) => !isClaim[index]))).toEqual(claims);
-    });
-
-    test("an acquire that a release overtakes leaves nothing", async () => {
-      const world = virtualWorld({ dialect });
-      // Answered late, or not in time.
-      for (const ms of [60, 5_000]) {
-        const { redlock } = clientWith(world, world.late(ms), [2]);
-        const lock = await redlock.acquire("r", options);
-        const released = watch(lock.release());
-        await world.runtime.advance(200);
-        expect(released.value).toBe(true);
-        await world.runtime.advance(ms);
-        if (ms === 60 || leavesTombstone) expect(world.values("r")).toEqual(free);
-        world.endpoints[2]!.engine.execute(["FLUSHALL"]);
-      }
-    });
   });
 
   describe.each(kinds.filter(([, , leavesTombstone]) => leavesTombstone))("a lock, %s:", (_, options) => {
-    test("requests that are executed twice acquire, extend and release once", async () => {
-      const { redlock, links, ...world } = oneClient({}, { dialect });
-      for (const link of links) link.fate = () => "twice";
-      const lock = (await redlock.tryAcquire("r", options))!;
-      expect(await lock.extend()).toBeGreaterThan(0);
-      expect(await world.client().redlock.tryAcquire("r")).toBeNull();
-      // May return false although it released the lock: its second execution finds nothing.
-      await lock.release();
-      expect(world.values("r")).toEqual(free);
-    });
-
     test.each([[["r"]], [["r", "s"]]])(
       "an acquire of %j that is executed after it was given up finds its tombstone",
       async (resources) => {
@@ -157,13 +96,5 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
     const next = await redlock.acquire("r");
     await world.runtime.advance(1_000);
     expect(await next.verify()).toBe(true);
-  });
-
-  test("a second execution of an acquire does not shorten an extension", async () => {
-    const { redlock, links, ...world } = oneClient({ ttl: 5_000, fencing: true }, { dialect });
-    const lock = await redlock.acquire("r");
-    await lock.extend(60_000);
-    for (const [index, { engine }] of world.endpoints.entries()) engine.execute(links[index]!.sent[0]!);
-    expect(world.expiries("r")).toEqual([60_000, 60_000, 60_000]);
   });
 });

@@ -15,7 +15,7 @@ import { once } from "../../../src/sync/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { seeded, seedsUntil } from "../../support/seeded.ts";
 import { until } from "../../support/until.ts";
-import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Each call, each hold and each run has exactly one end: the rule of `RedlockEvent` and `IdempotencyEvent`, on random
 // schedules of calls and faults in virtual time.
@@ -174,18 +174,6 @@ test("a hook learns of a lock that nobody releases, and does not keep the proces
   expect(timers()).toBe(before);
   await redlock.acquire("short", { ttl: 50 });
   await until(() => events.at(-1)?.type === "lost", "its end");
-});
-
-test("the end of a lock that is extended by less comes at its new time", async () => {
-  const { runtime, redlock, events } = oneClient({ ttl: 5_000 });
-  const lock = await redlock.acquire("r");
-  await lock.extend(300);
-  await runtime.advance(300);
-  expect(events.at(-1)).toMatchObject({
-    type: "lost",
-    reason: "its validity ended (ttl 300 ms: 300 is 300 ms; did you mean 300_000?)",
-  });
-  expect(events.at(-1)).toHaveProperty("held", Math.ceil(lock.ttl * 0.99 - 2));
 });
 
 /** Twelve runs of two keys, with handlers that take their time or throw; resolves with the types of the events of each. */

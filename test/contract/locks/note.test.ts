@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { handoff, resume } from "../../../src/handoff/index.ts";
-import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { LockHeldError } from "../../../src/index.ts";
 import { inspect } from "../../../src/inspect/index.ts";
 import { virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -58,34 +57,6 @@ describe.each([
     for (const event of contended) expect(event).toMatchObject({ holder: isKnown ? { note } : undefined });
     expect(message).not.toContain("worker");
     expect(JSON.stringify([holder, other.events])).not.toContain(lock.token);
-  });
-
-  test("a handoff keeps it, and of two that resume the lock one gets it", async () => {
-    const { runtime, client, values } = virtualWorld({ dialect });
-    const json = JSON.parse(JSON.stringify(await handoff(await client().redlock.acquire("r", given))));
-    const receiver = client();
-    const calls = [receiver, client()].map(({ redlock }) => watch(resume(redlock, json)));
-    await runtime.advance(500);
-    const [lock] = calls.flatMap(({ value }) => value ?? []);
-    expect(calls.flatMap(({ error }) => error ?? [])).toEqual([expect.any(LockLostError)]);
-    expect(values("r")).toEqual(all(`${lock!.token} ${note}`));
-    expect(receiver.events.filter(({ type }) => type === "acquired")).toMatchObject(lock ? [{ note }] : []);
-    expect(await inspect(client().redlock, "r")).toMatchObject({ held: true, note });
-    expect([await lock!.extend(), await lock!.release()]).toEqual([expect.any(Number), true]);
-    expect(values("r")).toEqual(free);
-  });
-
-  test("a resume that fails puts it back with the nonce", async () => {
-    const { runtime, client, values } = virtualWorld({ dialect });
-    const json = await handoff(await client().redlock.acquire("r", given));
-    const unlucky = client();
-    for (const link of unlucky.links.slice(0, 2))
-      link.fate = () => (link.sent.length === 2 ? "reply lost" : "delivered");
-    const failed = watch(resume(unlucky.redlock, json));
-    await runtime.advance(200);
-    expect(failed.error).toBeInstanceOf(QuorumError);
-    expect(values("r")).toEqual(all(json.value));
-    expect(await (await resume(client().redlock, json)).release()).toBe(true);
   });
 });
 

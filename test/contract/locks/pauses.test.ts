@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LockOptions } from "../../../src/index.ts";
-import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // The pauses between rounds, by when their requests are sent, in virtual time: requests take no time.
 
@@ -88,14 +88,4 @@ test("a backoff that throws ends the call with its error, and is not asked where
   const { times, call } = await roundsOf({ backoff }, 0);
   expect([call.error, times]).toEqual([error, [0]]);
   expect((await roundsOf({ backoff, wait: 0 }, 0)).call.error).toMatchObject({ code: "LOCK_HELD" });
-});
-
-test("a waiter that knows when the lock is free asks then, however long its pause would be", async () => {
-  const { runtime, redlock, put } = oneClient({ backoff: () => 5_000, wait: 60_000, fencing: true });
-  put("r", [0, 1, 2], "somebody-else", 40);
-  const call = watch(redlock.acquire("r"));
-  await runtime.advance(39);
-  expect(call.settled).toBe(false);
-  await runtime.advance(10);
-  expect(call.value?.remaining()).toBeGreaterThan(0);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
+import { QuorumError, Redlock } from "../../../src/index.ts";
 import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -47,26 +47,6 @@ describe.each([
   });
 });
 
-describe("one endpoint down", () => {
-  test.each([false, true])("and held at the others is contention, with fencing: %s", async (fencing) => {
-    const { put, redlock, links, events } = oneClient({ fencing });
-    put("r", [1, 2]);
-    links[0]!.fate = () => "refused";
-    expect(await redlock.tryAcquire("r")).toBeNull();
-    expect(events.map(({ type }) => type)).toContain("contended");
-  });
-
-  test("and held at one of the others is an outage", async () => {
-    const { put, values, redlock, links, events } = oneClient();
-    put("r", [1]);
-    links[0]!.fate = () => "refused";
-    const { votes } = (await rejection(redlock.tryAcquire("r"))) as QuorumError;
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["error", "held", "granted"]);
-    expect(events.map(({ type }) => type)).not.toContain("contended");
-    expect(values("r")[2]).toBe(null);
-  });
-});
-
 test.each([[[]], [[2]]])("two endpoints down is an outage, held at the third or not: %j", async (held) => {
   const { put, values, redlock, links } = oneClient();
   put("r", held);
@@ -76,39 +56,6 @@ test.each([[[]], [[2]]])("two endpoints down is an outage, held at the third or 
   expect(values("r")[2]).toBe(held.length > 0 ? "somebody-else" : null);
   expect(await rejection(inspect(redlock, "r"))).toBeInstanceOf(QuorumError);
   expect(await rejection(forceRelease(redlock, "r"))).toBeInstanceOf(QuorumError);
-});
-
-test("acquire retries through outages and contention, and reports the last round", async () => {
-  const { runtime, redlock, links, events } = oneClient({ wait: 60_000 });
-  for (const link of links) link.fate = () => "refused";
-  const waiting = watch(redlock.acquire("r"));
-  await runtime.advance(25);
-  expect(events.filter(({ type }) => type === "endpointError").length).toBeGreaterThan(6);
-  for (const link of links) link.fate = () => "delivered";
-  await runtime.advance(10);
-  expect(await waiting.value!.verify()).toBe(true);
-  for (const [fate, expected] of [
-    ["delivered", LockHeldError],
-    ["refused", QuorumError],
-  ] as const) {
-    for (const link of links) link.fate = () => fate;
-    const failing = watch(redlock.acquire("r", { wait: 30 }));
-    await runtime.advance(100);
-    expect(failing.error).toBeInstanceOf(expected);
-  }
-});
-
-test("a lock that is lost on a quorum is told from one with too few answers", async () => {
-  const { endpoints, redlock, links } = oneClient();
-  const lock = await redlock.acquire("r");
-  endpoints[0]!.engine.execute(["FLUSHALL"]);
-  links[1]!.fate = () => "refused";
-  expect(await rejection(lock.verify())).toBeInstanceOf(QuorumError);
-  expect(await rejection(lock.extend())).toBeInstanceOf(QuorumError);
-  expect(lock.signal.aborted).toBe(false);
-  endpoints[0]!.engine.execute(["FLUSHALL"]);
-  endpoints[2]!.engine.execute(["FLUSHALL"]);
-  expect([await lock.verify(), lock.signal.aborted]).toEqual([false, true]);
 });
 
 test.each(["now", "monotonic"] as const)(

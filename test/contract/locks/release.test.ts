@@ -101,24 +101,6 @@ describe("a release", () => {
     expect(events.at(-1)).toMatchObject({ type: "released", freed: false, resources: ["r"] });
     expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
   });
-
-  test("comes at the end of `await using`", async () => {
-    const { client, values } = virtualWorld();
-    {
-      await using lock = await client().redlock.acquire("r");
-      expect(values("r")).toEqual([lock.token, lock.token, lock.token]);
-    }
-    expect(values("r")).toEqual([null, null, null]);
-  });
-
-  test("at the end of `await using` is left to the ttl where it fails", async () => {
-    const { runtime, redlock, links } = oneClient();
-    const lock = await redlock.acquire("r");
-    for (const each of links) each.fate = () => "refused";
-    const disposed = watch(lock[Symbol.asyncDispose]());
-    await runtime.advance(0);
-    expect(disposed).toEqual({ settled: true, value: undefined });
-  });
 });
 
 test("a release is sent once to an endpoint whose grant came after its timeout, but before", async () => {

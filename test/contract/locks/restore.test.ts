@@ -84,22 +84,6 @@ describe("a restored lock", () => {
     expect(values("r")).toEqual([token, token, token]);
   });
 
-  test("has the new ttl where it was lost, as elsewhere", async () => {
-    const { lock, expiries, values, runtime } = await lostAt(1);
-    await lock.extend(30_000);
-    await runtime.advance(0);
-    expect(expiries("r")).toEqual([30_000, 30_000, 30_000]);
-    expect(new Set(values("r"))).toEqual(new Set([lock.token]));
-  });
-
-  test("replaces nobody's value", async () => {
-    const { lock, put, values, runtime } = await lostAt(1);
-    put("r", [1]);
-    await lock.extend(30_000);
-    await runtime.advance(0);
-    expect(values("r")[1]).toBe("somebody-else");
-  });
-
   test.each(["release", "loss"])("is not restored where the answer arrives after the %s", async (end) => {
     const { lock, links, values, runtime, slow } = await lostAt(2);
     links[2]!.fate = (_, operation) => (operation() === "keep" ? slow(60) : "delivered");

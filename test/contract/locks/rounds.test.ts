@@ -77,16 +77,6 @@ describe("the timeout of a request", () => {
     await takes(runtime, call, timeout);
     for (const { cause } of (call.error as QuorumError).votes) expect(cause?.message).toMatch(message);
   });
-
-  test("does not end what was answered in its last moment", async () => {
-    const { redlock, links, runtime, slow } = oneClient({ wait: 0 });
-    for (const each of links) each.fate = ([name]) => (name === "SET" ? slow(100) : "delivered");
-    const call = watch(redlock.acquire("r"));
-    await takes(runtime, call, 100);
-    // Either it is granted, or nothing of it stays.
-    if (call.error) expect(call.error).toBeInstanceOf(QuorumError);
-    else expect(call.value?.remaining()).toBeGreaterThan(0);
-  });
 });
 
 test.each([

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { type Lock, LockLostError, type Routine } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // `using` and `tryAcquire` in virtual time: what they return or throw, and what becomes of the lock.
 
@@ -32,17 +32,6 @@ describe("using", () => {
     await runtime.advance(0);
     expect(await call).toBe(failure);
     expect(values("r")).toEqual(free);
-  });
-
-  test("waits for the release", async () => {
-    const { runtime, slow, redlock, links } = oneClient();
-    const call = watch(
-      redlock.using("r", () => {
-        for (const each of links) each.fate = () => slow(70);
-      }),
-    );
-    await takes(runtime, call, 70);
-    expect(call.error).toBe(undefined);
   });
 
   test("the result wins over a release that fails", async () => {
@@ -128,19 +117,6 @@ describe("using", () => {
     expect(values("r")).toEqual(free);
   });
 
-  test("does not run its routine where the lock cannot be acquired", async () => {
-    const { runtime, put, redlock, links } = oneClient({ wait: 0 });
-    put("r", [0, 1, 2]);
-    let runs = 0;
-    const held = watch(redlock.using("r", () => ++runs));
-    await runtime.advance(100);
-    for (const link of links) link.fate = () => "refused";
-    const down = watch(redlock.using("s", () => ++runs));
-    await runtime.advance(100);
-    expect([held.error, down.error]).toMatchObject([{ code: "LOCK_HELD" }, { code: "NO_QUORUM" }]);
-    expect(runs).toBe(0);
-  });
-
   test("aborts the signal while the keys still exist, also if extensions hang", async () => {
     const { runtime, expiries, redlock, links, events } = oneClient({
       ttl: 1_000,
@@ -174,13 +150,5 @@ describe("using", () => {
     );
     await runtime.advance(300);
     expect(call.error).toBe(failure);
-  });
-
-  test("takes no options from the routine, whatever fields that has", async () => {
-    const { runtime, client } = virtualWorld();
-    const routine: Routine<Lock, number> = Object.assign((lock: Lock) => lock.ttl, { ttl: 5_000, calls: 0 });
-    const call = client({ ttl: 7_000 }).redlock.using("r", routine);
-    await runtime.advance(0);
-    expect(await call).toBe(7_000);
   });
 });

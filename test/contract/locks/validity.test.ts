@@ -70,6 +70,15 @@ describe("the signal", () => {
     expect((signal.reason as Error).message).toContain("deadline");
   });
 
+  test("names the ttl after an extension that ends before the deadline", async () => {
+    const { runtime, redlock } = oneClient({ ttl });
+    const lock = await redlock.acquire("r", { deadline: runtime.now() + 1_500 });
+    await lock.extend(2_000);
+    await lock.extend(300);
+    await runtime.advance(10_000);
+    expect((lock.signal.reason as Error).message).toContain("ttl 300 ms");
+  });
+
   test.each([0, 0.2, 0.5])("aborts at the end, not before, although timers fire early: %d", async (early) => {
     const { lock, runtime } = await held();
     runtime.early = early;

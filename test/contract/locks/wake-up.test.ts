@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
-import { type Endpoint, type LockOptions, Redlock, type Runtime } from "../../../src/index.ts";
-import { FairLock, Semaphore } from "../../../src/sync/index.ts";
+import { type Endpoint, type LockOptions, Redlock } from "../../../src/index.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -194,40 +193,6 @@ describe("the endpoint of the stream stops, and the stream stays open", () => {
     await world.runtime.advance(10);
     expect(call.value).toBeDefined();
   });
-
-  test("a free lock is idle for no longer than the longest pause of a poll", async () => {
-    const world = stage(3);
-    const { endpoints, freeze } = freezing(world);
-    const held = await clientOf(world, {}, endpoints()).acquire("a", { ttl: 60_000 });
-    const call = watch(clientOf(world, {}, endpoints()).acquire("a"));
-    await world.runtime.advance(50);
-    freeze();
-    void held.release();
-    await world.runtime.advance(2_000);
-    expect(call.value).toBeDefined();
-  });
-
-  test("those that wait for a FairLock are served in their order", async () => {
-    const world = stage(3);
-    const { endpoints, freeze } = freezing(world);
-    const enter = () => new FairLock(clientOf(world, { backoff: {} }, endpoints()), "a").acquire();
-    const served: number[] = [];
-    const calls = [];
-    for (let caller = 0; caller < 6; caller += 1) {
-      const call = enter().then(async (hold) => {
-        served.push(caller);
-        await new Promise<void>((resolve) => void world.runtime.timer(300, resolve));
-        await hold.release();
-      });
-      calls.push(watch(call));
-      await world.runtime.advance(100);
-      if (caller === 2) freeze();
-    }
-    for (let second = 0; second < 30 && calls.some(({ settled }) => !settled); second += 1) {
-      await world.runtime.advance(1_000);
-    }
-    expect(served).toEqual([0, 1, 2, 3, 4, 5]);
-  });
 });
 
 describe("a stream that ends", () => {
@@ -352,18 +317,6 @@ describe("a stream is closed", () => {
 });
 
 describe("messages are hints", () => {
-  test.each([["free"], ["ask:me"], ["r"], ["1e9"], ["-1"], ["<script>"], [""]])(
-    "%j from anybody grants nothing, and makes a waiter ask twice at most",
-    async (payload) => {
-      const world = stage();
-      const { call, sent } = await waiting(world);
-      world.endpoints[0]!.engine.execute(["PUBLISH", channelAt(world.endpoints[0]!), payload]);
-      await world.runtime.advance(500);
-      expect(call.settled).toBe(false);
-      expect(sent().filter((name) => name === "SET").length).toBeLessThanOrEqual(2);
-    },
-  );
-
   test("messages for others that never end keep a waiter waiting for 30 s at most", async () => {
     const world = stage();
     const { held, call } = await waiting(world);
@@ -377,28 +330,9 @@ describe("messages are hints", () => {
     await world.runtime.advance(600);
     expect(call.value).toBeDefined();
   });
-
-  test("a doubled message makes nobody acquire twice", async () => {
-    const world = stage();
-    world.endpoints[0]!.faults.add({ fault: "duplicate-message" });
-    const { held, call } = await waiting(world);
-    await held.release();
-    await world.runtime.advance(50);
-    expect(call.value?.remaining()).toBeGreaterThan(0);
-    expect(subscribers(world.endpoints[0]!)).toBe(0);
-  });
 });
 
 describe("a release", () => {
-  test("costs one command more, which shares its request", async () => {
-    const world = stage(1, "upstash");
-    const [endpoint] = world.endpoints as [MemoryEndpoint];
-    const lock = await clientOf(world).acquire("a");
-    await lock.release();
-    expect(commandsOf(endpoint)).toEqual(["SET", "DELEX", "PUBLISH"]);
-    expect(endpoint.log.map(({ billed }) => billed)).toEqual([1, 1, 1]);
-  });
-
   test.each([1, 3])("succeeds at %i endpoints although nobody may publish", async (count) => {
     const world = stage(count);
     const refusing = reached(world, (endpoint) => ({
@@ -447,62 +381,6 @@ describe("a release", () => {
     expect(messages).toEqual([]);
     expect(call.settled).toBe(false);
   });
-});
-
-test("a runtime may be an object whose methods need it", async () => {
-  const world = stage();
-  class Own implements Runtime {
-    readonly #inner = world.runtime;
-    now = () => this.#inner.now();
-    monotonic = () => this.#inner.monotonic();
-    timer = (ms: number, callback: () => void) => this.#inner.timer(ms, callback);
-    random(): number {
-      return this.#inner.random();
-    }
-    randomBytes(bytes: Uint8Array): void {
-      this.#inner.randomBytes(bytes);
-    }
-  }
-  const held = await clientOf(world).acquire("a");
-  const options = { wait: 60_000, timeout: 100, wakeUp: pubSub, runtime: new Own() };
-  const call = watch(new Redlock({ ...options, endpoints: reached(world) }).acquire("a"));
-  await world.runtime.advance(5);
-  expect(subscribers(world.endpoints[0]!)).toBe(1);
-  await held.release();
-  await world.runtime.advance(10);
-  expect(call.value).toBeDefined();
-});
-
-test.each([
-  ["nothing", null],
-  ["no list", "OK"],
-  ["an object like a list", { 0: ["n"], 1: 3, length: 2 }],
-  ["no commands", [["n"]]],
-  ["words for commands", [["n"], "3"]],
-  ["half a command", [["n"], 1.5]],
-  ["one item more", [["n"], 3, 4]],
-])("a release that is answered by %s is unknown", async (_, reply) => {
-  const world = stage();
-  const garbling = reached(world, (endpoint) => ({
-    send: async (command, signal) => {
-      const answer = await endpoint.send(command, signal);
-      return String(command[0]) === "EVAL" ? reply : answer;
-    },
-  }));
-  const held = await clientOf(world, {}, garbling).acquire("a");
-  expect(await held.release()).toBeUndefined();
-});
-
-test("a semaphore's waiter is told of a permit", async () => {
-  const world = stage();
-  const semaphore = () => new Semaphore(clientOf(world), "pool", { limit: 2 });
-  const [first] = await Promise.all([semaphore().acquire(), semaphore().acquire()]);
-  const call = watch(semaphore().acquire());
-  await world.runtime.advance(20);
-  expect(subscribers(world.endpoints[0]!)).toBe(1);
-  await first?.release();
-  await world.runtime.advance(20);
-  expect(call.value?.slot).toBe(first?.slot);
 });
 
 test.each([
