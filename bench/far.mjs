@@ -13,7 +13,6 @@ const kinds = {
 
 export async function print() {
   await printLoops();
-  await printLosses();
   await printFairness();
 }
 
@@ -54,25 +53,6 @@ function figuresOf(runs, digits) {
   return [seconds(gap), (total / runs.length).toFixed(), (requests / total).toFixed(digits)];
 }
 
-async function printLosses() {
-  printHead(
-    "51 contenders in a closed loop, 160, 200 and 300 ms away; 3 runs of 60 s",
-    "",
-    "requests and replies lost",
-    "longest time without a grant",
-    "grants per minute",
-    "requests per grant",
-  );
-  const wants = Array.from({ length: 51 }, () => "resource");
-  for (const [kind, acquire] of Object.entries(kinds)) {
-    for (const loss of [0, 0.05]) {
-      const options = { wait: 600_000 };
-      const runs = await loops(3, { roundTrips: [160, 200, 300], wants, options, acquire, loss });
-      printRow(kind, `${100 * loss} %`, ...figuresOf(runs, 0));
-    }
-  }
-}
-
 async function printFairness() {
   printHead(
     "How evenly they are served in a closed loop without a pause; grants of each, in 3 runs of 60 s",
@@ -98,8 +78,8 @@ async function printFairness() {
 }
 
 /** Runs contenders that acquire, hold and release in a loop, for 60 s. */
-async function loop({ seed, roundTrips, wants, options = {}, acquire, loss }) {
-  const world = new VirtualWorld(seed, roundTrips, loss);
+async function loop({ seed, roundTrips, wants, options = {}, acquire }) {
+  const world = new VirtualWorld(seed, roundTrips);
   const grants = [];
   const contend = async (resource, who) => {
     const redlock = new Redlock({ endpoints: world.endpoints(), runtime: world.runtime(), ...options });

@@ -1,14 +1,12 @@
-// `npm run bench` builds the package, then prints speed, the path of one lock, size, waiting, far endpoints and a webhook's delivery. To print
-// one of them: `npm run bench -- speed|path|size|waiting|far|delivery`. `npm run bench -- load` puts the README's
-// webhook under load; `durable` measures a lock server; `peers` and `scale` measure other packages beside this one.
+// `npm run bench` builds the package, then prints speed, size, waiting, far endpoints and a lock server. To print one of them:
+// `npm run bench -- speed|size|waiting|far|durable`.
 import { execFileSync } from "node:child_process";
 import process from "node:process";
 
-const parts = ["speed", "path", "size", "waiting", "far", "delivery"];
+const parts = ["speed", "size", "waiting", "far", "durable"];
 const [only] = process.argv.slice(2);
-const all = [...parts, "load", "durable", "peers", "scale"];
-if (only && !all.includes(only)) {
-  console.error(`usage: npm run bench [-- ${all.join("|")}]`);
+if (only && !parts.includes(only)) {
+  console.error(`usage: npm run bench [-- ${parts.join("|")}]`);
   process.exit(2);
 }
 execFileSync(process.execPath, ["tools/build.mjs"], { stdio: "inherit" });

@@ -12,15 +12,12 @@ export class VirtualWorld {
   streams = 0;
   #time;
   #servers;
-  #loss;
 
   /**
    * @param seed an integer
    * @param roundTrips ms to each endpoint and back, on average; `Infinity` for one that never answers
-   * @param loss the share of requests, and of replies, that get lost
    */
-  constructor(seed, roundTrips, loss = 0) {
-    this.#loss = loss;
+  constructor(seed, roundTrips) {
     const settled = () => new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
     this.#time = new VirtualTime({ seed, settled });
     this.#servers = roundTrips.map((roundTrip, index) => ({
@@ -53,7 +50,6 @@ export class VirtualWorld {
     return this.#servers.map(({ roundTrip, memory }) => {
       const { name, dialect, exactReplies } = memory;
       const travel = (then) => {
-        if (this.#loss > 0 && this.random() < this.#loss) return;
         if (roundTrip < Infinity) this.#time.timer((roundTrip / 2) * (0.9 + 0.2 * this.random()), then);
       };
       const send = (command, signal) => {

@@ -1,7 +1,7 @@
 // Measures waiting by polls and by wake-ups, with holds of 50 and 500 ms. Runs in virtual time: the figures depend on the
 // seeds below and on the library, not on the machine.
 import { Redlock } from "../dist/index.js";
-import { FairLock, Semaphore } from "../dist/sync/index.js";
+import { FairLock } from "../dist/sync/index.js";
 import { pubSub } from "../dist/wake-up/index.js";
 import { printHead, printRow } from "./table.mjs";
 import { VirtualWorld } from "./virtual-time.mjs";
@@ -10,35 +10,27 @@ const roundTrip = 2;
 const seed = 7;
 const numbers = [1, 10, 50, 200];
 const kinds = [
-  { what: "plain lock", at: 1, acquire: (redlock, options) => redlock.acquire("a", options) },
+  { what: "plain lock", acquire: (redlock, options) => redlock.acquire("a", options) },
   {
     what: "FairLock",
-    at: 1,
     acquire: (redlock, options) => new FairLock(redlock, "a").acquire(options),
-  },
-  {
-    what: "Semaphore of 4",
-    at: 4,
-    acquire: (redlock, options) => new Semaphore(redlock, "a", { limit: 4 }).acquire(options),
   },
 ];
 
 export async function print() {
   await printPolls();
-  const title = `Waiting in virtual time, round trip ${roundTrip} ms: total / ideal time at commands per grant and endpoint`;
-  printHead(title, "", "", "endpoints", "hold", "1 waiter", "10", "50", "200");
+  const title = `Waiting in virtual time, round trip ${roundTrip} ms: total / ideal time at commands per grant`;
+  printHead(title, "", "", "hold", "1 waiter", "10", "50", "200");
   for (const kind of kinds) {
     for (const wakeUp of [undefined, pubSub]) {
-      for (const count of [1, 3]) {
-        for (const hold of [50, 500]) {
-          const cells = [];
-          const way = wakeUp ? "wake-ups" : "polls";
-          for (const waiters of numbers) {
-            const { total, commands } = await measure(kind, { wakeUp, count, hold, waiters });
-            cells.push(`${total.toFixed(2)} × at ${commands.toFixed(1)}`);
-          }
-          printRow(kind.what, way, count, `${hold} ms`, ...cells);
+      for (const hold of [50, 500]) {
+        const cells = [];
+        const way = wakeUp ? "wake-ups" : "polls";
+        for (const waiters of numbers) {
+          const { total, commands } = await measure(kind, { wakeUp, hold, waiters });
+          cells.push(`${total.toFixed(2)} × at ${commands.toFixed(1)}`);
         }
+        printRow(kind.what, way, `${hold} ms`, ...cells);
       }
     }
   }
@@ -60,9 +52,7 @@ async function printPolls() {
       const runs = [];
       // About as many grants for each figure.
       for (let run = 0; run < Math.ceil(200 / waiters); run += 1) {
-        runs.push(
-          await contend(acquire, { seed: seed + run, count: 1, hold, starts: Array(waiters).fill(0) }),
-        );
+        runs.push(await contend(acquire, { seed: seed + run, hold, starts: Array(waiters).fill(0) }));
       }
       const total = mean(runs.map(({ total }) => total)) / (waiters * hold);
       cells.push(`${total.toFixed(2)} × at ${(mean(runs.map(({ billed }) => billed)) / waiters).toFixed(1)}`);
@@ -73,7 +63,7 @@ async function printPolls() {
       const { random } = new VirtualWorld(seed + run, []).runtime();
       let at = 0;
       const starts = Array.from({ length: arrivals }, () => (at -= (Math.log(1 - random()) * hold) / load));
-      const outcome = await contend(acquire, { seed: seed + run, count: 1, hold, starts });
+      const outcome = await contend(acquire, { seed: seed + run, hold, starts });
       waits.push(...outcome.waits);
       billed.push(outcome.billed / arrivals);
     }
@@ -89,15 +79,15 @@ function mean(samples) {
   return samples.reduce((sum, each) => sum + each, 0) / samples.length;
 }
 
-async function measure({ at, acquire }, { wakeUp, count, hold, waiters }) {
+async function measure({ acquire }, { wakeUp, hold, waiters }) {
   const starts = Array(waiters).fill(0);
-  const { total, billed } = await contend(acquire, { seed, wakeUp, count, hold, starts });
-  return { total: total / (Math.ceil(waiters / at) * hold), commands: billed / waiters / count };
+  const { total, billed } = await contend(acquire, { seed, wakeUp, hold, starts });
+  return { total: total / (waiters * hold), commands: billed / waiters };
 }
 
 /** Lets one waiter start at each of these times. Their total time, what they were billed, and how long each waited. */
-async function contend(acquire, { seed, wakeUp, count, hold, starts }) {
-  const world = new VirtualWorld(seed, Array(count).fill(roundTrip));
+async function contend(acquire, { seed, wakeUp, hold, starts }) {
+  const world = new VirtualWorld(seed, [roundTrip]);
   let waiting = starts.length;
   const waits = [];
   const failures = [];

@@ -1,4 +1,4 @@
-// Locks in a Worker, through the binding of a lock server and through HTTP to an endpoint.
+// Locks in a Worker, through the binding of a lock server.
 import { Redlock } from "../../dist/index.js";
 import { durableEndpoint, LockServer } from "../../lock-server/dist/index.js";
 
@@ -32,12 +32,8 @@ export default {
   async fetch(request, env) {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/rows") return env.LOCKS.get(env.LOCKS.idFromName("locks:0")).fetch("https://o/rows");
-    const endpoint =
-      pathname === "/binding"
-        ? durableEndpoint(env.LOCKS)
-        : { url: env.ENDPOINT_URL, token: env.ENDPOINT_TOKEN, dialect: "upstash" };
     const redlock = new Redlock({
-      endpoints: [endpoint],
+      endpoints: [durableEndpoint(env.LOCKS)],
       timeout: 10_000,
       fencing: searchParams.has("fence"),
     });
