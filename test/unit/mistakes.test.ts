@@ -161,7 +161,10 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       env({ NEXT_PHASE: "phase-production-build" }),
       /create the client in the handler/,
     ],
-    "redlock.lock of other packages": [() => untyped(redlock).lock!("a"), /use redlock.using, or redlock.acquire/],
+    "redlock.lock of other packages": [
+      () => untyped(redlock).lock!("a"),
+      /use redlock.using, or redlock.acquire/,
+    ],
     "redlock.on of other packages": [() => untyped(redlock).on!("error", none), /use the option onEvent/],
     "lock.unlock of other packages": [
       async () => untyped(await redlock.acquire(freshKey())).unlock!(),

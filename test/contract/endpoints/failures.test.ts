@@ -53,8 +53,18 @@ describe.each(Object.entries(ways))("%s", (_, reach) => {
       (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"),
       "(ERR_SSL_WRONG_VERSION_NUMBER): no TLS there",
     ],
-    ["closes", "http", (socket) => socket.end(), "(UND_ERR_SOCKET): broken off, or no HTTP (is it a Redis port?)"],
-    ["breaks off", "https", (socket) => socket.resetAndDestroy(), "(ECONNRESET): broken off, or no HTTP (is it a Redis port?)"],
+    [
+      "closes",
+      "http",
+      (socket) => socket.end(),
+      "(UND_ERR_SOCKET): broken off, or no HTTP (is it a Redis port?)",
+    ],
+    [
+      "breaks off",
+      "https",
+      (socket) => socket.resetAndDestroy(),
+      "(ECONNRESET): broken off, or no HTTP (is it a Redis port?)",
+    ],
     [
       "speaks another protocol",
       "http",
