@@ -4,6 +4,7 @@ import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { undoQuietly, unlessRefused } from "../quorum/undo.ts";
 import { type Cell, claimOrRead, end, keep } from "../redis/cell.ts";
+import { foreignData } from "../redis/script.ts";
 import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
@@ -73,6 +74,6 @@ export async function countAttempt(
 async function readOrWrite(call: Ask, first: Cell, retention: number): Promise<CountSnapshot> {
   const { other } = await claimOrRead(call, first, retention);
   const before = other === undefined ? 0 : countOf(other);
-  if (before === undefined) throw new Error("the value at the key of the count is not a count");
+  if (before === undefined) throw new Error(foreignData(first.keys));
   return { outcome: "granted", text: other ?? first.value, before };
 }

@@ -237,6 +237,9 @@ describe("a run that cannot be counted", () => {
       }
       const { error } = await outcomeOf(runner(world, { maxAttempts }).idempotency.run("key", never));
       expect(error).toBeInstanceOf(QuorumError);
+      expect((error as QuorumError).message).toMatch(
+        /the key redlock:tries:\{\w+\} has foreign data: rename/,
+      );
       expect(textsOf(world, "tries")).toEqual([text, text, expect.stringMatching(/^A1 t\w+ 1$/)]);
       expect(records(world)).toEqual([null, null, null]);
     },
