@@ -19,15 +19,21 @@ export type BeginState =
 /** The part of a call that shows what its endpoint has stored. */
 type BeginCall = Pick<Call<CellAnswer>, "answer">;
 
+/** What is begun: with another fingerprint a record is that of another call. `isAlone`: no lock is claimed with the key. */
+interface Begun {
+  readonly fingerprint: string;
+  readonly isAlone: boolean;
+}
+
 /** What a round of begins means; waits for every endpoint where later answers may change it. */
-export async function stateOfBegin(round: Round<CellAnswer>, fingerprint: string): Promise<BeginState> {
+export async function stateOfBegin(round: Round<CellAnswer>, begun: Begun): Promise<BeginState> {
   const result = await round.result;
-  const state = classifyBegin(round.calls, result, fingerprint);
+  const state = classifyBegin(round.calls, result, begun);
   const { kind } = state;
   const isKnown = kind === "busy" || kind === "mismatch" || (kind === "replay" && state.decided);
   if (result === "granted" || isKnown) return state;
   await round.done;
-  return classifyBegin(round.calls, result, fingerprint);
+  return classifyBegin(round.calls, result, begun);
 }
 
 /** The record that a begin has found in the place of its own. */
@@ -35,11 +41,11 @@ export function recordFound({ answer }: BeginCall): string | undefined {
   return answer?.outcome === "held" && answer.blockedBy === undefined ? answer.other : undefined;
 }
 
-/** What the answers so far mean for a run with this fingerprint. */
+/** What the answers so far mean. */
 export function classifyBegin(
   calls: readonly BeginCall[],
   result: RoundResult,
-  fingerprint: string,
+  { fingerprint, isAlone }: Begun,
 ): BeginState {
   const { length: count } = calls;
   const others = calls.flatMap((call) => recordFound(call) ?? []);
@@ -50,7 +56,8 @@ export function classifyBegin(
     return isComplete ? state : { kind: "run" };
   }
   if (state.kind !== "split-vote") return state;
-  if (isVeto(calls.filter(isWrongType).length, count)) return { kind: "corrupt" };
+  // With locks, it may be a lock or a counter that is not a string: the endpoints' error names the keys.
+  if (isAlone && isVeto(calls.filter(isWrongType).length, count)) return { kind: "corrupt" };
   const locked = calls.filter(({ answer }) => answer?.outcome === "held" && answer.blockedBy !== undefined);
   if (isVeto(locked.length, count)) return { kind: "locked" };
   // From so few answers nobody can have a quorum; with more, contenders may have kept it from each other.

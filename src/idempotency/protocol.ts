@@ -167,7 +167,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   async #look(round: Round<CellAnswer>): Promise<void> {
     const { key, fingerprint } = this.#request;
     this.state = { kind: "unclear" };
-    const found = await stateOfBegin(round, fingerprint);
+    const found = await stateOfBegin(round, { fingerprint, isAlone: !this.#locks });
     if (found.kind === "mismatch") throw new FingerprintMismatchError(key);
     if (found.kind === "corrupt") throw new RecordCorruptError(key);
     this.state = found.kind === "replay" ? await this.#replay(round, found) : found;

@@ -136,6 +136,22 @@ describe("a run with a lock", () => {
     expect(again.value).toMatchObject({ status: "executed" });
   });
 
+  test.each(["lock", "fence"])("says which keys to look at where one is not a string: %s", async (kind) => {
+    const world = virtualWorld();
+    const name = keyOf("redlock", kind, "a");
+    for (const { engine } of world.endpoints) engine.execute(["HSET", name, "f", "x"]);
+    const client = runner(world);
+    const call = watch(client.idempotency.run("key", { lock: "a" }, never));
+    await client.started();
+    await world.runtime.advance(0);
+    // The record may be whole: nobody is to look for a damaged one, or to forget it.
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect((call.error as QuorumError).message).toContain(name);
+    expect((call.error as QuorumError).message).toContain("has foreign data: rename or delete it");
+    expect(client.events.map(({ type }) => type)).toEqual(["unavailable"]);
+    expect(world.endpoints.map(({ engine }) => engine.execute(["HGET", name, "f"]))).toEqual(["x", "x", "x"]);
+  });
+
   test("draws fences from the counters of locks", async () => {
     const world = virtualWorld();
     const { redlock } = world.client();

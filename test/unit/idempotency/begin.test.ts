@@ -12,7 +12,7 @@ const classifyBegin = (answers: readonly Given[], result: RoundResult, fingerpri
   classify(
     answers.map((answer) => ({ answer })),
     result,
-    fingerprint,
+    { fingerprint, isAlone: true },
   );
 
 const failure = (message: string): Failure => ({
