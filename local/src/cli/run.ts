@@ -43,7 +43,12 @@ async function runEndpoints(request: CommandRequest, environment: CommandEnviron
   const { out, warn, stop } = environment;
   const onLog = (entry: LoggedCommand & { endpoint: string }) => out(logLine(entry));
   const token = request.start.token ?? (request.writeEnv && (await tokenBefore(request.writeEnv)));
-  const options = { ...request.start, ...(token && { token }), ...(request.log && { onLog }) };
+  const options = {
+    ...request.start,
+    keepsAlive: true,
+    ...(token && { token }),
+    ...(request.log && { onLog }),
+  };
   const local = await start(options).catch((error) => {
     throw startError(error, "--port");
   });

@@ -41,6 +41,7 @@ export async function openPage(local: LocalEndpoints, options: PageOptions): Pro
   let listener: Listener;
   try {
     listener = await listen(async (request, { address }) => app.fetch(request, { address }), {
+      keepsAlive: true,
       host: "127.0.0.1",
       port: options.port ?? 0,
       maxBody: 100_000,

@@ -23,6 +23,7 @@ export interface EndpointSettings {
   readonly readOnlyToken: string;
   /** Whether `/_faults` is served. */
   readonly faultsApi: boolean;
+  readonly keepsAlive: boolean | undefined;
   readonly onLog: ((entry: LoggedCommand) => void) | undefined;
 }
 
@@ -172,7 +173,7 @@ export class LocalEndpoint {
   }
 
   async #listen(): Promise<void> {
-    const { host, token, faultsApi } = this.#settings;
+    const { host, token, faultsApi, keepsAlive } = this.#settings;
     this.#listener = await listen(
       async (request, from, closing) => {
         if (faultsApi && new URL(request.url).pathname === "/_faults") {
@@ -183,7 +184,7 @@ export class LocalEndpoint {
         if (!observer) return this.#answer(request, closing);
         return observed(observer, request, from, (onCommand) => this.#answer(request, closing, onCommand));
       },
-      { host, port: this.#port, maxBody },
+      { host, port: this.#port, maxBody, keepsAlive },
     );
     this.#port = this.#listener.port;
   }

@@ -33,6 +33,10 @@ export interface StartOptions {
   readonly readOnlyToken?: string;
   /** Whether `/_faults` is served over HTTP, to loopback only. Default false. */
   readonly faultsApi?: boolean;
+  /**
+   * Whether the endpoints keep the process alive. By default they do not, so that a test that forgets to close them ends.
+   */
+  readonly keepsAlive?: boolean;
   /** Called for every command that any endpoint received. Default: none. */
   readonly onLog?: (entry: LoggedCommand & { readonly endpoint: string }) => void;
 }
@@ -47,6 +51,7 @@ const optionNames: Readonly<Record<keyof StartOptions, 1>> = {
   token: 1,
   readOnlyToken: 1,
   faultsApi: 1,
+  keepsAlive: 1,
   onLog: 1,
 };
 
@@ -101,6 +106,7 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
         token,
         readOnlyToken,
         faultsApi,
+        keepsAlive: options.keepsAlive,
         onLog: onLog && ((entry) => onLog({ ...entry, endpoint: name })),
       });
     } catch (error) {

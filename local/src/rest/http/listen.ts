@@ -18,6 +18,8 @@ export interface ListenOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
+  /** Whether the process stays alive to listen. Connections never keep it alive. Default false. */
+  readonly keepsAlive?: boolean | undefined;
   /** Bytes of a body that the handler takes; of a longer one it gets one more. */
   readonly maxBody: number;
 }
@@ -36,7 +38,10 @@ const closeTimeout = 500;
  * Listens with `node:http`. Unlike a web server it can also break the connection, or never answer: see {@link Answer}.
  * Rejects when the port cannot be opened.
  */
-export async function listen(answer: Respond, { host, port, maxBody }: ListenOptions): Promise<Listener> {
+export async function listen(
+  answer: Respond,
+  { host, port, maxBody, keepsAlive }: ListenOptions,
+): Promise<Listener> {
   const closing = new AbortController();
   // Every delayed request adds a listener to this signal; Node warns of more than ten.
   setMaxListeners(0, closing.signal);
@@ -61,11 +66,12 @@ export async function listen(answer: Respond, { host, port, maxBody }: ListenOpt
   });
   server.on("connection", (socket) => {
     if (closing.signal.aborted) socket.resetAndDestroy();
-    else idle.add(socket);
+    else idle.add(socket.unref());
     socket.once("close", () => idle.delete(socket));
   });
   server.listen({ host, port });
   await once(server, "listening");
+  if (!keepsAlive) server.unref();
   return {
     port: (server.address() as AddressInfo).port,
     async close() {

@@ -34,6 +34,8 @@ export class RedisConnection {
   private constructor(socket: Socket, url: string) {
     this.#socket = socket;
     socket.setNoDelay(true);
+    // Only replies that somebody waits for keep the process alive.
+    socket.unref();
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("error", (cause) => this.#end(new BackendGoneError(`${url}: ${cause.message}`, { cause })));
     socket.on("close", () => this.#end(new BackendGoneError(`${url}: the connection was closed`)));
@@ -89,6 +91,7 @@ export class RedisConnection {
     if (this.#ended) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ count: commands.length, replies: [], resolve, reject });
+      this.#socket.ref();
       // What is sent in one turn is written at once: a write for each command took most of the time of a pipeline.
       this.#socket.cork();
       this.#socket.write(encodeCommands(commands));
@@ -128,6 +131,7 @@ export class RedisConnection {
       first.replies.push(reply);
       if (first.replies.length === first.count) {
         this.#waiting.shift();
+        if (this.#waiting.length === 0) this.#socket.unref();
         first.resolve(first.replies);
       }
     }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { access, readFile, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
@@ -117,6 +117,7 @@ async function launch(program: string, directory: string, port: number): Promise
     port,
     pid,
     async kill() {
+      child.ref();
       killHard(pid);
       await exited;
     },
@@ -128,6 +129,9 @@ async function launch(program: string, directory: string, port: number): Promise
     const [log] = await Promise.allSettled([readFile(logFile, "utf8")]);
     throw new StartError((error as Error).message, log.status === "fulfilled" ? log.value : "");
   }
+  // A test that forgets to stop it must end: then the guard stops it.
+  child.unref();
+  for (const pipe of [child.stdin, child.stdout]) (pipe as Socket).unref();
   return redis;
 }
 
