@@ -16,4 +16,5 @@ export {
   type MemoryEndpointOptions,
   memoryEndpoint,
 } from "./memory-endpoint.ts";
+export { type VirtualRedlock, type VirtualRedlockOptions, virtualRedlock } from "./virtual-redlock.ts";
 export { VirtualTime, type VirtualTimeOptions } from "./virtual-time.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Redlock } from "../../../src/index.ts";
-import { memoryEndpoint, VirtualTime } from "../../src/memory/index.ts";
+import { memoryEndpoint, VirtualTime, virtualRedlock } from "../../src/memory/index.ts";
 
 test("timers fire in their order, each after what the one before has resolved", async () => {
   const time = new VirtualTime();
@@ -74,4 +74,23 @@ test("a client and its endpoints share it", async () => {
   expect((await runtime.settle(other)).remaining()).toBeGreaterThan(0);
   expect(runtime.elapsed).toBeGreaterThanOrEqual(10_000);
   expect(lock.remaining()).toBeLessThanOrEqual(0);
+});
+
+test("is shared by a client and its endpoints", async () => {
+  const { redlock, time, endpoints } = virtualRedlock({ ttl: 10_000, start: 0 });
+  const lock = await redlock.acquire("invoice:42");
+  expect([endpoints.map(({ name }) => name), time.now()]).toEqual([
+    ["endpoint-1", "endpoint-2", "endpoint-3"],
+    0,
+  ]);
+  await time.advance(9_000);
+  expect(await redlock.tryAcquire("invoice:42")).toBe(null);
+  await time.advance(1_100);
+  expect(lock.remaining()).toBeLessThanOrEqual(0);
+  expect(await redlock.tryAcquire("invoice:42")).not.toBe(null);
+  const token = async (seed: number) => (await virtualRedlock({ count: 1, seed }).redlock.acquire("a")).token;
+  expect(await token(7)).toBe(await token(7));
+  expect(await token(7)).not.toBe(await token(8));
+  expect(() => virtualRedlock({ count: 0 })).toThrow(RangeError);
+  expect(() => virtualRedlock({ ttk: 1 } as object)).toThrow(/has no option "ttk"/);
 });
