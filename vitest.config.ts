@@ -60,9 +60,17 @@ export function reporters(file: string): object {
   return { reporters: [...always, ["json", { outputFile: `node_modules/.cache/${file}` }]] };
 }
 
-/** The other packages import the sources of redlock-edge by its names. */
+/** Other packages import the sources of redlock-edge by its names, and an example those of redis-rest-local. */
 export const resolve = {
   alias: [
+    {
+      find: /^redis-rest-local$/,
+      replacement: fileURLToPath(new URL("local/src/index.ts", import.meta.url)),
+    },
+    {
+      find: /^redis-rest-local\/memory$/,
+      replacement: fileURLToPath(new URL("local/src/memory/index.ts", import.meta.url)),
+    },
     { find: /^redlock-edge$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
     {
       find: /^redlock-edge\/([\w/-]+)$/,
@@ -76,7 +84,7 @@ export default defineConfig({
   test: {
     ...settings,
     ...reporters("vitest.json"),
-    include: ["{test,evidence,local/test,lock-server/test}/**/*.test.ts"],
+    include: ["{test,evidence,local/test,lock-server/test}/**/*.test.ts", "examples/tests/vitest.test.js"],
     // Comparisons of two engines on random commands, which concern only changes of the embedded engine and of scripts; and
     // the locks' contract once more, through the SDK and sockets.
     exclude: [

@@ -136,7 +136,7 @@ describe("examples", () => {
   const readmes = pages().filter((page) => /^examples\/\w.*\/README\.md$/.test(page));
   const programsIn = (folder: string) =>
     readdirSync(folder, { recursive: true, encoding: "utf8" })
-      .filter((name) => /(?<!\.d)\.(ts|mjs)$/.test(name))
+      .filter((name) => /(?<!\.d)\.(ts|js|mjs)$/.test(name))
       .map((name) => join(folder, name));
 
   it("each are linked from the README of their folder, or from the table of all", () => {
@@ -154,7 +154,7 @@ describe("examples", () => {
       .flatMap((command) => command.split(" ").slice(2));
     const needed = programsIn(dirname(page)).flatMap((program) => {
       const names = Array.from(
-        text(program).matchAll(/ from "((?:@[^/"]+\/)?[^./"][^/"]*)/g),
+        text(program).matchAll(/ from "(?!node:)((?:@[^/"]+\/)?[^./"][^/"]*)/g),
         ([, name]) => name!,
       );
       const needsTypes = program.endsWith(".ts") && text(program).includes("process.env");

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import process from "node:process";
@@ -59,6 +59,7 @@ export async function jest(
   mkdirSync(own, { recursive: true });
   writeFileSync(join(own, "package.json"), JSON.stringify({ name: "user", private: true }));
   writeFileSync(join(own, "case.test.ts"), program);
+  for (const name of ["bookkeeper.js", "jest.test.js"]) cpSync(join("examples/tests", name), join(own, name));
   const need = createRequire(join(onDemand(), "from-here.js"));
   const transform = { "\\.[jt]s$": [need.resolve(transformer), transformers[transformer](need)] };
   const config = join(own, "jest.config.json");

@@ -170,6 +170,8 @@ describe("the packed packages", () => {
     const example = join(folder, "examples/lambda/invoice.mjs");
     const { stdout } = await promisify(execFile)(process.execPath, [example], { env });
     expect(stdout).toBe("paid, was paid, was paid\n");
+    // It ends, although nothing is closed.
+    expect(run(process.execPath, "--test", "examples/tests/node.test.js")).toMatch(/^# pass 2\n# fail 0$/m);
   });
 
   it("has types that are whole in every export, without Node's", () => {
@@ -301,7 +303,7 @@ describe("in Jest", () => {
   it.each(process.env.FULL === "true" ? all : all.slice(0, 1))(
     "the packages work with %s",
     async (transformer) => {
-      expect(await jest(folder, transformer, settings())).toMatch(/^Tests: +2 passed, 2 total$/m);
+      expect(await jest(folder, transformer, settings())).toMatch(/^Tests: +3 passed, 3 total$/m);
     },
   );
 

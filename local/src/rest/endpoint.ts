@@ -23,7 +23,7 @@ export interface EndpointSettings {
   readonly readOnlyToken: string;
   /** Whether `/_faults` is served. */
   readonly faultsApi: boolean;
-  readonly keepsAlive: boolean | undefined;
+  readonly keepsAlive?: boolean | undefined;
   readonly onLog: ((entry: LoggedCommand) => void) | undefined;
 }
 
