@@ -212,6 +212,41 @@ describe("resume", () => {
     expect(values("r")).toEqual(free);
   });
 
+  test("whose swap is lost at a minority holds the lock at the others, and there once it is free", async () => {
+    const { runtime, client, json, values } = await givenAway();
+    const { redlock, links } = client();
+    links[2]!.fate = () => "lost";
+    const resuming = watch(resume(redlock, json));
+    await runtime.advance(100);
+    const lock = resuming.value!;
+    links[2]!.fate = () => "delivered";
+    await lock.extend(60_000);
+    await runtime.advance(0);
+    expect(values("r")).toEqual([lock.token, lock.token, json.value]);
+    expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
+    // The second call has freed what it took there, and the restore tries again.
+    await runtime.advance(500);
+    expect(values("r")).toEqual(new Array(3).fill(lock.token));
+    expect(await lock.release()).toBe(true);
+    expect(values("r")).toEqual(free);
+  });
+
+  test.each([{}, { fencing: true }].flatMap((options) => [1, 2].map((place) => [options, place] as const)))(
+    "takes nothing where its request is executed after the release: %j, request %i",
+    async (options, place) => {
+      const { runtime, client, json, values, late } = await givenAway(options);
+      const { redlock, links } = client({ waitUntil: () => undefined });
+      links[2]!.fate = () => (links[2]!.sent.length === place ? late(1_000) : "delivered");
+      const resuming = watch(resume(redlock, json));
+      await runtime.advance(100);
+      expect(await resuming.value!.release()).toBe(true);
+      await runtime.advance(2_000);
+      // The giver's nonce is at a minority, until its ttl ends.
+      expect(values("r")).toEqual([null, null, json.value]);
+      expect(await client().redlock.tryAcquire("r")).not.toBeNull();
+    },
+  );
+
   test.each<
     [what: string, options: object, end: (held: Lock, wait: (ms: number) => Promise<void>) => unknown]
   >([

@@ -74,6 +74,12 @@ describe("a client", () => {
     expect(given).toEqual(numbers(101));
   });
 
+  test("is the same for all of its endpoints, and another client is another", () => {
+    const { client } = rig();
+    expect(roomOf(client)).toBe(roomOf(client));
+    expect(roomOf({})).not.toBe(roomOf(client));
+  });
+
   test("that fails has room for the next one", async () => {
     const { given, send } = rig();
     for (const number of numbers(99)) void send(number);

@@ -68,6 +68,15 @@ describe("claims", () => {
     expect(runtime.pending).toBe(0);
   });
 
+  test("are never begun when their signal aborts, before or while they wait", async () => {
+    const { runtime, begun, claims, controllers, claim } = rig(101);
+    controllers[100]!.abort();
+    expect(await claims[100]).toBeUndefined();
+    expect(await claim(101, AbortSignal.abort())).toBeUndefined();
+    expect(begun).toHaveLength(100);
+    expect(runtime.pending).toBe(0);
+  });
+
   test.each([
     ["become more again by answers that take as long as usual", 674, 18],
     ["stay as few while answers take longer", 700, 9],
@@ -109,6 +118,15 @@ test("claims become more again where endpoints have moved further away for good"
 });
 
 describe("releases", () => {
+  test("begin before claims that wait", async () => {
+    const { turns, turn, runtime, begun, ends, work } = rig(101);
+    void turns.release(turn, work(-1));
+    await runtime.advance(500);
+    ends[0]!();
+    await runtime.advance(0);
+    expect(begun).toEqual([...numbers(100), -1]);
+  });
+
   test("begin in any case when their time is over", async () => {
     const { turns, turn, runtime, begun, work } = rig(100);
     void turns.release({ ...turn, ms: 500 }, work(-1));

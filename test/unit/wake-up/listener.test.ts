@@ -62,6 +62,18 @@ describe("when a waiter asks", () => {
     expect(await pause).toBe(360);
   });
 
+  it("not at all, if somebody else does first; then the silence begins anew", async () => {
+    const the = stage();
+    const listener = await listening(the);
+    const pause = the.pause(listener);
+    await tell(the, "ask:other");
+    await tell(the, "free");
+    await the.runtime.advance(300);
+    await tell(the, "ask:other");
+    await the.runtime.advance(1_500);
+    expect(await pause).toBe(1_800);
+  });
+
   it("although somebody else does first, if several were released", async () => {
     const the = stage();
     const listener = await listening(the, { kind: "semaphore" });
@@ -225,5 +237,17 @@ describe("a stream that ends", () => {
       await pauseFor(10);
       expect(the.count()).toBe(count);
     }
+  });
+});
+
+describe("a stream's body", () => {
+  it("is given up when nobody waits any more, although the endpoint ignores the signal", async () => {
+    const the = stage();
+    const listener = await listening(the);
+    const [subscription] = the.endpoint.subscriptions;
+    listener.close();
+    expect(subscription!.signal.aborted).toBe(true);
+    await tell(the, "free");
+    expect(subscription!.isCancelled).toBe(true);
   });
 });
