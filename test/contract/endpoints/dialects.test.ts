@@ -3,7 +3,6 @@ import { type LocalEndpoints, start } from "../../../local/src/index.ts";
 import { questionsOf } from "../../../src/cli/doctor/questions.ts";
 import { diagnose } from "../../../src/cli/doctor/report.ts";
 import { examine, Session } from "../../../src/cli/doctor/session.ts";
-import { Idempotency } from "../../../src/idempotency/index.ts";
 import {
   type Command,
   type Dialect,
@@ -11,12 +10,10 @@ import {
   httpEndpoint,
   Redlock,
   systemRuntime,
-  upstashEndpoint,
 } from "../../../src/index.ts";
 import { inspect } from "../../../src/inspect/index.ts";
-import { Semaphore } from "../../../src/sync/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
-import { newResource, sdkClient } from "../../support/local-endpoints.ts";
+import { newResource } from "../../support/local-endpoints.ts";
 import { engines } from "../../support/redis-servers.ts";
 
 // An endpoint of each dialect has the commands of that dialect, and refuses those of the others; and doctor finds the
@@ -108,28 +105,5 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
     const redlock = new Redlock({ ...patient, endpoints: [endpoint(named)], wait: Infinity });
     const acquired = redlock.acquire(newResource(), { fencing: true });
     await expect(acquired).rejects.toMatchObject({ votes: [{ cause: { permanent: true } }] });
-  });
-
-  test.each(["fetch", "@upstash/redis"])("does everything in its dialect, by %s", async (via) => {
-    const byClient = upstashEndpoint(sdkClient(local.endpoints[0]!), { dialect });
-    const used = via === "fetch" ? endpoint(dialect) : byClient;
-    const redlock = new Redlock({ ...patient, endpoints: [used] });
-    const plain = await redlock.acquire(newResource());
-    expect(await plain.extend()).toBeGreaterThan(0);
-    expect(await plain.release()).toBe(true);
-    const resources = [newResource(), newResource()];
-    const several = await redlock.acquire(resources, { fencing: true });
-    expect(await inspect(redlock, resources[0]!)).toMatchObject({ votes: [{ fence: several.fence }] });
-    expect(await several.release()).toBe(true);
-    const idempotency = new Idempotency(redlock);
-    const lock = resources[1]!;
-    const outcome = await idempotency.run(
-      newResource(),
-      { lock },
-      async ({ fence }) => fence! > several.fence!,
-    );
-    expect(outcome).toMatchObject({ status: "executed", value: true });
-    const permit = await new Semaphore(redlock, newResource(), { limit: 1 }).acquire();
-    expect(await permit.release()).toBe(true);
   });
 });

@@ -192,23 +192,6 @@ describe.skipIf(!redisServer)("over sockets", () => {
       await until(async () => (await keys()) === 0, "the rollback");
     });
 
-    test("those that wait share a connection of their own, until the last one has ended", async () => {
-      const connections = async () => String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")).trim();
-      const endpoint = open(via);
-      const again = { ...endpoint };
-      // No waiter asks again by itself before the keys expire.
-      const options = { ttl: 60_000, wait: 50_000, backoff: { min: 50_000, max: 50_000 }, wakeUp: pubSub };
-      const redlock = new Redlock({ endpoints: [endpoint], ...options });
-      const other = new Redlock({ endpoints: [again], ...options });
-      const held = [await redlock.acquire("a"), await redlock.acquire("b")];
-      const waiting = [redlock.acquire("a"), other.acquire("a"), redlock.acquire("b")];
-      await until(async () => (await connections()).includes(" sub=2 "), "both channels");
-      expect((await connections()).split("\n")).toHaveLength(1);
-      await Promise.all(held.map((lock) => lock.release()));
-      await Promise.all(waiting.map(async (one) => (await one).release()));
-      await until(async () => (await connections()) === "", "the connection to be closed");
-    });
-
     test("a stream ends when its connection breaks, and the next one has another", async () => {
       const { subscribe } = open(via);
       const { signal } = new AbortController();
