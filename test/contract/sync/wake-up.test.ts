@@ -5,7 +5,6 @@ import {
   CountDownLatch,
   CyclicBarrier,
   FairLock,
-  type Hold,
   ReadWriteLock,
   ReentrantLock,
 } from "../../../src/sync/index.ts";
@@ -36,21 +35,6 @@ function mortal(world: VirtualWorld, options: LockOptions): { redlock: Redlock; 
       isDead = true;
     },
   };
-}
-
-/** The endpoints as a process reaches them that does not get so many messages. */
-function losing(world: VirtualWorld, count: number) {
-  return reached(world, (endpoint) => ({
-    async subscribe(channel, signal) {
-      let lost = 0;
-      const transform = (event: Uint8Array, to: TransformStreamDefaultController<Uint8Array>) => {
-        const isMessage = new TextDecoder().decode(event).includes("message,");
-        if (isMessage) lost += 1;
-        if (!isMessage || lost > count) to.enqueue(event);
-      };
-      return (await endpoint.subscribe!(channel, signal)).pipeThrough(new TransformStream({ transform }));
-    },
-  }));
 }
 
 /** Begins calls one after the other, 30 ms apart, so that all wait by their streams. */
@@ -105,29 +89,6 @@ describe("FairLock", () => {
     controller.abort(new Error("enough"));
     await world.runtime.advance(5);
     expect(calls[1]!.value).toBeDefined();
-  });
-
-  test("a message that is lost costs a poll, and nobody's place", async () => {
-    const world = virtualWorld();
-    const lossy = () => new FairLock(clientOf(world, {}, losing(world, 1)), "a").acquire();
-    const calls = await inTurn(world, [enter(world), lossy, enter(world), enter(world)]);
-    await calls[0]!.value!.release();
-    await world.runtime.advance(5);
-    expect(settled(calls)).toHaveLength(1);
-    await world.runtime.advance(400);
-    expect(settled(calls)).toEqual(calls.slice(0, 2));
-  });
-
-  test("those that died are skipped as soon as without messages", async () => {
-    const world = virtualWorld();
-    const held = await enter(world)();
-    const { redlock, die } = mortal(world, {});
-    await inTurn(world, Array(5).fill(() => new FairLock(redlock, "a").acquire()) as (() => Promise<Hold>)[]);
-    die();
-    const next = await enterAll(world, 2);
-    await held.release();
-    await world.runtime.advance(2_000);
-    expect(settled(next)).toEqual([next[0]]);
   });
 });
 
@@ -233,20 +194,6 @@ describe("ReadWriteLock", () => {
     await world.runtime.advance(9_000);
     expect(reader.value).toBeDefined();
   });
-});
-
-test("ReentrantLock: the last release of an owner tells the others", async () => {
-  const world = virtualWorld();
-  const owner = new ReentrantLock(clientOf(world), "a");
-  const [first, second] = [await owner.acquire(), await owner.acquire()];
-  const [other] = await inTurn(world, [() => new ReentrantLock(clientOf(world), "a").acquire()]);
-  const before = scripts(world.endpoints[0]!);
-  await first.release();
-  await world.runtime.advance(20);
-  expect(scripts(world.endpoints[0]!) - before).toBe(1);
-  await second.release();
-  await world.runtime.advance(20);
-  expect(other!.value).toBeDefined();
 });
 
 describe.each([1, 3])("%i endpoints", (count) => {

@@ -249,12 +249,6 @@ describe("the ttl", () => {
     await runtime.advance(40_000);
     expect(await brief.arrive("b")).toEqual({ open: false, arrived: 1, remaining: 1 });
   });
-
-  test("of the client is that of its locks", async () => {
-    const { client, each } = newWorld();
-    await latchOf(client({ ttl: 3_000 })).arrive("a");
-    expect(each("PTTL", "latch", "l")).toEqual([day, day, day]);
-  });
 });
 
 describe("a latch that was reset", () => {
@@ -267,14 +261,6 @@ describe("a latch that was reset", () => {
     const own = world.client();
     expect(await world.atOnce(latchOf(own).arrive("d"))).toEqual({ open: false, arrived: 1, remaining: 2 });
     expect(generationsIn(world)).toEqual(new Array(3).fill(`${epoch}0`));
-  });
-
-  test("who looks finds it with one request", async () => {
-    const world = newWorld();
-    put(world, [0, 1, 2], "ab", `${epoch}0`);
-    const own = world.client();
-    expect(await world.atOnce(latchOf(own).inspect())).toEqual({ open: false, arrived: 2, remaining: 1 });
-    expect(sentBy(own)).toEqual([1, 1, 1]);
   });
 
   test("who waits does not count what it saw before", async () => {

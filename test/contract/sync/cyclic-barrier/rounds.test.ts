@@ -4,10 +4,8 @@ import {
   ArrivalsMissingError,
   CyclicBarrier,
   type CyclicBarrierOptions,
-  LimitMismatchError,
 } from "../../../../src/sync/index.ts";
 import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
-import { rejection } from "../../../support/outcomes.ts";
 import { watch } from "../../../support/virtual-client.ts";
 import { putArrivals, type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
@@ -69,14 +67,6 @@ describe("three parties", () => {
     // It finds the next generation, and moves the endpoints there, too.
     expect(sentBy(a)).toEqual([6, 6, 6]);
   });
-
-  test("that begin at the same moment in two runs pass together all the same", async () => {
-    const world = newWorld();
-    const [a, b] = [party(world, "a", { parties: 2 }), party(world, "b", { parties: 2 })];
-    const passed = [a.meet(), b.meet()];
-    await world.runtime.advance(30);
-    expect(passed.map(({ value }) => value)).toEqual([firstLevel, firstLevel]);
-  });
 });
 
 describe("the number of a generation", () => {
@@ -91,14 +81,6 @@ describe("the number of a generation", () => {
     const next = party(world, "a", { parties: 1, ttl: 1_000 }).meet();
     await world.runtime.advance(0);
     expect(next.value).toBe(17_000_000_010_000);
-  });
-
-  test("goes on where the run of a quorum is", async () => {
-    const world = newWorld();
-    put(world, [0, 1, 2], generation(77), "ab");
-    const call = party(world, "c").meet();
-    await world.runtime.advance(0);
-    expect([call.value, levelsIn(world)]).toEqual([77, [78, 78, 78]]);
   });
 
   test("is the later one where a minority remembers an earlier run", async () => {
@@ -240,18 +222,6 @@ describe("a party", () => {
     expect([call.value, generationsIn(world)]).toEqual([firstLevel, [next, mine, next]]);
   });
 
-  test("does not pass where only a minority has all arrivals, while the others are silent", async () => {
-    const world = newWorld();
-    const own = party(world, "a", { parties: 2 });
-    const call = own.meet();
-    await world.runtime.advance(5);
-    const mine = generationsIn(world)[0]!;
-    put(world, [2], mine, "ab", 2);
-    for (const link of own.links.slice(0, 2)) link.fate = () => "lost";
-    await world.runtime.advance(300);
-    expect([call.settled, generationsIn(world)]).toEqual([false, [mine, mine, mine]]);
-  });
-
   test("that is given up for good is forgotten: there are no more ids than parties", async () => {
     const world = newWorld();
     const own = world.client();
@@ -284,21 +254,6 @@ describe("a party", () => {
 });
 
 type Party = ReturnType<typeof party>;
-
-test("another number of parties is an error on a quorum", async () => {
-  const world = newWorld();
-  party(world, "a").meet({ wait: 0 });
-  await world.runtime.advance(0);
-  const { barrier } = party(world, "b", { parties: 2 });
-  const error = await rejection(barrier.arriveAndWait("b", { wait: 0 }));
-  expect(error).toBeInstanceOf(LimitMismatchError);
-  expect(error).toMatchObject({
-    message: 'barrier "b" already has 3 parties; this client asked for 2',
-    resource: "b",
-    count: 2,
-    inUse: 3,
-  });
-});
 
 test("the barrier is remembered for a day, or for its ttl; those who wait renew it", async () => {
   const world = newWorld();

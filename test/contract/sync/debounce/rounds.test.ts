@@ -132,18 +132,6 @@ describe("of a burst", () => {
     expect(alone).toEqual(ran);
   });
 
-  test("a call whose process died supersedes the one before it nevertheless", async () => {
-    const world = newWorld();
-    const before = call(world.client(), {}, unreachable);
-    await world.runtime.advance(50);
-    const dying = world.client();
-    call(dying);
-    await world.runtime.advance(0);
-    for (const link of dying.links) link.fate = () => "lost";
-    await world.runtime.advance(50);
-    expect(before).toEqual(superseded);
-  });
-
   test("the greatest number that a text can carry is not exceeded", async () => {
     const world = newWorld({ count: 1 });
     world.each("HSET", "debounce", "n", "g", textOf(Number.MAX_SAFE_INTEGER - 1));
@@ -241,18 +229,6 @@ describe("an outage", () => {
     expect(failed.error).toBeInstanceOf(QuorumError);
   });
 
-  test("after the window that ends in time changes nothing", async () => {
-    const world = newWorld();
-    const own = world.client();
-    const alone = call(own, { ttl: 100 });
-    await world.runtime.advance(50);
-    for (const link of own.links) link.fate = () => "refused";
-    await world.runtime.advance(100);
-    for (const link of own.links) link.fate = () => "delivered";
-    await world.runtime.advance(10);
-    expect(alone).toEqual(ran);
-  });
-
   test("is over for the caller when its rollbacks are, unless the platform keeps them alive", async () => {
     for (const waitUntil of [undefined, () => undefined]) {
       const { runtime, own } = cut({ wait: 0 });
@@ -278,15 +254,6 @@ describe("a process that was frozen", () => {
     expect(frozen.error).toBeInstanceOf(LockLostError);
     expect(frozen.error).toMatchObject({ resources: ["n"] });
     expect([sequencesIn(world), world.runtime.pending]).toEqual([nowhere, 0]);
-  });
-
-  test("for less does", async () => {
-    const world = newWorld();
-    const frozen = call(world.client(), { ttl: 1_000 });
-    await world.runtime.advance(50);
-    world.runtime.wallOffset += 900;
-    await world.runtime.advance(60);
-    expect(frozen).toEqual(ran);
   });
 });
 

@@ -87,18 +87,6 @@ describe("waiters", () => {
     expect(await behindOthers([0, 1])).toEqual([[], [], times]);
   });
 
-  test("wait with the pauses of a plain lock where no endpoint answers", async () => {
-    const { runtime, client } = newWorld();
-    const own = client({ backoff: { min: 30, max: 30 } });
-    for (const link of own.links) link.fate = (command) => (acquires(command) ? "refused" : "delivered");
-    watch(lockOf(own).acquire());
-    const requests = () => own.links[0]!.sent.filter(acquires).length;
-    await runtime.advance(29);
-    expect(requests()).toBe(1);
-    await runtime.advance(1);
-    expect(requests()).toBe(2);
-  });
-
   test("have a ticket that lives for the longest next pause and two timeouts", async () => {
     const { runtime, waiters, each } = await queueOf(1, { backoff: {} });
     expect(waiters[0]!.turn.settled).toBe(false);
@@ -252,16 +240,5 @@ describe("a release", () => {
       nowhere,
       [],
     ]);
-  });
-
-  test("of a lock that one endpoint granted late leaves nothing there", async () => {
-    const world = newWorld();
-    const { late } = delays(world.runtime);
-    const own = world.client({ timeout: 1_000, waitUntil: () => undefined });
-    own.links[2]!.fate = (command) => (acquires(command) ? late(50) : "delivered");
-    const hold = await lockOf(own).acquire();
-    expect(await hold.release()).toBe(true);
-    await world.runtime.advance(1_000);
-    expect([locksIn(world), queuesIn(world)]).toEqual([nowhere, nowhere]);
   });
 });

@@ -275,15 +275,6 @@ describe("a run that began and ended while a call waited", () => {
     await runtime.advance(495);
     expect(waiting).toEqual(refused(1));
   });
-
-  test("before the call was made does not", async () => {
-    const { runtime, client } = newWorld();
-    call(client(), { every: 100 });
-    await runtime.advance(100);
-    const next = call(client(), { every: 100 });
-    await runtime.advance(0);
-    expect(next.value!.ran).toBe(true);
-  });
 });
 
 describe("a minority", () => {
@@ -304,16 +295,5 @@ describe("a minority", () => {
     expect(next.settled).toBe(false);
     await world.runtime.advance(1);
     expect(next.value!.ran).toBe(true);
-  });
-
-  test("that is silent beside two runs changes nothing", async () => {
-    const world = newWorld();
-    world.at([0, 1], "SET", "once", "n", `r1:${stranger}`, "PX", 60_000);
-    const own = world.client();
-    own.links[2]!.fate = () => "lost";
-    const next = call(own, {}, unreachable);
-    // It waits for the rollback of its unanswered request.
-    await world.runtime.advance(125);
-    expect(next.value!.ran).toBe(false);
   });
 });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { LockLostError, QuorumError } from "../../../../src/index.ts";
+import { LockLostError } from "../../../../src/index.ts";
 import { ReentrantLock, type ReentrantLockOptions } from "../../../../src/sync/index.ts";
 import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
-import { rejection } from "../../../support/outcomes.ts";
 import type { VirtualClient } from "../../../support/virtual-client.ts";
 import { syncWorld } from "../../../support/virtual-sync.ts";
 
@@ -110,29 +109,7 @@ describe("a release that is repeated", () => {
   });
 });
 
-describe("an acquire that is repeated", () => {
-  test("and fails leaves no hold, and rolls back none of its owner's others", async () => {
-    const world = newWorld();
-    const own = world.client();
-    const mine = lockOf(own);
-    const outer = await mine.acquire();
-    for (const link of own.links) link.fate = () => (link.sent.length === 2 ? "reply lost" : "delivered");
-    expect(await rejection(mine.acquire({ wait: 0 }))).toBeInstanceOf(QuorumError);
-    expect(holdsIn(world)).toEqual([1, 1, 1]);
-    expect([await outer.verify(), await outer.release()]).toEqual([true, true]);
-    expect(holdsIn(world)).toEqual([0, 0, 0]);
-  });
-});
-
 describe("the options", () => {
-  test("the client's fences concern its locks only", async () => {
-    const { client, ttls } = newWorld();
-    const own = client({ fencing: true });
-    const hold = await lockOf(own, { ttl: 60_000 }).acquire();
-    expect(hold.remaining()).toBe(60_000 - 602);
-    expect(Object.keys(ttls())).toEqual(["redlock:reentrant:{r}"]);
-  });
-
   test("a handle shows neither a token nor the lock behind it", async () => {
     const hold = await lockOf(newWorld().client()).acquire();
     expect(Object.keys(hold).sort()).toEqual(["extend", "release", "remaining", "signal", "ttl", "verify"]);

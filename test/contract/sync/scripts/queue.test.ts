@@ -63,22 +63,6 @@ describe("a queue", () => {
     expect([release("a"), heard()], "once more").toEqual([[0, 0], ["c"]]);
   });
 
-  test("a ticket that has left comes back neither by an acquire nor by a rollback", async () => {
-    const { acquire, rollBack, leave, holder, queue } = await newQueue();
-    acquire("a");
-    leave("b");
-    expect([acquire("b"), queue()]).toEqual([[0, 0], null]);
-    acquire("c");
-    // Its rollback comes late.
-    leave("a");
-    expect([rollBack("a"), acquire("a"), holder(), queue()]).toEqual([
-      [0, 0],
-      [0, 0],
-      null,
-      `c:${start + 30_000}`,
-    ]);
-  });
-
   test("a second rollback changes nothing", async () => {
     const { acquire, rollBack, queue, execute } = await newQueue();
     acquire("a");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../../../src/index.ts";
-import { type Permit, Semaphore, type SemaphoreOptions } from "../../../../src/sync/index.ts";
+import { Semaphore, type SemaphoreOptions } from "../../../../src/sync/index.ts";
 import { slotScript } from "../../../../src/sync/internal/slot.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import type { VirtualClient } from "../../../support/virtual-client.ts";
@@ -13,21 +13,6 @@ const slots = ({ redlock }: VirtualClient, options: Partial<SemaphoreOptions> = 
   new Semaphore(redlock, "s", { limit: 3, ttl: 20_000, ...options });
 
 describe("a permit", () => {
-  test("is one of `limit` slots, each held once; a release frees it on every endpoint", async () => {
-    const { client, each, atOnce } = newWorld();
-    const [mine, theirs] = [slots(client()), slots(client())];
-    const permits: Permit[] = [];
-    for (let round = 0; round < 3; round += 1) permits.push((await atOnce(mine.tryAcquire()))!);
-    expect(permits.map(({ slot }) => slot).sort()).toEqual([0, 1, 2]);
-    expect(await atOnce(theirs.tryAcquire())).toBe(null);
-    const [first, ...others] = permits as [Permit, Permit, Permit];
-    expect(await first.release()).toBe(true);
-    expect(each("EXISTS", `slot:${first.slot}`, "s")).toEqual([0, 0, 0]);
-    expect([first.remaining(), first.signal.aborted, await first.release()]).toEqual([0, false, false]);
-    expect(await Promise.all(others.map((permit) => permit.verify()))).toEqual([true, true]);
-    expect((await atOnce(theirs.tryAcquire()))!.slot).toBe(first.slot);
-  });
-
   test("stands with its note, from acquire to release", async () => {
     const { client, each } = newWorld();
     const permit = await slots(client(), { limit: 1 }).acquire({ note: "nightly \u{1f418}" });

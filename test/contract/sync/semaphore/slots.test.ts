@@ -43,31 +43,6 @@ describe("the search for a slot", () => {
     expect(found).toEqual([3, 3, 2, 2, 1, 1, 0, 0]);
   });
 
-  test("names each slot once in every request, and in an extension its own only", async () => {
-    for (const count of [1, 3]) {
-      const own = newWorld({ count }).client();
-      const permit = await slots(own, { limit: 4 }).acquire();
-      await permit.extend();
-      const keysOf = ([, , keys, ...rest]: readonly unknown[]) => new Set(rest.slice(0, Number(keys)));
-      const [acquire, extend] = own.links[0]!.sent.map((command) => [command[2], keysOf(command).size]);
-      expect([acquire, extend]).toEqual([
-        [5, 5],
-        [2, 2],
-      ]);
-    }
-  });
-
-  test("finds its slot although a minority has not answered, or refused", async () => {
-    const world = newWorld();
-    const { slow } = delays(world.runtime);
-    const own = world.client({ waitUntil: () => undefined });
-    own.links[2]!.fate = () => slow(50);
-    expect((await world.atOnce(slots(own).acquire())).slot).toBe(1);
-    const other = newWorld();
-    occupy(other, 1, [0]);
-    expect((await other.atOnce(slots(other.client()).acquire())).slot).toBe(1);
-  });
-
   test("on several endpoints goes on at once with a slot that was free, even without waiting", async () => {
     const world = newWorld();
     occupy(world, 1);

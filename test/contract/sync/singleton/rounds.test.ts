@@ -100,13 +100,6 @@ describe("skip", () => {
     await runtime.advance(2_000);
     expect(deaf.error).toBeInstanceOf(LockLostError);
   });
-
-  test("fails with its job, and frees the lock", async () => {
-    const { runtime, call, values } = newWorld();
-    const failed = call("skip", () => Promise.reject(new Error("no")));
-    await runtime.advance(0);
-    expect([failed.error, values("n")]).toEqual([new Error("no"), nowhere]);
-  });
 });
 
 describe("coalesce", () => {
@@ -166,15 +159,6 @@ describe("coalesce", () => {
     expect(each("PTTL", "singleton", "n")).toEqual(new Array(3).fill(2 ** 31 - 1 - 100));
   });
 
-  test("never tells a job to end", async () => {
-    const { call, job, runtime } = newWorld();
-    const first = call("coalesce", job("0", 8_000));
-    await runtime.advance(500);
-    const second = call("coalesce", job("1"), undefined, { backoff: () => 200 });
-    await runtime.advance(10_000);
-    expect([first, second]).toEqual([ran("0"), ran("1")]);
-  });
-
   test("waits for a job of maxHold, unless told otherwise", async () => {
     const { call, job, runtime, client } = newWorld();
     call("coalesce", job("0", 4_000));
@@ -218,21 +202,6 @@ describe("coalesce", () => {
     expect([first, second]).toEqual([ran("0"), ran("1")]);
   });
 
-  test("is newer than all before it, whatever the clocks say", async () => {
-    const { call, job, runtime, each } = newWorld();
-    // Of a call whose clock was ahead.
-    each(
-      "HSET",
-      "singleton",
-      "n",
-      "g",
-      `g${String(runtime.now() + 3_600_000).padStart(16, "0")}t${"f".repeat(32)}`,
-    );
-    const behind = call("coalesce", job("0", 10));
-    await runtime.advance(100);
-    expect(behind).toEqual(ran("0"));
-  });
-
   test("runs the call before one that gives up", async () => {
     const { call, job, runtime, each } = newWorld();
     call("coalesce", job("0", 300));
@@ -266,14 +235,6 @@ describe("coalesce", () => {
       expect(failed.error).toBeInstanceOf(QuorumError);
       expect(values("n")).toEqual(nowhere);
     }
-  });
-
-  test("is not replaced by a call that only a minority knows of", async () => {
-    const { call, job, runtime, at } = newWorld();
-    at([1], "HSET", "singleton", "n", "g", `g${2 ** 52}t${"f".repeat(32)}`);
-    const alone = call("coalesce", job("0", 10));
-    await runtime.advance(100);
-    expect(alone).toEqual(ran("0"));
   });
 });
 
@@ -329,41 +290,6 @@ describe("coalesce, while a message is late", () => {
       expect([values("n"), getEventListeners(controller.signal, "abort")]).toEqual([nowhere, []]);
     },
   );
-
-  test.each(["coalesce", "cancel"] as const)(
-    "ends at once where it gives up while the last look has no answer, %s",
-    async (mode) => {
-      const { call, runtime, client, values } = newWorld();
-      const own = client();
-      let looks = 0;
-      for (const link of own.links.slice(1)) {
-        link.fate = (command) => {
-          if (!String(command[3]).includes(":singleton:")) return "delivered";
-          looks += 1;
-          return looks <= 2 ? "delivered" : "lost";
-        };
-      }
-      const controller = new AbortController();
-      const given = call(mode, unreachable, own, { signal: controller.signal });
-      await runtime.advance(500);
-      controller.abort(new Error("closed"));
-      await runtime.advance(0);
-      expect(given.error).toEqual(new Error("closed"));
-      await runtime.advance(100);
-      expect(values("n")).toEqual(nowhere);
-    },
-  );
-
-  test("does not run where it was frozen for so long that newer calls may have come and gone", async () => {
-    const { call, runtime, put, each, client } = newWorld();
-    put("n", [0, 1, 2]);
-    const frozen = call("coalesce", unreachable, client(), { wait: 3_000, backoff: () => 500 });
-    await runtime.advance(100);
-    runtime.wallOffset = 60_000;
-    each("DEL", "lock", "n");
-    await runtime.advance(1_000);
-    expect(frozen.error).toBeInstanceOf(LockLostError);
-  });
 });
 
 describe("cancel", () => {
@@ -393,18 +319,6 @@ describe("cancel", () => {
     expect(trail.findIndex((each) => each.endsWith("1 begins"))).toBe(2);
     await runtime.advance(10_000);
     expect(deaf.error).toBeInstanceOf(LockLostError);
-  });
-
-  test("of many calls runs the last, and tells each job that has begun", async () => {
-    const { call, job, runtime, trail } = newWorld();
-    const calls = ["0", "1", "2", "3"].map((name) => call("cancel", job(name, 60_000)));
-    await runtime.advance(1_000);
-    const last = call("cancel", job("4", 100), undefined, { backoff: () => 25 });
-    await runtime.advance(3_000);
-    expect(last).toEqual(ran("4"));
-    for (const { value } of calls) expect(value).toMatchObject({ ran: false });
-    const begun = trail.filter((each) => each.endsWith("begins")).length;
-    expect(trail.filter((each) => each.endsWith("is told"))).toHaveLength(begun - 1);
   });
 
   test("passes on what a job returns or throws by itself, although it was told", async () => {
