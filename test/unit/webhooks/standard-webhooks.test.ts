@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject, sign as signBytes } from "node:crypto";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type StandardWebhooksOptions, secretTag, standardWebhooks } from "../../../src/webhooks/index.ts";
 import { hmac, outcome } from "./outcome.ts";
 
@@ -72,17 +72,6 @@ describe("one good signature is enough", () => {
     [...Array<string>(15).fill(wrong), v1(content)].join(" "),
   ])("%s", async (signature) => {
     expect(await send({ signature })).toEqual(accepted);
-  });
-
-  it("but a header of more than 16 is refused without checking them", async () => {
-    const sign = vi.spyOn(crypto.subtle, "sign");
-    try {
-      const signature = [...Array<string>(16).fill(wrong), v1(content)].join(" ");
-      expect(await send({ signature })).toBe("malformed-header");
-      expect(sign).not.toHaveBeenCalled();
-    } finally {
-      sign.mockRestore();
-    }
   });
 });
 

@@ -29,10 +29,6 @@ test.each<[age: number, tolerance: number | undefined, accepted: boolean]>([
   else expect(check).toThrow(WebhookVerificationError);
 });
 
-test.each([NaN, Infinity])("a delivery signed at %d is refused", (time) => {
-  expect(() => toleranceCheck("acme", { now: () => signedAt })(time)).toThrow(WebhookVerificationError);
-});
-
 describe("where the sender signs how long it may be accepted, 10 s more are", () => {
   const check = toleranceCheck("acme", { now: () => signedAt });
   const from = (ms: number) => signedAt + ms;
