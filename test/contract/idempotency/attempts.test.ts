@@ -175,25 +175,6 @@ test("a claim that is granted too late is not counted", async () => {
 });
 
 describe("a run that cannot be counted", () => {
-  test("ends when its count and its claim are rolled back", async () => {
-    const world = virtualWorld();
-    const { slow } = delays(world.runtime);
-    const { idempotency, links, started } = runner(world, { maxAttempts });
-    for (const link of links) {
-      link.fate = (command) => {
-        if (command.includes("end")) return isCount(command) ? "delivered" : slow(50);
-        return isCount(command) ? "refused" : "delivered";
-      };
-    }
-    const call = watch(idempotency.run("key", never));
-    await started();
-    await world.runtime.advance(49);
-    expect(call.settled).toBe(false);
-    await world.runtime.advance(1);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect(records(world)).toEqual([null, null, null]);
-  });
-
   test.each<Fate>(["refused", "reply lost"])("does not begin, and does not count: %s", async (fate) => {
     const world = virtualWorld();
     const { idempotency, events } = spoiling(world, isCount, [fate, fate, "delivered"]);

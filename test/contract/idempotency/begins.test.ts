@@ -118,14 +118,6 @@ describe("a result that only a minority has", () => {
     expect((call.error as InProgressError).retryAfter).toBe(100);
     expect(events.map(({ type }) => type)).toEqual(["busy"]);
   });
-
-  test("costs what was sent to bring it to a quorum", async () => {
-    const { call, runtime, links } = await calling([complete("ta"), undefined, undefined]);
-    await runtime.advance(50);
-    expect(call.value).toEqual({ status: "replayed", value: "ta" });
-    // One for each begin, one to complete it, or two where the result is already; the rollback completes two once more.
-    expect(links.flatMap(({ sent }) => sent)).toHaveLength(9);
-  });
 });
 
 describe("a silent endpoint", () => {

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors.ts";
-import {
-  FingerprintMismatchError,
-  Idempotency,
-  InProgressError,
-  RecordCorruptError,
-} from "../../../src/idempotency/index.ts";
+import { Idempotency, InProgressError } from "../../../src/idempotency/index.ts";
 import { Redlock } from "../../../src/redlock.ts";
 import type { Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
@@ -138,13 +133,6 @@ describe("waiting for another run", () => {
     return { ...world, ...client, call, times };
   }
 
-  test("ends after one round where the call may not wait", async () => {
-    const { call, times, events } = await waiting({ wait: 0 });
-    expect(call.error).toBeInstanceOf(InProgressError);
-    expect(times).toEqual([0]);
-    expect(events.map(({ type }) => type)).toEqual(["busy"]);
-  });
-
   test("ends when its time is over, with a last round then: no pause is longer than what is left", async () => {
     const { call, runtime, times } = await waiting({ wait: 250, backoff: () => 200 });
     await runtime.advance(249);
@@ -160,20 +148,6 @@ describe("waiting for another run", () => {
     expect(call.settled).toBe(false);
     await runtime.advance(1);
     expect(call.error).toBeInstanceOf(InProgressError);
-  });
-
-  test("does not help a run with another fingerprint, or a value that is not a record", async () => {
-    for (const text of [pending("tother", 1_700_000_000_000, "ab"), "text of others"]) {
-      const world = virtualWorld();
-      await put(world, [text, text, text]);
-      const { idempotency, started } = runner(world, { wait: 10_000 });
-      const call = watch(idempotency.run("key", { fingerprint: "x" }, never));
-      await started();
-      expect(call.error).toBeInstanceOf(
-        text.startsWith("P1") ? FingerprintMismatchError : RecordCorruptError,
-      );
-      expect(textsOf(world)).toEqual([text, text, text]);
-    }
   });
 
   test("runs the handler once the other run's lease is over", async () => {
@@ -223,20 +197,6 @@ describe("a split vote", () => {
     expect(votes.map(({ outcome }) => outcome)).toEqual(["held", "granted", "error"]);
     expect(events.map(({ type }) => type)).toEqual(["unavailable"]);
   });
-
-  test("is none where a slow endpoint shows that one run has a quorum", async () => {
-    const world = virtualWorld();
-    await beginElsewhere(world, [0, 2]);
-    const { slow } = delays(world.runtime);
-    const { idempotency, started, links } = runner(world);
-    silence(links.slice(1, 2));
-    links[2]!.fate = () => slow(50);
-    const call = watch(idempotency.run("key", never));
-    await started();
-    await world.runtime.advance(50);
-    expect(call.error).toBeInstanceOf(InProgressError);
-    expect((call.error as InProgressError).retryAfter).toBe(29_950);
-  });
 });
 
 describe("waitUntil", () => {
@@ -244,31 +204,6 @@ describe("waitUntil", () => {
     const { slow } = delays(world.runtime);
     for (const each of links) each.fate = () => slow(ms);
   };
-
-  test("may be a method of the platform's object", async () => {
-    class Context {
-      readonly background: Promise<unknown>[] = [];
-      waitUntil(promise: Promise<unknown>): void {
-        // Unbound, `this` would be undefined here.
-        this.background.push(promise);
-      }
-    }
-    const waitUntil = new Context();
-    const world = virtualWorld();
-    const { idempotency, links, started } = runner(world, { waitUntil });
-    const call = watch(
-      idempotency.run("key", () => {
-        isSlow(links.slice(2), 50, world);
-        return "done";
-      }),
-    );
-    await started();
-    expect(call.value).toEqual({ status: "executed", value: "done" });
-    expect(waitUntil.background.length).toBeGreaterThan(0);
-    await world.runtime.advance(50);
-    await Promise.all(waitUntil.background);
-    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
-  });
 
   test.each([true, false])("%s: what a failed run waits for", async (kept) => {
     const world = virtualWorld();

@@ -57,21 +57,6 @@ describe("a claim", () => {
     expect(context().signal.reason).toBeInstanceOf(LeaseLostError);
   });
 
-  test("is renewed up to that, where the deadline is later than its lease", async () => {
-    const world = virtualWorld();
-    const deadline = world.runtime.now() + 1_500;
-    const { context, end, call } = await running(runner(world, { lease: 1_000 }), { deadline });
-    expect(ttls(world)).toEqual([1_000, 1_000, 1_000]);
-    await world.runtime.advance(1_490);
-    expect(context().signal.aborted).toBe(false);
-    expect(ttls(world)).toEqual([110, 110, 110]);
-    await world.runtime.advance(10);
-    expect(context().signal.aborted).toBe(true);
-    end.open("just in time");
-    await world.runtime.advance(0);
-    expect(call.value).toEqual({ status: "executed", value: "just in time" });
-  });
-
   test("bounds its own requests: a lease of 50 ms is not waited for longer", async () => {
     const world = virtualWorld();
     const { idempotency, links, started } = runner(world, { lease: 50 });

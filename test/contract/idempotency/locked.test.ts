@@ -380,20 +380,6 @@ describe("requests of a run with a lock", () => {
     expect(records(world)).toEqual(["C1 1", "C1 1", "C1 1"]);
   });
 
-  test("a begin that is executed after its rollback finds its tombstone", async () => {
-    const world = virtualWorld();
-    const client = runner(world);
-    const { late } = delays(world.runtime);
-    for (const each of client.links)
-      each.fate = (command) => (command.includes("claim") ? late(300) : "delivered");
-    const call = watch(client.idempotency.run("key", { lock: "a" }, never));
-    await client.started();
-    await world.runtime.advance(250);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    await world.runtime.advance(100);
-    expect([records(world), world.values("a")]).toEqual([free, free]);
-  });
-
   test.each<[how: string, handler: () => unknown]>([
     ["completed", () => 1],
     ["failed", () => Promise.reject(new Error("no"))],

@@ -9,7 +9,7 @@ import { gate, type Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { put, records, runner, silence } from "../../support/virtual-runs.ts";
+import { put, records, runner } from "../../support/virtual-runs.ts";
 
 // Storing a result that endpoints refuse for its size, or that meets a late request of its own run, in virtual time.
 
@@ -122,29 +122,6 @@ describe("a result that is refused for its size", () => {
     expect(records(world)).toEqual(["P1", stored, stored]);
   });
 
-  test("is not sent again to one that refuses it after the others have decided, where nobody waits", async () => {
-    const world = virtualWorld();
-    const { idempotency, links, started } = runner(world, { lease: 1_000, waitUntil: () => undefined });
-    void idempotency.run("key", () => {
-      refuseLarge(links.slice(0, 1));
-      const refuse = links[0]!.fate;
-      const pause = () => new Promise<void>((resolve) => void world.runtime.timer(2, resolve));
-      links[0]!.fate = (command, operation) => {
-        const fate = refuse(command, operation);
-        if (typeof fate !== "object") return fate;
-        return { before: () => pause().then(() => fate.before?.()) };
-      };
-      links[1]!.fate = () => "refused";
-      links[2]!.fate = () => "refused";
-      return large;
-    });
-    await started();
-    await world.runtime.advance(150);
-    const uploads = links[0]!.sent.filter((command) => JSON.stringify(command).includes(large));
-    expect(uploads).toHaveLength(1);
-    expect(links[1]!.sent.length).toBeGreaterThan(5);
-  });
-
   test("is known to be only when the slowest endpoint has answered", async () => {
     const world = virtualWorld();
     const background: Promise<unknown>[] = [];
@@ -237,22 +214,6 @@ describe("storing that fails", () => {
     await started();
     await world.runtime.advance(0);
     expect(call.value).toEqual({ status: "executed", value: large });
-  });
-
-  test("ends with the lease", async () => {
-    const world = virtualWorld();
-    // The lease less the drift is 988.
-    const backoff = () => 988;
-    const { idempotency, links, sent, started } = runner(world, { lease: 1_000, backoff });
-    void idempotency.run("key", () => {
-      silence(links);
-      return "done";
-    });
-    await started();
-    await world.runtime.advance(10_000);
-    // The begin, and two releases: each is sent once more at once.
-    expect(sent()).toBe(3 + 6 + 6);
-    expect(world.runtime.pending).toBe(0);
   });
 });
 

@@ -231,17 +231,6 @@ describe("a single flight", () => {
     expect(gates).toHaveLength(1);
   });
 
-  test("is computed once where the wall clock is set back meanwhile", async () => {
-    const world = virtualWorld();
-    const { call, gates } = callers(world, { ttl: 0 });
-    const first = await call();
-    world.runtime.wallOffset = -5_000;
-    gates[0]!.open("one");
-    await world.runtime.advance(100);
-    expect(first.value).toBe("one");
-    expect(gates).toHaveLength(1);
-  });
-
   test("that is too old is computed by one of those that find it so", async () => {
     const world = virtualWorld();
     const { call, gates, computed, returned } = callers(world, { scope: "tenant", wait: 5_000 });
