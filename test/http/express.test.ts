@@ -180,31 +180,6 @@ describe.each([
     const json = (key: string, body = '{"amount": 10}') =>
       post(key, { body, headers: { "content-type": "application/json" } });
 
-    test.each(["", '{"amount": 10}', JSON.stringify({ text: "x".repeat(90_000) })])(
-      "can be parsed behind: %#",
-      async (body) => {
-        const app = express().post("/payments", guard(), express.json(), echo);
-        const stand = await serve(app);
-        const answer = await (await stand.send(json(freshKey(), body))).json();
-        expect(answer.body ?? {}).toEqual(body ? JSON.parse(body) : {});
-      },
-    );
-
-    test("arrives in pieces, and can be parsed behind", async () => {
-      const app = express().post("/payments", guard(), express.json(), echo);
-      const stand = await serve(app);
-      const text = await asText(json(freshKey()));
-      const socket = await stand.connect();
-      const pieces = [text.slice(0, -8), text.slice(-8, -3), text.slice(-3)];
-      for (const piece of pieces) {
-        socket.write(piece);
-        await new Promise((done) => setImmediate(done));
-      }
-      const [answer] = await once(socket, "data");
-      expect(String(answer)).toContain('{"body":{"amount":10}}');
-      socket.destroy();
-    });
-
     test("that is empty, of unknown length, has its end behind", async () => {
       const app = appWith((req, res) => req.on("end", () => res.end("<ended>")).resume());
       const stand = await serve(app);

@@ -223,19 +223,6 @@ describe.each(withoutPattern)("%s", (_name, open) => {
   });
 });
 
-test("a function of a request with a name for each handler: both run, each once", async () => {
-  const ran: string[] = [];
-  const send = await plain(
-    [],
-    (path, webhook) => `${ran.push(`${path} ${webhook!.handler}`)}`,
-    (path) => ({ provider, handler: path.slice(1) }),
-  );
-  const id = freshKey();
-  for (const path of ["/bill", "/mail", "/bill", "/mail"])
-    expect((await send(sentTo(path, id))).status).toBe(200);
-  expect(ran).toEqual(["/bill bill", "/mail mail"]);
-});
-
 test("two routers of Express with one pattern are told apart by their paths, loudly", async () => {
   const app = express5().set("env", "test");
   const ran: string[] = [];
