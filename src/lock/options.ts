@@ -156,7 +156,7 @@ type Filled = {
 };
 
 /** {@link LockOptions} with every default filled in, and what rounds need. */
-export interface Settings extends RoundContext, Filled, Required<Optional> {
+export interface Settings extends RoundContext, Filled, Required<Omit<Optional, "waitUntil">> {
   readonly turns: Turns;
   readonly ownHolds: OwnHolds;
   readonly waitUntil: WaitUntil | undefined;

@@ -98,6 +98,19 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(slow.runs).toBe(1);
   });
 
+  test("a response that is not stored is passed through, and the key is free", async () => {
+    const key = freshKey();
+    const headers = { "x-why": "because", "set-cookie": "a=1" };
+    const answers = [new Response("no", { status: 503, headers }), new Response("yes")];
+    const fetch = serving(() => answers.shift()!);
+    const first = await seen(await fetch(post(key)));
+    expect(first).toMatchObject({ status: 503, headers });
+    expect(new TextDecoder().decode(first.bytes)).toBe("no");
+    expect(await recordsOf(at.store, key, [], "http")).toEqual(free());
+    expect(await (await fetch(post(key))).text()).toBe("yes");
+    expect(events.map(({ type }) => type)).toEqual(["failed", "executed"]);
+  });
+
   test.each<[what: string, options: Partial<HttpOptions>, send: (id: string) => Request, stored: number[]]>([
     [
       "all that a retry would get again",

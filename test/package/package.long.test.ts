@@ -247,7 +247,7 @@ describe("the packed packages", () => {
       ["inspect", "resource must be one name", "inspect/index.js"],
       ["forceRelease", '"free",', "inspect/index.js"],
       ["resume", "what handoff", "handoff/index.js"],
-      ["pubSub", "/subscribe/", "wake-up/index.js"],
+      ["pubSub", "subscribed", "wake-up/index.js"],
       ["upstashEndpoint", "UpstashJSONParseError"],
       ["endpointsFromEnv", "UPSTASH_REDIS_REST_URL"],
     ] as const) {
