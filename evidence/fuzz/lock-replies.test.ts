@@ -89,7 +89,7 @@ class Play {
       await this.#checked(this.#operations.using({ wait }));
       return undefined;
     }
-    const acquire = this.#operations.acquire({ wait }, how);
+    const acquire = this.#operations.acquire({ wait: how === "tryAcquire" ? 0 : wait }, how);
     const outcome = await this.#checked(acquire);
     const lock = acquire.acquired();
     seen[lock ? "granted" : "error" in outcome ? "unclear" : "refused"] += 1;

@@ -255,7 +255,7 @@ describe("failOpen", () => {
 
   test("runs the handler without protection in an outage, and reports it", async () => {
     const world = virtualWorld();
-    const { idempotency, links, events } = runner(world);
+    const { idempotency, links, events, started } = runner(world);
     silence(links);
     const call = watch(
       idempotency.run("key", { ...open, lock: "a" }, ({ fence, remaining, token }) => [
@@ -264,6 +264,7 @@ describe("failOpen", () => {
         token.length,
       ]),
     );
+    await started();
     await world.runtime.advance(5_000);
     // Infinity has no JSON, so the result could not be stored either: it is the handler's own.
     expect(call.value).toEqual({
@@ -277,10 +278,11 @@ describe("failOpen", () => {
   test("never ignores a run that is under way, or a failure of a minority", async () => {
     const world = virtualWorld();
     const other = await beginElsewhere(world, [0, 1, 2]);
-    const { idempotency, links } = runner(world);
-    for (const silent of [[], links.slice(2)]) {
-      silence(silent);
+    for (const silent of [[], [2]]) {
+      const { idempotency, links, started } = runner(world);
+      silence(silent.map((index) => links[index]!));
       const call = watch(idempotency.run("key", open, never));
+      await started();
       await world.runtime.advance(5_000);
       expect(call.error).toBeInstanceOf(InProgressError);
     }
