@@ -55,9 +55,13 @@ export function checkName(option: string, name: string, most = 1_024): string {
   );
 }
 
-/** The part of a name that a template makes of a missing value, as in `order:${undefined}`. */
+/**
+ * The part of a name that a template makes of a missing value, as in `order:${undefined}` and `order-${undefined}`. A word such
+ * as not-null-check is none.
+ */
 export function missingPartOf(name: string): string | undefined {
-  return /(?:^|[\s:/._#|-])(undefined|null|NaN|\[object \w+\])(?:$|[\s:/._#|-])/.exec(name)?.[1];
+  const form = /(?:^|[:/#|=@,.\s_-])(undefined|null|NaN|Invalid Date|\[object \w+\])(?:$|[:/#|=@,.])/;
+  return form.exec(name)?.[1];
 }
 
 /**

@@ -174,6 +174,10 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       () => redlock.acquire(`order:${undefined}`),
       /"order:undefined" has the part "undefined": is a variable in it not set\?/,
     ],
+    "a missing variable at the end of a name": [
+      () => redlock.acquire(["not-null-check", `order-${undefined}`]),
+      /"order-undefined" has the part "undefined"/,
+    ],
     "an object in a name": [() => redlock.acquire(`order:${{}}`), /has the part "\[object Object]"/],
     "a timeout above the ttl": [
       () => redlock.using("a", { ttl: 1_000, timeout: 1_001 }, none),
