@@ -50,8 +50,10 @@ export async function runAcquirePlan<Handle>(
   const options = { ...drawn, autoExtend: draw.chance(0.3), maxHold, signal: abort?.signal };
   const once = draw.chance(0.2);
   const invoked = world.now;
-  const { rounds, longestPause, pauses = 1 } = plan;
+  const { rounds, pauses = 1 } = plan;
   const backoff = { ...options.backoff, max: pauses * options.backoff.max };
+  // A waiter that has waited for long pauses for as long as its backoff allows.
+  const longestPause = plan.longestPause && Math.max(plan.longestPause, backoff.max);
   const hasWaited = actor.wakeUps.begin(process, { ...options, backoff, rounds, longestPause });
   const outcome = await calls.make(process, {
     what: `${once ? "try " : ""}${plan.what} ${JSON.stringify(drawn)}`,

@@ -318,8 +318,9 @@ export class Lock {
     this.#isOver = result !== "unavailable";
     const freed = this.#isOver ? result === "granted" : undefined;
     const error = this.#isOver ? undefined : new QuorumError("release", this.resources, round.votes());
-    // Nobody would hear of it, and others would wait for each ttl.
-    if (!settings.onEvent && (error?.cause as EndpointError | undefined)?.permanent) {
+    // Nobody would hear of it, and others would wait for each ttl. A run has events of its own.
+    const isRun = this.#protocol.action !== undefined;
+    if (!isRun && !settings.onEvent && (error?.cause as EndpointError | undefined)?.permanent) {
       console.warn(`redlock-edge: ${error!.message}`);
     }
     this.#reportEnd({ type: "released", elapsed: round.elapsed(), freed, error });
