@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { LocalEndpoints } from "../../../local/src/index.ts";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
@@ -134,7 +134,11 @@ test("a native release that was refused is tried before the next claim", async (
     },
   };
   const redlock = new Redlock({ ...patient, endpoints: [endpoint], wait: Infinity });
+  const line = vi.spyOn(console, "warn").mockReturnValue();
   expect(await redlock.using("a", () => "done")).toBe("done");
+  // Nobody hears events: others would wait for the ttl without a word of the reason.
+  expect(line.mock.calls).toEqual([[expect.stringMatching(/no quorum to release "a": .*NOPERM no 'delex'/)]]);
+  line.mockRestore();
   sent.splice(0);
   for (const name of ["a", "b"]) {
     const error = (await rejection(redlock.using(name, () => expect.unreachable()))) as QuorumError;
