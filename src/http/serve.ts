@@ -209,11 +209,10 @@ interface ResponseRun extends KeyedRequest {
 
 /** What has become of the handler. */
 interface Handling {
+  /** Undefined: the handler has not begun, or it has no protection. */
   run?: RunContext;
   response?: Response;
   thrown?: { readonly error: unknown };
-  /** It runs without protection. */
-  isUnguarded?: true;
 }
 
 /** Runs the handler unless a request of the same key has been answered. */
@@ -234,17 +233,18 @@ async function answerOnce(
   // has gone.
   const waiting = { ...run, options: { ...options, signal: request.signal } };
   const work = runInScopes(rules, waiting, (context) => {
-    if (isUnguarded(context)) return runUnguarded(() => exchange.handle(undefined, body, delivery), handling);
-    handling.run = context;
-    handlers().set(context, keyed.handler);
-    return runHandler(rules, () => exchange.handle(context, body, delivery), handling);
+    if (!isUnguarded(context)) {
+      handling.run = context;
+      handlers().set(context, keyed.handler);
+    }
+    return runHandler(rules, () => exchange.handle(handling.run, body, delivery), handling);
   });
   // Where the platform stops the code when the client hangs up, this keeps it going.
   keepAlive({ waitUntil }, work);
   const answer = await work.then(
     ({ value }) =>
       handling.response
-        ? ({ status: handling.isUnguarded ? "unguarded" : "executed", response: handling.response } as const)
+        ? ({ status: handling.run ? "executed" : "unguarded", response: handling.response } as const)
         : replay(value),
     (error: unknown) => answerFailure(rules, exchange, { run, handling, error }),
   );
@@ -260,6 +260,11 @@ async function runHandler(
 ): Promise<StoredResponse> {
   try {
     const { response, failed, isComplete } = await handle();
+    // Without protection nothing is stored, so the response is passed on as it is.
+    if (!handling.run) {
+      handling.response = response;
+      return emptySuccess;
+    }
     const captured = failed ? { response } : await captureResponse(response, rules, isComplete);
     handling.response = captured.response;
     if (captured.stored) return captured.stored;
@@ -269,18 +274,6 @@ async function runHandler(
     throw error;
   }
   throw notStored;
-}
-
-/** Runs the handler without protection. Nothing of its response is stored. */
-async function runUnguarded(handle: () => Promise<Handled>, handling: Handling): Promise<StoredResponse> {
-  handling.isUnguarded = true;
-  try {
-    handling.response = (await handle()).response;
-    return emptySuccess;
-  } catch (error) {
-    handling.thrown = { error };
-    throw error;
-  }
 }
 
 /** The answer where there is no result: the handler has failed, did not run, or has lost its lease. */
