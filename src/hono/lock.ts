@@ -99,9 +99,13 @@ export function lock<E extends Env>(
   const { redlock, resource, deadline, failOpen, ...given } = options;
   resolveSettings({} as ClientParts, given);
 
-  const acquire = async (client: Redlock, c: Context): Promise<Lock> => {
+  const acquire = async (
+    client: Redlock,
+    c: Context,
+    resources: string | readonly string[],
+  ): Promise<Lock> => {
     const { options: defaults } = clientStateOf(client);
-    return client.acquire(await valueFor(resource, c), {
+    return client.acquire(resources, {
       ...given,
       autoExtend: given.autoExtend ?? defaults.autoExtend ?? true,
       waitUntil: given.waitUntil ?? waitUntilOf(c),
@@ -113,17 +117,19 @@ export function lock<E extends Env>(
   const hold = async (c: Context, next: Next): Promise<Response | undefined> => {
     const client = await valueFor(redlock, c);
     const { signal } = c.req.raw;
+    let resources: string | readonly string[] = [];
     let held: Lock;
     try {
-      held = await acquire(client, c);
+      resources = await valueFor(resource, c);
+      held = await acquire(client, c, resources);
     } catch (error) {
       const aborted = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
       const refusal = problemOf(error) ?? aborted;
       if (!refusal) throw error;
       const { settings, options: defaults } = clientStateOf(client);
       if (failOpen && isOutage(error)) {
-        const resources = [await valueFor(resource, c)].flat();
-        reportUnguarded(given.onEvent ?? defaults.onEvent, { type: "unguarded", resources, error });
+        const event = { type: "unguarded", resources: [resources].flat(), error } as const;
+        reportUnguarded(given.onEvent ?? defaults.onEvent, event);
         await next();
         return undefined;
       }
