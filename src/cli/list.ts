@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { parseRecord } from "../idempotency/record.ts";
 import { type Command, type Endpoint, EndpointError } from "../index.ts";
+import { digestOf } from "../inspect/inspect.ts";
 import { settingsOf } from "../lock/client.ts";
 import { parseHolder } from "../lock/note.ts";
 import { quorumOf } from "../quorum/tally.ts";
@@ -196,30 +196,27 @@ async function holdersOf({ key, kind, resource }: StoredKey, ask: Ask): Promise<
   if (kind !== "idem" && kind !== "flight") {
     // An interval of `once` that a run has confirmed names the number of confirmations first.
     const { nonce, note } = parseHolder(text.replace(/^r\d+:/, ""));
-    return [{ ...found, holder: digestOf(nonce), ...(note !== undefined && { note }) }];
+    return [{ ...found, holder: await digestOf(nonce), ...(note !== undefined && { note }) }];
   }
   const record = parseRecord(text);
   if (record?.state !== "pending") return [];
-  return [{ ...found, holder: digestOf(record.token), age: Math.max(0, Date.now() - record.at) }];
+  return [{ ...found, holder: await digestOf(record.token), age: Math.max(0, Date.now() - record.at) }];
 }
 
 /** The members of a set, each with a deadline of its own. The set expires with the last of them. */
-function membersOf(items: readonly unknown[], found: Omit<Held, "holder">): Held[] {
+async function membersOf(items: readonly unknown[], found: Omit<Held, "holder">): Promise<Held[]> {
   const members = items.flatMap((item, index) =>
     index % 2 === 0 ? [{ member: String(item), deadline: Number(items[index + 1]) }] : [],
   );
   const last = Math.max(...members.map(({ deadline }) => deadline));
-  return members.flatMap(({ member, deadline }) => {
+  const held = members.map(async ({ member, deadline }): Promise<Held> => {
     const remaining = found.remaining - (last - deadline);
     const kind = found.kind === "reader" && member.slice(tokenLength) !== "r" ? "writer" : found.kind;
-    return remaining > 0
-      ? [{ ...found, kind, remaining, holder: digestOf(member.slice(0, tokenLength)) }]
-      : [];
+    return { ...found, kind, remaining, holder: await digestOf(member.slice(0, tokenLength)) };
   });
+  return (await Promise.all(held)).filter(({ remaining }) => remaining > 0);
 }
 
 function nothingIfForeign(error: unknown): undefined {
   if (!failureOf(error).message.includes("WRONGTYPE")) throw error;
 }
-
-const digestOf = (token: string): string => createHash("sha256").update(token).digest("hex").slice(0, 12);

@@ -114,7 +114,7 @@ function checkResource(resource: string): string {
 }
 
 /** Enough of the hash of a holder's token to recognise it. */
-async function digestOf(holder: string): Promise<string> {
+export async function digestOf(holder: string): Promise<string> {
   return (await sha256Hex(new TextEncoder().encode(parseHolder(holder).nonce))).slice(0, 12);
 }
 
