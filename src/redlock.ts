@@ -3,7 +3,7 @@ import type { Endpoint } from "./endpoints/endpoint.ts";
 import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
 import { LockHeldError } from "./errors.ts";
 import { acquire, orHeld } from "./lock/acquire.ts";
-import { clientStateOf, type LockClient, setClientState } from "./lock/client.ts";
+import { type ClientState, clientStateOf, type LockClient, setClientState } from "./lock/client.ts";
 import { isOutage, reportUnguarded } from "./lock/fail-open.ts";
 import { lockProtocol } from "./lock/fence.ts";
 import type { FencedLock, Lock } from "./lock/lock.ts";
@@ -83,13 +83,7 @@ export class Redlock implements LockClient {
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
   async acquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
     checkAcquireOptions(options);
-    const { settings, options: defaults } = clientStateOf(this, "redlock.acquire(…)");
-    // Without options of its own a call has the client's settings. With some, defaults that depend on others, as the timeout
-    // on the ttl, are computed anew from the options as they were given.
-    const usesDefaults = Object.keys(options).length === 0;
-    const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
-    const resources = checkResources(resource);
-    return acquire(own, resources, options, lockProtocol(own, resources, options.note));
+    return acquireOn(clientStateOf(this, "redlock.acquire(…)"), resource, options);
   }
 
   /**
@@ -103,8 +97,8 @@ export class Redlock implements LockClient {
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
     const given = checkTryOptions(checkAcquireOptions(options));
-    clientStateOf(this, "redlock.tryAcquire(…)");
-    const outcome = await orHeld(this.acquire(resource, given));
+    const client = clientStateOf(this, "redlock.tryAcquire(…)");
+    const outcome = await orHeld(acquireOn(client, resource, given));
     return outcome instanceof LockHeldError ? null : outcome;
   }
 
@@ -183,6 +177,20 @@ export class Redlock implements LockClient {
   on(): never {
     return otherName("redlock.on", "the option onEvent");
   }
+}
+
+/** @param options checked */
+async function acquireOn(
+  { settings, options: defaults }: ClientState,
+  resource: string | readonly string[],
+  options: AcquireOptions,
+): Promise<Lock> {
+  // Without options of its own a call has the client's settings. With some, defaults that depend on others, as the timeout
+  // on the ttl, are computed anew from the options as they were given.
+  const usesDefaults = Object.keys(options).length === 0;
+  const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
+  const resources = checkResources(resource);
+  return acquire(own, resources, options, lockProtocol(own, resources, options.note));
 }
 
 /** The error of a method that other packages have. */
