@@ -106,7 +106,6 @@ function answerError(name: string, said: string, status: number): EndpointError 
   return new EndpointError(name, said ? "redis" : "malformed", answerReason(said, status));
 }
 
-/** The client's private requester, as far as it is known: how it sends requests, and where to. */
 /** The part of the client that sends its requests, where it exposes it. */
 function requesterOf(client: UpstashClient) {
   const { baseUrl, headers } = Object(Object(client).client) as { baseUrl?: unknown; headers?: unknown };

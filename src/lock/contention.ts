@@ -18,7 +18,11 @@ export class OwnHolds {
       if (oldest.remaining() > 0 && this.#holds.size < mostHolds) break;
       this.#holds.delete(key);
     }
-    for (const key of keys) this.#holds.set(key, hold);
+    for (const key of keys) {
+      // A key that is there keeps its place otherwise, and what has ended behind it would stay.
+      this.#holds.delete(key);
+      this.#holds.set(key, hold);
+    }
   }
 
   /** Whether the client holds one of these keys. */

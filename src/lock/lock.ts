@@ -244,7 +244,7 @@ export class Lock {
     const validity = this.#validity;
     if (validity.released) throw validity.lose("it was released");
     if (validity.loss) throw validity.loss;
-    // A shorter ttl counts at once: any endpoint may execute it, also where its answer does not arrive.
+    // A shorter ttl counts at once: any endpoint may execute it, even if its answer does not arrive.
     if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(ttl, stopwatch(settings.runtime));
     // No request may outlast the validity: a hanging request must not hide its end.
     const timeout = validity.remaining();
