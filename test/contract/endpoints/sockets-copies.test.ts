@@ -35,20 +35,23 @@ describe.skipIf(!redisServer)("a client that many copies of the package use", ()
   });
   afterAll(() => direct.disconnect());
 
-  function ioredis(): Shared {
+  // Both packages have listeners of their own until they are connected.
+  async function ioredis(): Promise<Shared> {
     const client = new Redis(url);
     client.on("error", ignore);
     onTestFinished(() => client.disconnect());
+    await client.ping();
     return { client, endpoint: (copy) => copy.ioredisEndpoint(client) };
   }
-  function nodeRedis(): Shared {
+  async function nodeRedis(): Promise<Shared> {
     const client = createClient({ url });
-    client.on("error", ignore).connect().catch(ignore);
+    client.on("error", ignore);
     onTestFinished(() => client.destroy());
+    await client.connect();
     return { client, endpoint: (copy) => copy.nodeRedisEndpoint(client) };
   }
-  function nodeRedisViews(): Shared {
-    const shared = nodeRedis();
+  async function nodeRedisViews(): Promise<Shared> {
+    const shared = await nodeRedis();
     const client = shared.client as ReturnType<typeof createClient>;
     return { client, endpoint: (copy) => copy.nodeRedisEndpoint(client.withTypeMapping({})) };
   }
@@ -66,7 +69,7 @@ describe.skipIf(!redisServer)("a client that many copies of the package use", ()
       process.on("warning", note);
       onTestFinished(() => void process.off("warning", note));
       const copies = await copiesOf<typeof Sockets>("sockets/index.ts");
-      const { client, endpoint } = open();
+      const { client, endpoint } = await open();
       const copy = await copies.reload();
       const keys = Object.keys(client);
       endpoint(copy);
@@ -86,7 +89,7 @@ describe.skipIf(!redisServer)("a client that many copies of the package use", ()
     test("has one connection for the waiters of all copies", async () => {
       const connections = async () => String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")).trim();
       const copies = await copiesOf<typeof Sockets>("sockets/index.ts");
-      const { endpoint } = open();
+      const { endpoint } = await open();
       // No waiter asks again by itself before the keys expire.
       const options = { ttl: 60_000, wait: 50_000, backoff: { min: 50_000, max: 50_000 }, wakeUp: pubSub };
       const of = (copy: typeof Sockets) => new Redlock({ endpoints: [endpoint(copy)], ...options });
