@@ -154,7 +154,7 @@ describe("examples", () => {
       .flatMap((command) => command.split(" ").slice(2));
     const needed = programsIn(dirname(page)).flatMap((program) => {
       const names = Array.from(
-        text(program).matchAll(/ from "(?!node:)((?:@[^/"]+\/)?[^./"][^/"]*)/g),
+        text(program).matchAll(/ from "(?!node:|cloudflare:)((?:@[^/"]+\/)?[^./"][^/"]*)/g),
         ([, name]) => name!,
       );
       const needsTypes = program.endsWith(".ts") && text(program).includes("process.env");

@@ -2,7 +2,7 @@ import { execFile, execFileSync } from "node:child_process";
 import { cpSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { promisify } from "node:util";
+import { promisify, stripVTControlCharacters } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { start } from "../../local/src/index.ts";
@@ -29,6 +29,10 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Adds a package of this repository's to the user's project. */
+const link = (name: string) =>
+  symlinkSync(join(process.cwd(), "node_modules", name), join(folder, "node_modules", name));
 
 /** The text of an export and of every chunk that it loads. */
 function codeOf(entry: string, dist = join(installed, "dist")): string {
@@ -174,10 +178,15 @@ describe("the packed packages", () => {
     expect(run(process.execPath, "--test", "examples/tests/node.test.js")).toMatch(/^# pass 2\n# fail 0$/m);
   });
 
+  it("runs the example of a Worker's tests in workerd, and it ends", () => {
+    for (const name of ["vitest", "@cloudflare"]) link(name);
+    cpSync("examples/tests", join(folder, "examples/tests"), { recursive: true });
+    const vitest = ["node_modules/vitest/vitest.mjs", "run", "--root", "examples/tests/workerd"];
+    expect(stripVTControlCharacters(run(process.execPath, ...vitest))).toMatch(/^ *Tests +1 passed \(1\)$/m);
+  });
+
   it("has types that are whole in every export, without Node's", () => {
-    for (const peer of ["hono", "@opentelemetry"]) {
-      symlinkSync(join(process.cwd(), "node_modules", peer), join(folder, "node_modules", peer));
-    }
+    for (const peer of ["hono", "@opentelemetry"]) link(peer);
     const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
     const entries = Object.keys(exports).filter((name) => name !== "./package.json");
     const lines = entries.map((name, index) => `export * as e${index} from "redlock-edge${name.slice(1)}";`);
