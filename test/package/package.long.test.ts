@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { cpSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -223,6 +223,24 @@ describe("the packed packages", () => {
       `console.log(${JSON.stringify(names)}.every((name) => Object.keys(require(name)).length > 0));`,
     );
     expect(run(process.execPath, "required.cjs").trim()).toBe("true");
+    // In TypeScript, but not with the modules of an earlier Node.
+    writeFileSync(join(folder, "required.cts"), names.map((name) => `import "${name}";`).join("\n"));
+    const compile = (module: string) => {
+      const tsc = join(process.cwd(), "node_modules/typescript/lib/tsc.js");
+      const args = [
+        tsc,
+        "--noEmit",
+        "--skipLibCheck",
+        "--target",
+        "es2022",
+        "--module",
+        module,
+        "required.cts",
+      ];
+      return spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" }).stdout;
+    };
+    expect(compile("nodenext")).toBe("");
+    expect(compile("node16")).toContain("TS1479");
   });
 
   it("import Node's modules only in their commands and in the local endpoints", () => {
