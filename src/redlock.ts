@@ -105,6 +105,9 @@ export class Redlock implements LockClient {
   /**
    * Runs `routine` while holding the lock, extends the lock while it runs, and always releases it.
    *
+   * The routine ends when its promise does: work in it that you do not await goes on without the lock, and no error tells you.
+   * The lint rule `no-floating-promises` finds such work, and calls of `using` or `release` that you do not await.
+   *
    * If the release fails, the call still returns the routine's result, or throws the routine's error. The routine has acted, so
    * a caller that took this for a failure would repeat it. The `released` event has the error, and the lock expires by its
    * ttl. If an endpoint refuses the release for good, the next call fails there with the server's error, and does not

@@ -49,6 +49,9 @@ export interface IdempotentWebhookOptions<E extends Env = UnknownEnv> extends Id
  * Mount it only once per route: a second one with the same key and scope is an error. Mount it before middleware that reads
  * the body, and after middleware that compresses or adds CORS headers.
  *
+ * With `app.use(idempotent(…))`, register the routes below it: Hono runs handlers in their order, so a route above it answers
+ * without it, even a delivery that nobody has signed. Nothing can notice that, so mount it in the route, as in the example.
+ *
  * @throws TypeError | RangeError at once when an option is wrong
  *
  * @example
