@@ -1,4 +1,3 @@
-import { toBytes } from "../../local/src/engine/bytes.ts";
 import { Engine, type Push, type Reply } from "../../local/src/memory/index.ts";
 import type { Command, Dialect } from "../../src/index.ts";
 import { epoch } from "./process.ts";
@@ -66,7 +65,7 @@ export class Server {
 
   /** Subscribes to a channel. The returned function ends it; it must not be called while a command is executed. */
   subscribe(channel: string, subscriber: Subscriber): () => void {
-    const unsubscribe = this.#engine.subscribe([toBytes(channel)], subscriber.push);
+    const unsubscribe = this.#engine.subscribe([channel], subscriber.push);
     const end = () => {
       this.#subscriptions.delete(subscriber);
       unsubscribe();

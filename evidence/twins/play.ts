@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-import { toText } from "../../local/src/engine/bytes.ts";
 import { Engine, type Reply, ReplyError } from "../../local/src/memory/index.ts";
 import type { Dialect } from "../../src/endpoints/endpoint.ts";
 import { Draw } from "../sim/draw.ts";
@@ -142,7 +141,7 @@ export function comparedEngine(dialect: Dialect, now: () => number): Compared {
   const engine = new Engine({ dialect, now });
   const heard: Reply[] = [];
   engine.subscribe(channels, (push) => {
-    if (push[0] === "message") heard.push(push.map((word) => toText(String(word))));
+    if (push[0] === "message") heard.push(push.map(String));
   });
   return {
     heard,

@@ -10,7 +10,6 @@ export {
   type MessagePlan,
   type StreamPlan,
 } from "./faults/faults.ts";
-export type { Argument } from "./rest/argument.ts";
 export { type Backend, BackendGoneError, type Outcome, type Subscriber } from "./rest/backend.ts";
 export { CommandLog, type LoggedCommand } from "./rest/command-log.ts";
 export { EmbeddedBackend } from "./rest/embedded-backend.ts";

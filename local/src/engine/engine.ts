@@ -6,7 +6,6 @@ import { MapStorage } from "../../../lock-server/src/engine/map-storage.ts";
 import { ReplyError, syntaxError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Reply } from "../../../lock-server/src/twins/twin.ts";
 import { systemRuntime } from "../runtime.ts";
-import { toBytes, toText } from "./bytes.ts";
 import { checkDialect, type Dialect } from "./dialect.ts";
 import { toolCommands } from "./tools.ts";
 
@@ -96,27 +95,19 @@ export class Engine {
   }
 
   /**
-   * Executes one command: its name in any case, and its arguments. Strings are stored as UTF-8.
+   * Executes one command: its name in any case, and its arguments.
    *
    * @throws ReplyError when Redis would answer with an error, and for what this engine does not have
    * @example
    * engine.execute(["SET", "lock", "token", "NX", "PX", 10_000]); // "OK"
    */
   execute(command: readonly (string | number)[]): Reply {
-    return toTexts(this.executeBytes(command.map((word) => toBytes(String(word)))));
-  }
-
-  /**
-   * Executes one command of byte strings (see bytes.ts).
-   *
-   * @throws ReplyError when Redis would answer with an error, and for what this engine does not have
-   */
-  executeBytes(command: readonly string[]): Reply {
-    const refused = this.#refusalOfFlag(command);
+    const words = command.map(String);
+    const refused = this.#refusalOfFlag(words);
     if (refused) throw refused;
     // The clock is read once, so that no key expires during a command or a script.
     this.#context.space.now = Math.floor(this.#now());
-    return execute(this.#context, command);
+    return execute(this.#context, words);
   }
 
   /**
@@ -143,7 +134,6 @@ export class Engine {
   /**
    * Subscribes to channels, and returns a function that ends it. As at Upstash, each of the two is billed as one command.
    *
-   * @param channels byte strings (see bytes.ts)
    * @param receive is called with every confirmation, before this returns, and with every message. It may be called while
    *   a script runs, and must not execute commands itself
    */
@@ -179,9 +169,4 @@ export class Engine {
     for (const receive of receivers) receive(["message", channel, payload]);
     return receivers.length;
   }
-}
-
-function toTexts(reply: Reply): Reply {
-  if (typeof reply === "string") return toText(reply);
-  return Array.isArray(reply) ? reply.map(toTexts) : reply;
 }

@@ -35,7 +35,7 @@ export interface FaultRule {
   readonly fault: FaultKind;
   /**
    * Only commands of this name, for example `"SET"`, in any case; for a stream and its messages the command that opened it:
-   * `"SUBSCRIBE"`, `"PSUBSCRIBE"` or `"MONITOR"`. Default: every command.
+   * `"SUBSCRIBE"` or `"PSUBSCRIBE"`. Default: every command.
    */
   readonly command?: string;
   /** Share of the matching requests, streams or messages that the rule applies to, from 0 to 1. Default 1. */

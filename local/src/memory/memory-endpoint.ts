@@ -8,7 +8,6 @@ import {
 import { checkOptions } from "../../../lock-server/src/check.ts";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Reply } from "../../../lock-server/src/twins/twin.ts";
-import { toBytes } from "../engine/bytes.ts";
 import { checkDialect } from "../engine/dialect.ts";
 import { Engine, type Push } from "../engine/engine.ts";
 import { type EventStream, eventOf, eventStream } from "../event-stream.ts";
@@ -169,7 +168,7 @@ class InProcessEndpoint implements MemoryEndpoint {
       this.log.push({ command, billed: 1, at: this.#runtime.now(), outcome: "replied" });
     });
     const send = (push: Push) => stream.send(eventOf(push));
-    const unsubscribe = this.engine.subscribe(names.map(String).map(toBytes), send);
+    const unsubscribe = this.engine.subscribe(names.map(String), send);
     this.#streams.add(stream);
     signal.addEventListener("abort", abort);
     return stream;

@@ -1,7 +1,7 @@
 import type { Buffer } from "node:buffer";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import { type StoredKey, tokensIn } from "../../../src/stored/parse.ts";
-import { type Argument, textOf } from "../rest/argument.ts";
+import type { Command } from "../rest/backend.ts";
 import type { Exchange } from "../rest/observe.ts";
 import type { WireReply } from "../rest/redis/resp.ts";
 import { answerOf, foundRecord, keysIn, operationOf } from "./command.ts";
@@ -22,11 +22,10 @@ export interface Words {
 }
 
 /** Enough of each argument: results of runs may be long. */
-const wordsIn = (command: readonly Argument[]): string[] =>
-  command.slice(0, 200).map((word) => textOf(word).slice(0, 2_000));
+const wordsIn = (command: Command): string[] => command.slice(0, 200).map((word) => word.slice(0, 2_000));
 
 /** What a command does. */
-export function wordsOf(command: readonly Argument[]): Words {
+export function wordsOf(command: Command): Words {
   const words = wordsIn(command);
   const found = keysIn(words);
   const keys = found.filter(isShown);
@@ -50,7 +49,7 @@ const results: Readonly<Record<string, readonly [done: string, refused: string]>
 };
 
 /** What the reply to a command means: `executed`, `replayed`, `waiting`, …, `ok` where it is none of these. */
-export function resultOf({ operation }: Words, command: readonly Argument[], reply: WireReply): string {
+export function resultOf({ operation }: Words, command: Command, reply: WireReply): string {
   // The first word of Redis's error: the rest may quote what was sent.
   if (reply instanceof ReplyError) {
     const [code] = reply.message.split(" ", 1);
@@ -64,7 +63,7 @@ export function resultOf({ operation }: Words, command: readonly Argument[], rep
 }
 
 const plainOf = (reply: WireReply): unknown => {
-  if (reply instanceof Uint8Array) return textOf(reply).slice(0, 2_000);
+  if (reply instanceof Uint8Array) return new TextDecoder().decode(reply).slice(0, 2_000);
   return Array.isArray(reply) ? reply.map(plainOf) : reply;
 };
 
@@ -89,9 +88,9 @@ export type UnnamedRow = Omit<RequestRow, "client" | "id">;
 
 /** The rows of a request: one for each of its commands. */
 export function rowsOf(endpoint: string, { at, ms, path, body, executed, status }: Exchange): UnnamedRow[] {
-  const row = (command: readonly Argument[], billed: number, result: string): UnnamedRow => {
+  const row = (command: Command, billed: number, result: string): UnnamedRow => {
     const { operation, key } = wordsOf(command);
-    const resource = key ? labelOf(key) : textOf(command[1] ?? "").slice(0, 200);
+    const resource = key ? labelOf(key) : (command[1] ?? "").slice(0, 200);
     // A script of somebody else's: its text says nothing here.
     const about = key || !/^(EVAL|FCALL)/.test(operation) ? resource : "";
     const failed = /^(?:HTTP|error|request lost)|reply lost$/.test(result);

@@ -1,6 +1,5 @@
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Reply } from "../../../lock-server/src/twins/twin.ts";
-import type { Argument } from "./argument.ts";
 import { StatusReply, type WireReply } from "./redis/resp.ts";
 
 /** The result of one command. */
@@ -11,21 +10,27 @@ export interface Outcome {
   readonly billed: number;
 }
 
+/** A command with its arguments. */
+export type Command = readonly string[];
+
+/** A command's name in upper case. */
+export const nameOf = ([name = ""]: Command): string => name.toUpperCase();
+
 /** Runs the commands of one endpoint: the embedded engine, or a Redis server. */
 export interface Backend {
   /** Runs one command. A failing command resolves with its error; rejects only when the backend cannot be reached. */
-  execute(command: readonly Argument[]): Promise<Outcome>;
+  execute(command: Command): Promise<Outcome>;
   /**
    * Runs all commands with nothing in between. A command that fails while it runs has its error as its outcome; the
    * others run nevertheless. Resolves with a single `ReplyError` when the whole transaction was discarded, because of
    * an unknown command or a wrong number of arguments; then no command was run.
    */
-  transaction(commands: readonly (readonly Argument[])[]): Promise<readonly Outcome[] | ReplyError>;
+  transaction(commands: readonly Command[]): Promise<readonly Outcome[] | ReplyError>;
   /**
    * Subscribes by SUBSCRIBE or PSUBSCRIBE with at least one name, and resolves with a function that unsubscribes; or with
    * the error of Redis, when it refuses. Rejects when the backend cannot be reached.
    */
-  subscribe(command: readonly Argument[], subscriber: Subscriber): Promise<(() => void) | ReplyError>;
+  subscribe(command: Command, subscriber: Subscriber): Promise<(() => void) | ReplyError>;
   /** Closes the connection, if there is one, and ends the subscriptions. The backend cannot be used afterwards. */
   close(): Promise<void>;
 }

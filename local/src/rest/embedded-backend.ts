@@ -2,9 +2,14 @@ import { Buffer } from "node:buffer";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Reply } from "../../../lock-server/src/twins/twin.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Argument } from "./argument.ts";
-import { nameOf } from "./argument.ts";
-import { type Backend, BackendGoneError, type Outcome, type Subscriber } from "./backend.ts";
+import {
+  type Backend,
+  BackendGoneError,
+  type Command,
+  nameOf,
+  type Outcome,
+  type Subscriber,
+} from "./backend.ts";
 import { StatusReply, type WireReply } from "./redis/resp.ts";
 
 /**
@@ -22,21 +27,20 @@ export class EmbeddedBackend implements Backend {
     this.#engine = engine;
   }
 
-  async execute(command: readonly Argument[]): Promise<Outcome> {
-    return this.#run(command.map(byteString));
+  async execute(command: Command): Promise<Outcome> {
+    return this.#run(command);
   }
 
-  async transaction(commands: readonly (readonly Argument[])[]): Promise<readonly Outcome[] | ReplyError> {
-    const queue = commands.map((command) => command.map(byteString));
-    if (queue.some((command) => this.#engine.refusal(command))) {
+  async transaction(commands: readonly Command[]): Promise<readonly Outcome[] | ReplyError> {
+    if (commands.some((command) => this.#engine.refusal(command))) {
       return new ReplyError("EXECABORT Transaction discarded because of previous errors.");
     }
-    return queue.map((command) => this.#run(command));
+    return commands.map((command) => this.#run(command));
   }
 
-  async subscribe(command: readonly Argument[], subscriber: Subscriber): Promise<(() => void) | ReplyError> {
+  async subscribe(command: Command, subscriber: Subscriber): Promise<(() => void) | ReplyError> {
     if (nameOf(command) === "PSUBSCRIBE") return this.#engine.refusal(["PSUBSCRIBE"])!;
-    const unsubscribe = this.#engine.subscribe(command.slice(1).map(byteString), (push) =>
+    const unsubscribe = this.#engine.subscribe(command.slice(1), (push) =>
       subscriber.push(push.map(wireReply)),
     );
     const end = () => {
@@ -56,11 +60,11 @@ export class EmbeddedBackend implements Backend {
     this.#engine.flush();
   }
 
-  #run(command: readonly string[]): Outcome {
+  #run(command: Command): Outcome {
     const before = this.#engine.billed;
     let reply: WireReply;
     try {
-      reply = wireReply(this.#engine.executeBytes(command));
+      reply = wireReply(this.#engine.execute(command));
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
       reply = error;
@@ -70,13 +74,9 @@ export class EmbeddedBackend implements Backend {
   }
 }
 
-function byteString(argument: Argument): string {
-  return Buffer.from(argument as string).toString("latin1");
-}
-
 /** The engine does not tell a status from a string. Only OK is usually one. */
 function wireReply(reply: Reply): WireReply {
   if (reply === "OK") return new StatusReply(reply);
-  if (typeof reply === "string") return Buffer.from(reply, "latin1");
+  if (typeof reply === "string") return Buffer.from(reply);
   return Array.isArray(reply) ? reply.map(wireReply) : (reply as number | null);
 }

@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { Argument } from "./argument.ts";
-import type { Outcome } from "./backend.ts";
+import type { Command, Outcome } from "./backend.ts";
 import type { OnCommand } from "./http/command-runner.ts";
 import type { Answer } from "./http/inject-faults.ts";
 
@@ -15,7 +14,7 @@ export interface Peer {
 
 /** A command that was executed. */
 export interface Executed extends Outcome {
-  readonly command: readonly Argument[];
+  readonly command: Command;
 }
 
 /** A request from its arrival to its end. */

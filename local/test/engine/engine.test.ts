@@ -125,16 +125,6 @@ test("a script is known by its hash once its text was sent, until all is lost", 
   }
 });
 
-test("strings are bytes, and need not be UTF-8", () => {
-  const { engine, run } = engineAt();
-  run("SET", "k", "é€😀");
-  expect(engine.executeBytes(["GET", "k"])).toBe("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
-  expect(run("GETRANGE", "k", 0, 1)).toBe("é");
-  engine.executeBytes(["SET", "bytes", "\xff\x00"]);
-  expect(engine.executeBytes(["GET", "bytes"])).toBe("\xff\x00");
-  expect(run("GET", "bytes")).toBe("\ufffd\0");
-});
-
 test("each command is billed, and each that a script calls", () => {
   const { engine, run } = engineAt();
   run("GET", "k");

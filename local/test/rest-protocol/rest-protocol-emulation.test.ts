@@ -140,12 +140,6 @@ describe.skipIf(!redisServer)("Upstash's additions to Redis 7", () => {
   });
 
   describe("keys", () => {
-    test("COPY of a key to itself copies nothing, and is not an error", async () => {
-      expect(await run("COPY", "key", "key")).toEqual({ result: 0 });
-      expect(await run("COPY", "key", "other")).toEqual({ result: 1 });
-      expect(await run("COPY", "key", "key", "foo")).toEqual({ error: syntax });
-    });
-
     test("MEMORY USAGE is there, and no other subcommand of MEMORY", async () => {
       expect((await run("MEMORY", "USAGE", "key")).result).toBeGreaterThan(5);
       expect(await run("MEMORY", "DOCTOR")).toEqual({ error: "ERR Command is not available: 'MEMORY'" });

@@ -2,7 +2,7 @@ import type { Reply } from "../twins/twin.ts";
 import type { Keyspace } from "./keyspace.ts";
 import type { ReplyError } from "./reply-error.ts";
 
-/** A server, as its commands see it. Strings are texts or byte strings, whichever the server gives. */
+/** A server, as its commands see it. */
 export interface CommandContext {
   readonly space: Keyspace;
   readonly commands: CommandTable;

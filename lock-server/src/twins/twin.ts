@@ -1,7 +1,7 @@
 /** A reply of Redis, as scripts see it. A status is a text, or whatever is not one of these and is not read. */
 export type Reply = string | number | null | readonly Reply[];
 
-/** What a script is called with. All strings are byte strings: each character is one byte. */
+/** What a script is called with. */
 export interface TwinCall {
   /**
    * Executes one command, as `redis.call` does.

@@ -1,4 +1,4 @@
-import { type Argument, nameOf, textOf } from "../argument.ts";
+import { type Command, nameOf } from "../backend.ts";
 
 // Commands that Upstash's REST API does not offer: they block, change the state of a connection, or administer the
 // server.
@@ -30,27 +30,27 @@ const reading = new Set(
 );
 
 /** Whether a command only reads, by its name. */
-export function isReading(command: readonly Argument[]): boolean {
+export function isReading(command: Command): boolean {
   return reading.has(nameOf(command));
 }
 
 /** The error with which Upstash refuses a command without running it; undefined if it may run. */
-export function refusal(command: readonly Argument[], readOnly: boolean): string | undefined {
+export function refusal(command: Command, readOnly: boolean): string | undefined {
   const name = nameOf(command);
   // All requests share one connection: a blocking command would delay every other one.
   const isBlocking = (name === "XREAD" || name === "XREADGROUP") && hasBlockOption(command);
   // Of MEMORY, Upstash has USAGE.
-  const isUsage = name === "MEMORY" && textOf(command[1] ?? "").toUpperCase() === "USAGE";
+  const isUsage = name === "MEMORY" && (command[1] ?? "").toUpperCase() === "USAGE";
   if ((unavailable.has(name) && !isUsage) || isBlocking)
-    return `ERR Command is not available: '${textOf(command[0]!)}'`;
+    return `ERR Command is not available: '${command[0]}'`;
   if (readOnly && !reading.has(name)) {
     return `NOPERM this user has no permissions to run the '${name.toLowerCase()}' command or its subcommand`;
   }
   return undefined;
 }
 
-function hasBlockOption(command: readonly Argument[]): boolean {
-  const words = command.map((argument) => textOf(argument).toUpperCase());
+function hasBlockOption(command: Command): boolean {
+  const words = command.map((argument) => argument.toUpperCase());
   const streams = words.indexOf("STREAMS");
   return words.slice(1, streams < 0 ? undefined : streams).includes("BLOCK");
 }

@@ -1,12 +1,11 @@
 import { performance } from "node:perf_hooks";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
-import { type Argument, textOf } from "../argument.ts";
-import type { Backend, Outcome } from "../backend.ts";
+import type { Backend, Command, Outcome } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
 import { refusal } from "./command-access.ts";
 
 /** Is called for each command that is executed. */
-export type OnCommand = (command: readonly Argument[], outcome: Outcome) => void;
+export type OnCommand = (command: Command, outcome: Outcome) => void;
 
 /** The HTTP request that a command belongs to. */
 export interface Caller {
@@ -19,28 +18,20 @@ export interface Caller {
 export class CommandRunner {
   readonly #backend: Backend;
   readonly #log: CommandLog | undefined;
-  readonly #onExecute: (command: readonly Argument[]) => void;
 
-  /** `onExecute` is called for every command that is sent to the backend. */
-  constructor(
-    backend: Backend,
-    log: CommandLog | undefined,
-    onExecute: (command: readonly Argument[]) => void,
-  ) {
+  constructor(backend: Backend, log: CommandLog | undefined) {
     this.#backend = backend;
     this.#log = log;
-    this.#onExecute = onExecute;
   }
 
   /**
    * Runs one command. A refused or failing command resolves with a `ReplyError` as its reply. Rejects when the backend
    * cannot be reached.
    */
-  async run(command: readonly Argument[], caller: Caller): Promise<Outcome> {
+  async run(command: Command, caller: Caller): Promise<Outcome> {
     const started = now();
     const error = refusal(command, caller.readOnly);
     if (error !== undefined) return this.#refuse(command, error);
-    this.#onExecute(command);
     const outcome = await this.#backend.execute(command);
     this.#note(command, outcome, started);
     caller.onCommand?.(command, outcome);
@@ -51,10 +42,7 @@ export class CommandRunner {
    * Runs all commands with nothing in between. Resolves with a single `ReplyError` when the transaction was discarded:
    * because of a command that is not available, or by the backend. Rejects when the backend cannot be reached.
    */
-  async transaction(
-    commands: readonly (readonly Argument[])[],
-    caller: Caller,
-  ): Promise<readonly Outcome[] | ReplyError> {
+  async transaction(commands: readonly Command[], caller: Caller): Promise<readonly Outcome[] | ReplyError> {
     for (const command of commands) {
       const error = refusal(command, caller.readOnly);
       if (error === undefined) continue;
@@ -62,7 +50,6 @@ export class CommandRunner {
       return new ReplyError(`EXECABORT Transaction discarded because of: ${error}`);
     }
     const started = now();
-    for (const command of commands) this.#onExecute(command);
     const outcomes = await this.#backend.transaction(commands);
     if (outcomes instanceof ReplyError) return outcomes;
     for (const [index, outcome] of outcomes.entries()) {
@@ -72,13 +59,13 @@ export class CommandRunner {
     return outcomes;
   }
 
-  #refuse(command: readonly Argument[], message: string): Outcome {
+  #refuse(command: Command, message: string): Outcome {
     const error = new ReplyError(message);
     this.#log?.add({ ...entryOf(command, now()), billed: 0, outcome: "refused", error: message });
     return { reply: error, billed: 0 };
   }
 
-  #note(command: readonly Argument[], { reply, billed }: Outcome, started: Moment): void {
+  #note(command: Command, { reply, billed }: Outcome, started: Moment): void {
     const failed = reply instanceof ReplyError;
     this.#log?.add({
       ...entryOf(command, started),
@@ -99,6 +86,6 @@ function now(): Moment {
   return { at: Date.now(), monotonic: performance.now() };
 }
 
-function entryOf(command: readonly Argument[], { at, monotonic }: Moment) {
-  return { command: command.map(textOf), at, ms: performance.now() - monotonic };
+function entryOf(command: Command, { at, monotonic }: Moment) {
+  return { command, at, ms: performance.now() - monotonic };
 }

@@ -6,7 +6,7 @@ import type { CommandLog } from "../command-log.ts";
 import { accessOf } from "./authorize.ts";
 import { type Caller, CommandRunner, type OnCommand } from "./command-runner.ts";
 import { decodeBatch, decodeCommand, decodePath, RequestError } from "./request.ts";
-import { envelope, type Format, formatOf, resp2Response } from "./response.ts";
+import { envelope, type Format, formatOf } from "./response.ts";
 import { asksForStream, Streams } from "./streams.ts";
 
 /** Options of {@link upstashHandler}. */
@@ -41,8 +41,8 @@ const methods = ["HEAD", "GET", "POST", "PUT"];
  * Errors are JSON, `{"error": "ERR …"}`: 400 for a malformed request or a failing command, 401 without a valid token,
  * 405 for other methods, 413 for a body above `maxBody`, and 500 when the backend cannot be reached.
  *
- * With `Accept: text/event-stream`, `/subscribe/<channel>`, `/psubscribe/<pattern>` and `/monitor` answer with a stream of
- * server-sent events. To cancel the response's body ends the subscription.
+ * With `Accept: text/event-stream`, `/subscribe/<channel>` and `/psubscribe/<pattern>` answer with a stream of server-sent
+ * events. To cancel the response's body ends the subscription.
  *
  * @example
  * const handle = upstashHandler({ backend: new EmbeddedBackend(new Engine()), token: "secret" });
@@ -52,7 +52,7 @@ const methods = ["HEAD", "GET", "POST", "PUT"];
  */
 export function upstashHandler(options: UpstashHandlerOptions): Handle {
   const streams = new Streams(options.backend, options.log);
-  const runner = new CommandRunner(options.backend, options.log, (command) => streams.show(command));
+  const runner = new CommandRunner(options.backend, options.log);
   const app = new Hono<Environment>();
   app.use(prepare(options));
   app.use(async function answerStreams(context, next) {
@@ -97,18 +97,14 @@ async function runPipeline(context: HandlerContext, runner: CommandRunner): Prom
   const { body, format, caller } = context.var;
   // Sent one after another without waiting for replies: a backend executes them in that order.
   const outcomes = await Promise.all(decodeBatch(body).map((command) => runner.run(command, caller)));
-  const replies = outcomes.map(({ reply }) => reply);
-  if (format === "resp2") return resp2Response(replies);
-  return context.json(replies.map((reply) => envelope(reply, format)));
+  return context.json(outcomes.map(({ reply }) => envelope(reply, format)));
 }
 
 async function runTransaction(context: HandlerContext, runner: CommandRunner): Promise<Response> {
   const { body, format, caller } = context.var;
   const outcomes = await runner.transaction(decodeBatch(body), caller);
   if (outcomes instanceof ReplyError) throw new RequestError(400, outcomes.message);
-  // Upstash has no RESP2 form of a transaction.
-  const encoding = format === "base64" ? "base64" : "json";
-  return context.json(outcomes.map(({ reply }) => envelope(reply, encoding)));
+  return context.json(outcomes.map(({ reply }) => envelope(reply, format)));
 }
 
 async function openStream(context: HandlerContext, streams: Streams): Promise<Response> {
@@ -126,9 +122,7 @@ async function runSingle(context: HandlerContext, runner: CommandRunner): Promis
   const url = new URL(context.req.url);
   const command = url.pathname === "/" ? decodeCommand(body) : decodePath(url, body);
   const { reply } = await runner.run(command, caller);
-  const status = reply instanceof ReplyError ? 400 : 200;
-  if (format === "resp2") return resp2Response([reply], status);
-  return context.json(envelope(reply, format), status);
+  return context.json(envelope(reply, format), reply instanceof ReplyError ? 400 : 200);
 }
 
 function answerError(error: Error, context: Context): Response {

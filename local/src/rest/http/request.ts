@@ -1,5 +1,4 @@
-import { Buffer } from "node:buffer";
-import { type Argument, argumentOf } from "../argument.ts";
+import type { Buffer } from "node:buffer";
 
 /** A request that is refused before any command is run. Its message is the response: `{"error": message}`. */
 export class RequestError extends Error {
@@ -28,14 +27,13 @@ export function decodeBatch(body: Buffer): string[][] {
 
 /**
  * The command in a path, for example `/set/key/value?EX=10`. Its arguments are those of the path, then the body if
- * there is one, then each name and value of the query; a name without a value is an option (`?NX`). The body and
- * percent-encoded bytes need not be UTF-8. Throws `RequestError` 400 for a malformed encoding.
+ * there is one, then each name and value of the query; a name without a value is an option (`?NX`). Throws `RequestError` 400 for a malformed encoding.
  */
-export function decodePath({ pathname, search }: URL, body: Buffer): Argument[] {
+export function decodePath({ pathname, search }: URL, body: Buffer): string[] {
   const command = pathname.slice(1).split("/").map(decodePercents);
   // A trailing slash is not an empty argument.
   if (command.length > 1 && command.at(-1) === "") command.pop();
-  if (body.length > 0) command.push(argumentOf(body));
+  if (body.length > 0) command.push(body.toString());
   for (const field of search.slice(1).split("&")) {
     const [name = "", ...rest] = field.replaceAll("+", " ").split("=");
     if (field === "" || name === "_token") continue;
@@ -46,14 +44,12 @@ export function decodePath({ pathname, search }: URL, body: Buffer): Argument[] 
   return command;
 }
 
-function decodePercents(text: string): Argument {
-  if (!text.includes("%")) return text;
-  if (/%(?![0-9a-f]{2})/i.test(text)) {
+function decodePercents(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
     throw new RequestError(400, `ERR the path is not correctly percent-encoded: ${text.slice(0, 100)}`);
   }
-  // Everything else in a URL is ASCII, so one character is one byte.
-  const bytes = text.replace(/%(..)/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return argumentOf(Buffer.from(bytes, "latin1"));
 }
 
 function parse(body: Buffer): unknown {

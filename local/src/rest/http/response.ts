@@ -1,27 +1,16 @@
 import { Buffer } from "node:buffer";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
-import { encodeReply, StatusReply, type WireReply } from "../redis/resp.ts";
+import { StatusReply, type WireReply } from "../redis/resp.ts";
 import { RequestError } from "./request.ts";
 
-/** How the replies of a request are encoded: JSON, JSON with base64 strings, or RESP2. */
-export type Format = "json" | "base64" | "resp2";
+/** How the strings of replies are encoded in JSON. */
+export type Format = "json" | "base64";
 
-/**
- * The format that the headers `Upstash-Response-Format` and `Upstash-Encoding` ask for. Throws `RequestError` 400 for
- * an unknown value, and for base64 together with resp2.
- */
+/** The format that the header `Upstash-Encoding` asks for. Throws `RequestError` 400 for an unknown one. */
 export function formatOf(headers: Headers): Format {
-  const format = headers.get("upstash-response-format");
-  const encoding = headers.get("upstash-encoding");
-  if (format !== null && format !== "json" && format !== "resp2") {
-    throw new RequestError(400, `ERR Upstash-Response-Format is json or resp2, not '${format}'`);
-  }
-  if (encoding !== null && encoding !== "" && encoding !== "base64") {
-    throw new RequestError(400, `ERR Upstash-Encoding is base64, not '${encoding}'`);
-  }
-  if (encoding !== "base64") return format ?? "json";
-  if (format === "resp2") throw new RequestError(400, "ERR Upstash-Encoding base64 does not go with resp2");
-  return "base64";
+  const encoding = headers.get("upstash-encoding") ?? "";
+  if (encoding === "" || encoding === "base64") return encoding || "json";
+  throw new RequestError(400, `ERR Upstash-Encoding is base64, not '${encoding}'`);
 }
 
 /** One reply as Upstash's JSON: `{"result": …}` or `{"error": …}`. */
@@ -42,13 +31,4 @@ function jsonReply(reply: WireReply, format: Format): unknown {
   }
   const text = reply instanceof StatusReply ? reply.text : (reply as ReplyError).message;
   return format === "base64" ? Buffer.from(text).toString("base64") : text;
-}
-
-/** A response whose body is the replies in RESP2, one after another. `status`: the HTTP status, default 200. */
-export function resp2Response(replies: readonly WireReply[], status = 200): Response {
-  const body = Buffer.concat(replies.map(encodeReply));
-  return new Response(new Uint8Array(body), {
-    status,
-    headers: { "content-type": "application/octet-stream" },
-  });
 }

@@ -1,7 +1,6 @@
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import type { Dialect } from "../../engine/dialect.ts";
-import type { Argument } from "../argument.ts";
-import { type Backend, BackendGoneError, type Outcome, type Subscriber } from "../backend.ts";
+import { type Backend, BackendGoneError, type Command, type Outcome, type Subscriber } from "../backend.ts";
 import { RedisConnection } from "./connection.ts";
 import { Emulation, type Translation } from "./emulation.ts";
 import type { WireReply } from "./resp.ts";
@@ -40,7 +39,7 @@ export class RedisBackend implements Backend {
     this.#dialect = dialect;
   }
 
-  async execute(command: readonly Argument[]): Promise<Outcome> {
+  async execute(command: Command): Promise<Outcome> {
     const { connection, emulation } = await this.#connected();
     const translation = emulation.translate(command);
     if (translation instanceof ReplyError) return { reply: translation, billed: 1 };
@@ -59,7 +58,7 @@ export class RedisBackend implements Backend {
     return outcome(translation, executed(replies.at(-1)!), 0);
   }
 
-  async transaction(commands: readonly (readonly Argument[])[]): Promise<readonly Outcome[] | ReplyError> {
+  async transaction(commands: readonly Command[]): Promise<readonly Outcome[] | ReplyError> {
     const { connection, emulation } = await this.#connected();
     const translations: Translation[] = [];
     for (const command of commands) {
@@ -82,7 +81,7 @@ export class RedisBackend implements Backend {
     });
   }
 
-  async subscribe(command: readonly Argument[], subscriber: Subscriber): Promise<(() => void) | ReplyError> {
+  async subscribe(command: Command, subscriber: Subscriber): Promise<(() => void) | ReplyError> {
     this.#checkOpen();
     const connection = await RedisConnection.open(this.#url);
     // It may have been closed while the connection was opened.
@@ -151,7 +150,7 @@ async function openSession(url: string, dialect: Dialect): Promise<Session> {
 
 const stats = ["INFO", "commandstats"];
 
-function measured(translation: Translation): (readonly Argument[])[] {
+function measured(translation: Translation): Command[] {
   return [stats, translation.command, stats];
 }
 

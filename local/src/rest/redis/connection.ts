@@ -2,8 +2,7 @@ import { connect as connectTcp, type Socket } from "node:net";
 import process from "node:process";
 import { connect as connectTls } from "node:tls";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
-import type { Argument } from "../argument.ts";
-import { BackendGoneError } from "../backend.ts";
+import { BackendGoneError, type Command } from "../backend.ts";
 import { encodeCommands, RespParser, type WireReply } from "./resp.ts";
 
 interface Waiting {
@@ -86,7 +85,7 @@ export class RedisConnection {
    * Sends commands as one pipeline and resolves with their replies, errors included as `ReplyError` values. Rejects with
    * a `BackendGoneError` when the connection breaks.
    */
-  send(commands: readonly (readonly Argument[])[]): Promise<WireReply[]> {
+  send(commands: readonly Command[]): Promise<WireReply[]> {
     if (commands.length === 0) return Promise.resolve([]);
     if (this.#ended) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
@@ -103,7 +102,7 @@ export class RedisConnection {
    * Sends SUBSCRIBE or PSUBSCRIBE, and from then on passes everything that the server sends to `listener`. Nothing else can be
    * sent afterwards.
    */
-  listen(command: readonly Argument[], listener: Listener): void {
+  listen(command: Command, listener: Listener): void {
     this.#listener = listener;
     if (this.#ended) listener.closed(this.#ended);
     else this.#socket.write(encodeCommands([command]));

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import type { Dialect } from "../../engine/dialect.ts";
-import { type Argument, nameOf, textOf } from "../argument.ts";
+import { type Command, nameOf } from "../backend.ts";
 import type { WireReply } from "./resp.ts";
 import { prefixOf } from "./script-prefix.ts";
 
@@ -26,7 +26,7 @@ const mentionsConditions = /\b(?:delex|ifeq|ifne)\b/i;
 
 /** The command that is sent to Redis instead of the client's. */
 export interface Translation {
-  readonly command: readonly Argument[];
+  readonly command: Command;
   /** Whether it is a script of the client, whose calls are billed. */
   readonly script: boolean;
   /** Translates Redis's reply into the client's. Default: the same. */
@@ -35,7 +35,7 @@ export interface Translation {
 
 /**
  * Makes a plain Redis answer as a server of a dialect does. `redis-8.4`: `DELEX` and `SET … IFEQ|IFNE`, also inside scripts.
- * `upstash`: also `COPY` of a key to itself, `SCAN … WITHTYPE`, and scripts with the flag `allow-key-locking`, which every
+ * `upstash`: also `SCAN … WITHTYPE`, and scripts with the flag `allow-key-locking`, which every
  * Redis refuses to compile. A script that needs any of these is changed before it is sent, and so has another SHA-1 at the
  * server. The client keeps using the SHA-1 of the script that it sent.
  */
@@ -53,14 +53,12 @@ export class Emulation {
   }
 
   /** The command to send instead of `command`, or the error to answer with. */
-  translate(command: readonly Argument[]): Translation | ReplyError {
+  translate(command: Command): Translation | ReplyError {
     switch (nameOf(command)) {
       case "DELEX":
         return this.#conditions ? translateDelex(command) : { command, script: false };
       case "SET":
         return this.#conditions ? translateSet(command) : { command, script: false };
-      case "COPY":
-        return this.#upstash ? translateCopy(command) : { command, script: false };
       case "SCAN":
         return this.#upstash ? translateScan(command) : { command, script: false };
       case "EVAL":
@@ -68,7 +66,7 @@ export class Emulation {
         return this.#withScript(command, this.#replace(command[1]));
       case "EVALSHA":
       case "EVALSHA_RO":
-        return this.#withScript(command, this.#sent.get(textOf(command[1] ?? "").toLowerCase()));
+        return this.#withScript(command, this.#sent.get((command[1] ?? "").toLowerCase()));
       case "FCALL":
       case "FCALL_RO":
         return { command, script: true };
@@ -80,7 +78,7 @@ export class Emulation {
   }
 
   /** The replacement of a script, whose SHA-1 is stored; undefined if Redis can run the script unchanged. */
-  #replace(script: Argument | undefined): Replacement | undefined {
+  #replace(script: string | undefined): Replacement | undefined {
     if (script === undefined) return undefined;
     const changed = this.#changed(script);
     if (changed === undefined) return undefined;
@@ -90,19 +88,17 @@ export class Emulation {
   }
 
   /** The script with the prefix, and without Upstash's flag; undefined if Redis can run the script unchanged. */
-  #changed(script: Argument): Argument | undefined {
-    // latin1, one character per byte, so that a script that is not UTF-8 keeps its bytes.
-    const text = Buffer.from(script as string).toString("latin1");
-    const list = flags.exec(text)?.[1]?.split(",") ?? [];
+  #changed(script: string): string | undefined {
+    const list = flags.exec(script)?.[1]?.split(",") ?? [];
     const lockedKeys = this.#upstash && list.includes("allow-key-locking");
-    const conditions = this.#conditions && mentionsConditions.test(text);
+    const conditions = this.#conditions && mentionsConditions.test(script);
     if (!lockedKeys && !conditions) return undefined;
     const prefix = prefixOf({ lockedKeys, conditions });
     const kept = list.filter((flag) => !lockedKeys || flag !== "allow-key-locking");
-    return Buffer.from(withPrefix(text, prefix, kept), "latin1");
+    return withPrefix(script, prefix, kept);
   }
 
-  #withScript(command: readonly Argument[], replacement: Replacement | undefined): Translation {
+  #withScript(command: Command, replacement: Replacement | undefined): Translation {
     if (replacement === undefined) return { command, script: true };
     return {
       command: [command[0]!, replacement.body, ...command.slice(2)],
@@ -111,8 +107,8 @@ export class Emulation {
     };
   }
 
-  #translateScript(command: readonly Argument[]): Translation {
-    const action = textOf(command[1] ?? "").toUpperCase();
+  #translateScript(command: Command): Translation {
+    const action = (command[1] ?? "").toUpperCase();
     if (action === "LOAD" && command.length === 3) {
       const script = command[2]!;
       const changed = this.#replace(script);
@@ -124,7 +120,7 @@ export class Emulation {
       };
     }
     if (action === "EXISTS") {
-      const asSent = command.slice(2).map((sha) => this.#sent.get(textOf(sha).toLowerCase())?.sent ?? sha);
+      const asSent = command.slice(2).map((sha) => this.#sent.get(sha.toLowerCase())?.sent ?? sha);
       return { command: ["SCRIPT", "EXISTS", ...asSent], script: false };
     }
     return { command, script: false };
@@ -138,7 +134,7 @@ interface Replacement {
   /** SHA-1 of the script that is sent. */
   readonly sent: string;
   /** The argument of the command: the script's text, or its SHA-1. */
-  readonly body: Argument;
+  readonly body: string;
 }
 
 /** The error with the SHA-1 of the client's script instead of the one that was sent. */
@@ -151,31 +147,24 @@ function asSentByClient(error: ReplyError, { given, sent }: Replacement): ReplyE
   return new ReplyError(message.replaceAll(sent, given));
 }
 
-function translateDelex(command: readonly Argument[]): Translation | ReplyError {
+function translateDelex(command: Command): Translation | ReplyError {
   const [, key] = command;
   if (key === undefined) return new ReplyError("ERR wrong number of arguments for 'delex' command");
   return { command: ["EVAL", oneCommand, "1", key, ...command], script: false };
 }
 
-function translateSet(command: readonly Argument[]): Translation {
+function translateSet(command: Command): Translation {
   const [, key, , ...options] = command;
-  const conditional = options.some((option) => /^ifd?(?:eq|ne)$/i.test(textOf(option)));
+  const conditional = options.some((option) => /^ifd?(?:eq|ne)$/i.test(option));
   if (key === undefined || !conditional) return { command, script: false };
   return { command: ["EVAL", oneCommand, "1", key, ...command], script: false };
 }
 
-/** To copy a key to itself is an error for Redis. At Upstash, it copies nothing. */
-function translateCopy(command: readonly Argument[]): Translation {
-  const isSame = (reply: WireReply) =>
-    reply instanceof ReplyError && reply.message.endsWith("source and destination objects are the same");
-  return { command, script: false, reply: (reply) => (isSame(reply) ? 0 : reply) };
-}
-
 /** SCAN … WITHTYPE, which only Upstash has. */
-function translateScan(command: readonly Argument[]): Translation {
+function translateScan(command: Command): Translation {
   // Among the names of options, which are every second word.
   const at = command.findIndex(
-    (word, position) => position >= 2 && position % 2 === 0 && textOf(word).toUpperCase() === "WITHTYPE",
+    (word, position) => position >= 2 && position % 2 === 0 && word.toUpperCase() === "WITHTYPE",
   );
   if (at < 0) return { command, script: false };
   const scan = [...command.slice(0, at), ...command.slice(at + 1)];
@@ -192,6 +181,6 @@ function withPrefix(script: string, prefix: string, kept: readonly string[]): st
   return /^#!lua[ \t\r]*$/.test(line) ? prefix + body : `${line}\n${prefix}${body.replace(/^\n/, "")}`;
 }
 
-function sha1(script: Argument): string {
+function sha1(script: string): string {
   return createHash("sha1").update(script).digest("hex");
 }

@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
-import type { Argument } from "../argument.ts";
 
 /** A status reply (`+OK`). REST encodes it differently from a stored string of the same text. */
 export class StatusReply {
@@ -18,28 +17,16 @@ export class StatusReply {
 export type WireReply = StatusReply | ReplyError | Uint8Array | number | null | readonly WireReply[];
 
 /** @internal Encodes commands as RESP2 arrays of bulk strings, one after another: a pipeline. */
-export function encodeCommands(commands: readonly (readonly Argument[])[]): Buffer {
+export function encodeCommands(commands: readonly (readonly string[])[]): Buffer {
   const parts: Uint8Array[] = [];
   for (const command of commands) {
     parts.push(Buffer.from(`*${command.length}\r\n`));
     for (const argument of command) {
-      const bytes = typeof argument === "string" ? Buffer.from(argument) : argument;
+      const bytes = Buffer.from(argument);
       parts.push(Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from("\r\n"));
     }
   }
   return Buffer.concat(parts);
-}
-
-/** @internal Encodes one reply as RESP2. */
-export function encodeReply(reply: WireReply): Buffer {
-  if (reply === null) return Buffer.from("$-1\r\n");
-  if (typeof reply === "number") return Buffer.from(`:${reply}\r\n`);
-  if (reply instanceof StatusReply) return Buffer.from(`+${reply.text}\r\n`);
-  if (reply instanceof ReplyError) return Buffer.from(`-${reply.message}\r\n`);
-  if (reply instanceof Uint8Array) {
-    return Buffer.concat([Buffer.from(`$${reply.length}\r\n`), reply, Buffer.from("\r\n")]);
-  }
-  return Buffer.concat([Buffer.from(`*${reply.length}\r\n`), ...reply.map(encodeReply)]);
 }
 
 /** @internal Parses a stream of RESP2 bytes into replies. Bytes may arrive in pieces of any size. */

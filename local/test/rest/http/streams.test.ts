@@ -97,15 +97,6 @@ describe.each(engines)("streams of events on %s", (engine) => {
     expect(await publish("a", "nobody")).toBe(0);
   });
 
-  test("monitor shows the commands that follow", async () => {
-    const events = await open("/monitor");
-    expect(await events.next()).toBe('data: "OK"');
-    await request("/set/key/a%22%5C%0A%ff", { headers: { authorization: `Bearer ${endpoint.token}` } });
-    expect(await events.next()).toMatch(
-      /^data: \d{10}\.\d{6} \[0 0\.0\.0\.0:0\] "set" "key" "a\\"\\\\\\n\\xff"$/,
-    );
-  });
-
   test("a stop breaks the streams", async () => {
     const events = await open("/subscribe/a");
     await events.next();
@@ -117,7 +108,6 @@ describe.each(engines)("streams of events on %s", (engine) => {
   test.each([
     ["/subscribe/a", "wrong", 401, /^WRONGPASS invalid or missing auth token$/],
     ["/subscribe/a", "read-only", 400, /^NOPERM /],
-    ["/monitor", "read-only", 400, /^NOPERM /],
     ["/subscribe", "full", 400, /^ERR wrong number of arguments for 'subscribe' command$/],
     ["/subscribe/a", "full", 400, /^ERR Command is not available: 'subscribe'$/, "*/*"],
   ])("refuses %s with the %s token: %i", async (path, token, status, error, accept = "text/event-stream") => {
