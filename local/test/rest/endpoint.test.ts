@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { peekScript } from "../../../src/redis/peek.lua.ts";
 import { isAlive } from "../../../test/support/is-alive.ts";
 import { engines, redisServer } from "../../../test/support/redis-servers.ts";
 import {
@@ -55,68 +54,6 @@ describe.each(engines)("endpoints on %s", (engine) => {
     expect(env()).toMatchObject({ UPSTASH_REDIS_REST_URL: first.url, UPSTASH_REDIS_REST_TOKEN: "given" });
   });
 
-  test("stop refuses connections; start has the same port and all acknowledged writes", async () => {
-    const { first } = await start({ count: 1, engine });
-    const { url } = first;
-    for (let index = 0; index < 50; index++)
-      await send(first, ["SET", `key ${index}`, "kept", "PX", 600_000]);
-    await first.stop();
-    await first.stop();
-    await expect(send(first, ["PING"])).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
-    await first.start();
-    await first.start();
-    expect(first.url).toBe(url);
-    expect(await first.execute(["DBSIZE"])).toBe(50);
-    expect(await first.execute(["PTTL", "key 49"])).toBeGreaterThan(0);
-  });
-
-  test("start with memory lost has neither data nor scripts", async () => {
-    const { first } = await start({ count: 1, engine });
-    await send(first, ["SET", "key", "lost"]);
-    const sha = await first.execute(["SCRIPT", "LOAD", peekScript.source]);
-    await first.stop();
-    await first.start({ memory: "lost" });
-    expect(await first.execute(["DBSIZE"])).toBe(0);
-    expect(await first.execute(["SCRIPT", "EXISTS", String(sha)])).toEqual([0]);
-    // The lost data must not come back at the next restart.
-    await first.stop();
-    await first.start({ memory: "kept" });
-    expect(await first.execute(["DBSIZE"])).toBe(0);
-  });
-
-  test("stop breaks delayed requests, which are then never executed", async () => {
-    const { first } = await start({ count: 1, engine });
-    const remove = first.faults.add({ fault: "delay", ms: 300 });
-    const waiting = expect(send(first, ["SET", "key", "never"])).rejects.toThrow();
-    await expect.poll(() => first.log.requests).toBe(1);
-    await first.stop();
-    await waiting;
-    await first.start();
-    // Delayed for the same time, so the first one would have been executed before this one.
-    await send(first, ["SET", "later", "x"]);
-    remove();
-    expect(await send(first, ["MGET", "key", "later"])).toEqual({ result: [null, "x"] });
-  });
-
-  test("a dropped request is never executed, one with a dropped reply is; neither is answered", async () => {
-    const { first } = await start({ count: 1, engine });
-    for (const [fault, stored] of [
-      ["drop-request", 0],
-      ["drop-reply", 1],
-    ] as const) {
-      const remove = first.faults.add({ fault, command: "SET" });
-      const giveUp = new AbortController();
-      const silent = expect(send(first, ["SET", fault, "x"], giveUp.signal)).rejects.toThrow(/abort/);
-      await expect.poll(() => first.log.requests).toBe(1);
-      // Another request is answered meanwhile: the endpoint is only silent, not blocked.
-      await expect.poll(() => send(first, ["EXISTS", fault])).toEqual({ result: stored });
-      giveUp.abort();
-      await silent;
-      remove();
-      first.log.reset();
-    }
-  });
-
   test("the log has commands, billed commands and requests, and onLog gets each entry", async () => {
     const seen: string[] = [];
     const { first } = await start({
@@ -145,6 +82,29 @@ describe.each(engines)("endpoints on %s", (engine) => {
     expect(seen[0]).toBe("endpoint-1 SET key 1");
     first.log.reset();
     expect([first.log.requests, first.log.billed, first.log.entries.length]).toEqual([0, 0, 0]);
+  });
+
+  test.each([
+    ["/", ["set", "a", "b"], "SET"],
+    ["/set/a/b", undefined, "SET"],
+    [
+      "/pipeline",
+      [
+        ["get", "a"],
+        ["set", "a", "b"],
+      ],
+      "GET",
+    ],
+    ["/multi-exec", [["Del", "a"]], "DEL"],
+  ])("a fault of a command hits %s %j, by the first of its names", async (path, body, command) => {
+    const { first } = await start({ count: 1, engine });
+    const headers = { authorization: `Bearer ${first.token}` };
+    const answer = () => fetch(first.url + path, { method: "POST", headers, body: JSON.stringify(body) });
+    first.faults.add({ fault: "status", status: 502, html: true, command: `${command}X` });
+    expect((await answer()).status).toBe(200);
+    first.faults.add({ fault: "status", status: 502, html: true, command });
+    const page = await answer();
+    expect([page.status, page.headers.get("content-type")]).toEqual([502, "text/html; charset=utf-8"]);
   });
 
   test("/_faults needs the option, and is not counted", async () => {
