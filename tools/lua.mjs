@@ -76,9 +76,9 @@ export function writeModules() {
     const module = moduleOf(file);
     if (existsSync(join(project, target)) && module === readSource(target)) continue;
     writeFileSync(join(project, target), module);
-    const hashes = module.match(/\b[0-9a-f]{40}\b/g).join(", ");
+    const [hash] = module.match(/\b[0-9a-f]{40}\b/);
     console.log(
-      `${target}; change lock-server/src/twins/${basename(file, ".lua")}-twin.ts likewise: ${hashes}`,
+      `${target}; change lock-server/src/twins/${basename(file, ".lua")}-twin.ts likewise: ${hash}`,
     );
   }
 }

@@ -24,10 +24,12 @@ test("every script has a twin, which is that of its text", () => {
     for (const dialect of ["redis", "upstash"] as const) {
       const sha = createHash("sha1").update(textOf(script.source, dialect)).digest("hex");
       expect(sha).toBe(script.sha[dialect]);
-      expect(twins.has(sha), "change the twin as the script was changed, then its hashes").toBe(true);
     }
+    expect(twins.has(script.sha.redis), "change the twin as the script was changed, then its hash").toBe(
+      true,
+    );
   }
-  expect(twins.size).toBe(2 * randomScripts.length);
+  expect(twins.size).toBe(randomScripts.length);
 });
 
 describe.skipIf(!redisServer)("random states", () => {

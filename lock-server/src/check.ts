@@ -41,20 +41,9 @@ export function wrongType(name: string, value: unknown, expected: string): TypeE
 
 /** What to do about an unknown name: the one that was probably meant, else all that there are. */
 export function hintFor(given: string, names: readonly string[]): string {
-  const near = names.find((name) => name.startsWith(given) || changesBetween(given, name) <= 2);
-  return near === undefined ? `there are ${names.join(", ")}` : `did you mean ${near}?`;
-}
-
-/** How many letters one adds, drops or replaces to make one word of another (Levenshtein's distance). */
-function changesBetween(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [at, letter] of [...one].entries()) {
-    const next = [at + 1];
-    for (let index = 0; index < other.length; index += 1) {
-      const replaced = row[index]! + (letter === other[index] ? 0 : 1);
-      next.push(Math.min(replaced, row[index + 1]! + 1, next[index]! + 1));
-    }
-    row = next;
-  }
-  return row.at(-1)!;
+  const lettersOf = (name: string) => [...name].sort().join("");
+  const isNear = (name: string) =>
+    name.startsWith(given) || given.startsWith(name) || lettersOf(name) === lettersOf(given);
+  const meant = names.find(isNear);
+  return meant === undefined ? `there are ${names.join(", ")}` : `did you mean ${meant}?`;
 }

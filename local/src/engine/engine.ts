@@ -4,7 +4,8 @@ import { commandOf, execute } from "../../../lock-server/src/engine/execute.ts";
 import { Keyspace } from "../../../lock-server/src/engine/keyspace.ts";
 import { MapStorage } from "../../../lock-server/src/engine/map-storage.ts";
 import { ReplyError, syntaxError } from "../../../lock-server/src/engine/reply-error.ts";
-import type { Reply } from "../../../lock-server/src/twins/twin.ts";
+import { upstashFlag } from "../../../lock-server/src/engine/scripts.ts";
+import type { Reply, Twin } from "../../../lock-server/src/twins/twin.ts";
 import { systemRuntime } from "../runtime.ts";
 import { checkDialect, type Dialect } from "./dialect.ts";
 import { toolCommands } from "./tools.ts";
@@ -22,9 +23,6 @@ export interface EngineOptions {
 
 /** What is pushed to a subscriber: `subscribe`, the channel and how many it has now; `message`, the channel and the payload. */
 export type Push = readonly (string | number)[];
-
-/** The first line of a script that only Upstash knows. */
-const upstashFlag = "#!lua flags=allow-key-locking\n";
 
 const remedy = "Install redis-server: redis-rest-local starts it";
 
@@ -63,7 +61,7 @@ export class Engine {
   /** Whether scripts may begin with Upstash's flag. */
   readonly #hasFlag: boolean;
   readonly #storage = new MapStorage();
-  readonly #loaded = new Set<string>();
+  readonly #loaded = new Map<string, Twin>();
   readonly #subscribers = new Map<string, Set<(push: Push) => void>>();
   readonly #context: CommandContext;
 

@@ -1,4 +1,4 @@
-import type { Reply } from "../twins/twin.ts";
+import type { Reply, Twin } from "../twins/twin.ts";
 import type { Keyspace } from "./keyspace.ts";
 import type { ReplyError } from "./reply-error.ts";
 
@@ -6,8 +6,8 @@ import type { ReplyError } from "./reply-error.ts";
 export interface CommandContext {
   readonly space: Keyspace;
   readonly commands: CommandTable;
-  /** The hashes of the scripts that were sent by their texts; undefined: all scripts are known from the beginning. */
-  readonly loaded: Set<string> | undefined;
+  /** The scripts that were sent by their texts, by hash; undefined: all scripts are known from the beginning. */
+  readonly loaded: Map<string, Twin> | undefined;
   /** How many commands were executed, those of scripts included. */
   executed: number;
   /** Sends a message, and returns how many subscribers there are. */

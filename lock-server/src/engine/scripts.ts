@@ -7,23 +7,23 @@ import { sha1 } from "./sha1.ts";
 
 // EVAL, EVALSHA and SCRIPT without Lua: the scripts of this version of redlock-edge are known, and their twins run.
 
-/** By hash. */
-const known: ReadonlyMap<string, Twin["run"]> = new Map([...twins].map(([sha, { run }]) => [sha, run]));
+/** The first line of a script that only Upstash knows: the rest does the same without it. */
+export const upstashFlag = "#!lua flags=allow-key-locking\n";
 
-const evalText: Command = (context, [text, ...rest]) => run(context, load(context, text!), rest);
+const evalText: Command = (context, [text, ...rest]) => run(context, load(context, text!).twin, rest);
 
 const evalHash: Command = (context, [hash, ...rest]) => {
-  const sha = hash!.toLowerCase();
-  if (!has(context, sha)) throw new ReplyError("NOSCRIPT No matching script");
-  return run(context, sha, rest);
+  const twin = (context.loaded ?? twins).get(hash!.toLowerCase());
+  if (!twin) throw new ReplyError("NOSCRIPT No matching script");
+  return run(context, twin, rest);
 };
 
 const script: Command = (context, [subcommand, ...words]) => {
   switch (subcommand!.toUpperCase()) {
     case "LOAD":
-      return load(context, words[0] ?? "");
+      return load(context, words[0] ?? "").sha;
     case "EXISTS":
-      return words.map((sha) => Number(has(context, sha.toLowerCase())));
+      return words.map((sha) => Number((context.loaded ?? twins).has(sha.toLowerCase())));
     case "FLUSH":
       context.loaded?.clear();
       return "OK";
@@ -32,31 +32,23 @@ const script: Command = (context, [subcommand, ...words]) => {
   }
 };
 
-/** The hash of a text, whose script is known from now on. */
-function load(context: CommandContext, text: string): string {
+/** The twin of a text, whose hash is known from now on. */
+function load(context: CommandContext, text: string): { readonly sha: string; readonly twin: Twin } {
   const sha = sha1(text);
-  if (!known.has(sha)) throw context.unknown("script");
-  context.loaded?.add(sha);
-  return sha;
+  const plain = text.startsWith(upstashFlag) ? sha1(text.slice(upstashFlag.length)) : sha;
+  const twin = twins.get(plain);
+  if (!twin) throw context.unknown("script");
+  context.loaded?.set(sha, twin);
+  return { sha, twin };
 }
 
-const has = ({ loaded }: CommandContext, sha: string) => (loaded ?? known).has(sha);
-
-function run(context: CommandContext, sha: string, [count, ...words]: readonly string[]): Reply {
+function run(context: CommandContext, twin: Twin, [count, ...words]: readonly string[]): Reply {
   const keys = integer(count!);
   if (keys < 0) throw new ReplyError("ERR Number of keys can't be negative");
   if (keys > words.length) throw new ReplyError("ERR Number of keys can't be greater than number of args");
   const call: TwinCall["call"] = (...parts) => execute(context, parts.map(String));
-  const attempt: TwinCall["attempt"] = (...parts) => {
-    try {
-      return call(...parts);
-    } catch (error) {
-      if (error instanceof ReplyError) return undefined;
-      throw error;
-    }
-  };
   try {
-    return known.get(sha)!({ call, attempt, keys: words.slice(0, keys), args: words.slice(keys) });
+    return twin.run({ call, keys: words.slice(0, keys), args: words.slice(keys) });
   } catch (error) {
     // Its message is not quoted: it has a part of what is stored.
     if (error instanceof TwinError) throw new ReplyError("ERR the script found no number where one must be");

@@ -2,10 +2,7 @@ import { type Reply, type Twin, type TwinCall, whole } from "./twin.ts";
 
 /** The twin of `arrivalScript`, which says what it does. */
 export const arrivalTwin: Twin = {
-  sha: {
-    redis: "ce5b9b997cc25857112265e42bf3714de641b83e",
-    upstash: "500219cca616c27f0df389b94dd921f016761922",
-  },
+  sha: "ce5b9b997cc25857112265e42bf3714de641b83e",
   run,
 };
 

@@ -2,10 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
-  sha: {
-    redis: "290003f9b02a407ba9e7045e4c370407ed6b19c6",
-    upstash: "fc4ff6525f260e4e5bfad019dd0749eb38b75419",
-  },
+  sha: "290003f9b02a407ba9e7045e4c370407ed6b19c6",
   run,
 };
 

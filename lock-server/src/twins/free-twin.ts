@@ -2,10 +2,7 @@ import { type Twin, whole } from "./twin.ts";
 
 /** The twin of `freeScript`, which says what it does. */
 export const freeTwin: Twin = {
-  sha: {
-    redis: "79fc115568aafdf10c9e4434b6aba4df39ffb3f3",
-    upstash: "8bd08653e6e84719fc4f4327b9fc2d781d4e0f4c",
-  },
+  sha: "79fc115568aafdf10c9e4434b6aba4df39ffb3f3",
   run({ call, keys, args }) {
     const shown = whole(args[2]!);
     const freed = Number(call("DEL", ...keys.slice(0, shown)));

@@ -2,10 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 
 /** The twin of `intervalScript`, which says what it does. */
 export const intervalTwin: Twin = {
-  sha: {
-    redis: "4ddd3dc52df0327c79b8a61c4f3c2bb9cd41e9e9",
-    upstash: "7c3e529ef5c1105bd076146f808c5d5586e30484",
-  },
+  sha: "4ddd3dc52df0327c79b8a61c4f3c2bb9cd41e9e9",
   run,
 };
 

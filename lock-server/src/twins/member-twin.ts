@@ -2,10 +2,7 @@ import { type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `memberScript`, which says what it does. */
 export const memberTwin: Twin = {
-  sha: {
-    redis: "04a7e9d8416b257b9b8e76a45e5b310bcadfb2c6",
-    upstash: "f98dd9472ece22c70ff4c835cfdd8519b1cd941f",
-  },
+  sha: "04a7e9d8416b257b9b8e76a45e5b310bcadfb2c6",
   run,
 };
 

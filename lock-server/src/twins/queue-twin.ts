@@ -2,10 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
-  sha: {
-    redis: "b492e52daa5cf948cb3fc1658fdc671cf019f18e",
-    upstash: "47c7f407425f33a22ff584d16c36928af95577d3",
-  },
+  sha: "b492e52daa5cf948cb3fc1658fdc671cf019f18e",
   run,
 };
 

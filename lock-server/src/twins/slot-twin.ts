@@ -2,10 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, whole } from "./twin.
 
 /** The twin of `slotScript`, which says what it does. */
 export const slotTwin: Twin = {
-  sha: {
-    redis: "3655d37a5f2e3f9a5c058bff686b8de35b628341",
-    upstash: "db590016cd232434b8985611e4bcb3fba69a23b2",
-  },
+  sha: "3655d37a5f2e3f9a5c058bff686b8de35b628341",
   run,
 };
 

@@ -9,8 +9,6 @@ export interface TwinCall {
    * @throws Error when Redis would answer with an error
    */
   readonly call: (...words: readonly (string | number)[]) => Reply;
-  /** The same, as `redis.pcall` does: undefined when Redis would answer with an error. */
-  readonly attempt: (...words: readonly (string | number)[]) => Reply | undefined;
   readonly keys: readonly string[];
   readonly args: readonly string[];
 }
@@ -20,8 +18,8 @@ export interface TwinCall {
  * returns the same reply, about twenty times as fast. Only for states and arguments that the library itself makes.
  */
 export interface Twin {
-  /** SHA-1 of the script's exact text, in each dialect. A script that was changed has no twin, and runs as Lua. */
-  readonly sha: { readonly redis: string; readonly upstash: string };
+  /** SHA-1 of the script's exact text, without Upstash's flag. A script that was changed has no twin. */
+  readonly sha: string;
   readonly run: (call: TwinCall) => Reply;
 }
 

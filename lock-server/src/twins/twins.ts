@@ -8,12 +8,7 @@ import { queueTwin } from "./queue-twin.ts";
 import { slotTwin } from "./slot-twin.ts";
 import type { Twin } from "./twin.ts";
 
+const all = [arrivalTwin, cellTwin, freeTwin, intervalTwin, memberTwin, peekTwin, queueTwin, slotTwin];
+
 /** The twins of all scripts, by the SHA-1 of the script that each replaces. */
-export const twins: ReadonlyMap<string, Twin> = new Map(
-  [arrivalTwin, cellTwin, freeTwin, intervalTwin, memberTwin, peekTwin, queueTwin, slotTwin].flatMap(
-    (twin) => [
-      [twin.sha.redis, twin],
-      [twin.sha.upstash, twin],
-    ],
-  ),
-);
+export const twins: ReadonlyMap<string, Twin> = new Map(all.map((twin) => [twin.sha, twin]));
