@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { BlockList, isIP } from "node:net";
 import { basename, dirname } from "node:path";
+import { parseEnv } from "node:util";
 import { isLoopback } from "../rest/http/faults-api.ts";
 import { UsageError } from "./line.ts";
 
@@ -13,12 +14,7 @@ const assignment =
 
 const ofEndpoint = /^UPSTASH_REDIS_REST_(?:URL|TOKEN)(?:_\d+)?$/;
 
-/** The variables of a file's text. Quotes around a value, comments and `export` are left out. */
-export function parseVariables(text: string): Record<string, string> {
-  return Object.fromEntries(pairsOf(text));
-}
-
-/** As {@link parseVariables}, with each value of a variable that is set more than once. */
+/** Each variable of a file's text with its value, even if it is set more than once. */
 function pairsOf(text: string): (readonly [name: string, value: string])[] {
   return [...text.matchAll(assignment)].map(
     ([, , name = "", , quoted, plain = ""]) =>
@@ -119,9 +115,7 @@ export async function tokenBefore(path: string): Promise<string | undefined> {
   const text = await textBefore(path).catch((error) => {
     throw fileError(path, error);
   });
-  const { UPSTASH_REDIS_REST_URL_1: url = "", UPSTASH_REDIS_REST_TOKEN_1: token } = parseVariables(
-    text ?? "",
-  );
+  const { UPSTASH_REDIS_REST_URL_1: url = "", UPSTASH_REDIS_REST_TOKEN_1: token } = parseEnv(text ?? "");
   const [, host] = /^http:\/\/(\[.*?\]|[^:/]*)/.exec(url) ?? [];
   // That of a database elsewhere is not for endpoints on this machine.
   return host !== undefined && isLoopback(host) ? token || undefined : undefined;

@@ -3,33 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { isUnignored, parseVariables, withVariables, writeVariables } from "../../src/cli/env-file.ts";
-
-test("parseVariables() reads what .env and .dev.vars files have", () => {
-  const text = [
-    "# comment",
-    'A="quoted # no comment"',
-    "B='single'  # comment",
-    "export C=exported",
-    "D = spaced # comment",
-    "E=",
-    'F="unfinished',
-    "G=a=b",
-    "  H=`x`\r",
-    "no variable",
-    "1X=no name",
-  ].join("\n");
-  expect(parseVariables(text)).toEqual({
-    A: "quoted # no comment",
-    B: "single",
-    C: "exported",
-    D: "spaced",
-    E: "",
-    F: '"unfinished',
-    G: "a=b",
-    H: "x",
-  });
-});
+import { isUnignored, withVariables, writeVariables } from "../../src/cli/env-file.ts";
 
 test("withVariables() replaces all variables of endpoints, in any form, and keeps every other line", () => {
   const before = [
@@ -82,7 +56,6 @@ describe("writeVariables()", () => {
   test.each([
     ["JSON", '{\n  "name": "app"\n}\n', "line 1 is neither"],
     ["TOML", '# a comment\nname = "app"\n\n[vars]\n', "line 4 is neither"],
-    ["YAML", "a: b\n", "line 1 is neither"],
     ["a program after a long value", 'A="1\n2"\nrun()\n', "line 3 is neither"],
     ["a binary file", Buffer.from([0xff, 0xfe, 65, 0]), "not UTF-8"],
   ])("refuses %s, and leaves it as it was", async (_, text, reason) => {
@@ -98,18 +71,10 @@ describe("writeVariables()", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o644);
   });
 
-  test("keeps comments and empty lines of a file with CRLF", async () => {
-    const path = join(folder, "file");
-    await writeFile(path, "A=1\r\n# c\r\n\r\nB=2\r\n");
-    await writeVariables(path, variables);
-    expect(await readFile(path, "utf8")).toBe(`A=1\r\n# c\r\n\r\nB=2\r\n${written.replace("\n", "\r\n")}`);
-  });
-
   test.each([
     "https://prod.upstash.io",
     "http://127.upstash.example",
     "http://8.8.8.8:8079",
-    "http://[2001:db8::1]",
     "$PRODUCTION",
   ])("refuses to replace an endpoint at %s", async (url) => {
     const path = join(folder, "file");
@@ -125,10 +90,8 @@ describe("writeVariables()", () => {
   test.each([
     "",
     "http://localhost:8079",
-    "http://127.1.2.3",
     "http://[::1]:8079",
     "http://192.168.1.2:8079",
-    "http://172.31.0.1",
     "http://[fd00::1]",
   ])("replaces an endpoint at %o, and one at the address that is written", async (url) => {
     const path = join(folder, "file");

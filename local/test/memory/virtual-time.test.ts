@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { Redlock } from "../../../src/index.ts";
-import { memoryEndpoint, VirtualTime, virtualRedlock } from "../../src/memory/index.ts";
+import { VirtualTime, virtualRedlock } from "../../src/memory/index.ts";
 
 test("timers fire in their order, each after what the one before has resolved", async () => {
   const time = new VirtualTime();
@@ -63,17 +62,6 @@ test("its clocks can be set, and stand still", async () => {
   time.frozen = false;
   await time.advance(1.5);
   expect([time.monotonic(), time.now()]).toEqual([101.5, 1_700_000_000_000 - 4_799]);
-});
-
-test("a client and its endpoints share it", async () => {
-  const runtime = new VirtualTime();
-  const endpoints = ["a", "b", "c"].map((name) => memoryEndpoint({ name, runtime }));
-  const redlock = new Redlock({ endpoints, runtime });
-  const lock = await redlock.acquire("invoice:42", { ttl: 10_000 });
-  const other = redlock.acquire("invoice:42", { wait: 60_000 });
-  expect((await runtime.settle(other)).remaining()).toBeGreaterThan(0);
-  expect(runtime.elapsed).toBeGreaterThanOrEqual(10_000);
-  expect(lock.remaining()).toBeLessThanOrEqual(0);
 });
 
 test("is shared by a client and its endpoints", async () => {

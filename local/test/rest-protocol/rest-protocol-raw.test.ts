@@ -50,20 +50,15 @@ describe.each(engines)("raw HTTP on %s", (engine) => {
 
   test.each([
     ["GET // HTTP/1.1", "401"],
-    ["GET //?_token=full HTTP/1.1", "400"],
     ["GET //ping?_token=full HTTP/1.1", "400"],
     ["TRACE / HTTP/1.1", "400"],
     ["GET http://[ HTTP/1.1", "400"],
-    ["GET http:// HTTP/1.1", "400"],
     ["GET http://elsewhere/ping?_token=full HTTP/1.1", "200"],
     ["GET ftp://elsewhere/ping?_token=full HTTP/1.1", "400"],
     ["OPTIONS * HTTP/1.1", "405"],
     ["CONNECT localhost:80 HTTP/1.1", "closed"],
-    ["GET /get/%zz HTTP/1.1", "401"],
     ["GET /get/%zz?_token=full HTTP/1.1", "400"],
-    ["GET /get/%?_token=full HTTP/1.1", "400"],
     ["GET /?_token=full&%=%zz HTTP/1.1", "400"],
-    ["GET /\\\\?_token=full HTTP/1.1", "400"],
   ])("%s is answered with %s", async (line, status) => {
     expect(await statusOf(line, "Host: localhost")).toBe(status);
     expect(await statusOf("GET /ping?_token=full HTTP/1.1", "Host: localhost")).toBe("200");
