@@ -5,17 +5,17 @@ import { join } from "node:path";
 import process from "node:process";
 import { readArguments, refuse } from "../tools/arguments.mjs";
 import { load, project } from "../tools/load.mjs";
-import { bundleSimulator, simulateAll, startSimulator } from "./sim/processes.mjs";
+import { hunt, simulateAll } from "./sim/processes.mjs";
 
 const usage =
   'node evidence/sim-mutants.mjs [--only "part of a name"]… [--seeds 4000] [--jobs 2] [--write]\n' +
   '  node evidence/sim-mutants.mjs --list [--only "part of a name"]…';
-const caughtFile = join(project, "evidence/sim/caught.json");
+const caughtFile = join(project, "evidence/sim/mutants/caught.json");
 
 process.exitCode = 1;
-const { mutants } = await load("evidence/sim/mutants.ts");
-const { concerns } = await load("evidence/sim/mutant.ts");
-const { themeOf } = await load("evidence/sim/scenario.ts");
+const { mutants } = await load("evidence/sim/mutants/mutants.ts");
+const { concerns } = await load("evidence/sim/mutants/mutant.ts");
+const { themeOf } = await load("evidence/sim/world/themes.ts");
 const { only, limit, jobs, write, list } = readOptions();
 const chosen = mutants.filter(({ name }) => !only || only.some((part) => name.includes(part)));
 if (chosen.length === 0) refuse("No mutant is called that.", usage);
@@ -64,32 +64,17 @@ async function listMutants() {
 async function tryMutants() {
   for (const mutant of queue) {
     const began = Date.now();
-    const { seed, violation, others } = await hunt(mutant);
+    const seeds = seedsUpTo(limit).filter(({ seed }) => concerns(mutant, themeOf(seed)));
+    const { seed, invariant, others } = await hunt(
+      mutant,
+      seeds.map((each) => each.seed),
+      20_000,
+    );
     const took = `${((Date.now() - began) / 1_000).toFixed(1)} s`;
-    if (seed) found.set(mutant.name, { seed, invariant: violation.invariant });
-    const by = violation ? `${String(seed).padStart(5)}  ${violation.invariant}` : "    –  NOT NOTICED";
-    const also = [...others].map(([invariant, first]) => `, also ${invariant} (${first})`).join("");
+    if (seed) found.set(mutant.name, { seed, invariant });
+    const by = seed ? `${String(seed).padStart(5)}  ${invariant}` : "    –  NOT NOTICED";
+    const also = [...others].map(([other, first]) => `, also ${other} (${first})`).join("");
     console.log(`${mutant.name.padEnd(46)} ${by.padEnd(34)} ${took}${also}`);
-  }
-}
-
-/** The first seed with a violation that the mutant explains, and other violations before it. */
-async function hunt(mutant) {
-  const { file, remove } = await bundleSimulator({ mutant });
-  const simulator = startSimulator(file, 20_000);
-  const others = new Map();
-  try {
-    for (const { seed } of seedsUpTo(limit)) {
-      if (!concerns(mutant, themeOf(seed))) continue;
-      const { violations } = await simulator.simulate({ seed });
-      const violation = violations.find(({ invariant }) => mutant.noticedBy.includes(invariant));
-      if (violation) return { seed, violation, others };
-      for (const { invariant } of violations) if (!others.has(invariant)) others.set(invariant, seed);
-    }
-    return { others };
-  } finally {
-    simulator.end();
-    await remove();
   }
 }
 
@@ -105,8 +90,8 @@ async function record() {
   await writeFile(caughtFile, `{\n${lines.join(",\n")}\n}\n`);
 }
 
-function* seedsUpTo(most) {
-  for (let seed = 1; seed <= most; seed += 1) yield { seed };
+function seedsUpTo(most) {
+  return Array.from({ length: most }, (_, index) => ({ seed: index + 1 }));
 }
 
 function readOptions() {

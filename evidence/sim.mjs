@@ -14,9 +14,9 @@ const usage =
   '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--mutant name] [--jobs n]';
 
 process.exitCode = 1;
-const { allowed, missing } = await load("evidence/sim/occurrences.ts");
-const { assumptions } = await load("evidence/sim/assumptions.ts");
-const { themes } = await load("evidence/sim/scenario.ts");
+const { allowed, missing } = await load("evidence/sim/world/occurrences.ts");
+const { assumptions } = await load("evidence/sim/world/assumptions.ts");
+const { themes } = await load("evidence/sim/world/themes.ts");
 const { seed, seeds, minutes, from, without, work, traced, mutant, jobs, write } = readOptions();
 const isOne = seed !== undefined;
 const sharesFile = join(project, "evidence/sim/shares.json");
@@ -53,7 +53,7 @@ function* orders() {
 /** The defect that is put into the library, to see what it does. */
 async function mutantOf(name) {
   if (name === undefined) return undefined;
-  const { mutants } = await load("evidence/sim/mutants.ts");
+  const { mutants } = await load("evidence/sim/mutants/mutants.ts");
   return mutants.find((one) => one.name === name) ?? refuse(`There is no mutant "${name}".`, usage);
 }
 

@@ -18,6 +18,7 @@ export const houses = {
   "local/src": ["lock-server/src", "src/stored"],
   playground: ["src", "local/src"],
   worker: ["src"],
+  "evidence/sim": ["src", "local/src", "evidence/linearizability"],
 };
 
 /**

@@ -1,5 +1,3 @@
-import { type Call, candidates, type Mark, mayBeLeftOut, relink, ring, unlink } from "./ring.ts";
-
 /**
  * One call of one process, as seen from outside. Times are in any unit, on one clock for all processes.
  */
@@ -50,6 +48,16 @@ export interface Bound {
   readonly limit?: number;
 }
 
+/** An operation in the search. */
+interface Call<Input, Output> {
+  readonly operation: Operation<Input, Output>;
+  /** Its number, in order of time, among those that must be placed or among those that need not; as a bit. */
+  readonly index: number;
+  readonly bit: bigint;
+  /** Equal for calls that ask for the same. */
+  readonly request: string;
+}
+
 /** Optional calls that are placed one after another, and the state and used-up calls after them. */
 interface Chain<State, Input, Output> {
   readonly calls: Call<Input, Output>[];
@@ -70,8 +78,7 @@ interface Move<State, Input, Output> {
  * before another was invoked comes first; a tie is concurrent), and the model allows it.
  *
  * The search is Wing and Gong's ("Testing and verifying concurrent objects", 1993) with the cache of Lowe
- * ("Testing for linearizability", 2017), in the linked-list form of Horn and Kroening ("Faster linearizability
- * checking via P-compositionality", 2015).
+ * ("Testing for linearizability", 2017).
  *
  * Optional operations (outcome unknown, no return) would make the search exponential in their number, because any set
  * of them may have happened. Two things prevent that. They are placed only to make an obligatory call possible, fewest
@@ -117,8 +124,11 @@ interface Position<State, Input, Output> {
 class Search<State, Input, Output> {
   readonly #model: Model<State, Input, Output>;
   readonly #limit: number;
-  readonly #required: Mark<Input, Output>;
-  readonly #optional: Mark<Input, Output>;
+  readonly #required: readonly Call<Input, Output>[];
+  readonly #optional: readonly Call<Input, Output>[];
+  /** By the index of an obligatory call: whether it is placed. All before the first that is not are. */
+  readonly #isPlaced: boolean[] = [];
+  #first = 0;
   /** How many obligatory calls are not placed yet. */
   #missing: number;
   /** The optional calls that are placed, as bits. */
@@ -134,12 +144,11 @@ class Search<State, Input, Output> {
     operations: readonly Operation<Input, Output>[],
     limit: number,
   ) {
-    const obligatory = operations.filter((operation) => !mayBeLeftOut(operation));
     this.#model = model;
     this.#limit = limit;
-    this.#required = ring(obligatory);
-    this.#optional = ring(operations.filter(mayBeLeftOut));
-    this.#missing = obligatory.length;
+    this.#required = callsOf(operations.filter((operation) => !mayBeLeftOut(operation)));
+    this.#optional = callsOf(operations.filter(mayBeLeftOut));
+    this.#missing = this.#required.length;
   }
 
   run(): Result<Input, Output> {
@@ -167,7 +176,7 @@ class Search<State, Input, Output> {
 
   /** Where the search is. */
   #position(): Position<State, Input, Output> {
-    const stuck = candidates(this.#required);
+    const stuck = this.#candidates().calls;
     return { missing: this.#missing, last: this.#last, state: this.#state, stuck };
   }
 
@@ -193,27 +202,48 @@ class Search<State, Input, Output> {
   }
 
   #place({ calls }: Move<State, Input, Output>): void {
-    for (const { operation, bit, marks } of calls) {
-      for (const mark of marks) unlink(mark);
+    for (const { operation, bit, index } of calls) {
       if (mayBeLeftOut(operation)) this.#used |= bit;
-      else this.#missing -= 1;
+      else {
+        this.#isPlaced[index] = true;
+        this.#missing -= 1;
+      }
     }
+    while (this.#isPlaced[this.#first]) this.#first += 1;
   }
 
   #undo({ calls }: Move<State, Input, Output>): void {
-    // Last out, first in: each mark remembers the neighbours it had when it left.
-    for (const { operation, bit, marks } of [...calls].reverse()) {
-      for (const mark of [...marks].reverse()) relink(mark);
+    for (const { operation, bit, index } of calls) {
       if (mayBeLeftOut(operation)) this.#used &= ~bit;
-      else this.#missing += 1;
+      else {
+        this.#isPlaced[index] = false;
+        this.#missing += 1;
+        this.#first = Math.min(this.#first, index);
+      }
     }
+  }
+
+  /** The calls of which one has to come next: those invoked before the first of them returned; and when that was. */
+  #candidates(): { readonly calls: Call<Input, Output>[]; readonly until: number } {
+    const calls: Call<Input, Output>[] = [];
+    let until = Infinity;
+    for (let index = this.#first; index < this.#required.length; index += 1) {
+      const call = this.#required[index]!;
+      const { invoked, returned } = call.operation;
+      // At a tie the two are concurrent.
+      if (invoked > until) break;
+      if (this.#isPlaced[index]) continue;
+      calls.push(call);
+      until = Math.min(until, returned);
+    }
+    return { calls, until };
   }
 
   #visitsHere(): Visits {
     // The calls that may come next determine which ones are placed: all others that were invoked before the first of
     // their returns, and none after it.
-    const key = candidates(this.#required)
-      .map(({ index }) => index)
+    const key = this.#candidates()
+      .calls.map(({ index }) => index)
       .join();
     const visits = this.#visited.get(key) ?? new Map();
     this.#visited.set(key, visits);
@@ -235,20 +265,20 @@ class Search<State, Input, Output> {
   *#movesFrom(start: State): Generator<Move<State, Input, Output>> {
     const chains: Chain<State, Input, Output>[] = [{ calls: [], state: start, usedUp: this.#used }];
     let visits: Visits | undefined;
+    const next = this.#candidates();
     // The list grows while it is iterated, so that shorter chains of optional calls come first.
     for (const chain of chains) {
       const { calls, state } = chain;
-      let mark = this.#required.next;
-      for (; mark.kind === "invocation" && mark.call; mark = mark.next) {
-        const { input, output } = mark.call.operation;
-        const extended = [...calls, mark.call];
+      for (const call of next.calls) {
+        const { input, output } = call.operation;
+        const extended = [...calls, call];
         for (const after of this.#model.step(state, input, output)) {
           yield { calls: extended, state: after, happened: true };
         }
         if (output === undefined) yield { calls: extended, state, happened: false };
       }
-      // A call that was invoked after this return has to wait until the returned call is placed.
-      for (const longer of this.#withOptional(chain, mark.time)) {
+      // A call that was invoked after the first return has to wait until the returned call is placed.
+      for (const longer of this.#withOptional(chain, next.until)) {
         visits ??= this.#visitsHere();
         if (this.#visit(visits, longer.state, longer.usedUp)) chains.push(longer);
       }
@@ -264,16 +294,29 @@ class Search<State, Input, Output> {
     latest: number,
   ): Generator<Chain<State, Input, Output>> {
     const requests = new Set<string>();
-    let mark = this.#optional.next;
-    for (; mark.kind === "invocation" && mark.call && mark.time <= latest; mark = mark.next) {
-      const { call } = mark;
-      if (calls.includes(call) || requests.has(call.request)) continue;
+    for (const call of this.#optional) {
+      if (call.operation.invoked > latest) break;
+      const isUsed = (this.#used & call.bit) !== 0n || calls.includes(call);
+      if (isUsed || requests.has(call.request)) continue;
       requests.add(call.request);
       for (const after of this.#model.step(state, call.operation.input, undefined)) {
         yield { calls: [...calls, call], state: after, usedUp: usedUp | call.bit };
       }
     }
   }
+}
+
+/** Whether an operation is optional: nothing ever depends on its having been placed. */
+function mayBeLeftOut({ output, returned }: Operation<unknown, unknown>): boolean {
+  return output === undefined && returned === Infinity;
+}
+
+function callsOf<Input, Output>(operations: readonly Operation<Input, Output>[]): Call<Input, Output>[] {
+  return [...operations]
+    .sort((a, b) => a.invoked - b.invoked)
+    .map((operation, index) => {
+      return { operation, index, bit: 1n << BigInt(index), request: JSON.stringify(operation.input) };
+    });
 }
 
 function orderOf<State, Input, Output>(

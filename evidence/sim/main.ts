@@ -1,6 +1,6 @@
 import process from "node:process";
 import { type SimulationOptions, simulate } from "./simulate.ts";
-import type { Violation } from "./world.ts";
+import type { Violation } from "./world/world.ts";
 
 // A process that runs one simulation per message, and answers each with a report.
 

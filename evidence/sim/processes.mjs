@@ -7,14 +7,14 @@ import { join, relative } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
 import { project } from "../../tools/load.mjs";
-import { applyPatch, pathOf } from "./patch.mjs";
+import { applyPatch, pathOf } from "./mutants/patch.mjs";
 
 const directory = join(project, "node_modules", ".cache", "simulator");
 
 /**
  * Bundles the simulator with the library. A mutant's patches are applied to the bundle, never to the sources.
  *
- * @param {{ mutant?: import("./mutants.ts").Mutant }} [options]
+ * @param {{ mutant?: import("./mutants/mutants.ts").Mutant }} [options]
  * @returns {Promise<{ file: string, remove: () => Promise<void> }>}
  * @throws when one of the mutant's patches no longer applies
  */
@@ -174,6 +174,33 @@ export async function simulateAll(
   try {
     await Promise.all(Array.from({ length: jobs }, work));
   } finally {
+    await remove();
+  }
+}
+
+/**
+ * Puts a mutant into the library, and simulates seeds until one notices it.
+ *
+ * @param {import("./mutants/mutant.ts").Mutant} mutant
+ * @param {Iterable<number>} seeds
+ * @param {number} timeLimit ms of CPU after which a simulation counts as hanging
+ * @returns {Promise<{ seed?: number, invariant?: string, others: Map<string, number> }>} the seed and the invariant that noticed
+ *   it; and the other invariants that were violated before, with their first seeds
+ */
+export async function hunt(mutant, seeds, timeLimit) {
+  const { file, remove } = await bundleSimulator({ mutant });
+  const simulator = startSimulator(file, timeLimit);
+  const others = new Map();
+  try {
+    for (const seed of seeds) {
+      const { violations } = await simulator.simulate({ seed });
+      const found = violations.find(({ invariant }) => mutant.noticedBy.includes(invariant));
+      if (found) return { seed, invariant: found.invariant, others };
+      for (const { invariant } of violations) if (!others.has(invariant)) others.set(invariant, seed);
+    }
+    return { others };
+  } finally {
+    simulator.end();
     await remove();
   }
 }

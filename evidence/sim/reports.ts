@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { Report } from "./main.ts";
-import { missing } from "./occurrences.ts";
 import { simulateAll } from "./processes.mjs";
-import type { Theme } from "./scenario.ts";
+import { missing } from "./world/occurrences.ts";
+import type { Theme } from "./world/themes.ts";
 
 /** By event: the share of seeds in which it occurs, as `node evidence/sim.mjs --seeds 3000 --write` measured it. */
 export const shares: Readonly<Record<string, number>> = JSON.parse(

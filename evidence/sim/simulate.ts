@@ -1,44 +1,26 @@
-import { type Actor, createActor, longestWait, type SharedContext } from "./actor.ts";
-import type { Assumption } from "./assumptions.ts";
-import { Calls } from "./calls.ts";
-import { makeDigestSynchronous } from "./digest.ts";
+import { checkFences } from "./checks/fences.ts";
+import { checkHistories } from "./checks/histories.ts";
+import { Holds } from "./checks/holds.ts";
+import { Ledger } from "./checks/ledger.ts";
 import { Draw } from "./draw.ts";
-import { checkFences } from "./fences.ts";
-import { startForging } from "./forged.ts";
-import { checkHistories } from "./histories.ts";
-import { Holds } from "./holds.ts";
-import { interceptFetch } from "./http-link.ts";
-import { Ledger } from "./ledger.ts";
-import { startNemesis } from "./nemesis.ts";
-import { Process } from "./process.ts";
-import { RunHistories } from "./run-histories.ts";
-import {
-  aboutTheme,
-  drawScenario,
-  type Retention,
-  type Scenario,
-  type Theme,
-  themeOf,
-  type Work,
-} from "./scenario.ts";
-import { Server } from "./server.ts";
-import { createWorkloads, isSynchronizer, type Synchronizer, type Workload } from "./synchronizers.ts";
-import { WakeUps } from "./wake-ups.ts";
-import { Wire } from "./wire.ts";
-import { meetCrowd } from "./work-crowd.ts";
-import { Flights, performFlight } from "./work-flight.ts";
-import { performForget, probeForget } from "./work-forget.ts";
-import {
-  performAttempts,
-  performIdempotency,
-  performLockedRun,
-  probeKey,
-  probeLockedRun,
-} from "./work-idempotency.ts";
-import { performBurst, performLock, performUsing, probeLock } from "./work-lock.ts";
-import { performOperation, probeOperator } from "./work-operator.ts";
-import { meetStall } from "./work-stall.ts";
-import { drawDropped, type Violation, World } from "./world.ts";
+import { interceptFetch } from "./network/http-link.ts";
+import { WakeUps } from "./wire/wake-ups.ts";
+import { Wire } from "./wire/wire.ts";
+import { type Actor, createActor, longestWait, type SharedContext } from "./work/actor.ts";
+import { Calls } from "./work/calls.ts";
+import { meetCrowd } from "./work/crowd.ts";
+import { meetStall } from "./work/stall.ts";
+import type { Workload } from "./work/workload.ts";
+import { createWorkloads } from "./work/workloads.ts";
+import type { Assumption } from "./world/assumptions.ts";
+import { makeDigestSynchronous } from "./world/digest.ts";
+import { startForging } from "./world/forged.ts";
+import { startNemesis } from "./world/nemesis.ts";
+import { Process } from "./world/process.ts";
+import { drawScenario, type Retention, type Scenario, type Work } from "./world/scenario.ts";
+import { Server } from "./world/server.ts";
+import { aboutTheme, type Theme, themeOf } from "./world/themes.ts";
+import { drawDropped, type Violation, World } from "./world/world.ts";
 
 /** Options of one simulation. */
 export interface SimulationOptions {
@@ -118,9 +100,9 @@ function withDuplicates(scenario: Scenario, without: readonly Assumption[] | und
 /** Everything that takes part in a simulation. */
 interface Cast {
   readonly shared: SharedContext;
-  readonly histories: RunHistories;
-  readonly flights: Flights;
-  readonly workloads: ReadonlyMap<Work, Workload>;
+  /** By kind of work: some kinds have one in common. */
+  readonly byKind: ReadonlyMap<Work, Workload>;
+  readonly workloads: readonly Workload[];
 }
 
 /** Works under faults, lets everything end, probes that everybody is served, and checks the whole run. */
@@ -131,7 +113,7 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   const stopFaults = startNemesis(world, scenario, (process) => {
     locks.recheck(process);
     claims.recheck(process);
-    for (const workload of cast.workloads.values()) workload.recheck?.(process);
+    for (const workload of cast.workloads) workload.recheck?.(process);
   });
   const forging = scenario.wakeUps?.forging;
   const stopForging = forging && startForging(world, forging);
@@ -160,12 +142,9 @@ async function play(world: World, scenario: Scenario): Promise<void> {
 function createCast(world: World, scenario: Scenario): Cast {
   createServersAndProcesses(world, scenario);
   const shared = sharedBy(world, scenario);
-  // Single flights forget what is too old: nothing of runs.
-  const forgets = !scenario.work.includes("flight");
-  const histories = new RunHistories(world, forgets ? (key) => shared.wire.lastRemoval(key) : undefined);
-  const workloads = createWorkloads(shared, scenario.work.filter(isSynchronizer));
+  const byKind = createWorkloads(shared, scenario.work);
   for (const process of world.processes) shared.actors.push(createActor(shared, process));
-  return { shared, histories, flights: new Flights(), workloads };
+  return { shared, byKind, workloads: [...new Set(byKind.values())] };
 }
 
 /** What all actors of a world use: nobody has called anything yet. */
@@ -218,31 +197,16 @@ function setClocksApart({ servers, processes, draw }: World, retention: Retentio
 }
 
 /** One process makes its calls. */
-async function work(actor: Actor, cast: Cast): Promise<void> {
+async function work(actor: Actor, { byKind }: Cast): Promise<void> {
   const { draw, scenario } = actor;
-  const { workloads } = cast;
   for (let calls = 0; calls < scenario.calls; calls += 1) {
     // Sometimes a pause is long enough to forget fences.
     const longest = scenario.retention && draw.chance(0.4) ? 6 * scenario.retention.ms : scenario.ttl;
     await actor.sleep(draw.between(0, draw.chance(0.5) ? 5 : longest));
     const kind = draw.pick(scenario.work);
-    await (isSynchronizer(kind) ? workloads.get(kind)?.perform(actor) : performers[kind](actor, cast));
+    await byKind.get(kind)!.perform(actor, kind);
   }
 }
-
-/** What does each kind of work that is no synchronizer. */
-const performers: Readonly<Record<Exclude<Work, Synchronizer>, (actor: Actor, cast: Cast) => Promise<void>>> =
-  {
-    lock: performLock,
-    using: performUsing,
-    burst: performBurst,
-    operate: performOperation,
-    forget: performForget,
-    idempotency: (actor, { histories }) => performIdempotency(actor, histories),
-    "locked run": (actor, { histories }) => performLockedRun(actor, histories),
-    attempts: (actor, { histories }) => performAttempts(actor, histories),
-    flight: (actor, { flights }) => performFlight(actor, flights),
-  };
 
 /** After the faults, with at most one silent endpoint, every living process must be served within a bound. */
 async function probeAll(cast: Cast): Promise<void> {
@@ -255,10 +219,10 @@ async function probeAll(cast: Cast): Promise<void> {
   world.trace(() => `probes within ${bound.toFixed()} ms`);
   const waiting = new Set<{ readonly actor: Actor }>();
   for (const actor of alive) {
-    for (const probe of startProbes(actor, cast, bound)) {
+    for (const workload of cast.workloads) {
       const entry = { actor };
       waiting.add(entry);
-      void probe.then(() => waiting.delete(entry));
+      void Promise.resolve(workload.probe?.(actor, bound)).then(() => waiting.delete(entry));
     }
   }
   const isOver = () => [...waiting].every(({ actor }) => !actor.process.alive);
@@ -279,7 +243,7 @@ function silenceOne({ draw, servers }: World): void {
 
 /** ms within which everybody must be served: what dead or cut-off processes left behind has to expire first. */
 function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
-  const patterns = ["redlock:lock:*", ...[...workloads.values()].flatMap(({ blockingKeys }) => blockingKeys)];
+  const patterns = ["redlock:lock:*", ...workloads.flatMap(({ blockingKeys = [] }) => blockingKeys)];
   const blocked = Math.max(
     ...world.servers.flatMap((server) => patterns.map((pattern) => server.longestTtl(pattern))),
   );
@@ -291,24 +255,8 @@ function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
   // Where messages get lost, a waiter asks after 4 s, once for each that is served before it, up to twice each; and one
   // that dies in a queue keeps its place for a while.
   const polls = scenario.wakeUps ? 10_000 * world.processes.length + 35_000 : 0;
-  const more = Math.max(0, ...[...workloads.values()].map(({ patience = 0 }) => patience));
+  const more = Math.max(0, ...workloads.map(({ patience = 0 }) => patience));
   return 1.1 * Math.max(blocked, pending) + polls + more + 15_000;
-}
-
-function* startProbes(actor: Actor, { histories, workloads }: Cast, bound: number): Generator<Promise<void>> {
-  const { work: kinds } = actor.scenario;
-  if (kinds.includes("idempotency")) yield probeKey(actor, histories, bound);
-  const locks = kinds.some((kind) => kind === "lock" || kind === "using" || kind === "burst");
-  const runs = kinds.includes("locked run");
-  // Each process probes with one of the two: more at once would only take longer.
-  if (runs && (!locks || actor.actors.indexOf(actor) % 2 === 0))
-    yield probeLockedRun(actor, histories, bound);
-  else if (locks) yield probeLock(actor, bound);
-  for (const workload of workloads.values()) yield workload.probe(actor, bound);
-  // One operator: two would free each other's locks.
-  const [first] = actor.actors.filter(({ process }) => process.alive);
-  if (actor === first && kinds.includes("operate")) yield probeOperator(actor, bound);
-  if (actor === first && kinds.includes("forget")) yield probeForget(actor, bound);
 }
 
 function checkAtEnd({ shared, workloads }: Cast): void {
@@ -323,5 +271,5 @@ function checkAtEnd({ shared, workloads }: Cast): void {
   ledger.checkAtEnd();
   checkFences(world, locks.all, scenario.retention);
   checkHistories(world, locks.all, ledger.accesses, scenario.retention);
-  for (const workload of workloads.values()) workload.checkAtEnd?.();
+  for (const workload of workloads) workload.checkAtEnd?.();
 }

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { invariants } from "./assumptions.ts";
-import { garbledReplies } from "./http-link.ts";
+import { garbledReplies } from "./network/http-link.ts";
 import { missingIn, reportsOf, shares, violationsIn } from "./reports.ts";
-import { faultKinds } from "./scenario.ts";
 import { simulate } from "./simulate.ts";
-import { checkedName } from "./world.ts";
+import { invariants } from "./world/assumptions.ts";
+import { faultKinds } from "./world/scenario.ts";
+import { checkedName } from "./world/world.ts";
 
 // A fixed set of seeds of `node evidence/sim.mjs`. simulator.long.test.ts and simulator.full.test.ts simulate more.
 

@@ -1,5 +1,5 @@
-import { Rehearsal } from "../../evidence/sim/rehearsal.ts";
-import type { Request } from "../../evidence/sim/request.ts";
+import { Rehearsal } from "../../evidence/sim/wire/rehearsal.ts";
+import type { Request } from "../../evidence/sim/wire/request.ts";
 import { type Command, type Endpoint, EndpointError } from "../../src/index.ts";
 
 /**

@@ -1,0 +1,88 @@
+import type { AccessRecord } from "../../linearizability/history.ts";
+import type { Process } from "../world/process.ts";
+import type { World } from "../world/world.ts";
+
+interface Account {
+  balance: number;
+  /** The largest fence seen so far. */
+  fence: number;
+  /** Acknowledged increments. */
+  acknowledged: number;
+}
+
+/**
+ * A database that fenced locks protect. It refuses every fence that is smaller than one it has seen. A holder first
+ * opens its account, so that smaller fences are refused from then on, and then writes.
+ */
+export class Ledger {
+  readonly #world: World;
+  /** All requests. */
+  readonly accesses: AccessRecord[] = [];
+  readonly #accounts = new Map<string, Account>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** @returns the balance; undefined: a larger fence has been here */
+  open(process: Process, resource: string, fence: number): Promise<number | undefined> {
+    return this.#request(process, resource, { kind: "open", fence }, (account) => {
+      if (fence < account.fence) return { accepted: false };
+      account.fence = fence;
+      return { accepted: true, value: account.balance };
+    });
+  }
+
+  /** Writes a balance. Accepted from the holder that opened the account last. @returns whether it was accepted */
+  async write(process: Process, resource: string, fence: number, value: number): Promise<boolean> {
+    let isAccepted = false;
+    await this.#request(process, resource, { kind: "write", fence, value }, (account) => {
+      const accepted = fence === account.fence;
+      isAccepted = accepted;
+      this.#world.count(accepted ? "ledger accepted" : "ledger refused");
+      if (accepted) {
+        account.balance = value;
+        account.acknowledged += 1;
+      }
+      return { accepted };
+    });
+    return isAccepted;
+  }
+
+  /** Every acknowledged increment is in the balance. */
+  checkAtEnd(): void {
+    for (const [name, { balance, acknowledged }] of this.#accounts) {
+      if (acknowledged === 0) continue;
+      const detail = () => `${name}: ${acknowledged} increments came to ${balance}`;
+      this.#world.check("no lost update", balance === acknowledged, detail);
+    }
+  }
+
+  /** A request that takes a while to the database and back. */
+  #request(
+    process: Process,
+    resource: string,
+    access: Extract<AccessRecord["access"], { readonly fence: number }>,
+    at: (account: Account) => { readonly accepted: boolean; readonly value?: number },
+  ): Promise<number | undefined> {
+    const { scheduler, draw } = this.#world;
+    const invoked = scheduler.now;
+    return new Promise((resolve) => {
+      scheduler.at(scheduler.now + draw.between(1, 30), () => {
+        const reply = at(this.#account(resource));
+        const returned = scheduler.now + draw.between(1, 30);
+        this.accesses.push({ resource, holder: process.name, access, invoked, returned, ...reply });
+        scheduler.at(returned, () => process.deliver(() => resolve(reply.value)));
+      });
+    });
+  }
+
+  #account(name: string): Account {
+    let account = this.#accounts.get(name);
+    if (!account) {
+      account = { balance: 0, fence: 0, acknowledged: 0 };
+      this.#accounts.set(name, account);
+    }
+    return account;
+  }
+}

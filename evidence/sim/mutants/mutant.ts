@@ -1,0 +1,66 @@
+import type { Invariant } from "../world/assumptions.ts";
+import type { Theme } from "../world/themes.ts";
+
+/** A known defect that is put into the library while it is bundled for the simulator. */
+export interface Mutant {
+  readonly name: string;
+  /** What it breaks, and which library has it. */
+  readonly breaks: string;
+  readonly patches: readonly Patch[];
+  /** The invariants that may notice it. Any other violation would be a coincidence. */
+  readonly noticedBy: readonly Invariant[];
+  /** The only theme that uses the code. Default: by the file. */
+  readonly theme?: Theme;
+}
+
+/** Replaces a text that must occur exactly once in a function of src/, or in the twin of a Lua script. */
+export interface Patch {
+  readonly file: string;
+  /** The name of a function, method, class or constant. Undefined: the whole file. */
+  readonly within?: string | undefined;
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** @param place a file of src/, or of twins/, and what it declares: `lock/lock.ts #extendOnQuorum` */
+export function patch(place: string, find: string, replace: string): Patch {
+  const [file, within] = place.split(" ");
+  return { file: file!, within, find, replace };
+}
+
+/** Two holders at once, by their clocks or by their histories; or one that a quorum no longer keeps the others from. */
+export const twoHolders: readonly Invariant[] = [
+  "mutual exclusion",
+  "what is held stands",
+  "one holder per slot",
+  "permits within the limit",
+  "one run per interval",
+  "one run per tick",
+  "linearizable",
+];
+
+/** Whether a simulation of this theme uses the code that the mutant changes. */
+export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolean {
+  if (only) return theme === only;
+  const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
+  if (areIn("sync/debounce.")) return theme === "debounce";
+  if (areIn("sync/singleton.")) return theme === "singleton";
+  if (areIn("sync/refresh-once.")) return theme === "refresh";
+  if (areIn("wake-up/")) return theme === "wake-ups";
+  if (areIn("sync/") || ["interval", "member", "queue"].some((name) => areIn(`twins/${name}-twin.ts`)))
+    return !["locks", "operators", "locked-runs", "wake-ups", "debounce", "singleton", "refresh"].includes(
+      theme,
+    );
+  return theme === "operators" || !operated.some(areIn);
+}
+
+/** What only operators, counted runs and HTTP endpoints use. */
+const operated = [
+  "inspect/inspect.ts",
+  "idempotency/forget.ts",
+  "idempotency/attempts.ts",
+  "endpoints/post.ts",
+];
+
+/** Two holders, or two runs, at once. */
+export const twoAtOnce: readonly Invariant[] = [...twoHolders, "one handler at a time"];

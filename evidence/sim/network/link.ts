@@ -1,0 +1,289 @@
+import { type Reply, ReplyError } from "../../../local/src/memory/index.ts";
+import { type Command, type Endpoint, EndpointError, type EndpointErrorKind } from "../../../src/index.ts";
+import { type Contents, checkCell, contentsOf } from "../wire/cells.ts";
+import { nonceOf, type Request } from "../wire/request.ts";
+import { type Snapshot, snapshotFor, standsFor } from "../wire/standing.ts";
+import type { WakeUps } from "../wire/wake-ups.ts";
+import type { Wire } from "../wire/wire.ts";
+import type { Process } from "../world/process.ts";
+import type { Server } from "../world/server.ts";
+import type { World } from "../world/world.ts";
+import { openSubscription } from "./subscription.ts";
+
+/** What a client gets back. */
+export type Answer =
+  | {
+      readonly reply: Reply;
+      /** A lock refuses a run, and not the record of another run. */
+      readonly byLock?: boolean;
+    }
+  | { readonly error: EndpointError };
+
+/** The longest word of a command that servers accept: longer than every script, shorter than some runs' results. */
+const longestWord = 20_000;
+
+const tooLarge = "HTTP 400, ERR max request size exceeded";
+
+/** Who decides what becomes of messages: whether and when each is executed and answered. */
+export interface Carrier {
+  carry(message: Message): void;
+}
+
+/** Between which process and which server a link is. */
+export interface LinkOptions {
+  readonly world: World;
+  readonly wire: Wire;
+  readonly process: Process;
+  readonly server: Server;
+  /** false: through a client in between that repeats failed requests, as the Upstash SDK does. */
+  readonly exactReplies: boolean;
+  readonly carrier: Carrier;
+  /** Called with what notes an answer, once the link has it. Default: it is noted at once. */
+  readonly whenRead?: (note: () => void) => void;
+  /**
+   * Whether clients have few requests open at once, so that commands wait for each other, which takes a part of their
+   * timeout. Default false.
+   */
+  readonly batches?: boolean | undefined;
+  /** Set where the process wakes up by streams. Default: the endpoint has none. */
+  readonly wakeUps?: WakeUps | undefined;
+}
+
+/** The endpoint through which a process reaches a server. The carrier takes each message. */
+export function createLink(options: LinkOptions): Endpoint {
+  const { name, dialect } = options.server;
+  const { wakeUps } = options;
+  const link = new Link(options);
+  const send = (command: Command, signal: AbortSignal) => link.send(command, signal);
+  // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
+  const plain: Endpoint = options.exactReplies
+    ? { name, dialect, exactReplies: true, send }
+    : { name, dialect, send };
+  if (!wakeUps) return plain;
+  const way = { ...options, wakeUps };
+  return { ...plain, subscribe: (channel, signal) => openSubscription(way, channel, signal) };
+}
+
+/** One message on its way. */
+export interface Message {
+  readonly command: Command;
+  /** The same, parsed. */
+  readonly request: Request;
+  /** How many commands it stands for. Default 1. */
+  readonly commands?: number;
+  /** Whether the client still waits for the answer. */
+  readonly isOpen: () => boolean;
+  /** The server executes it, for the first time (`copy` 0) or again. */
+  readonly execute: (copy: number) => Answer;
+  /** May never be called, or when the client no longer waits. */
+  readonly answer: (answer: Answer) => void;
+}
+
+/** What an execution may change. */
+interface Before {
+  /** ms for which what is to be acquired stood already. */
+  readonly remaining: number;
+  /** Whether what is to be extended or released stood. */
+  readonly stood: boolean;
+}
+
+/** `acquire redlock:lock:{a} t0621c87 by EVALSHA, executed again`: for the trace. */
+function describe({ operation, raises, keys, value }: Request, command: Command, copy: number): string {
+  const again = copy > 0 ? ", executed again" : "";
+  const what = [raises ? "raise fence" : operation, keys, ...(value ? [value.slice(0, 8)] : [])].join(" ");
+  return `${what} by ${String(command[0])}${again}`;
+}
+
+/** Whether only locks are in the way of a run, and not the record of another one. */
+function isLocked({ own, value }: Request, before: Contents | undefined): boolean {
+  const [record, ...locks] = before?.values ?? [];
+  const isRunWithLocks = own[0] !== value;
+  return isRunWithLocks && (record === null || record === own[0]) && locks.some((lock) => lock !== null);
+}
+
+/** An answer that is an error. */
+export function failure({ name }: Server, kind: EndpointErrorKind, message: string): Answer {
+  return { error: new EndpointError(name, kind, message) };
+}
+
+class Link {
+  readonly #world: World;
+  readonly #wire: Wire;
+  readonly #process: Process;
+  readonly #server: Server;
+  readonly #exactReplies: boolean;
+  readonly #carrier: Carrier;
+  readonly #batches: boolean;
+  readonly #whenRead: (note: () => void) => void;
+
+  constructor({ world, wire, process, server, exactReplies, carrier, ...options }: LinkOptions) {
+    this.#world = world;
+    this.#wire = wire;
+    this.#process = process;
+    this.#server = server;
+    this.#exactReplies = exactReplies;
+    this.#carrier = carrier;
+    const { batches = false, whenRead = (note) => note() } = options;
+    this.#batches = batches;
+    this.#whenRead = whenRead;
+  }
+
+  /** @throws EndpointError as every endpoint does; `timeout` as soon as `signal` aborts */
+  send(command: Command, signal: AbortSignal): Promise<unknown> {
+    const request = this.#wire.sent(this.#process, this.#server, this.#wire.read(command), command);
+    this.#world.count("requests");
+    return new Promise((resolve, reject) => {
+      let open = true;
+      const settle = (result: () => void) => {
+        if (!open) return;
+        open = false;
+        signal.removeEventListener("abort", abandon);
+        result();
+      };
+      const fail = (error: EndpointError) => {
+        this.#wire.failed(this.#process, request);
+        settle(() => reject(error));
+      };
+      const abandon = () => {
+        // Elsewhere the whole timeout was left when it was sent, and nothing else ends the wait.
+        if (this.#batches) this.#wire.givenUp(this.#process, this.#server, request);
+        if (open) fail(new EndpointError(this.#server.name, "timeout", "no answer in time"));
+      };
+      if (signal.aborted) return abandon();
+      signal.addEventListener("abort", abandon);
+      let retries = this.#exactReplies ? 0 : 2;
+      const isOpen = () => open;
+      const execute = (copy: number) => this.#execute(message, copy);
+      const attempt = () => this.#carrier.carry(message);
+      const receive = (answer: Answer) => {
+        if (!open) return;
+        if ("reply" in answer) {
+          this.#answered(request, command, answer);
+          settle(() => resolve(answer.reply));
+        } else if (answer.error.kind === "network" && retries > 0) {
+          retries -= 1;
+          this.#world.count("request sent again by the client in between");
+          this.#process.timer(20, () => open && attempt());
+        } else {
+          const { message: text } = answer.error;
+          const way = [this.#process, this.#server] as const;
+          if (text.includes(tooLarge)) this.#whenRead(() => this.#wire.refusedForSize(...way, command));
+          if (text.includes("NOSCRIPT")) this.#whenRead(() => this.#wire.scriptUnknown(...way, request));
+          fail(answer.error);
+        }
+      };
+      const message: Message = { command, request, isOpen, execute, answer: receive };
+      attempt();
+    });
+  }
+
+  #answered(
+    request: Request,
+    command: Command,
+    { reply, byLock = false }: Extract<Answer, { reply: Reply }>,
+  ): void {
+    // Only a plain command has null for an answer: whatever else gets it knows no more than before.
+    const isPlain = command[0] === "SET" && !command.includes("GET");
+    if (this.#server.answersNull && !isPlain) {
+      this.#wire.failed(this.#process, request);
+      return;
+    }
+    const granted = request.isDone(reply);
+    const way = [this.#process, this.#server] as const;
+    this.#whenRead(() => this.#wire.answered(...way, request, { granted, byLock }));
+    this.#world.trace(
+      () =>
+        `${this.#process.name}<${this.#server.name} ${request.operation} ${request.value.slice(0, 8)} ${JSON.stringify(reply)}`,
+    );
+  }
+
+  #execute(message: Message, copy: number): Answer {
+    const { command, request } = message;
+    const executed = this.#executeOn(this.#server, message, copy);
+    this.#world.trace(
+      () =>
+        `${this.#process.name}>${this.#server.name} ${describe(request, command, copy)} = ${JSON.stringify(executed)}`,
+    );
+    return executed;
+  }
+
+  #executeOn(server: Server, { command, request }: Message, copy: number): Answer {
+    const world = this.#world;
+    if (server.answersNull) {
+      world.count("null without an execution");
+      return { reply: null };
+    }
+    world.count("executions");
+    if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
+      world.count("request too large");
+      return failure(server, "redis", `${tooLarge}. Limit: ${longestWord} bytes`);
+    }
+    const found = snapshotFor(server, request);
+    const contents = () => contentsOf(request, (key) => server.execute(["GET", key]) as string | null);
+    const contentsBefore = contents();
+    const before = this.#before(request);
+    try {
+      const reply = server.execute(command);
+      const granted = request.isDone(reply);
+      this.#note(request, before, { granted, copy, found });
+      const execution = { where: server.name, granted, before: contentsBefore, after: contents() };
+      checkCell(world, request, execution);
+      if (request.operation === "claim" && !granted) this.#checkRefusal(request, command);
+      return !granted && isLocked(request, contentsBefore) ? { reply, byLock: true } : { reply };
+    } catch (error) {
+      if (!(error instanceof ReplyError)) throw error;
+      return failure(server, "redis", `Redis refused: ${error.message}`);
+    }
+  }
+
+  #before(request: Request): Before {
+    const { operation } = request;
+    const claims = operation === "claim" || operation === "restore";
+    const judged = operation === "keep" || operation === "end";
+    return {
+      remaining: claims ? this.#remaining(request) : 0,
+      stood: judged && standsFor(this.#server, request) > 0,
+    };
+  }
+
+  /** Notes what one execution has done. */
+  #note(
+    request: Request,
+    { remaining, stood }: Before,
+    { granted, copy, found }: { granted: boolean; copy: number; found: Snapshot | undefined },
+  ): void {
+    const [process, server] = [this.#process, this.#server];
+    if (remaining > 0) {
+      const what = () => `${server.name} shortened ${request.keys} for an acquire of ${process.name}`;
+      this.#world.check("validity is honest", this.#remaining(request) >= remaining, what);
+    }
+    const stands = stood && standsFor(server, request) > 0;
+    this.#wire.executed(process, server, request, { granted, copy, stood, stands, found });
+  }
+
+  /** A repeated request must not be refused because of its first execution: then nobody would roll that back. */
+  #checkRefusal(request: Request, command: Command): void {
+    const { keys, value, own, isMember, tombstone } = request;
+    const server = this.#server;
+    // Its undo refuses it. Of a resume, the undo deletes the claim in a second request, which may be lost.
+    if (tombstone !== undefined && server.execute(["GET", tombstone]) !== null) return;
+    const stands = isMember
+      ? this.#remaining(request) > 0
+      : keys.every((key, index) => server.execute(["GET", key]) === own[index]);
+    // A value that was put back is a held lock: its release frees it everywhere, whatever the late acquire gets back.
+    if (this.#wire.isRestored(nonceOf(value), server)) return;
+    // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.
+    const needs = command[0] === "SET" && this.#exactReplies ? (["single execution"] as const) : [];
+    const what = () => `${server.name} refused ${keys} to ${this.#process.name} because of itself`;
+    this.#world.check("refusals are true", !stands, what, needs);
+  }
+
+  /** ms until the first of a request's keys expires, or its member in them; 0 when one is absent. */
+  #remaining({ keys, value, isMember }: Request): number {
+    const server = this.#server;
+    if (!isMember) return Math.max(0, Math.min(...keys.map((key) => Number(server.execute(["PTTL", key])))));
+    // A member's score is its deadline, by the server's clock in ms.
+    const deadline = Number(server.execute(["ZSCORE", keys[0]!, value]) ?? 0);
+    return Math.max(0, deadline - server.time());
+  }
+}

@@ -1,0 +1,223 @@
+import { QuorumError } from "../../../src/index.ts";
+import { type OnceContext, once } from "../../../src/sync/index.ts";
+import { checkFences } from "../checks/fences.ts";
+import { Holds, newHold } from "../checks/holds.ts";
+import { byClocks, type OnceCall, OnceHistories, rounding } from "../checks/intervals.ts";
+import type { Draw } from "../draw.ts";
+import { keyOf, quorumOf } from "../field.ts";
+import type { Process } from "../world/process.ts";
+import type { World } from "../world/world.ts";
+import type { Actor, SharedContext } from "./actor.ts";
+import { checkRefusal } from "./handles.ts";
+import { type DrawnOptions, drawOptions, drawSignal } from "./options.ts";
+import { checkRoutine, drawRoutine, type Routine, runRoutine } from "./routine.ts";
+import type { Workload } from "./workload.ts";
+
+const name = "nightly";
+const key = keyOf("once", name);
+
+// A key may stand for less than its ttl in true time: that is the fastest clock.
+const fastest = 0.995;
+
+/** A call, and what is known when its routine begins. */
+interface Call extends OnceCall {
+  /** ms for which the call's last request may have been on its way when its routine begins. */
+  readonly transit: () => number;
+}
+
+/** The random parameters of a call that is made while there are faults. */
+interface Drawn {
+  readonly options: Omit<DrawnOptions, "wait"> & { readonly wait: number | undefined };
+  /** ms that the call waits for an interval to end, unless its deadline comes first. */
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+  readonly routine: Routine;
+}
+
+/** Replicas that all want to run something once per interval. */
+export class OnceWorkload implements Workload {
+  readonly blockingKeys: readonly string[] = ["redlock:once:*"];
+  readonly #shared: SharedContext;
+  readonly #world: World;
+  readonly #intervals: Holds;
+  readonly #histories: OnceHistories;
+  // The same for all replicas, as `once` requires.
+  readonly #every: number;
+  readonly #ttl: number;
+  /** Whether a probe has run. */
+  #served = false;
+
+  constructor(shared: SharedContext, draw: Draw) {
+    const { world, scenario } = shared;
+    this.#shared = shared;
+    this.#world = world;
+    this.#intervals = new Holds(world, "one run per interval");
+    this.#histories = new OnceHistories(world, fastest);
+    this.#every = Math.max(20, Math.floor(scenario.ttl * draw.pick([0.2, draw.between(0.5, 2)])));
+    this.#ttl = Math.max(10, Math.floor(this.#every * draw.pick([0.2, 0.5, 1])));
+  }
+
+  async perform(actor: Actor): Promise<void> {
+    const { process, redlock, calls } = actor;
+    const [every, ttl] = [this.#every, this.#ttl];
+    const { options, wait, signal, routine } = this.#draw(actor);
+    await this.#sleepUntilTick(actor);
+    const { pausedFor } = process;
+    const { timeout } = options;
+    const call: Call = {
+      by: process.name,
+      invoked: this.#world.now,
+      every,
+      transit: () => Math.min(timeout, ttl) / process.rate + process.pausedFor - pausedFor + 4,
+    };
+    // A deadline that is over by now would be refused.
+    const deadline = options.deadline && Math.max(options.deadline, process.wallClock() + 1);
+    const waitable = Math.min(wait, (deadline ?? Infinity) - process.wallClock());
+    const { disturbances } = process;
+    const given = { ...options, every, ttl, deadline };
+    const outcome = await calls.make(process, {
+      counted: "once",
+      what: `once ${name} ${JSON.stringify(given)}`,
+      // A claim becomes an interval before its own ttl ends, or never.
+      bound: wait + 3 * Math.min(timeout, ttl) + ttl + 2 * timeout + routine.length,
+      codes: ["LOCK_LOST", "NO_QUORUM"],
+      run: () =>
+        once(redlock, name, { ...given, signal }, (context) =>
+          runRoutine(actor, routine, this.#begins(actor, context, call)),
+        ),
+      failure: routine.failure,
+      signal,
+    });
+    const isElsewhere = checkRoutine(actor, routine, outcome);
+    if ("error" in outcome) return;
+    this.#world.count(isElsewhere ? "once: elsewhere" : "once ran");
+    if (outcome.value.ran) return;
+    checkRefusal(actor, key, call.invoked, null);
+    this.#histories.skipped(call, outcome.value.retryAfter);
+    // One that has waited to its end returns when to try again, whatever becomes of the claim that it met.
+    const waited = (this.#world.now - call.invoked) * process.rate;
+    const hasGoodClocks = process.disturbances === disturbances;
+    if (hasGoodClocks && waited < 0.99 * waitable) this.#checkSkip(actor, call);
+  }
+
+  /** One replica runs, and all others learn of it. */
+  async probe(actor: Actor, bound: number): Promise<void> {
+    await actor.calls.make(actor.process, {
+      what: `probe ${name}`,
+      bound,
+      run: async () => {
+        for (let pause = 0; !this.#served; await actor.sleep(this.#served ? 0 : pause)) {
+          pause = await this.#tryProbe(actor);
+        }
+      },
+    });
+  }
+
+  recheck(process: Process): void {
+    this.#intervals.recheck(process);
+  }
+
+  checkAtEnd(): void {
+    checkFences(this.#world, this.#intervals.all);
+  }
+
+  #draw(actor: Actor): Drawn {
+    const { process, draw } = actor;
+    const ttl = this.#ttl;
+    const drawn = drawOptions(actor);
+    // The call waits for no answer that comes after the ttl.
+    process.timeout = Math.min(drawn.timeout, ttl);
+    // Replicas wait for longer than others do, and most of them do not run.
+    const backoff = { min: 3 * drawn.backoff.min, max: 3 * drawn.backoff.max };
+    const wait = draw.pick([drawn.wait, undefined, undefined]);
+    const signal = drawSignal(actor, ttl);
+    const length = draw.between(0, draw.chance(0.2) ? 1.5 : 0.3) * this.#every;
+    const routine = drawRoutine(actor, length);
+    return { options: { ...drawn, backoff, wait }, wait: wait ?? 2 * ttl, signal, routine };
+  }
+
+  /** Cron calls all replicas at about the same moment. */
+  async #sleepUntilTick(actor: Actor): Promise<void> {
+    const tick = 1.5 * this.#every;
+    if (actor.draw.chance(0.5)) await actor.sleep(tick - (this.#world.now % tick));
+    await actor.sleep(actor.draw.between(0, 0.2) * this.#every);
+  }
+
+  /** @returns ms until the next attempt */
+  async #tryProbe(actor: Actor): Promise<number> {
+    const options = { every: 5_000, ttl: 1_000 };
+    const { every } = options;
+    const call: Call = {
+      by: actor.process.name,
+      invoked: this.#world.now,
+      every,
+      transit: () => Number.POSITIVE_INFINITY,
+    };
+    try {
+      const outcome = await once(actor.redlock, name, options, (context) => {
+        this.#begins(actor, context, call)();
+        this.#served = true;
+      });
+      return outcome.ran ? 0 : outcome.retryAfter;
+    } catch (error) {
+      // Where an endpoint is silent, two callers may divide the others between them.
+      if (error instanceof QuorumError && this.#shared.scenario.silentMinority) return 10;
+      throw error;
+    }
+  }
+
+  /**
+   * A routine begins.
+   *
+   * @returns to be called when the routine ends
+   */
+  #begins(actor: Actor, context: OnceContext, call: Call): () => void {
+    const { process } = actor;
+    const world = this.#world;
+    const { wire, scenario, kept } = this.#shared;
+    const nonce = wire.lastRound(process, key)!;
+    const { first, endpoints } = wire.extensionsExecuted(nonce);
+    world.check(
+      "a quorum decides",
+      endpoints >= quorumOf(scenario.endpoints),
+      () => `${process.name} runs ${name}, and ${endpoints} endpoints know of it`,
+    );
+    const budget = context.remaining();
+    if (process.running) {
+      const what = () => `${process.name} runs ${name} with nothing left of the interval`;
+      world.check("validity is honest", budget > 0, what);
+    }
+    this.#histories.begins(call, first, call.transit());
+    // An interval is never released, and is relied on after the routine's end as well.
+    kept.add(nonce);
+    const began = world.now;
+    const { signal, fence } = context;
+    const hold = newHold({
+      resources: [name],
+      nonce,
+      process,
+      // It outlives the routine, and with that the context.
+      remaining: () => budget - (world.now - began) * process.rate,
+      lossReported: () => signal.aborted,
+      invoked: call.invoked,
+      acquired: world.now,
+      fence,
+    });
+    this.#intervals.add(hold);
+    return () => {
+      // From now on nobody is informed of the interval's end.
+      hold.releaseInvoked = world.now;
+    };
+  }
+
+  /** Only an interval is a reason not to wait: nobody knows yet whether a claim becomes a run. */
+  #checkSkip({ process }: Actor, { invoked }: OnceCall): void {
+    const extended = this.#shared.wire.lastExtension(key);
+    this.#world.check(
+      "refusals are true",
+      extended + this.#every / fastest + rounding >= invoked,
+      () => `${process.name} does not run ${name}, and no interval has begun`,
+      byClocks,
+    );
+  }
+}
