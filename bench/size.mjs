@@ -13,6 +13,11 @@ const sync = (...names) => ({ ...core, sync: names });
 
 /** The rows: a label, the imports by entry, and the imports that the bundle already has. */
 const rows = [
+  ["a lock: `Redlock` and `endpointsFromEnv`", { index: ["Redlock", "endpointsFromEnv"] }],
+  [
+    "a webhook guard: these, `idempotent` and `stripe`",
+    { index: ["Redlock", "endpointsFromEnv"], hono: ["idempotent"], webhooks: ["stripe"] },
+  ],
   ["`Redlock`", core],
   ["`inspect` and `forceRelease`, over `Redlock`", { ...core, inspect: ["inspect", "forceRelease"] }, core],
   ["`handoff` and `resume`, over `Redlock`", { ...core, handoff: ["handoff", "resume"] }, core],

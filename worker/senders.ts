@@ -19,7 +19,7 @@ export interface Sender {
   /** The binding with its secret. */
   readonly secret: `${"GITHUB_WEBHOOK" | "STANDARD_WEBHOOKS" | "STRIPE_WEBHOOK"}_SECRET`;
   readonly provider: (options: { readonly secret: string; readonly name: string }) => WebhookProvider;
-  /** ms after which it gives up on an answer. docs/webhooks.md has the sources. */
+  /** ms after which it gives up on an answer. docs/senders.md has the sources. */
   readonly timeout: number;
   /** The name of an event, and the id of what it happened to; undefined if it names neither. */
   readonly event: (payload: Payload, request: Request) => Partial<Record<"name" | "subject", unknown>>;
@@ -29,7 +29,7 @@ export interface Sender {
 // biome-ignore lint/suspicious/noExplicitAny: a field may have any form, and eventOf uses only texts and numbers
 type Payload = any;
 
-/** All senders. For another one, add a row; docs/webhooks.md lists the providers. */
+/** All senders. For another one, add a row; docs/senders.md lists the providers. */
 export const senders: readonly Sender[] = [
   {
     name: "github",

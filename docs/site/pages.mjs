@@ -51,7 +51,7 @@ function readPage(file) {
   return { file, path, isSource, title, description, text, links, images };
 }
 
-/** `docs/once.md` is `once.md`, `examples/README.md` is `examples/index.md`, and `examples/cron/interval.mjs` is `examples/cron/interval.mjs.md`. */
+/** `docs/lock.md` is `lock.md`, `examples/README.md` is `examples/index.md`, and `examples/cron/interval.mjs` is `examples/cron/interval.mjs.md`. */
 function pathOf(file) {
   const path = file.replace(/(^|\/)docs\//, "$1").replace(/README\.md$/, "index.md");
   if (isImage(path) || path.endsWith(".md")) return path;
@@ -103,30 +103,43 @@ function plain(markdown) {
 const groups = {
   Start: [
     "docs/getting-started.md",
+    "docs/contents.md",
     "examples/README.md",
     "docs/choosing.md",
     "docs/migrating.md",
     "docs/frameworks.md",
     "docs/platforms.md",
   ],
-  Webhooks: ["docs/webhooks.md", "docs/http.md", "docs/idempotency.md", "docs/once.md"],
   Locks: [
-    "docs/sync.md",
-    "docs/singleton.md",
-    "docs/once-and-debounce.md",
+    "docs/lock.md",
+    "docs/fencing.md",
+    "docs/who-holds.md",
+    "docs/concurrency.md",
+    "docs/cron.md",
     "docs/refresh-once.md",
-    "docs/waiting.md",
-    "lock-server/README.md",
+    "docs/outages.md",
+    "docs/testing.md",
   ],
-  Safety: ["docs/safety.md", "docs/fencing.md", "docs/internals/algorithm.md", "docs/internals/evidence.md"],
-  Operate: [
+  "Webhooks and APIs": [
+    "docs/webhooks.md",
+    "docs/idempotency-key.md",
+    "docs/queues.md",
+    "docs/rotate-secret.md",
+    "docs/inbox.md",
+  ],
+  Safety: ["docs/safety.md", "docs/internals/algorithm.md", "docs/internals/evidence.md"],
+  Reference: [
+    "docs/options.md",
+    "docs/waiting.md",
+    "docs/sync.md",
+    "docs/errors.md",
+    "docs/http.md",
+    "docs/senders.md",
+    "docs/idempotency.md",
     "docs/operations.md",
     "docs/observability.md",
-    "local/README.md",
-    "local/docs/reference.md",
-    "worker/README.md",
   ],
-  Reference: ["docs/options.md", "docs/errors.md"],
+  Servers: ["local/README.md", "local/docs/reference.md", "lock-server/README.md", "worker/README.md"],
 };
 
 /**
@@ -180,7 +193,7 @@ export function llmsText(pages, { name, description }) {
   const sources = [...pages.values()].filter(({ isSource, file }) => isSource && linked.includes(file));
   return [
     `# ${name}\n\n> ${description}\n`,
-    "Start with the [README](index.md): what it does, in three programs.\n",
+    "Start with the [README](index.md): what it does, in a few programs.\n",
     ...sidebar.map((group) => `## ${group.text}\n\n${linesOf(group).join("\n")}\n`),
     `## Optional\n\n${linesOf(contribute).join("\n")}`,
     `${sources.map(({ title, path }) => `- [${title}](${path})`).join("\n")}\n`,

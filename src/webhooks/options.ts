@@ -25,7 +25,7 @@ export interface PublicKeyOptions extends NamedOptions {
 export interface IdOptions {
   /**
    * `"body"`: the id is the hash of what is signed, as the sender's description says: no header can turn a captured
-   * delivery into a new one, and equal deliveries count as one, even if they are two events: docs/webhooks.md lists the
+   * delivery into a new one, and equal deliveries count as one, even if they are two events: docs/senders.md lists the
    * kinds. `"header"`: the id is the sender's header, which is not signed, so anyone who captured a delivery can repeat it
    * under new ids. Default `"body"`.
    */

@@ -12,12 +12,19 @@ import { Miniflare } from "miniflare";
 import pg from "pg";
 
 const ctx = { waitUntil: (work) => work, passThroughOnException: () => undefined };
+const lambda = { getRemainingTimeInMillis: () => 30_000 };
 const origin = "https://shop.example";
 
 /** The calls, by page and by name of the export; if several programs of a page export it, by their number as well. */
 export const calls = {
-  "README.md default": ({ fetch }, env) => deliveredTwice((request) => fetch(request, env, ctx)),
-  "docs/errors.md pay": async (pay) => assert.equal(await pay("43"), "paid"),
+  "README.md app": (app) => overHttp(createServer(app), deliveredTwice),
+  "README.md handler": async (handler) => assert.equal(await handler({ order: "7" }, lambda), "shipped"),
+  "README.md POST": async (POST) => {
+    const [first, again] = await twice(() => POST(keyed("/payments")));
+    assert.deepEqual(first, { charged: 10 });
+    assert.deepEqual(again, first);
+  },
+  "docs/lock.md pay": async (pay) => assert.equal(await pay("43"), "paid"),
   "docs/frameworks.md app 1": async (app) => {
     await overHttp(createServer(app), async (fetchFrom) => {
       await deliveredTwice(fetchFrom);
@@ -29,25 +36,26 @@ export const calls = {
   "docs/frameworks.md app 2": (app) => overHttp(app.server, deliveredTwice),
   "docs/frameworks.md POST": (POST) => deliveredTwice((request) => POST({ request })),
   "docs/frameworks.md server": (server) => overHttp(server, deliveredTwice),
-  "docs/http.md default": async (app, env) => {
+  "docs/idempotency-key.md default": async (app, env) => {
     const paid = await twice(() => app.fetch(keyed("/payments"), env, ctx));
     assert.deepEqual(paid[0], paid[1]);
-    const deliver = (id) =>
-      app.fetch(stripeDelivery(JSON.stringify({ id, data: { object: { id: "in_1" } } })), env, ctx);
-    const handled = await twice(() => deliver("evt_1"));
-    assert.equal(handled[0].id, "evt_1");
-    assert.deepEqual(handled[0], handled[1]);
-    // Of the same object, at the same time.
-    const both = await Promise.all(
-      ["evt_2", "evt_3"].map(async (id) => (await bodyOf(await deliver(id))).fence),
-    );
-    assert.ok(both[0] !== both[1] && Math.min(...both) > handled[0].fence);
+  },
+  "docs/idempotency-key.md POST": (POST) => twice(() => POST(keyed("/payments"))),
+  "docs/webhooks.md default": async (app, env) => {
+    const body = '{"id":"evt_1","data":{"object":{"id":"in_1"}}}';
+    const handled = await twice(() => app.fetch(stripeDelivery(body), env, ctx));
+    assert.deepEqual(handled, [{ received: "evt_1" }, { received: "evt_1" }]);
+  },
+  "docs/lock.md default": async (app, env) => {
     const closing = new Request(`${origin}/accounts/7/close`, { method: "POST" });
     const { closed, under } = await bodyOf(await app.fetch(closing, env, ctx));
     assert.equal(closed, "7");
     assert.ok(under > 0);
   },
-  "docs/once.md credit": async (credit) => {
+  "docs/queues.md receive": (receive) => deliveredTwice(receive),
+  "docs/queues.md consume": (consume) => consume("evt_1"),
+  "docs/rotate-secret.md POST": (POST) => deliveredTwice(POST),
+  "docs/inbox.md credit": async (credit) => {
     const { d1Schema } = await inbox();
     const worker = new Miniflare({
       modules: true,
@@ -70,7 +78,7 @@ export const calls = {
       await worker.dispose();
     }
   },
-  "docs/once.md POST": async (POST, env) => {
+  "docs/inbox.md POST": async (POST, env) => {
     const { postgresSchema } = await inbox();
     await inPostgres(env, async (client) => {
       await client.query(`${postgresSchema} CREATE TABLE customers (id text, credit integer)`);
@@ -84,7 +92,7 @@ export const calls = {
       assert.deepEqual((await client.query("SELECT credit FROM customers")).rows, [{ credit: 7 }]);
     });
   },
-  "docs/once.md setBalance": async (setBalance, env) => {
+  "docs/inbox.md setBalance": async (setBalance, env) => {
     const { postgresSchema } = await inbox();
     await inPostgres(env, async (client) => {
       await client.query(`${postgresSchema} CREATE TABLE wallets (id text, balance integer)`);
@@ -102,12 +110,12 @@ export const calls = {
     assert.notEqual(tokens[0].token, tokens[2].token);
   },
   "docs/sync.md transfer": (transfer) => transfer(5),
-  "docs/once-and-debounce.md changed": async (changed) => {
+  "docs/sync.md changed 2": async (changed) => {
     const works = [];
     await changed("shop-1", { waitUntil: (work) => works.push(work) });
     assert.equal((await works[0]).ran, true);
   },
-  "docs/singleton.md changed": async (changed) => {
+  "docs/sync.md changed 1": async (changed) => {
     const outcomes = await Promise.all([1, 2, 3].map((version) => changed("shop-1", version)));
     // One at least; the others have run before it, or are left to one.
     assert.ok(outcomes.some((outcome) => outcome.startsWith("indexed version")));
@@ -151,7 +159,7 @@ export const calls = {
   },
   "docs/webhooks.md bill": (bill) => handledAs("billed", bill),
   "docs/webhooks.md mail": (mail) => handledAs("mailed", mail),
-  "docs/webhooks.md acme": async (acme) => {
+  "docs/senders.md acme": async (acme) => {
     const time = String(Math.floor(Date.now() / 1_000));
     const signature = createHmac("sha256", "acme").update(`7.${time}.{}`).digest("hex");
     const headers = { "acme-signature": signature, "acme-time": time, "acme-id": "7" };

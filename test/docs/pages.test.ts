@@ -10,10 +10,14 @@ import { commandsOf, problemWith } from "./shell.ts";
 
 const text = (page: string) => readFileSync(page, "utf8");
 
-describe("README.md", () => {
-  it("leads to every page of docs/", () => {
-    const linked = new Set([...text("README.md").matchAll(/\]\((docs\/[^)#]+)/g)].map(([, path]) => path));
-    expect(pages().filter((page) => page.startsWith("docs/") && !linked.has(page))).toEqual([]);
+describe("docs/contents.md", () => {
+  it("leads to every page of docs/, and README.md leads to it", () => {
+    const links = [...text("docs/contents.md").matchAll(/\]\(([^)#]+)/g)].map(([, path]) =>
+      join("docs", path!),
+    );
+    const own = pages().filter((page) => page.startsWith("docs/") && page !== "docs/contents.md");
+    expect(own.filter((page) => !links.includes(page))).toEqual([]);
+    expect(text("README.md")).toContain("](docs/contents.md)");
   });
 });
 

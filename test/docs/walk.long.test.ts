@@ -17,6 +17,7 @@ vi.setConfig({ testTimeout: 90_000 });
 
 const start = fencesOf("docs/getting-started.md");
 const readme = fencesOf("README.md");
+const webhooks = fencesOf("docs/webhooks.md");
 const missing = ["curl", "openssl"].filter((program) => spawnSync(program, ["--version"]).error);
 
 let project: Project;
@@ -30,7 +31,7 @@ beforeAll(async () => {
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(resolve("node_modules", name), link);
   }
-  for (const { file, text } of [...start, ...readme]) {
+  for (const { file, text } of [...start, ...readme, ...webhooks]) {
     if (!file) continue;
     mkdirSync(join(project.folder, dirname(file)), { recursive: true });
     writeFileSync(join(project.folder, file), text);
@@ -68,18 +69,20 @@ describe.skipIf(missing.length > 0)("README.md", () => {
     const printed = shell(block.text);
     if (!command.startsWith("doctor")) expect(printed).toBe(outputAfter(readme, block));
   });
+});
 
+describe.skipIf(missing.length > 0)("docs/webhooks.md", () => {
   it("leads to a Worker that acts once on a delivery that arrives five times", async () => {
     const own = await freePort();
-    const install = blockWith(readme, "npx wrangler dev");
+    const install = blockWith(webhooks, "npx wrangler dev");
     const begin = install.text.replace(/^npm install.*\n/gm, "");
     const worker = background(begin.replace("wrangler dev", `wrangler dev --port ${own} --inspector-port 0`));
     await until(() => worker.printed().includes("Ready on"), "the Worker");
-    const deliver = blockWith(readme, "openssl");
+    const deliver = blockWith(webhooks, "openssl");
     const answers = shell(deliver.text.replaceAll(":8787", `:${own}`));
-    expect(`${answers}\n`).toBe(outputAfter(readme, deliver));
+    expect(`${answers}\n`).toBe(outputAfter(webhooks, deliver));
     await until(() => worker.printed().includes("fulfil"), "what the Worker prints");
-    expect(worker.printed().match(/fulfil \w+/g)).toEqual(["fulfil evt_1"]);
+    expect(worker.printed().match(/fulfil .*/g)).toEqual(["fulfil evt_1 true"]);
   });
 });
 

@@ -21,7 +21,7 @@ export interface Library {
   close(): Promise<unknown>;
 }
 
-// The lines `(sql, params) => …` are what docs/once.md shows.
+// The lines `(sql, params) => …` are what docs/inbox.md shows.
 
 /** Drizzle's template, whose values stand between the pieces. */
 const drizzleOf = (sql: string, params: readonly string[]): SQL =>

@@ -38,7 +38,7 @@ describe("the inbox in libSQL", () => {
     expect([await enter(), await enter()]).toEqual([{ first: true }, { first: false }]);
     await library.close();
 
-    // The adapter that docs/once.md leads to.
+    // The adapter that docs/inbox.md leads to.
     const bound = (sql: string, args: InValue[]) => ({
       sql,
       args,

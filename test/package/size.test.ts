@@ -2,11 +2,14 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { sizes } from "../../bench/size.mjs";
 
-test("the client takes no more than the README says", () => {
-  const kB = (page: string, pattern: RegExp) => Number(pattern.exec(readFileSync(page, "utf8"))?.[1]);
-  const most = kB("README.md", /`Redlock` takes (\d+) kB/);
+test.each([
+  ["a lock", /a lock takes (\d+) kB/],
+  ["a webhook guard", /a webhook guard (\d+) kB/],
+])("%s takes no more than the README says", (what, pattern) => {
+  const kB = (page: string, of: RegExp) => Number(of.exec(readFileSync(page, "utf8"))?.[1]);
   // README.md rounds it.
-  expect(kB("bench/README.md", /`Redlock` \| ([\d.]+) kB/)).toBeLessThan(most + 0.5);
+  const most = kB("README.md", pattern) + 0.5;
+  expect(kB("bench/README.md", new RegExp(`^\\| ${what}: .* \\| ([\\d.]+) kB`, "m"))).toBeLessThan(most);
 });
 
 test("no import is larger than bench/README.md says, from `npm run bench -- size`", async () => {

@@ -171,7 +171,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
 
   it.each([
     ["ttl", "options.html#ttl"],
-    ["webhook", "webhooks.html#webhooks"],
+    ["webhook", "webhooks.html#handle-a-webhook-once"],
     ["fence", "fencing.html#fencing-tokens"],
   ])("finds %s first in %s", async (word, first) => {
     const { page, close } = await openPage(browser, url);
@@ -194,7 +194,15 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     const { page, problems, close } = await openPage(browser, `${url}options.html`);
     const sidebar = page.locator(".VPSidebar");
     const groups = await sidebar.locator("h2").allTextContents();
-    expect(groups).toEqual(["Start", "Webhooks", "Locks", "Safety", "Operate", "Reference", "Contribute"]);
+    expect(groups).toEqual([
+      "Start",
+      "Locks",
+      "Webhooks and APIs",
+      "Safety",
+      "Reference",
+      "Servers",
+      "Contribute",
+    ]);
     await sidebar.getByRole("link", { name: "API reference" }).click();
     await page.waitForURL(`${url}api/**`);
     await page.goto(`${url}api/classes/redlock-edge.Redlock.html`);

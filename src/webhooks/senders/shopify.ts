@@ -18,7 +18,7 @@ import { sender } from "../sender.ts";
  * and topic.
  *
  * Bodies that contain only ids, such as those of `inventory_levels/disconnect`, are equal when the event happens again, and
- * then count as one: see docs/webhooks.md.
+ * then count as one: see docs/senders.md.
  *
  * Shopify waits 5 s for an answer and retries 8 times within 4 hours, with the same body. It may go on signing with an
  * old secret for an hour.

@@ -7,7 +7,7 @@ import type { WebhookProvider } from "../provider.ts";
 import { sender } from "../sender.ts";
 
 // The table of senders: a function for each, whose row says how it signs. To add one, add its function here, its vectors
-// to test/unit/webhooks/vectors.json, and its line to docs/webhooks.md. Senders that no row describes have a file beside
+// to test/unit/webhooks/vectors.json, and its line to docs/senders.md. Senders that no row describes have a file beside
 // this one, and export themselves in ../index.ts.
 
 /** Of a time that is checked only if the user gives a tolerance: the sender names none. */
@@ -48,7 +48,7 @@ export function discord(options: PublicKeyOptions & ToleranceOptions): WebhookPr
 /**
  * GitHub's webhooks: `X-Hub-Signature-256` is the hex HMAC-SHA256 of the body. The id is the body's hash, or with
  * `id: "header"` `X-GitHub-Delivery`. Some events have equal bodies when they happen again, such as a member who is removed
- * twice, and then count as one: docs/webhooks.md lists them. `deliveryId` is `X-GitHub-Delivery`. GitHub signs no time.
+ * twice, and then count as one: docs/senders.md lists them. `deliveryId` is `X-GitHub-Delivery`. GitHub signs no time.
  * The older `X-Hub-Signature` (SHA-1) is ignored.
  *
  * GitHub waits 10 s for an answer and does not retry by itself; a redelivery by hand or through its API keeps the

@@ -14,7 +14,7 @@ import type { SignedRequest } from "../verifier.ts";
  * auth token, or HMAC-SHA256 with a shared key of Twilio's webhook settings: give that as `secret`, or both in a list. The
  * port of the URL may be signed or not, as in Twilio's own library. Twilio signs neither an id nor a time. The id is
  * the hash of what is signed, not of the body: the same fields in another order or spelling have the same signature.
- * Requests that are equal in all of it count as one: see docs/webhooks.md for voice menus. With `id: "header"` the id
+ * Requests that are equal in all of it count as one: see docs/senders.md for voice menus. With `id: "header"` the id
  * is `I-Twilio-Idempotency-Token`.
  *
  * @param options `secret`: the account's auth token, a shared key, or both; `url`: the parameter `bodySHA256`, which Twilio

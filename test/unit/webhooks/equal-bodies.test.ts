@@ -4,7 +4,7 @@ import { githubExamples } from "../../../tools/deliveries.mjs";
 
 // By the body's hash, two events with equal bodies are one. The page names GitHub's kinds for which that can happen.
 
-const page = readFileSync(new URL("../../../docs/webhooks.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../docs/senders.md", import.meta.url), "utf8");
 
 /** Parts of a body that say nothing about the occurrence: they are the same in the next event. */
 const lasting = /^(repository|organization|sender|installation|enterprise)$/;
