@@ -20,6 +20,7 @@ export type RedlockErrorCode =
   | "TRANSACTION_ENDED"
   | "LIMIT_MISMATCH"
   | "ARRIVALS_MISSING"
+  | "MAILBOX_FULL"
   | "REFRESHED_NOT_WRITTEN";
 
 // A registered symbol, so that an error is recognised across realms and across two copies of this package.

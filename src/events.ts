@@ -59,6 +59,15 @@ export type RedlockEvent =
     })
   /** A semaphore is, or was until its last permit of that limit, used with another limit as well. Once for each call. */
   | (LockEvent & { readonly type: "limitMismatch"; readonly limit: number; readonly inUse: number })
+  /** A message was posted to a mailbox. `status`: what `post` returns. */
+  | (LockEvent & { readonly type: "posted"; readonly id: string; readonly status: string })
+  /** A mailbox's handler has failed at a message, for the nth time. */
+  | (LockEvent & {
+      readonly type: "messageFailed";
+      readonly id: string;
+      readonly attempts: number;
+      readonly error: unknown;
+    })
   /** `elapsed`: ms since the request of the extension. */
   | (LockEvent & { readonly type: "extended"; readonly ttl: number; readonly elapsed: number })
   /** `held`: ms since the hold began: since before the request that acquired it, or took it over. */

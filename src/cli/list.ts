@@ -16,7 +16,7 @@ import { counted, duration, layout } from "./text.ts";
 
 /** Something that is held at one endpoint. */
 interface Held {
-  /** `lock`, `permit`, `fair`, `reader`, `writer`, `reentrant`, `once`, `run` or `flight`. */
+  /** `lock`, `permit`, `fair`, `reader`, `writer`, `reentrant`, `once`, `turn`, `run` or `flight`. */
   readonly kind: string;
   /** The resource, or the synchronizer's name; of a run or flight the hash of its scope and key. */
   readonly name: string;
@@ -55,6 +55,7 @@ const kinds: Readonly<Record<string, string>> = {
   "read-write": "reader",
   reentrant: "reentrant",
   once: "once",
+  mailbox: "turn",
   idem: "run",
   flight: "flight",
 };

@@ -202,10 +202,12 @@ export class Lock {
    * @internal Ends this handle, and leaves the lock to its ttl. Resolves when its requests are answered or have timed out, with
    * what another handle needs to go on. Never rejects.
    */
-  async abandon(): Promise<{ readonly settings: Settings; readonly cell: Cell }> {
+  async abandon(
+    end: HoldEnd = { type: "detached" },
+  ): Promise<{ readonly settings: Settings; readonly cell: Cell }> {
     this.#isOver = true;
     this.#validity.end();
-    this.#reportEnd({ type: "detached" });
+    this.#reportEnd(end);
     await Promise.all([this.#extension, ...this.#claims.map(({ settled }) => settled)]);
     return { settings: this.#settings, cell: this.#cell };
   }

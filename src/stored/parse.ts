@@ -22,6 +22,7 @@ export interface StoredKey {
    * - `latch`, `barrier`: the arrivals; `debounce`: the last call; `once`: who claims or has the interval, `once-end`: when it
    *   ends, `once-fence`: its counter;
    * - `singleton`: the newest call;
+   * - `mailbox`: who has the turn; `mailbox-order` and `mailbox-values`: which messages wait; `mailbox-done`: that one was handled;
    * - `void`: that something was rolled back, released or handed over.
    */
   readonly kind: string;
@@ -42,8 +43,8 @@ export function parseKey(key: string): StoredKey | undefined {
   const match = /^([^{}]*?):(?:slot:(\d+)|([a-z-]+)):\{([^}]+)\}(:.*)?$/s.exec(key);
   if (!match) return undefined;
   const [, prefix, slot, kind = "slot", tag, rest = ""] = match;
-  // A tombstone has a name behind that of the resource.
-  const named = kind === "void" ? rest.replace(/:\w+$/, "") : rest;
+  // A tombstone has a name behind that of the resource, and a handled message its id.
+  const named = kind === "void" || kind === "mailbox-done" ? rest.replace(/:[^:]*$/, "") : rest;
   const resource = named.slice(1) || tag!.replaceAll(/%25|%7D/g, decodeURIComponent);
   return { key, prefix: prefix!, kind, resource, ...(slot && { slot: Number(slot) }) };
 }
@@ -78,7 +79,7 @@ export interface StoredCount {
   readonly attempts: number;
 }
 
-const holds: ReadonlySet<string> = new Set(["lock", "slot", "fair", "reentrant", "once"]);
+const holds: ReadonlySet<string> = new Set(["lock", "slot", "fair", "reentrant", "once", "mailbox"]);
 
 /**
  * Reads a value.
@@ -88,7 +89,8 @@ const holds: ReadonlySet<string> = new Set(["lock", "slot", "fair", "reentrant",
  */
 export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): StoredValue | undefined {
   // An interval of `once` that a run has confirmed names the number of confirmations first.
-  if (holds.has(kind)) return { type: "hold", ...holdOf(text.replace(/^r\d+:/, "")) };
+  const held = kind === "mailbox" ? text.replace(/ \d+$/, "") : text.replace(/^r\d+:/, "");
+  if (holds.has(kind)) return { type: "hold", ...holdOf(held) };
   if (kind === "idem" || kind === "flight") return { type: "record", ...recordOf(text) };
   const attempts = kind === "tries" ? countOf(text) : undefined;
   return attempts === undefined ? undefined : { type: "count", attempts };

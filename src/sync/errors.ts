@@ -61,3 +61,21 @@ export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
     Object.defineProperty(this, "value", { value });
   }
 }
+
+/** So many messages wait in a mailbox that it takes no more. The message is not in it. */
+export class MailboxFullError extends RedlockError {
+  /** Name of the mailbox. */
+  readonly resource: string;
+  /** The most messages that wait there. */
+  readonly maxSize: number;
+
+  constructor(resource: string, maxSize: number) {
+    super(
+      "MAILBOX_FULL",
+      `${maxSize} messages wait in the mailbox ${JSON.stringify(resource)}, and maxSize allows no more`,
+    );
+    this.name = "MailboxFullError";
+    this.resource = resource;
+    this.maxSize = maxSize;
+  }
+}

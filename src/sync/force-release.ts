@@ -29,6 +29,7 @@ export const kindsOf = {
   CyclicBarrier: ["barrier"],
   // The fence stays: later runs have larger ones.
   once: ["once", "once-end"],
+  Mailbox: ["mailbox"],
 } as const;
 
 /** The kind of a synchronizer: the name that it is imported by. */

@@ -2,11 +2,31 @@
 export { CountDownLatch, type CountDownLatchOptions, type LatchState } from "./count-down-latch.ts";
 export { CyclicBarrier, type CyclicBarrierOptions } from "./cyclic-barrier.ts";
 export { type DebounceOptions, type DebounceOutcome, debounce } from "./debounce.ts";
-export { ArrivalsMissingError, LimitMismatchError, RefreshedNotWrittenError } from "./errors.ts";
+export {
+  ArrivalsMissingError,
+  LimitMismatchError,
+  MailboxFullError,
+  RefreshedNotWrittenError,
+} from "./errors.ts";
 export { FairLock } from "./fair-lock.ts";
 export { forceRelease, type SynchronizerKind } from "./force-release.ts";
 export type { ArrivalOptions } from "./internal/arrivals.ts";
 export type { Hold, SyncOptions, WaitOptions } from "./internal/hold.ts";
+export type {
+  FailedMessage,
+  MailboxHandler,
+  MailboxTurn,
+  Message,
+  Messages,
+} from "./internal/mailbox-turn.ts";
+export {
+  type Drained,
+  Mailbox,
+  type MailboxOptions,
+  type MailboxState,
+  type Posted,
+  type PostOptions,
+} from "./mailbox.ts";
 export { type OnceContext, type OnceOptions, type OnceOutcome, once } from "./once.ts";
 export { ReadWriteLock } from "./read-write-lock.ts";
 export { ReentrantLock, type ReentrantLockOptions } from "./reentrant-lock.ts";

@@ -22,6 +22,13 @@ const hmget: Command = ({ space }, [key, ...fields]) => {
   return fields.map((field) => hash.get(field) ?? null);
 };
 
+const hdel: Command = ({ space }, [key, ...fields]) => {
+  const hash = space.collection(key!, Hash);
+  const removed = fields.filter((field) => hash.delete(field)).length;
+  if (removed > 0) space.put(key!, hash, deadlineOf(space, key!));
+  return removed;
+};
+
 const hgetall: Command = ({ space }, [key]) => [...space.collection(key!, Hash)].flat();
 
 /** Adds one member. `XX`: only changes one that is there; `GT`: never lowers a score. */
@@ -99,6 +106,7 @@ const zremrangebyscore: Command = ({ space }, [key, least, most]) => {
 export const collectionCommands: CommandTable = {
   HSET: [hset, [3, Infinity]],
   HMGET: [hmget, [2, Infinity]],
+  HDEL: [hdel, [2, Infinity]],
   HGETALL: [hgetall, [1, 1]],
   ZADD: [zadd, [4, 4]],
   ZREM: [zrem, [2, Infinity]],

@@ -1,0 +1,196 @@
+import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+
+/** The twin of `mailboxScript`, which says what it does. */
+export const mailboxTwin: Twin = {
+  sha: "6eda16f1de7fd17f3afadd31aac72c4c0668b85b",
+  run,
+};
+
+type Texts = readonly (string | null)[];
+
+/** The commands of the script about one mailbox. */
+class Place {
+  readonly call: TwinCall["call"];
+  readonly turn: string;
+  readonly order: string;
+  readonly values: string;
+  readonly tombstone: string;
+  readonly token: string;
+  readonly retention: number;
+  readonly kept: number;
+
+  constructor({ call, keys, args }: TwinCall) {
+    this.call = call;
+    [this.turn, this.order, this.values, this.tombstone] = keys as [string, string, string, string];
+    this.token = args[1]!;
+    this.retention = whole(args[3]!);
+    this.kept = whole(args[4]!);
+  }
+
+  fields(...names: readonly string[]): Texts {
+    return this.call("HMGET", this.values, ...names) as Texts;
+  }
+
+  set(...pairs: readonly (string | number)[]): void {
+    this.call("HSET", this.values, ...pairs);
+  }
+
+  size(): number {
+    return this.call("ZCOUNT", this.order, "-inf", "+inf") as number;
+  }
+
+  score(id: string): string | null {
+    return this.call("ZSCORE", this.order, id) as string | null;
+  }
+
+  first(): string {
+    return (this.call("ZRANGE", this.order, 0, 0) as string[])[0] ?? "";
+  }
+
+  add(id: string, stamp: number | string): void {
+    this.call("ZADD", this.order, "GT", stamp, id);
+  }
+
+  letGo(): void {
+    this.call("DEL", this.turn);
+    this.set("next", "");
+  }
+
+  leave(tombstone: string): void {
+    this.call("SET", this.tombstone, tombstone, "PX", this.kept);
+  }
+
+  forget(id: string, mark: string): void {
+    this.call("SET", mark, 1, "PX", this.retention);
+    this.call("ZREM", this.order, id);
+    this.call("HDEL", this.values, ...["v", "c", "a", "n"].map((name) => name + id));
+  }
+
+  fail(id: string): void {
+    const [value, count] = this.fields(`v${id}`, `n${id}`);
+    if (value !== null) this.set(`n${id}`, whole(count ?? 0) + 1);
+  }
+
+  look(left: ReadonlySet<string>, count: number): readonly string[] {
+    const entries: string[] = [];
+    let bytes = 0;
+    const flat = this.call("ZRANGE", this.order, 0, 31 + count, "WITHSCORES") as string[];
+    for (let at = 0; at < flat.length; at += 2) {
+      const id = flat[at]!;
+      if (left.has(id) || bytes >= 5e5) continue;
+      const [value, from, failures] = this.fields(`v${id}`, `c${id}`, `n${id}`);
+      bytes += (value ?? "").length;
+      entries.push(id, flat[at + 1]!, from ?? "", failures ?? "0", value ?? "");
+    }
+    return entries;
+  }
+}
+
+/** What the script has found: the turn's holder and its last step; the tombstone and the marks. */
+interface State {
+  readonly holder: string | undefined;
+  readonly at: string | undefined;
+  readonly found: Found;
+}
+
+function run(twin: TwinCall): readonly Reply[] {
+  const place = new Place(twin);
+  const { token } = place;
+  const found = twin.call("MGET", ...twin.keys) as Found;
+  const [, holder, at] = /^([A-Za-z0-9]+) (\d+)$/.exec(found[0] ?? "") ?? [];
+  if (found[0] != null && holder === undefined) return [token, "foreign"];
+  const state = { holder, at, found };
+  const [op, , ttl] = twin.args;
+  if (op === "post") return post(place, twin, state);
+  if (op === "look") return [token, "seen", holder ?? "", String(place.size())];
+  if (op === "end") return end(place, twin, state);
+  if (op === "step") return step(place, twin, state);
+  if (holder !== token) return [token, "lost"];
+  if (ttl !== "0") twin.call("PEXPIRE", place.turn, whole(ttl!));
+  return [token, "open"];
+}
+
+function post(place: Place, { call, keys, args }: TwinCall, { holder, found }: State): readonly Reply[] {
+  const { token, retention } = place;
+  const [, , ttl, , , givenStamp, own, limit, isOnly, id] = args as string[];
+  let [from, value] = [args[10], args[11]];
+  if (keys[5] !== undefined) place.forget(args[12]!, keys[5]);
+  if (id !== undefined && found[4] != null) return [token, "handled"];
+  const name = id ?? "";
+  const [lastStamp, next, known, caller, attempt] = place.fields(
+    "last",
+    "next",
+    `v${name}`,
+    `c${name}`,
+    `a${name}`,
+  );
+  const last = whole(lastStamp ?? 0);
+  let begun = next ?? "";
+  const stamp = isOnly === "1" ? Math.max(whole(givenStamp!), last + 1) : whole(givenStamp!);
+  let message = whole(own!) > 0 ? whole(own!) : stamp;
+  const isRepeated = known != null && attempt === token;
+  const takes = holder === undefined && found[3] == null && !isRepeated;
+  if (id !== undefined) {
+    if (known != null) {
+      const old = whole(place.score(id)!);
+      if (caller === from) message = Math.max(old, message);
+      else [message, from, value] = [old, "", known];
+    } else if (place.size() >= whole(limit!)) return [token, "full", place.first()];
+    place.add(id, message);
+  }
+  if (takes && begun === "?") begun = place.first();
+  if (takes && begun !== "") place.fail(begun);
+  const largest = Math.max(last, stamp, message);
+  const fields = id === undefined ? [] : [`v${id}`, value!, `c${id}`, from!, `a${id}`, token];
+  place.set("last", largest, "next", takes ? "?" : begun, ...fields);
+  const now = timeOf(call);
+  for (const key of [place.order, place.values]) {
+    call("PEXPIRE", key, Math.max(0, largest - now) + retention);
+  }
+  if (takes) call("SET", place.turn, `${token} 0`, "PX", whole(ttl!), "GET");
+  const holds = takes || holder === token;
+  const entries = holds ? place.look(new Set(), 0) : [];
+  return [token, "stored", takes ? token : (holder ?? ""), String(last), String(stamp), entries];
+}
+
+function end(place: Place, { keys, args }: TwinCall, { holder, found }: State): readonly Reply[] {
+  for (const [index, id] of args.slice(5).entries()) place.forget(id, keys[4 + index]!);
+  const isOwn = holder === place.token || found[3] === "ended";
+  if (holder === place.token) place.letGo();
+  place.leave(isOwn ? "ended" : (found[3] ?? "void"));
+  return [place.token, isOwn ? "open" : "lost"];
+}
+
+function step(place: Place, { call, keys, args }: TwinCall, { holder, at, found }: State): readonly Reply[] {
+  const { token } = place;
+  const [number, closes, ...counts] = args.slice(5, 11) as [string, string, ...string[]];
+  const [done, puts, count, failed] = counts.map(whole) as [number, number, number, number];
+  const rest = args.slice(11);
+  for (const [index, id] of rest.slice(0, done).entries()) place.forget(id, keys[4 + index]!);
+  if (holder !== token) return [token, found[3] === "closed" ? "closed" : "lost"];
+  if (whole(number) <= whole(at!)) return [token, "stale"];
+  const handled: string[] = [];
+  for (const [index, id] of rest.slice(done, done + puts).entries()) {
+    const [stamp, from, value] = rest.slice(done + puts + count + 3 * index) as [string, string, string];
+    if (found[4 + done + index] != null) handled.push(id);
+    else if (place.score(id) === null) {
+      place.add(id, stamp);
+      place.set(`v${id}`, value, `c${id}`, from, `a${id}`, token);
+    }
+  }
+  const left = rest.slice(done + puts, done + puts + count);
+  let present = 0;
+  for (const [index, id] of left.entries()) {
+    if (index < failed) place.fail(id);
+    if (place.score(id) !== null) present += 1;
+  }
+  if (closes === "1" && place.size() === present) {
+    place.letGo();
+    place.leave("closed");
+    return [token, "closed"];
+  }
+  call("SET", place.turn, `${token} ${number}`, "KEEPTTL");
+  const entries = place.look(new Set(left), count);
+  if (count > 0) place.set("next", entries[0] ?? "");
+  return [token, "open", handled, entries];
+}

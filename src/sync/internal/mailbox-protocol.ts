@@ -1,0 +1,158 @@
+import type { Settings } from "../../lock/options.ts";
+import { announce, type Protocol } from "../../lock/protocol.ts";
+import type { Waiter } from "../../lock/wake-up.ts";
+import type { Next } from "../../quorum/retry.ts";
+import { type Call, type Round, runRound } from "../../quorum/round.ts";
+import { quorumOf } from "../../quorum/tally.ts";
+import type { Cell } from "../../redis/cell.ts";
+import { type Entry, type MailboxAnswer, type Place, type View, viewOf } from "./mailbox-place.ts";
+
+/** Kind of the messages that wake those that stand by. */
+export const mailboxWaiter = "mailbox";
+
+/** The last stamp that a client has given in a mailbox, in ms since 1970. */
+export interface Clock {
+  stamp: number;
+}
+
+/** What a call posts. */
+export interface PostRules {
+  readonly message: Pick<Entry, "id" | "call" | "json"> | undefined;
+  /** Whether the call waits on once its message is queued. */
+  readonly standBy: boolean;
+  /** Whether the oldest message makes room for it where the mailbox is full. */
+  readonly dropsOldest: boolean;
+  /** Ids that the call has handled, and that no quorum has been told of. Whatever ends a turn tells it. */
+  readonly done: ReadonlySet<string>;
+  /** The tokens of the call: one that is being undone holds no turn. */
+  readonly tokens: Set<string>;
+  readonly clock: Clock;
+}
+
+/** Why no turn is needed. */
+export type PostState = "open" | "queued" | "duplicate" | "full";
+
+/** Takes the turn, or leaves the message with its holder: then the call ends, and `state` says so. */
+export class PostProtocol implements Protocol<MailboxAnswer> {
+  readonly isRestorable = false;
+  readonly waiter: Waiter = { kind: mailboxWaiter, name: "all" };
+  readonly heldText = ": another call has its turn, and no quorum has the message";
+  state: PostState = "open";
+  /** Ids that were dropped for the message. */
+  readonly dropped: string[] = [];
+  readonly #settings: Settings;
+  readonly #name: string;
+  readonly #place: Place;
+  readonly #rules: PostRules;
+  /** Where the message stands in order, once it is queued. */
+  #position: number | undefined;
+  #stamp = 0;
+  #drops: string | undefined;
+  #round: Round<MailboxAnswer> | undefined;
+
+  constructor(settings: Settings, name: string, place: Place, rules: PostRules) {
+    this.#settings = settings;
+    this.#name = name;
+    this.#place = place;
+    this.#rules = rules;
+  }
+
+  /** The stamp of the turn: larger than that of every earlier one. */
+  get fence(): number {
+    return Math.max(this.#stamp, ...this.#granted().map(({ stamp = 0 }) => stamp));
+  }
+
+  /** Whether its message has joined the queue of another call. */
+  get wasQueued(): boolean {
+    return this.#position !== undefined;
+  }
+
+  /** What the round has shown that took the turn. */
+  get view(): View {
+    return viewOf(this.#granted(), this.#settings.endpoints.length);
+  }
+
+  cell(nonce: string): Cell {
+    this.#rules.tokens.add(nonce);
+    this.#restamp(0);
+    return { keys: [nonce], value: nonce };
+  }
+
+  claim(call: Call, { value }: Cell, ttl: number): Promise<MailboxAnswer> {
+    const { message } = this.#rules;
+    const stamp = this.#stamp;
+    const posted = message && { ...message, stamp: this.#position ?? stamp };
+    return this.#place.post(call, value, ttl, { stamp, message: posted, drops: this.#drops });
+  }
+
+  confirm(granted: Round<MailboxAnswer>, cell: Cell, ttl: number): Round<MailboxAnswer> | undefined {
+    this.#round = granted;
+    const last = lastOf(this.#granted());
+    if (last < this.#stamp) return undefined;
+    // An earlier turn, or a message that was acknowledged before this call began, may have this stamp or a larger one.
+    this.#restamp(last + 1);
+    this.#round = runRound(this.#settings, (call) => this.claim(call, cell, ttl));
+    return this.#round;
+  }
+
+  extend(call: Call, { value }: Cell, ttl: number): Promise<MailboxAnswer> {
+    return this.#place.keep(call, value, ttl);
+  }
+
+  release(call: Call, { value }: Cell, claim: Call, isAnnounced: boolean): Promise<MailboxAnswer> {
+    const { done, message } = this.#rules;
+    const ids = [...done, ...(message && this.state === "duplicate" ? [message.id] : [])];
+    if (claim.hasDoneNothing && ids.length === 0) {
+      return Promise.resolve({ outcome: "lost", state: "lost", entries: [] });
+    }
+    const ended = this.#place.end(call, value, ids);
+    if (isAnnounced) announce(this.#settings, call, mailboxWaiter, [this.#name]);
+    return ended;
+  }
+
+  next(failed: Round<MailboxAnswer>): Next {
+    const { message, standBy, dropsOldest, tokens, clock } = this.#rules;
+    const answers = failed.answers();
+    const quorum = quorumOf(failed.calls.length);
+    this.#drops = undefined;
+    clock.stamp = Math.max(clock.stamp, lastOf(answers));
+    if (answers.some(({ state }) => state === "handled")) return this.#end("duplicate");
+    const full = answers.filter(({ state }) => state === "full");
+    if (full.length >= quorum) {
+      if (!dropsOldest) return this.#end("full");
+      this.#drops = full.map(({ oldest }) => oldest!).sort((a, b) => count(full, b) - count(full, a))[0];
+      this.dropped.push(this.#drops!);
+      return "at-once";
+    }
+    const stored = answers.filter(({ state, holder }) => state === "stored" && holder && !tokens.has(holder));
+    const groups = stored.map(({ holder }) => stored.filter((other) => other.holder === holder));
+    const queued = groups.find(({ length }) => length >= quorum);
+    if (!queued) return "pause";
+    if (message && this.#position === undefined && lastOf(queued) >= this.#stamp) return "at-once";
+    this.#position ??= this.#stamp;
+    return message && standBy ? "pause" : this.#end("queued");
+  }
+
+  #end(state: PostState): "end" {
+    this.state = state;
+    return "end";
+  }
+
+  #restamp(least: number): void {
+    const { clock } = this.#rules;
+    clock.stamp = Math.max(clock.stamp + 1, Math.floor(this.#settings.runtime.now()), least);
+    this.#stamp = clock.stamp;
+  }
+
+  #granted(): MailboxAnswer[] {
+    return this.#round?.answers().filter(({ outcome }) => outcome === "granted") ?? [];
+  }
+}
+
+function lastOf(answers: readonly MailboxAnswer[]): number {
+  return Math.max(0, ...answers.map(({ last = 0 }) => last));
+}
+
+function count(full: readonly MailboxAnswer[], id: string | undefined): number {
+  return full.filter(({ oldest }) => oldest === id).length;
+}

@@ -1,0 +1,302 @@
+import { emit } from "../../events.ts";
+import type { Lock } from "../../lock/lock.ts";
+import type { Settings } from "../../lock/options.ts";
+import { runRound } from "../../quorum/round.ts";
+import { quorumOf } from "../../quorum/tally.ts";
+import { keepAlive, stopwatch } from "../../runtime.ts";
+import { type Entry, type Place, type View, viewOf } from "./mailbox-place.ts";
+
+/** A message of a mailbox. */
+export interface Message<Value> {
+  /** Identifies it: a second post with the same id is a duplicate, for as long as the id is remembered. */
+  readonly id: string;
+  readonly value: Value;
+  /** 1 at first, then one more each time that it has failed. */
+  readonly attempt: number;
+}
+
+/** A message that has failed too often. */
+export interface FailedMessage<Value> extends Omit<Message<Value>, "attempt"> {
+  /** How often it has failed. */
+  readonly attempts: number;
+  /** What the handler has thrown last. Undefined: its process has ended, or another one has seen it. */
+  readonly error: unknown;
+}
+
+/**
+ * The messages that wait, in order, and those that arrive meanwhile. A message is handled as soon as the next one is read, or
+ * the handler returns.
+ */
+export interface Messages<Value> extends AsyncIterable<Message<Value>> {
+  /** All that wait at once, again and again: for a handler to which the newest message says what counts. */
+  batches(): AsyncIterable<readonly Message<Value>[]>;
+}
+
+/** What a handler is given beside the messages. */
+export interface MailboxTurn {
+  /** Larger than that of every earlier turn. Hand it to the database, so that a late write is refused. */
+  readonly fence: number;
+  /** Aborts when the turn is lost. */
+  readonly signal: AbortSignal;
+  /** ms of the turn that remain. */
+  remaining(): number;
+}
+
+/** Handles messages. It is called again while messages wait, and ends the turn by returning without having read one. */
+export type MailboxHandler<Value> = (
+  messages: Messages<Value>,
+  turn: MailboxTurn,
+) => Promise<unknown> | unknown;
+
+/**
+ * How a turn has ended: nothing waits; it had to stop, or the handler did; it was held for so long that another one is to be
+ * taken; it is lost.
+ */
+export type TurnEnd = "closed" | "stopped" | "long" | "lost";
+
+/** What one call has done, in all of its turns. */
+export interface Work {
+  /** Ids that it has handled, and that no quorum has been told of. */
+  readonly done: Set<string>;
+  /** The errors of messages that it leaves to another turn, or has given up. */
+  readonly failed: Map<string, unknown>;
+  handled: number;
+}
+
+/** What a turn depends on. */
+export interface TurnRules<Value> {
+  readonly settings: Settings;
+  readonly name: string;
+  readonly place: Place;
+  readonly handle: MailboxHandler<Value>;
+  readonly maxAttempts: number;
+  readonly onFailed: ((message: FailedMessage<Value>) => Promise<unknown> | unknown) | undefined;
+  /** ms until no message is to be begun any more. Infinity: there is no deadline. */
+  readonly untilDeadline: () => number;
+  readonly signal: AbortSignal | undefined;
+  /** Called when the call has handled a message. */
+  readonly onHandled: (id: string) => void;
+}
+
+/** A turn: its holder handles messages in order, until nothing waits. */
+export class Turn<Value> {
+  readonly #rules: TurnRules<Value>;
+  readonly #lock: Lock;
+  readonly #token: string;
+  readonly #work: Work;
+  #view: View;
+  #steps = 0;
+  /** Those that the handler has, or has had last. */
+  #current: readonly Entry[] = [];
+  /** Failures that no endpoint has been told of. */
+  #failures: string[] = [];
+  #end: TurnEnd | undefined;
+  /** ms that the longest message has taken so far. */
+  #longest = 0;
+  #held: () => number;
+  #sinceRead: () => number = () => 0;
+
+  constructor(rules: TurnRules<Value>, lock: Lock, view: View, work: Work) {
+    this.#rules = rules;
+    this.#lock = lock;
+    this.#token = lock.token;
+    this.#view = view;
+    this.#work = work;
+    this.#held = stopwatch(rules.settings.runtime);
+  }
+
+  /** How many messages, as far as it knows, wait for another turn. */
+  get left(): number {
+    const { ready, strays } = this.#view;
+    return [...ready, ...strays].filter(({ id }) => !this.#work.done.has(id)).length;
+  }
+
+  /** Calls the handler until nothing waits, or it must stop; then gives the turn back. */
+  async serve(): Promise<TurnEnd> {
+    while (!this.#mustStop()) {
+      const isIdle =
+        this.#fresh(this.#view.ready).length === 0 && this.#fresh(this.#view.strays).length === 0;
+      if (isIdle) await this.#step(true);
+      else await this.#callHandler();
+    }
+    if (this.#end !== "closed") await this.#lock.release();
+    return this.#end!;
+  }
+
+  /** Calls the handler once. It reads as many messages as it likes. */
+  async #callHandler(): Promise<void> {
+    const { handle } = this.#rules;
+    let hasRead = false;
+    let isOver = false;
+    const read = async (most: number): Promise<readonly Message<Value>[]> => {
+      const entries = isOver ? [] : await this.#read(most);
+      hasRead ||= entries.length > 0;
+      return entries.map((entry) => messageOf<Value>(entry));
+    };
+    const lock = this.#lock;
+    try {
+      await handle(messagesOf(read), {
+        get signal() {
+          return lock.signal;
+        },
+        fence: lock.fence!,
+        remaining: () => lock.remaining(),
+      });
+      isOver = true;
+      // Only what it has given up was there to read.
+      if (!hasRead && this.#fresh(this.#view.ready).length > 0) this.#end ??= "stopped";
+      this.#finish();
+    } catch (error) {
+      isOver = true;
+      const [first] = this.#fresh(this.#view.ready);
+      const entries = this.#current.length > 0 ? this.#current : first ? [first] : [];
+      this.#current = [];
+      if (entries.length === 0) this.#end ??= "stopped";
+      for (const entry of entries) await this.#fail(entry, error);
+    }
+  }
+
+  /** The next messages in order; none if nothing waits, or it must stop. What was read before is done. */
+  async #read(most: number): Promise<readonly Entry[]> {
+    const isLater = this.#current.length > 0;
+    this.#finish();
+    // What the turn ends with says that the last one is done.
+    if (isLater && this.#fresh(this.#view.ready).length > 0 && !this.#mustStop()) await this.#step(false);
+    for (;;) {
+      if (this.#mustStop()) return [];
+      // One that too few endpoints have may be older than the others.
+      if (this.#fresh(this.#view.strays).length > 0) {
+        await this.#step(false);
+        continue;
+      }
+      const ready = this.#fresh(this.#view.ready);
+      const dead = ready.filter(({ failures }) => failures >= this.#rules.maxAttempts);
+      for (const entry of dead) await this.#giveUp(entry, undefined);
+      if (dead.length > 0) continue;
+      this.#current = ready.slice(0, most);
+      this.#sinceRead = stopwatch(this.#rules.settings.runtime);
+      return this.#current;
+    }
+  }
+
+  /** Those that this call has neither handled nor failed at. */
+  #fresh(entries: readonly Entry[]): Entry[] {
+    const { done, failed } = this.#work;
+    return entries.filter(({ id }) => !done.has(id) && !failed.has(id));
+  }
+
+  /** The handler is done with what it has read, unless the turn was lost: then it may have noticed, and left it. */
+  #finish(): void {
+    const entries = this.#current;
+    this.#current = [];
+    if (entries.length === 0 || this.#lock.remaining() <= 0) return;
+    this.#longest = Math.max(this.#longest, this.#sinceRead());
+    for (const { id } of entries) {
+      this.#work.done.add(id);
+      this.#work.handled += 1;
+      this.#rules.onHandled(id);
+    }
+  }
+
+  /** The handler has failed at a message: it is left to another turn, or given up. */
+  async #fail(entry: Entry, error: unknown): Promise<void> {
+    const { maxAttempts, settings, name } = this.#rules;
+    const attempts = entry.failures + 1;
+    this.#work.failed.set(entry.id, error);
+    emit(settings.onEvent, { type: "messageFailed", resources: [name], id: entry.id, attempts, error });
+    if (attempts >= maxAttempts) await this.#giveUp({ ...entry, failures: attempts }, error);
+    else this.#failures.push(entry.id);
+  }
+
+  /** Forgets a message that has failed too often, once `onFailed` has seen it. */
+  async #giveUp(entry: Entry, error: unknown): Promise<void> {
+    const { id, failures } = entry;
+    const { done, failed } = this.#work;
+    failed.set(id, error);
+    try {
+      const value: Value = JSON.parse(entry.json);
+      await this.#rules.onFailed?.({ id, value, attempts: failures, error });
+      done.add(id);
+    } catch {
+      // It stays, and the next turn tries that again.
+    }
+  }
+
+  /** Whether no message may be begun. */
+  #mustStop(): boolean {
+    const { untilDeadline, settings, signal } = this.#rules;
+    if (this.#end) return true;
+    if (this.#lock.remaining() <= 0) this.#end = "lost";
+    // As long as the longest so far, and the time to give the turn back.
+    else if (untilDeadline() < this.#longest + 2 * settings.timeout || signal?.aborted) this.#end = "stopped";
+    // So that each message has at least half of the time that the turn may be held.
+    else if (this.#held() > settings.maxHold / 2) this.#end = "long";
+    return this.#end !== undefined;
+  }
+
+  /** Tells what is done, and looks what waits; with `closes`, lets the turn go if that is nothing: one step, so that nothing is left. */
+  async #step(closes: boolean): Promise<void> {
+    const { settings, place } = this.#rules;
+    const { done, failed } = this.#work;
+    this.#steps += 1;
+    const { ready, strays } = this.#view;
+    const again = [...ready, ...strays].map(({ id }) => id).filter((id) => done.has(id));
+    const told = [...new Set([...done, ...again])];
+    const failures = this.#failures;
+    const left = [...failures, ...[...failed.keys()].filter((id) => !failures.includes(id) && !done.has(id))];
+    const round = runRound(settings, (call) =>
+      place.step(call, this.#token, {
+        number: this.#steps,
+        closes,
+        done: told,
+        puts: this.#fresh(strays),
+        left,
+        failed: failures.length,
+      }),
+    );
+    const result = await round.result;
+    if (closes && result === "granted") {
+      this.#end = "closed";
+      const closed = round.done.then(() =>
+        this.#leave(round.calls.every(({ answer }) => answer?.outcome === "granted")),
+      );
+      if (!keepAlive(settings, closed)) await round.mostlyDone();
+      return;
+    }
+    const open = round.answers().filter(({ state }) => state === "open");
+    if (open.length < quorumOf(settings.endpoints.length)) {
+      // Some have let it go and others not, or nobody knows: the turn is not whole any more.
+      this.#end = "lost";
+      return;
+    }
+    this.#failures = [];
+    for (const { handled = [] } of open) for (const id of handled) done.add(id);
+    this.#view = viewOf(open, settings.endpoints.length);
+    const waiting = new Set([...this.#view.ready, ...this.#view.strays].map(({ id }) => id));
+    // A quorum remembers the others.
+    for (const id of told) if (!waiting.has(id)) done.delete(id);
+  }
+
+  /** Ends the hold of a turn that was let go; where an endpoint has not done that, it is ended there. */
+  async #leave(isWhole: boolean): Promise<void> {
+    if (isWhole) await this.#lock.abandon({ type: "released", elapsed: 0, freed: true });
+    else await this.#lock.release();
+  }
+}
+
+function messageOf<Value>({ id, json, failures }: Entry): Message<Value> {
+  return { id, value: JSON.parse(json), attempt: failures + 1 };
+}
+
+/** What a handler reads from. */
+function messagesOf<Value>(read: (most: number) => Promise<readonly Message<Value>[]>): Messages<Value> {
+  async function* batches(most: number) {
+    for (let batch = await read(most); batch.length > 0; batch = await read(most)) yield batch;
+  }
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const [message] of batches(1)) yield message!;
+    },
+    batches: () => batches(Number.MAX_SAFE_INTEGER),
+  };
+}

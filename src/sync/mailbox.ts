@@ -1,0 +1,302 @@
+import { checkInteger, checkName, checkType, integer, oneOf, type Schema, typed } from "../check.ts";
+import { emit } from "../events.ts";
+import { acquire } from "../lock/acquire.ts";
+import { type LockClient, settingsOf } from "../lock/client.ts";
+import type { Lock } from "../lock/lock.ts";
+import { type Settings, timeUntil } from "../lock/options.ts";
+import { query } from "../quorum/query.ts";
+import { quorumOf } from "../quorum/tally.ts";
+import { randomToken, stopwatch } from "../runtime.ts";
+import { MailboxFullError } from "./errors.ts";
+import {
+  checkSyncOptions,
+  type SyncOptions,
+  syncSchema,
+  type WaitOptions,
+  waitSchema,
+} from "./internal/hold.ts";
+import { type Entry, Place } from "./internal/mailbox-place.ts";
+import { PostProtocol } from "./internal/mailbox-protocol.ts";
+import { type FailedMessage, type MailboxHandler, Turn, type Work } from "./internal/mailbox-turn.ts";
+
+/** Options of a mailbox, and defaults of its calls. */
+export interface MailboxOptions<Value = unknown> extends Omit<SyncOptions, "autoExtend"> {
+  /** The most messages that wait: an integer from 1 to 10 000. Default 100. */
+  readonly maxSize?: number | undefined;
+  /** What a post does where so many wait: `refuse` throws {@link MailboxFullError}. Default `refuse`. */
+  readonly onFull?: "refuse" | "drop-oldest" | undefined;
+  /** How long a message waits at most, and its id is remembered, in ms. Default 86 400 000 (a day). */
+  readonly retention?: number | undefined;
+  /** The most bytes of a value as JSON: an integer from 1 to 1 000 000. Default 100 000. */
+  readonly maxBytes?: number | undefined;
+  /** How often a message may fail. Then `onFailed` gets it, and it is forgotten. Default: as often as it likes. */
+  readonly maxAttempts?: number | undefined;
+  /** Gets a message that has failed `maxAttempts` times, for example to store it. If it fails, the message stays. */
+  readonly onFailed?: ((message: FailedMessage<Value>) => Promise<unknown> | unknown) | undefined;
+}
+
+/** Options of one call. */
+export interface PostOptions extends Omit<WaitOptions, "autoExtend"> {
+  /** Waits until the message is handled, by whichever call, for `wait` ms at most. Default false: a queued message is enough. */
+  readonly standBy?: boolean | undefined;
+}
+
+/** What has become of a message. */
+export interface Posted {
+  /** `handled`: by this call, or while it stood by; `queued`: whoever has the turn will handle it; `duplicate`: it was handled before. */
+  readonly status: "handled" | "queued" | "duplicate";
+  /** How many messages, as far as this call knows, wait for another turn: because it had to stop, or has failed at them. */
+  readonly left: number;
+}
+
+/** What `drain` has done. */
+export interface Drained {
+  /** How many messages it has handled. 0: none wait, or another call has the turn. */
+  readonly handled: number;
+  /** As in {@link Posted}. */
+  readonly left: number;
+}
+
+/** What a mailbox has in it. */
+export interface MailboxState {
+  /** Whether a call has the turn. */
+  readonly isHeld: boolean;
+  /** How many messages wait, the one that is being handled included. */
+  readonly waiting: number;
+}
+
+type OwnOptions = Pick<
+  MailboxOptions,
+  "maxSize" | "onFull" | "retention" | "maxBytes" | "maxAttempts" | "onFailed"
+>;
+
+type Rules<Value> = {
+  readonly [Name in keyof Omit<OwnOptions, "onFailed">]-?: NonNullable<OwnOptions[Name]>;
+} & Pick<MailboxOptions<Value>, "onFailed">;
+
+const ownSchema: Schema<OwnOptions> = {
+  maxSize: integer(1, 10_000),
+  onFull: oneOf("refuse", "drop-oldest"),
+  retention: integer(1_000, 2 ** 45, "ms"),
+  maxBytes: integer(1, 1_000_000),
+  maxAttempts: integer(1, Number.MAX_SAFE_INTEGER),
+  onFailed: typed("function"),
+};
+const { autoExtend: _extend, ...shared } = syncSchema;
+const { autoExtend: _extendCall, ...usual } = waitSchema;
+const schema: Schema<MailboxOptions> = { ...shared, ...ownSchema };
+const callSchema: Schema<PostOptions> = { ...usual, standBy: typed("boolean") };
+
+/**
+ * One turn at a time for a name, and no message lost: a call that finds the turn taken leaves its message with the holder, who
+ * handles it before the turn ends. For chats and agents, whose messages must be answered one after another.
+ *
+ * Each message is handled at least once while somebody posts or drains; twice if a process ends while it handles it.
+ *
+ * @example
+ * const thread = new Mailbox(redlock, `thread:${id}`, { ttl: 30_000 });
+ * const { status } = await thread.post({ id: event.id, value: event.text }, async (messages, { signal }) => {
+ *   for await (const { value } of messages) await answer(value, { signal });
+ * });
+ */
+export class Mailbox<Value> {
+  /** The mailbox's name. */
+  readonly name: string;
+  readonly #redlock: LockClient;
+  readonly #defaults: SyncOptions;
+  readonly #rules: Rules<Value>;
+  readonly #clock = { stamp: 0 };
+
+  /**
+   * @throws TypeError | RangeError when an argument is wrong
+   */
+  constructor(redlock: LockClient, name: string, options: MailboxOptions<Value> = {}) {
+    checkSyncOptions("a mailbox", options as MailboxOptions, schema);
+    const {
+      maxSize = 100,
+      onFull = "refuse",
+      retention = 86_400_000,
+      maxBytes = 100_000,
+      maxAttempts = Infinity,
+      onFailed,
+      ...defaults
+    } = options;
+    this.#redlock = redlock;
+    this.name = checkName("name", name);
+    this.#defaults = defaults;
+    this.#rules = { maxSize, onFull, retention, maxBytes, maxAttempts, onFailed };
+    checkInteger("retention (ms)", retention, this.#settings({}).ttl, 2 ** 45);
+  }
+
+  /**
+   * Handles the message if nobody has the turn, and all that arrive meanwhile. Otherwise leaves it with the holder.
+   *
+   * An error leaves open whether the message will be handled; post it again, with the same id.
+   *
+   * @throws what the handler has thrown for this message: it stays, and the next turn tries it again
+   * @throws MailboxFullError when `maxSize` messages wait
+   * @throws QuorumError | LockHeldError when neither the turn nor a quorum of endpoints could be had within `wait`
+   * @throws RangeError when the value is too large; TypeError when it is no JSON
+   */
+  async post(
+    message: { readonly id: string; readonly value: Value },
+    handler: MailboxHandler<Value>,
+    options: PostOptions = {},
+  ): Promise<Posted> {
+    const { id } = checkType("message", message, "object");
+    checkName("message.id", id);
+    const json = this.#jsonOf(message.value);
+    const call = new MailboxCall(this.#callRules(handler, options), { id, json });
+    const posted = await call.run();
+    emit(call.settings.onEvent, { type: "posted", resources: [this.name], id, status: posted.status });
+    return posted;
+  }
+
+  /**
+   * Handles what waits, if nobody has the turn: for a cron job, so that no message waits for the next post if a process has ended.
+   *
+   * @throws what the handler has thrown; QuorumError | LockHeldError as {@link Mailbox.post}
+   */
+  async drain(handler: MailboxHandler<Value>, options: Omit<PostOptions, "standBy"> = {}): Promise<Drained> {
+    const call = new MailboxCall(this.#callRules(handler, options), undefined);
+    const { left } = await call.run();
+    return { handled: call.handled, left };
+  }
+
+  /**
+   * What waits now, and whether a call has the turn. It may have changed by the time that you read it.
+   *
+   * @throws QuorumError when too few endpoints answered
+   */
+  async inspect(options: Pick<PostOptions, "timeout" | "prefix"> = {}): Promise<MailboxState> {
+    checkSyncOptions("inspect", options, callSchema);
+    const settings = this.#settings(options);
+    const place = new Place(settings, this.name, this.#rules);
+    const answers = (await query(settings, ["inspect", [this.name]], (call) => place.look(call))).answers();
+    const quorum = quorumOf(settings.endpoints.length);
+    const sizes = answers.map(({ size }) => size).sort((a, b) => b - a);
+    const count = (holder: string | undefined) => answers.filter((other) => other.holder === holder).length;
+    const isHeld = answers.some(({ holder }) => holder && count(holder) >= quorum);
+    return { isHeld, waiting: sizes[quorum - 1]! };
+  }
+
+  #settings(options: PostOptions): Settings {
+    const { standBy: _standBy, signal: _signal, deadline: _deadline, ...given } = options;
+    return settingsOf(this.#redlock, this.#defaults, given, { autoExtend: true });
+  }
+
+  #jsonOf(value: Value): string {
+    const { maxBytes } = this.#rules;
+    const json = checkType("the value as JSON", JSON.stringify(value), "string");
+    const size = new TextEncoder().encode(json).length;
+    if (size <= maxBytes) return json;
+    throw new RangeError(
+      `the value has ${size} bytes as JSON, and maxBytes is ${maxBytes}: store it elsewhere, and post where`,
+    );
+  }
+
+  #callRules(handler: MailboxHandler<Value>, options: PostOptions): CallRules<Value> {
+    checkType("handler", handler, "function");
+    checkSyncOptions("the call", options, callSchema, { usual: "wait" });
+    const settings = this.#settings(options);
+    return { ...this.#rules, settings, name: this.name, handler, options, clock: this.#clock };
+  }
+}
+
+type CallRules<Value> = Rules<Value> & {
+  readonly settings: Settings;
+  readonly name: string;
+  readonly handler: MailboxHandler<Value>;
+  readonly options: PostOptions;
+  readonly clock: { stamp: number };
+};
+
+/** One call of `post` or `drain`. */
+class MailboxCall<Value> {
+  readonly settings: Settings;
+  readonly #rules: CallRules<Value>;
+  readonly #message: Pick<Entry, "id" | "json" | "call"> | undefined;
+  readonly #place: Place;
+  readonly #work: Work = { done: new Set(), failed: new Map(), handled: 0 };
+  readonly #tokens = new Set<string>();
+  readonly #elapsed: () => number;
+  readonly #limit: number;
+  #isHandled = false;
+
+  constructor(rules: CallRules<Value>, message: Pick<Entry, "id" | "json"> | undefined) {
+    const { settings, name, options } = rules;
+    this.settings = settings;
+    this.#rules = rules;
+    this.#message = message && { ...message, call: randomToken(settings.runtime) };
+    this.#place = new Place(settings, name, rules);
+    this.#elapsed = stopwatch(settings.runtime);
+    this.#limit = timeUntil(options.deadline ?? Infinity, settings.runtime);
+  }
+
+  /** How many messages it has handled. */
+  get handled(): number {
+    return this.#work.handled;
+  }
+
+  async run(): Promise<Posted> {
+    const { failed } = this.#work;
+    for (;;) {
+      const taken = await this.#take();
+      if ("status" in taken) return taken;
+      const end = await taken.turn.serve();
+      const id = this.#message?.id;
+      if (id !== undefined && failed.has(id)) throw failed.get(id);
+      if (!this.#message && this.handled === 0 && failed.size > 0) throw [...failed.values()][0];
+      const { left } = taken.turn;
+      if (end === "closed")
+        return { status: this.#isHandled || !this.#message ? "handled" : "duplicate", left };
+      if (end === "stopped") return { status: this.#isHandled ? "handled" : "queued", left };
+      // What may wait besides is left to the next call.
+      if (end === "lost" && this.#isHandled) return { status: "handled", left };
+    }
+  }
+
+  /** Takes the turn, or finds that it needs none. */
+  async #take(): Promise<{ readonly turn: Turn<Value> } | Posted> {
+    const { name, options, onFull, clock, maxSize } = this.#rules;
+    const { signal, deadline, standBy = false } = options;
+    const settings = { ...this.settings, wait: Math.max(0, this.settings.wait - this.#elapsed()) };
+    const protocol = new PostProtocol(settings, name, this.#place, {
+      message: this.#isHandled ? undefined : this.#message,
+      standBy,
+      dropsOldest: onFull === "drop-oldest",
+      done: this.#work.done,
+      tokens: this.#tokens,
+      clock,
+    });
+    let lock: Lock;
+    try {
+      lock = await acquire(settings, [name], { signal, deadline }, protocol);
+    } catch (error) {
+      return this.#withoutTurn(protocol, error, maxSize);
+    }
+    const { handler: handle, maxAttempts, onFailed } = this.#rules;
+    const rules = {
+      settings,
+      name,
+      place: this.#place,
+      handle,
+      maxAttempts,
+      onFailed,
+      signal,
+      untilDeadline: () => this.#limit - this.#elapsed(),
+      onHandled: (id: string) => {
+        if (id === this.#message?.id) this.#isHandled = true;
+      },
+    };
+    return { turn: new Turn(rules, lock, protocol.view, this.#work) };
+  }
+
+  #withoutTurn({ state, wasQueued }: PostProtocol, error: unknown, maxSize: number): Posted {
+    if (this.#isHandled || (state === "duplicate" && wasQueued)) return { status: "handled", left: 0 };
+    if (state === "full") throw new MailboxFullError(this.#rules.name, maxSize);
+    if (state === "queued") return { status: "queued", left: 0 };
+    if (state === "duplicate") return { status: "duplicate", left: 0 };
+    throw error;
+  }
+}
