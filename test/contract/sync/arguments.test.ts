@@ -112,9 +112,6 @@ describe.each(Object.entries(makers))(
       ["several names", () => make(needed ?? {}, ["a", "b"]), TypeError, "must be a string"],
       ["no client", () => make(needed ?? {}, "n", {}), TypeError, "redlock must be a client"],
       ["a number as options", () => make(5), TypeError, `did you mean { ${usual}: 5 }?`],
-      ["null as options", () => make(null), TypeError, `${called} needs an object of options`],
-      ["ttl 9", given({ ttl: 9 }), RangeError, "ttl (ms) must be between 10 and "],
-      ["wait −1", given({ wait: -1 }), RangeError, "wait (ms) must be between 0 and Infinity, got -1"],
       ["tll", given({ tll: 5 }), TypeError, `${called} has no option "tll"; did you mean ttl?`],
       ...Object.entries(without ?? { ...fences, ...ofCalls }).map(
         ([name, value]): Case => [
@@ -132,9 +129,6 @@ describe.each(Object.entries(makers))(
           `${name} `,
         ],
       ),
-      ...(needed
-        ? [["no options", () => make(undefined), TypeError, `${called} needs an`] satisfies Case]
-        : []),
     ];
 
     test.each(cases)("%s", async (_, ...refusal) => expectRefused(...refusal));
@@ -185,16 +179,8 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
   const aNumber: [unknown, Errors, string] = [5_000, TypeError, `{ ${usual}: 5000 }`];
   test.each<[options: unknown, type: Errors, said: string]>([
     [{ ttl: 9 }, RangeError, "ttl (ms) must be between 10 and 2147483647, got 9"],
-    [{ wait: -1 }, RangeError, "wait (ms) must be between 0 and Infinity, got -1"],
     [{ signal: {} }, TypeError, "signal must be an AbortSignal"],
-    [
-      { deadline: Number.NaN },
-      RangeError,
-      "deadline (ms since 1970) must be between 0 and Infinity, got NaN",
-    ],
     [{ wiat: 5 }, TypeError, 'has no option "wiat"; did you mean wait?'],
-    [{ token: "a" }, TypeError, 'has no option "token"; it belongs to ReentrantLock, as owner'],
-    [{ endpoints: [] }, TypeError, 'has no option "endpoints"; it belongs to new Redlock()'],
     ...(isOnce ? [] : [aNumber]),
     hasNote(name)
       ? [{ note: "" }, RangeError, "note must have 1 … 255 characters, has 0"]
@@ -235,19 +221,7 @@ const owner = (value: unknown) => () => make(ReentrantLock)({ owner: value });
 
 test.each<Case>([
   ["no owner", owner(""), RangeError, "owner must have 1 … 255 characters, has 0"],
-  ["a long owner", owner("x".repeat(256)), RangeError, "owner must have 1 … 255 characters, has 256"],
-  ["an owner of null", owner(null), TypeError, "owner must be a string, got null"],
-  ["half an owner", owner("\ud83d"), RangeError, "owner has half of a surrogate pair in it"],
   ["no id at a latch", () => latch.arrive(""), RangeError, "id must have 1 … 255 characters, has 0"],
-  ["a long id", () => latch.arrive("x".repeat(256)), RangeError, "id must have 1 … 255 characters, has 256"],
-  ["half an id", () => latch.arrive("\ud800"), RangeError, "id has half of a surrogate pair in it"],
-  ["an id of 7", () => barrier.arriveAndWait(wrong(7)), TypeError, "id must be a string, got number"],
-  [
-    "no id at a barrier",
-    () => barrier.arriveAndWait(""),
-    RangeError,
-    "id must have 1 … 255 characters, has 0",
-  ],
   ["ttl over every", () => run(once)({ every: 1_000, ttl: 1_001 }), RangeError, "got 1001"],
   [
     "ttl 2³⁰",
@@ -261,18 +235,11 @@ test.each<Case>([
     RangeError,
     'mode must be "skip", "coalesce" or "cancel"',
   ],
-  ["a mode as options", () => run(singleton)("skip"), TypeError, "singleton needs an object of options"],
   [
     "no routine of once",
     () => once(redlock, "n", { every: 20 }, wrong(7)),
     TypeError,
     "routine must be a function",
-  ],
-  [
-    "no routine of debounce",
-    () => debounce(redlock, "n", { window: 5 }, wrong(7)),
-    TypeError,
-    "routine must be",
   ],
   ["no job", () => singleton(redlock, "n", { mode: "skip" }, wrong(7)), TypeError, "job must be a function"],
   [
@@ -287,15 +254,6 @@ test.each<Case>([
     TypeError,
     "no synchronizer of kind Lock",
   ],
-  ["an inherited kind", () => forceRelease(redlock, wrong("toString"), "n"), TypeError, "of kind toString"],
-  ["no kind", () => forceRelease(redlock, wrong(undefined), "n"), TypeError, "of kind undefined"],
-  [
-    "no name to free",
-    () => forceRelease(redlock, "once", ""),
-    RangeError,
-    "name must have 1 … 1024 characters",
-  ],
-  ["several to free", () => forceRelease(redlock, "once", wrong(["a"])), TypeError, "name must be a string"],
   ["timeout 0", () => forceRelease(redlock, "once", "n", { timeout: 0 }), RangeError, "timeout (ms) must be"],
   [
     "a ttl",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LockLostError, QuorumError } from "../../../src/index.ts";
+import { LockLostError, type QuorumError } from "../../../src/index.ts";
 import { freeScript } from "../../../src/inspect/free.lua.ts";
 import type { Script } from "../../../src/redis/script.ts";
 import {
@@ -77,13 +77,6 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another }) => {
     const after = [await hold.verify(), await hold.release(), await next.value!.verify()];
     expect(after).toEqual([false, false, true]);
   });
-
-  test("that is held leaves nothing behind", async () => {
-    const { client, ttls, atOnce } = newWorld(script);
-    await acquire(client().redlock, "n");
-    expect(await atOnce(forceRelease(client().redlock, kind, "n"))).toBe(true);
-    expect([ttls(0), ttls(1), ttls(2)]).toEqual([{}, {}, {}]);
-  });
 });
 
 describe("what counts as something to free", () => {
@@ -107,14 +100,6 @@ describe("what counts as something to free", () => {
       expect(await forceRelease(client().redlock, kind, "n"), key).toBe(had);
       expect(each("EXISTS", key, "n")).toEqual(new Array(3).fill(key === "once-fence" ? 1 : 0));
     }
-  });
-
-  test("belongs to a prefix", async () => {
-    const { client, endpoints } = newWorld();
-    endpoints[0]!.engine.execute(["SET", "mine:fair:{n}", "x"]);
-    const { redlock } = client();
-    expect(await forceRelease(redlock, "FairLock", "n")).toBe(false);
-    expect(await forceRelease(redlock, "FairLock", "n", { prefix: "mine" })).toBe(true);
   });
 });
 
@@ -225,39 +210,5 @@ describe("a latch or barrier", () => {
     const late = b();
     await runtime.advance(20);
     expect([early.value, late.value]).toEqual([before[0]!.value! + 3, before[0]!.value! + 3]);
-  });
-
-  test("that moves on by itself faster than it is reset, again and again, is a QuorumError", async () => {
-    for (const [kind, key, begin] of [
-      ["CountDownLatch", "latch", "g2"],
-      ["CyclicBarrier", "barrier", "g"],
-    ] as const) {
-      const { client, each } = newWorld();
-      const generation = (number: number) => begin + String(2 ** 50 + number).padStart(16, "0");
-      each("HSET", key, "n", "g", generation(0), "n", 2);
-      const operator = client();
-      const [first] = operator.links;
-      first!.fate = () => {
-        const { length } = first!.sent;
-        each("HSET", key, "n", "g", generation(10 * length));
-        return "delivered";
-      };
-      const error = await rejection(forceRelease(operator.redlock, kind, "n"));
-      expect(error).toBeInstanceOf(QuorumError);
-      expect(sentBy(operator)).toEqual([11, 11, 11]);
-    }
-  });
-
-  test("that a quorum has moved on meanwhile is reset once more", async () => {
-    const { client, each, at } = newWorld();
-    each("HSET", "latch", "n", "g", "g1", "n", 2);
-    const operator = client();
-    operator.links[0]!.fate = () => {
-      if (operator.links[0]!.sent.length === 2) at([0, 1], "HSET", "latch", "n", "g", "g29000000000000000");
-      return "delivered";
-    };
-    expect(await forceRelease(operator.redlock, "CountDownLatch", "n")).toBe(true);
-    expect(sentBy(operator)).toEqual([3, 3, 3]);
-    expect(each("HGET", "latch", "n", "g")[2]).toMatch(/^g29000000000000001t/);
   });
 });

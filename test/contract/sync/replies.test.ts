@@ -6,10 +6,8 @@ import { systemRuntime } from "../../../src/runtime.ts";
 import { queued } from "../../../src/sync/fair-lock.ts";
 import {
   CountDownLatch,
-  CyclicBarrier,
   debounce,
   forceRelease,
-  LimitMismatchError,
   Semaphore,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
@@ -57,7 +55,6 @@ const nothing: Reply[] = [() => "OK", () => null, () => 1, () => [], () => [1], 
 const value = `t${"1".repeat(32)}a`;
 const cell = { keys: ["k"], value, tombstone: "v" };
 const interval = intervalOf({ runtime: systemRuntime, prefix: "redlock" }, "n", 1_000);
-const over = { isOver: true, hasDoneNothing: false } as Call;
 const ticket = queued(
   { prefix: "redlock", timeout: 100, wait: 1, runtime: systemRuntime, backoff: {} } as Settings,
   "q",
@@ -73,25 +70,11 @@ const latch: Omit<Ask, "garbage"> = {
   send: (to) => new CountDownLatch(clientOf(to), "l", { count: 3 }).arrive("a"),
   echo: at(4),
 };
-const look = {
-  ...latch,
-  send: (to: Endpoint) => new CountDownLatch(clientOf(to), "l", { count: 3 }).inspect(),
-};
 const acquire = {
   send: (to: Endpoint) => requestMember(askOf(to), ["k", "v"], ["acquire", value, 10, "", 0, 0]),
   ...echoing,
 };
-const extend = {
-  send: (to: Endpoint) => requestMember(askOf(to), ["k"], ["extend", value, 10, "", 0, 0]),
-  ...echoing,
-};
-const release = {
-  send: (to: Endpoint) => requestMember(askOf(to), ["k", "v"], ["release", value, 1, "", 0, 0]),
-  ...echoing,
-};
 const claim = { send: (to: Endpoint) => interval.claim(askOf(to) as Call, cell, 10), ...echoing };
-const confirm = { send: (to: Endpoint) => interval.extend(askOf(to) as Call, cell, 10), ...echoing };
-const end = { send: (to: Endpoint) => interval.release(askOf(to) as Call, cell, over, false), ...echoing };
 const queue = {
   send: (to: Endpoint) => ticket.claim(askOf(to) as Call, cell, 10),
   ...echoing,
@@ -100,11 +83,6 @@ const queue = {
 const free = (kind: SynchronizerKind): Omit<Ask, "garbage"> => ({
   send: (to) => forceRelease(clientOf(to), kind, "n"),
   echo: (command) => command[4 + Number(command[2])],
-});
-/** It replies its nonce first. */
-const reset = (kind: SynchronizerKind): Omit<Ask, "garbage"> => ({
-  send: (to) => forceRelease(clientOf(to), kind, "n"),
-  echo: at(4),
 });
 
 const ofArrivals: Reply[] = [
@@ -160,21 +138,10 @@ const asks: Record<string, Ask> = {
       () => [true, 0, "tt", 0],
     ],
   },
-  "a semaphore of one": {
-    send: (to) => new Semaphore(clientOf(to), "s", { limit: 1 }).tryAcquire(),
-    echo: at(5),
-    garbage: [(own) => [own, 1, ["f"], 0]],
-  },
   "an arrival at a latch": {
     ...latch,
     // Without a generation, or its own arrival.
     garbage: [...ofArrivals, (nonce) => [nonce, "", ["ia"], 3], (nonce) => [nonce, "g0", ["ib"], 3]],
-  },
-  "a look at a latch": { ...look, garbage: ofArrivals },
-  "an arrival at a barrier": {
-    send: (to) => new CyclicBarrier(clientOf(to), "b", { parties: 3 }).arriveAndWait("a"),
-    echo: at(4),
-    garbage: ofArrivals,
   },
   "a call of debounce": {
     send: (to) => debounce(clientOf(to), "n", { window: 1 }, unreachable),
@@ -195,8 +162,6 @@ const asks: Record<string, Ask> = {
     ...acquire,
     garbage: [...ofMembers, () => [0], () => [0, -1], () => [0, 1.5], () => [0, "5"]],
   },
-  "a member's extension": { ...extend, garbage: [...ofMembers, () => [0, 5]] },
-  "a member's release": { ...release, garbage: [...ofMembers, () => [0, 5]] },
   "a claim of an interval": {
     ...claim,
     garbage: [
@@ -208,19 +173,12 @@ const asks: Record<string, Ask> = {
       () => [value, "x"],
     ],
   },
-  "a confirmation of an interval": {
-    ...confirm,
-    garbage: [...ofIntervals, () => [0, 5], () => [0, "x", "r"]],
-  },
-  "the release of an interval": { ...end, garbage: [...ofIntervals, () => [0, 5], () => [0, "x", "r"]] },
   "a ticket of a fair lock": {
     ...queue,
     garbage: [(own) => [own, 1], (own) => [own], () => [0, "1"], () => [0, -1], () => [true, 0]],
   },
   "forceRelease of a fair lock": { ...free("FairLock"), garbage: [(nonce) => [nonce, 1], () => [true]] },
   "forceRelease of once": { ...free("once"), garbage: [(nonce) => [nonce, 1], () => [false]] },
-  "forceRelease of a latch": { ...reset("CountDownLatch"), garbage: ofArrivals.slice(0, -2) },
-  "forceRelease of a barrier": { ...reset("CyclicBarrier"), garbage: ofArrivals.slice(0, -2) },
 };
 
 describe.each(Object.entries(asks))("%s", (_, { garbage, ...ask }) => {
@@ -234,30 +192,6 @@ describe.each(Object.entries(asks))("%s", (_, { garbage, ...ask }) => {
   );
 });
 
-test.each<[what: string, ask: Omit<Ask, "garbage">, reply: Reply, value: unknown]>([
-  ["a slot", semaphore, (own) => [own, 2, "tf", 2], { slot: 0 }],
-  ["no slot that is free", semaphore, () => [0, 0, "tt", 5], null],
-  ["a state", latch, (nonce) => [nonce, "g0", ["ia", "ib"], 3], { open: false, arrived: 2 }],
-  ["an open latch", latch, (nonce) => [nonce, "g1", [], 3], { open: true, arrived: 3 }],
-  ["no latch", look, (nonce) => [nonce, "", [], 3], { open: false, arrived: 0 }],
-  ["a member", acquire, (own) => [own], { outcome: "granted" }],
-  ["no member", acquire, () => [0, 7], { outcome: "held", retryAfter: 7 }],
-  ["a member that stays", extend, (own) => [own], { outcome: "granted" }],
-  ["a member that was gone", release, () => [0], { outcome: "lost" }],
-  ["a claim", claim, (own) => [own, "7"], { outcome: "granted", fence: 7 }],
-  ["a first claim", claim, (own) => [own, 0], { outcome: "granted", fence: 0 }],
-  ["a run of others", claim, () => [0, 5, "r"], { outcome: "held", hasRun: true }],
-  ["no confirmation", confirm, () => [0], { outcome: "lost" }],
-  ["the end of a claim", end, (own) => [own], { outcome: "granted" }],
-  ["something that was freed", free("once"), (nonce) => [nonce], true],
-  ["no semaphore to free", free("Semaphore"), () => [0], false],
-  ["nothing to free", free("FairLock"), () => [0], false],
-])("%s is taken", async (_, ask, reply, expected) => {
-  const { value: given } = await outcomeWith(ask, reply);
-  if (expected instanceof Object) expect(given).toMatchObject(expected);
-  else expect(given).toBe(expected);
-});
-
 test.each(["x", "", "0", -1, 0.5, 1_001, [], true])(
   "forceRelease of a semaphore does not take %j",
   async (reply) => {
@@ -265,9 +199,3 @@ test.each(["x", "", "0", -1, 0.5, 1_001, [], true])(
     expect((error as Error).message).toMatch(/unexpected reply/);
   },
 );
-
-test.each<[what: string, ask: Omit<Ask, "garbage">, reply: Reply]>([
-  ["count", look, (nonce) => [nonce, "g0", ["ia"], 2]],
-])("another %s is an error of its own", async (_, ask, reply) => {
-  expect((await outcomeWith(ask, reply)).error).toBeInstanceOf(LimitMismatchError);
-});

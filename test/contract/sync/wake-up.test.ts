@@ -1,16 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type LockOptions, Redlock } from "../../../src/index.ts";
-import {
-  CountDownLatch,
-  CyclicBarrier,
-  FairLock,
-  ReadWriteLock,
-  ReentrantLock,
-} from "../../../src/sync/index.ts";
+import { CountDownLatch, CyclicBarrier, FairLock, ReadWriteLock } from "../../../src/sync/index.ts";
 import { channelOf } from "../../../src/wake-up/channel.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
-import { rejection } from "../../support/outcomes.ts";
 import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Synchronizers whose waiters are told by pub/sub, in virtual time. Without a message they ask after 1 500 ms, because random()
@@ -21,20 +14,6 @@ function clientOf(world: VirtualWorld, options: LockOptions = {}, endpoints = re
   const { runtime } = world;
   const given = { wait: 60_000, ttl: 60_000, timeout: 100, backoff, wakeUp: pubSub, ...options };
   return new Redlock({ ...given, endpoints, runtime });
-}
-
-/** A client, and how to let its process die: nothing that it sends arrives any more. */
-function mortal(world: VirtualWorld, options: LockOptions): { redlock: Redlock; die: () => void } {
-  let isDead = false;
-  const endpoints = reached(world, (endpoint) => ({
-    send: (command, signal) => (isDead ? new Promise(() => undefined) : endpoint.send(command, signal)),
-  }));
-  return {
-    redlock: clientOf(world, options, endpoints),
-    die: () => {
-      isDead = true;
-    },
-  };
 }
 
 /** Begins calls one after the other, 30 ms apart, so that all wait by their streams. */
@@ -92,37 +71,6 @@ describe("FairLock", () => {
   });
 });
 
-type Acquire = (redlock: Redlock) => Promise<{ release(): Promise<boolean | undefined> }>;
-
-const acquireWrite: Acquire = (redlock) => new ReadWriteLock(redlock, "a").acquireWrite();
-
-test.each<[string, Acquire, Acquire?]>([
-  ["plain lock", (redlock) => redlock.acquire("a")],
-  ["FairLock", (redlock) => new FairLock(redlock, "a").acquire()],
-  ["ReadWriteLock for writing", acquireWrite],
-  ["ReadWriteLock for reading", (redlock) => new ReadWriteLock(redlock, "a").acquireRead(), acquireWrite],
-  ["ReentrantLock", (redlock) => new ReentrantLock(redlock, "a").acquire()],
-])(
-  "%s: a holder that has not the endpoint at which all listen tells them, too",
-  async (_, acquire, next = acquire) => {
-    const world = virtualWorld();
-    let isDown = true;
-    const without = reached(world, (endpoint, index) => ({
-      send: (command, signal) =>
-        isDown && index === 0 ? Promise.reject(new Error("refused")) : endpoint.send(command, signal),
-    }));
-    const held = await acquire(clientOf(world, {}, without));
-    isDown = false;
-    const [call] = await inTurn(world, [() => next(clientOf(world))]);
-    await world.runtime.advance(400);
-    expect(call!.settled).toBe(false);
-    await held.release();
-    // It may have asked before the release had reached the other endpoints. Without a message it would wait for 1 500 ms.
-    await world.runtime.advance(450);
-    expect(call!.value).toBeDefined();
-  },
-);
-
 describe("ReadWriteLock", () => {
   const read = (world: VirtualWorld) => () => new ReadWriteLock(clientOf(world), "a").acquireRead();
   const write = (world: VirtualWorld, signal?: AbortSignal) => () =>
@@ -148,18 +96,6 @@ describe("ReadWriteLock", () => {
     expect(streams(world.endpoints[0]!, "read-write")).toBe(0);
   });
 
-  test.each([
-    ["readers", read],
-    ["a writer", write],
-  ] as const)("a writer that did not wait calls %s as well", async (_, waiting) => {
-    const world = virtualWorld();
-    const writer = await new ReadWriteLock(clientOf(world), "a").tryAcquireWrite();
-    const [waiter] = await inTurn<unknown>(world, [waiting(world)]);
-    await writer!.release();
-    await world.runtime.advance(20);
-    expect(waiter!.settled).toBe(true);
-  });
-
   test("waiting writers go before waiting readers", async () => {
     const world = virtualWorld();
     const held = await write(world)();
@@ -178,21 +114,6 @@ describe("ReadWriteLock", () => {
     controller.abort(new Error("enough"));
     await world.runtime.advance(5);
     expect(reader!.value).toBeDefined();
-  });
-
-  test("a writer keeps readers out for as long as it waits, and not much longer than it lives", async () => {
-    const world = virtualWorld();
-    const held = await read(world)();
-    const { redlock, die } = mortal(world, { wait: 600_000 });
-    await inTurn(world, [() => new ReadWriteLock(redlock, "a").acquireWrite()]);
-    await world.runtime.advance(30_000);
-    await held.extend();
-    const reader = watch(new ReadWriteLock(clientOf(world), "a").acquireRead());
-    await world.runtime.advance(20_000);
-    expect(reader.settled).toBe(false);
-    die();
-    await world.runtime.advance(9_000);
-    expect(reader.value).toBeDefined();
   });
 });
 
@@ -228,15 +149,4 @@ describe.each([1, 3])("%i endpoints", (count) => {
     expect([...calls, last].map(({ value }) => value)).toEqual(Array(3).fill(last.value));
     expect(last.value).toBeGreaterThan(0);
   });
-});
-
-test("a call that gives up closes its stream, and the arrival needs none", async () => {
-  const world = virtualWorld();
-  const latch = new CountDownLatch(clientOf(world, { ttl: undefined }), "a", { count: 2 });
-  const waiting = rejection(latch.wait({ wait: 400 }));
-  await world.runtime.advance(30);
-  expect(streams(world.endpoints[0]!, "latch")).toBe(1);
-  await world.runtime.advance(400);
-  expect(await waiting).toMatchObject({ code: "ARRIVALS_MISSING" });
-  expect(streams(world.endpoints[0]!, "latch")).toBe(0);
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { QuorumError } from "../../../../src/index.ts";
 import {
   type ArrivalOptions,
   ArrivalsMissingError,
@@ -8,8 +7,8 @@ import {
 } from "../../../../src/sync/index.ts";
 import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
-import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { putArrivals, type SyncWorld, sentBy, syncWorld, timesOf } from "../../../support/virtual-sync.ts";
+import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { putArrivals, type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // The rounds of a latch in virtual time: when it opens, what a call returns then, how long it is remembered, and
 // what an operator resets.
@@ -45,28 +44,6 @@ describe("an arrival", () => {
     expect(sentBy(own)).toEqual([2, 2, 2]);
     expect(idsIn(world)).toEqual(["a,c", "c", "c"]);
   });
-
-  test("opens the latch where only that look finds the last of the others", async () => {
-    const world = newWorld();
-    put(world, [0], "a");
-    const own = world.client();
-    // Another one arrives between the two rounds.
-    own.links[1]!.fate = () => {
-      if (own.links[1]!.sent.length === 2) put(world, [1], "bc");
-      return "delivered";
-    };
-    expect(await world.atOnce(latchOf(own).arrive("c"))).toEqual({ open: true, arrived: 3, remaining: 0 });
-    expect(sentBy(own)).toEqual([3, 3, 3]);
-  });
-
-  test("looks no further where all that answered agree", async () => {
-    const world = newWorld();
-    put(world, [0, 1], "a");
-    const own = world.client();
-    own.links[2]!.fate = () => "lost";
-    expect(await world.atOnce(latchOf(own).arrive("c"))).toEqual({ open: false, arrived: 2, remaining: 1 });
-    expect(sentBy(own)).toEqual([1, 1, 1]);
-  });
 });
 
 describe("an open latch", () => {
@@ -79,18 +56,6 @@ describe("an open latch", () => {
     expect([generationsIn(world), sentBy(own)]).toEqual([
       ["g1", "g1", "g1"],
       [2, 2, 2],
-    ]);
-  });
-
-  test("that a quorum knows of needs no further request", async () => {
-    const world = newWorld();
-    put(world, [0, 2], "", "g1");
-    put(world, [1], "ab");
-    const own = world.client();
-    expect(await world.atOnce(latchOf(own).inspect())).toEqual({ open: true, arrived: 3, remaining: 0 });
-    expect([generationsIn(world), sentBy(own)]).toEqual([
-      ["g1", "g0", "g1"],
-      [1, 1, 1],
     ]);
   });
 });
@@ -134,67 +99,6 @@ describe("waiting", () => {
     expect(await rejection(latchOf(brief).wait({ wait: 0 }))).toBeInstanceOf(ArrivalsMissingError);
     expect(sentBy(brief)).toEqual([1, 1, 1]);
   });
-
-  test("remembers an arrival that it has seen at an endpoint that is silent by now", async () => {
-    const world = newWorld();
-    put(world, [0], "a", "g0", 2);
-    const own = world.client();
-    const call = watch(latchOf(own, 2).wait());
-    await world.runtime.advance(5);
-    own.links[0]!.fate = () => "refused";
-    put(world, [1, 2], "b", "g0", 2);
-    await world.runtime.advance(5);
-    expect([call.settled, generationsIn(world)]).toEqual([true, ["g0", "g1", "g1"]]);
-  });
-
-  test("is no waiting for answers that change nothing: the platform keeps those requests alive", async () => {
-    const world = newWorld();
-    const { slow } = delays(world.runtime);
-    const background: Promise<unknown>[] = [];
-    const own = world.client({ waitUntil: (work) => background.push(work) });
-    own.links[2]!.fate = () => slow(60);
-    expect(await world.atOnce(latchOf(own).arrive("a"))).toMatchObject({ arrived: 1 });
-    expect(background.length).toBe(1);
-    const work = watch(Promise.all(background));
-    await world.runtime.advance(59);
-    expect(work.settled).toBe(false);
-    await world.runtime.advance(1);
-    expect(work.settled).toBe(true);
-  });
-});
-
-describe("what has begun", () => {
-  test("is finished without waiting", async () => {
-    const world = newWorld();
-    const { slow } = delays(world.runtime);
-    put(world, [0], "ab");
-    const own = world.client();
-    for (const link of own.links) link.fate = () => slow(90);
-    const call = watch(latchOf(own).arrive("c", { wait: 0 }));
-    await world.runtime.advance(179);
-    expect(call.settled).toBe(false);
-    await world.runtime.advance(1);
-    expect(call.value).toMatchObject({ open: true });
-  });
-
-  test("is given up five timeouts after the waiting, should it never end", async () => {
-    const world = newWorld();
-    const { runtime, client, each } = world;
-    const own = client();
-    let resets = 0;
-    const pause = () => new Promise<void>((resolve) => void runtime.timer(50, resolve));
-    own.links[0]!.fate = () => {
-      resets += 1;
-      const epoch = `g2${String(resets).padStart(16, "0")}00`;
-      return { before: () => each("HSET", "latch", "l", "g", epoch), after: pause };
-    };
-    for (const link of own.links.slice(1)) link.fate = () => ({ after: pause });
-    const call = watch(latchOf(own).arrive("a", { wait: 0 }));
-    await runtime.advance(499);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
-    expect([call.error instanceof ArrivalsMissingError, resets]).toEqual([true, 10]);
-  });
 });
 
 describe("the count", () => {
@@ -213,18 +117,6 @@ describe("the count", () => {
       });
     }
     expect(idsIn(world)).toEqual(["a", "a", "a"]);
-  });
-
-  test("that a minority has differently is none, not even where others are silent", async () => {
-    const world = newWorld();
-    put(world, [0], "x", "g0", 7);
-    const latch = latchOf(world.client());
-    await latch.arrive("a");
-    expect(await latch.inspect()).toEqual({ open: false, arrived: 1, remaining: 2 });
-    const cut = world.client({ wait: 0 });
-    cut.links[1]!.fate = () => "refused";
-    const { votes } = (await rejection(latchOf(cut).inspect())) as QuorumError;
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["held", "error", "granted"]);
   });
 });
 
@@ -276,39 +168,5 @@ describe("a latch that was reset", () => {
     put(world, [0, 1, 2], "c", `${epoch}0`, 2);
     await world.runtime.advance(10);
     expect([call.settled, generationsIn(world)]).toEqual([true, new Array(3).fill(`${epoch}1`)]);
-  });
-
-  test("who waits ignores endpoints that have not heard of it", async () => {
-    const world = newWorld();
-    put(world, [0, 1], "abc", "g1");
-    put(world, [2], "", `${epoch}0`);
-    const own = world.client();
-    own.links[0]!.fate = () => "refused";
-    const call = watch(latchOf(own).wait({ wait: 45 }));
-    await world.runtime.advance(5);
-    own.links[0]!.fate = () => "delivered";
-    own.links[2]!.fate = () => "refused";
-    await world.runtime.advance(40);
-    expect(call.error).toBeInstanceOf(ArrivalsMissingError);
-    expect(generationsIn(world)).toEqual(["g1", "g1", `${epoch}0`]);
-  });
-
-  test("who was about to open it looks again", async () => {
-    const world = newWorld();
-    put(world, [0, 1, 2], "ab", "g0", 2);
-    const own = world.client();
-    own.links[1]!.fate = () => {
-      if (own.links[1]!.sent.length === 2) {
-        world.each("DEL", "latch", "l");
-        put(world, [0, 1, 2], "", `${epoch}0`, 2);
-      }
-      return "delivered";
-    };
-    const since = world.runtime.now();
-    const call = watch(latchOf(own, 2).wait());
-    await world.runtime.advance(10);
-    expect([call.settled, generationsIn(world)]).toEqual([false, new Array(3).fill(`${epoch}0`)]);
-    // It looks, tries to open it, looks at once, and once more after the pause.
-    expect(timesOf(world, since)[0]).toEqual([0, 0, 0, 10]);
   });
 });

@@ -7,7 +7,7 @@ import {
 } from "../../../../src/sync/index.ts";
 import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { watch } from "../../../support/virtual-client.ts";
-import { putArrivals, type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+import { putArrivals, type SyncWorld, syncWorld } from "../../../support/virtual-sync.ts";
 
 // The parties of a barrier in virtual time: when each passes, with which number, and where the next one begins.
 
@@ -51,22 +51,6 @@ describe("three parties", () => {
       expect(early.map(({ value }) => value)).toEqual([firstLevel + turn, firstLevel + turn]);
     }
   });
-
-  test("each send two requests to arrive, one in each pause, and the last one or two more", async () => {
-    const world = newWorld();
-    const [a, b] = [party(world, "a", { parties: 2 }), party(world, "b", { parties: 2 })];
-    a.meet();
-    await world.runtime.advance(0);
-    expect(sentBy(a)).toEqual([2, 2, 2]);
-    await world.runtime.advance(20);
-    expect(sentBy(a)).toEqual([4, 4, 4]);
-    b.meet();
-    await world.runtime.advance(0);
-    expect(sentBy(b)).toEqual([3, 3, 3]);
-    await world.runtime.advance(10);
-    // It finds the next generation, and moves the endpoints there, too.
-    expect(sentBy(a)).toEqual([6, 6, 6]);
-  });
 });
 
 describe("the number of a generation", () => {
@@ -81,16 +65,6 @@ describe("the number of a generation", () => {
     const next = party(world, "a", { parties: 1, ttl: 1_000 }).meet();
     await world.runtime.advance(0);
     expect(next.value).toBe(17_000_000_010_000);
-  });
-
-  test("is the later one where a minority remembers an earlier run", async () => {
-    const world = newWorld();
-    put(world, [2], generation(77), "ab");
-    const own = party(world, "c", { parties: 1 });
-    own.links[2]!.fate = () => "refused";
-    const call = own.meet();
-    await world.runtime.advance(0);
-    expect([call.value, levelsIn(world)]).toEqual([firstLevel, [firstLevel + 1, firstLevel + 1, 77]]);
   });
 });
 
@@ -147,20 +121,6 @@ describe("a party", () => {
     expect(early.map(({ value }) => value)).toEqual([firstLevel, firstLevel]);
   });
 
-  test("joins no generation of a minority before a quorum has answered", async () => {
-    const world = newWorld();
-    put(world, [0], generation(5), "bc");
-    put(world, [1, 2], generation(6), "");
-    const own = party(world, "a");
-    for (const link of own.links.slice(1)) link.fate = () => (link.sent.length < 3 ? "refused" : "delivered");
-    const call = own.meet();
-    await world.runtime.advance(15);
-    expect([call.settled, levelsIn(world)]).toEqual([false, [5, 6, 6]]);
-    await world.runtime.advance(10);
-    expect([call.settled, levelsIn(world)]).toEqual([false, [6, 6, 6]]);
-    expect(world.each("HKEYS", "barrier", "b")[0]).toContain("ia");
-  });
-
   test("in a run that loses passes with the number of the run that wins, where it has arrived, too", async () => {
     const world = newWorld();
     const own = party(world, "a");
@@ -178,78 +138,6 @@ describe("a party", () => {
     put(world, [0, 1, 2], generation(firstLevel + 1, "u"), "");
     await world.runtime.advance(10);
     expect(call.value).toBe(firstLevel);
-  });
-
-  test("passes when the run where it arrived first is complete, although it waits in another", async () => {
-    const world = newWorld();
-    const own = party(world, "a");
-    const call = own.meet();
-    await world.runtime.advance(5);
-    const mine = generationsIn(world)[0]!;
-    put(world, [0, 1, 2], `${mine.slice(0, 17)}u`, "b");
-    await world.runtime.advance(10);
-    put(world, [0, 1, 2], generation(firstLevel + 1, mine.slice(17)), "");
-    await world.runtime.advance(10);
-    expect(call.value).toBe(firstLevel);
-  });
-
-  test("arrives again in a later generation of a run that it does not know", async () => {
-    const world = newWorld();
-    const call = party(world, "a").meet();
-    await world.runtime.advance(5);
-    put(world, [0, 1, 2], generation(firstLevel + 500, "x"), "b");
-    await world.runtime.advance(20);
-    expect(call.settled).toBe(false);
-    put(world, [0, 1, 2], generation(firstLevel + 501, "x"), "");
-    await world.runtime.advance(10);
-    expect(call.value).toBe(firstLevel + 500);
-  });
-
-  test("has passed when a quorum, not a minority, has the next generation", async () => {
-    const world = newWorld();
-    const own = party(world, "a", { parties: 2 });
-    const call = own.meet();
-    await world.runtime.advance(5);
-    const mine = generationsIn(world)[0]!;
-    const next = generation(firstLevel + 1, mine.slice(17));
-    put(world, [2], next, "", 2);
-    for (const link of own.links.slice(0, 2)) link.fate = () => "lost";
-    // It finds it at 10 ms, and tries to bring the others there in rounds of 100 ms.
-    await world.runtime.advance(300);
-    expect(call.settled).toBe(false);
-    own.links[0]!.fate = () => "delivered";
-    await world.runtime.advance(110);
-    expect([call.value, generationsIn(world)]).toEqual([firstLevel, [next, mine, next]]);
-  });
-
-  test("that is given up for good is forgotten: there are no more ids than parties", async () => {
-    const world = newWorld();
-    const own = world.client();
-    const barrier = new CyclicBarrier(own.redlock, "b", { parties: 2 });
-    const meet = (id: string, wait = 0) => watch(barrier.arriveAndWait(id, { wait }));
-    const requests = async (id: string) => {
-      const before = own.links[0]!.sent.length;
-      meet(id);
-      await world.runtime.advance(0);
-      return own.links[0]!.sent.length - before;
-    };
-    put(world, [0, 1, 2], generation(firstLevel), "", 9);
-    world.each("HSET", "barrier", "b", "n", 2);
-    // Two requests: it looks, and arrives.
-    expect(await requests("a")).toBe(2);
-    // One: it knows where it arrived.
-    expect(await requests("a")).toBe(1);
-    world.each("HDEL", "barrier", "b", "ia");
-    expect(await requests("x")).toBe(2);
-    world.each("HDEL", "barrier", "b", "ix");
-    // `a` was used again, so that `x` is the oldest.
-    expect(await requests("a")).toBe(1);
-    world.each("HDEL", "barrier", "b", "ia");
-    expect(await requests("y")).toBe(2);
-    world.each("HDEL", "barrier", "b", "iy");
-    expect(await requests("a")).toBe(1);
-    world.each("HDEL", "barrier", "b", "ia");
-    expect(await requests("x")).toBe(2);
   });
 });
 

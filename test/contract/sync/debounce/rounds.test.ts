@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { LockLostError, QuorumError } from "../../../../src/index.ts";
+import { LockLostError } from "../../../../src/index.ts";
 import { type DebounceOptions, type DebounceOutcome, debounce } from "../../../../src/sync/index.ts";
 import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
-import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // The calls of a burst in virtual time: which one runs, when, and what stays of the others.
@@ -96,33 +96,6 @@ describe("of a burst", () => {
     expect(last).toEqual(ran);
   });
 
-  test("an endpoint that fails or is late returns no number", async () => {
-    const world = newWorld();
-    const { slow } = delays(world.runtime);
-    for (const late of [true, false]) {
-      world.at([0, 1], "HSET", "debounce", "n", "g", textOf(start + 7));
-      const own = world.client();
-      own.links[2]!.fate = () => (late ? slow(50) : "refused");
-      call(own);
-      await world.runtime.advance(0);
-      expect(sequencesIn(world).slice(0, 2)).toEqual([sequence(start + 8), sequence(start + 8)]);
-    }
-  });
-
-  test("a call that meets a greater number again and again goes on until it is the last", async () => {
-    const world = newWorld();
-    const own = world.client();
-    let ahead = 0;
-    own.links[0]!.fate = () => {
-      ahead += 10;
-      if (ahead <= 30) world.each("HSET", "debounce", "n", "g", textOf(start + ahead));
-      return "delivered";
-    };
-    const last = call(own);
-    await world.runtime.advance(100);
-    expect([last, sequencesIn(world)[1]]).toEqual([ran, sequence(start + 31)]);
-  });
-
   test("a minority that knows a later call does not stop this one", async () => {
     const world = newWorld();
     const alone = call(world.client());
@@ -130,17 +103,6 @@ describe("of a burst", () => {
     world.at([0], "HSET", "debounce", "n", "g", textOf(start + 999));
     await world.runtime.advance(50);
     expect(alone).toEqual(ran);
-  });
-
-  test("the greatest number that a text can carry is not exceeded", async () => {
-    const world = newWorld({ count: 1 });
-    world.each("HSET", "debounce", "n", "g", textOf(Number.MAX_SAFE_INTEGER - 1));
-    const last = call(world.client());
-    await world.runtime.advance(100);
-    expect([last, sequencesIn(world)]).toEqual([ran, [sequence(Number.MAX_SAFE_INTEGER)]]);
-    const none = call(world.client(), { wait: 0 }, unreachable);
-    await world.runtime.advance(0);
-    expect(none.error).toBeInstanceOf(QuorumError);
   });
 });
 
@@ -161,21 +123,6 @@ describe("an abort", () => {
     await world.runtime.advance(500);
     expect(sentBy(own)).toEqual([2, 2, 2]);
   });
-
-  test("while answers are awaited ends it at once, and what is late is rolled back", async () => {
-    const world = newWorld();
-    const { late } = delays(world.runtime);
-    const caller = new AbortController();
-    const own = world.client();
-    for (const link of own.links) link.fate = () => (link.sent.length === 1 ? late(20) : "delivered");
-    const last = call(own, { signal: caller.signal }, unreachable);
-    await world.runtime.advance(10);
-    caller.abort(new Error("enough"));
-    await world.runtime.advance(0);
-    expect(last.error).toBe(caller.signal.reason);
-    await world.runtime.advance(100);
-    expect(sequencesIn(world)).toEqual(nowhere);
-  });
 });
 
 describe("an outage", () => {
@@ -190,18 +137,6 @@ describe("an outage", () => {
     return { ...world, own };
   }
 
-  test("is waited out for `wait`, then it is a QuorumError, and nothing stays", async () => {
-    const { runtime, own, ...world } = cut({ wait: 25 });
-    const failed = call(own, {}, unreachable);
-    await runtime.advance(24);
-    expect([failed.settled, sentBy(own)]).toEqual([false, [3, 3, 3]]);
-    await runtime.advance(1);
-    expect(failed.error).toBeInstanceOf(QuorumError);
-    const { votes } = failed.error as QuorumError;
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
-    expect(sequencesIn({ ...world, runtime })).toEqual(nowhere);
-  });
-
   test("that ends is none: the announcement is repeated as it is", async () => {
     const { runtime, own, ...world } = cut();
     const alone = call(own);
@@ -214,32 +149,6 @@ describe("an outage", () => {
     expect(alone.settled).toBe(false);
     await runtime.advance(1);
     expect(alone).toEqual(ran);
-  });
-
-  test("after the window is waited out for as long as the announcement is valid", async () => {
-    const world = newWorld();
-    const own = world.client();
-    const failed = call(own, { ttl: 100 }, unreachable);
-    await world.runtime.advance(50);
-    for (const link of own.links.slice(1)) link.fate = () => "refused";
-    // 200 ms without the drift, from the announcement.
-    await world.runtime.advance(195 - 50);
-    expect(failed.settled).toBe(false);
-    await world.runtime.advance(1);
-    expect(failed.error).toBeInstanceOf(QuorumError);
-  });
-
-  test("is over for the caller when its rollbacks are, unless the platform keeps them alive", async () => {
-    for (const waitUntil of [undefined, () => undefined]) {
-      const { runtime, own } = cut({ wait: 0 });
-      const { slow } = delays(runtime);
-      own.links[0]!.fate = () => (own.links[0]!.sent.length === 2 ? slow(70) : "delivered");
-      const failed = call(own, { waitUntil }, unreachable);
-      await runtime.advance(69);
-      expect(failed.settled).toBe(waitUntil !== undefined);
-      await runtime.advance(1);
-      expect(failed.error).toBeInstanceOf(QuorumError);
-    }
   });
 });
 

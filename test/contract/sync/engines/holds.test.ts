@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LockLostError } from "../../../../src/index.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import { ReentrantLock, Semaphore } from "../../../../src/sync/index.ts";
 import { eachInTurns } from "../../../support/in-turns.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
-import { isSettled, rejection } from "../../../support/outcomes.ts";
+import { isSettled } from "../../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 import { type Holder, holders } from "../holders.ts";
@@ -56,32 +55,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
       await allArrived([...first.links, ...waiting.links]);
       expect(await exists(name)).toEqual(all(0));
       expect(await (await tryAnother(second.redlock, name))!.release()).toBe(true);
-    });
-
-    test("is not created again by an extension where it is gone", async () => {
-      const name = newResource("hold");
-      const hold = await acquire(first.redlock, name);
-      await allArrived(first.links);
-      await onEach(store, "DEL", keyFor(name));
-      expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
-      expect(hold.signal.reason).toBeInstanceOf(LockLostError);
-      expect([await hold.verify(), await hold.release()]).toEqual([false, false]);
-      expect(await exists(name)).toEqual(all(0));
-    });
-
-    test("is the same after requests that are executed twice", async () => {
-      const name = newResource("hold");
-      const twice = visitor(store);
-      for (const link of twice.links) link.fate = () => "twice";
-      const hold = await acquire(twice.redlock, name, { wait: 0 });
-      expect(await hold.extend(300_000)).toBeGreaterThan(0);
-      await allArrived(twice.links);
-      expect(await exists(name)).toEqual(all(1));
-      expect(await tryAnother(second.redlock, name)).toBeNull();
-      for (const link of twice.links) link.fate = () => "delivered";
-      expect(await hold.release()).toBe(true);
-      await allArrived(twice.links);
-      expect(await exists(name)).toEqual(all(0));
     });
 
     // A lock server bills no commands.

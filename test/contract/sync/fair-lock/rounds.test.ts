@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError } from "../../../../src/index.ts";
 import type { Fate } from "../../../support/link.ts";
-import { delays, watch } from "../../../support/virtual-client.ts";
-import { sentBy, timesOf } from "../../../support/virtual-sync.ts";
+import { watch } from "../../../support/virtual-client.ts";
+import { sentBy } from "../../../support/virtual-sync.ts";
 import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./world.ts";
 
 // A fair lock in virtual time: who is served when, how long a ticket lives, and what stays behind.
@@ -54,51 +54,6 @@ describe("waiters", () => {
       await turn.value!.release();
     }
     expect([locksIn(world), queuesIn(world)]).toEqual([nowhere, nowhere]);
-  });
-
-  /** A waiter with 5, no and 2 earlier tickets before it at the three endpoints, some of which fail. */
-  async function behindOthers(failing: readonly number[] = []) {
-    const world = newWorld();
-    const since = world.runtime.now();
-    await lockOf(world.client()).acquire();
-    for (const [index, count] of [5, 0, 2].entries()) {
-      const tickets = Array.from({ length: count }, (_, nth) => `0000a${nth}:${since + 60_000}`);
-      if (count > 0) world.at([index], "SET", "queue", "f", tickets.join(), "PX", 60_000);
-    }
-    for (const { log } of world.endpoints) log.length = 0;
-    const own = world.client({ backoff: {} });
-    for (const index of failing) own.links[index]!.fate = () => "refused";
-    watch(lockOf(own).acquire());
-    await world.runtime.advance(130);
-    return timesOf(world, since);
-  }
-
-  test("pause according to how many are ahead at a quorum", async () => {
-    // Two ahead, for 25 ms each at first: 0.75 × 50. Then the holder has taken as long as they have waited.
-    const times = [0, 37.5, 93.75];
-    expect(await behindOthers()).toEqual([times, times, times]);
-  });
-
-  test("do not count endpoints that failed", async () => {
-    // Five ahead: 0.75 × 125.
-    const slowly = [0, 93.75];
-    expect(await behindOthers([1])).toEqual([slowly, [], slowly]);
-    const times = [0, 37.5, 93.75];
-    expect(await behindOthers([0, 1])).toEqual([[], [], times]);
-  });
-
-  test("have a ticket that lives for the longest next pause and two timeouts", async () => {
-    const { runtime, waiters, each } = await queueOf(1, { backoff: {} });
-    expect(waiters[0]!.turn.settled).toBe(false);
-    expect(each("PTTL", "queue", "f")).toEqual([1_200, 1_200, 1_200]);
-    // After a pause of 25 ms, the next one lasts for 37.5 ms at most. No request shortens the life of a ticket.
-    await runtime.advance(25);
-    expect(each("PTTL", "queue", "f")).toEqual([1_175, 1_175, 1_175]);
-    await runtime.advance(1_000);
-    for (const ms of each("PTTL", "queue", "f") as number[]) {
-      expect(ms).toBeGreaterThan(200);
-      expect(ms).toBeLessThanOrEqual(1.5 * 250 + 200);
-    }
   });
 
   test("are skipped when they send no more requests, as soon as their tickets expire", async () => {
@@ -184,29 +139,6 @@ describe("a waiter that gives up", () => {
   });
 });
 
-describe("a failed round", () => {
-  test("whose late rollback follows a later round leaves that one's lock alone", async () => {
-    const world = newWorld();
-    const { runtime, at, client } = world;
-    const { slow } = delays(runtime);
-    const held = await lockOf(client()).acquire();
-    at([2], "DEL", "fair", "f");
-    const own = client();
-    // The first round acquires it at the third endpoint, which answers late.
-    own.links[2]!.fate = () => (own.links[2]!.sent.length === 1 ? slow(60) : "delivered");
-    const turn = watch(lockOf(own).acquire());
-    await runtime.advance(5);
-    await held.release();
-    await runtime.advance(5);
-    expect(await turn.value!.verify()).toBe(true);
-    const values = world.each("GET", "fair", "f");
-    expect([values[0] === values[1], values[1] === values[2]]).toEqual([true, false]);
-    await runtime.advance(60);
-    expect(world.each("GET", "fair", "f")).toEqual([values[0], values[0], null]);
-    expect(await turn.value!.release()).toBe(true);
-  });
-});
-
 describe("a release", () => {
   test("removes the holder's ticket where the lock was not free yet", async () => {
     const world = await queueOf(1);
@@ -224,21 +156,5 @@ describe("a release", () => {
     expect([queuesIn(world), locksIn(world)]).toEqual([nowhere, [0, 0, 1]]);
     expect(Object.values(world.ttls(2)).at(-1)).toBe(60_000);
     expect(await held.verify()).toBe(false);
-  });
-
-  test("while an endpoint has still not answered removes the ticket there, too", async () => {
-    const world = newWorld();
-    const { late } = delays(world.runtime);
-    const own = world.client({ timeout: 1_000, waitUntil: () => undefined });
-    own.links[2]!.fate = (command) => (acquires(command) ? late(400) : "delivered");
-    const hold = await lockOf(own).acquire();
-    expect(await hold.release()).toBe(true);
-    await world.runtime.advance(399);
-    expect(Object.values(world.ttls(2))).toEqual([60_000 - 149]);
-    await world.runtime.advance(600);
-    expect([locksIn(world), own.events.filter(({ type }) => type === "endpointError")]).toEqual([
-      nowhere,
-      [],
-    ]);
   });
 });

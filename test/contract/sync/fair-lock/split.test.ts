@@ -67,18 +67,3 @@ test("two that each are granted a part do not take turns for ever", async () => 
   await runtime.advance(500);
   expect([first.settled, second.settled]).toEqual([true, false]);
 });
-
-test("the ticket of a waiter that gives up does not return with its last rollback", async () => {
-  const { runtime, near, client, free, tickets } = await stand();
-  const controller = new AbortController();
-  const { redlock } = client({ ttl: 60_000, wait: 60_000, backoff: () => 100 });
-  const turn = watch(new FairLock(redlock, name).acquire({ signal: controller.signal }));
-  await runtime.advance(50);
-  free(near);
-  await runtime.advance(50);
-  controller.abort();
-  await runtime.advance(500);
-  expect(turn.settled).toBe(true);
-  expect(tickets(near)).toBe(0);
-  expect(near!.engine.execute(["GET", lockKey])).toBeNull();
-});

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { LockLostError } from "../../../../src/index.ts";
 import { type OnceContext, type OnceOptions, type OnceOutcome, once } from "../../../../src/sync/index.ts";
 import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
-import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // The intervals of `once` in virtual time: who runs, when, and how long others are kept out.
@@ -63,18 +63,6 @@ describe("a run", () => {
     expect(long.value).toEqual({ ran: true, value: "aborted" });
   });
 
-  test("leaves no timer behind, and its signal does not abort afterwards", async () => {
-    const { runtime, client } = newWorld();
-    const own = client();
-    const { value } = call(own, {}, ({ signal }) => signal);
-    await runtime.advance(0);
-    expect([value, runtime.pending]).toEqual([undefined, 0]);
-    const again = call(client(), {}, unreachable);
-    await runtime.advance(70_000);
-    expect(again.value!.ran).toBe(false);
-    expect(own.events.map(({ type }) => type)).toEqual(["acquired", "extended", "detached"]);
-  });
-
   test("that fails has begun all the same", async () => {
     const { runtime, client } = newWorld();
     const failed = call(client(), {}, () => Promise.reject(new Error("no paper")));
@@ -126,14 +114,6 @@ describe("the fence", () => {
       "redlock:once:{n}": 1_000,
     });
   });
-
-  test("is larger than that of a quorum, although one endpoint has not answered", async () => {
-    const world = newWorld();
-    world.each("SET", "once-fence", "n", start + 7);
-    const own = world.client();
-    own.links[0]!.fate = () => "lost";
-    expect(await fenceOf(world, own)).toBe(start + 8);
-  });
 });
 
 describe("a claim", () => {
@@ -145,41 +125,6 @@ describe("a claim", () => {
     expect(next.settled).toBe(false);
     await world.runtime.advance(1);
     expect(next.value).toEqual({ ran: true, value: "taken over" });
-  });
-
-  test("that becomes a run ends the waiting for it", async () => {
-    const world = newWorld();
-    const { runtime, client } = world;
-    const { late } = delays(runtime);
-    const first = client({ timeout: 1_000 });
-    for (const link of first.links)
-      link.fate = (command) => (isConfirmation(command) ? late(95) : "delivered");
-    const ran = call(first, { ttl: 5_000 });
-    await runtime.advance(5);
-    const second = call(client(), {}, unreachable);
-    await runtime.advance(89);
-    expect([ran.settled, second.settled]).toEqual([false, false]);
-    await runtime.advance(1);
-    expect(ran.value!.ran).toBe(true);
-    await runtime.advance(10);
-    // Its next request was at 95 ms, or 10 ms later; the interval began at 95.
-    expect(second.value).toMatchObject({ ran: false });
-    expect((second.value as { retryAfter: number }).retryAfter).toBeGreaterThanOrEqual(59_990);
-  });
-
-  test("is given up with the caller while it cannot become a run", async () => {
-    const { runtime, client, each } = newWorld();
-    const own = client();
-    for (const link of own.links) link.fate = (command) => (isConfirmation(command) ? "lost" : "delivered");
-    const controller = new AbortController();
-    const given = call(own, { signal: controller.signal }, unreachable);
-    await runtime.advance(1_050);
-    controller.abort(new Error("closed"));
-    // What has begun is waited for: it may have become a run.
-    await runtime.advance(100);
-    expect(given.error).toEqual(new Error("closed"));
-    await runtime.advance(100);
-    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
   });
 
   test("lasts for the client's ttl, or for half of a shorter interval", async () => {
@@ -219,21 +164,6 @@ describe("a claim", () => {
       expect(next).toEqual(refused(10_000 - waits));
     }
   });
-
-  test("whose end is not known is retried after the ttl", async () => {
-    const world = newWorld();
-    // Tombstones stand in the way of two requests.
-    const own = world.client();
-    for (const link of own.links) {
-      link.fate = (command) => {
-        for (const { engine } of world.endpoints) engine.execute(["SET", String(command[6]), "1"]);
-        return "delivered";
-      };
-    }
-    const next = call(own, { ttl: 700, wait: 0 }, unreachable);
-    await world.runtime.advance(0);
-    expect(next).toEqual(refused(700));
-  });
 });
 
 describe("an interval whose length was changed", () => {
@@ -260,40 +190,12 @@ describe("an interval whose length was changed", () => {
   });
 });
 
-describe("a run that began and ended while a call waited", () => {
-  test("counts for that call", async () => {
-    const world = newWorld();
-    const { runtime, client } = world;
-    claim(world, 1_000);
-    const own = client({ backoff: () => 500 });
-    const waiting = call(own, { every: 100, ttl: 100, wait: 5_000 }, unreachable);
-    await runtime.advance(5);
-    world.each("DEL", "once", "n");
-    const ran = call(client(), { every: 100, ttl: 100 });
-    await runtime.advance(0);
-    expect(ran.value!.ran).toBe(true);
-    await runtime.advance(495);
-    expect(waiting).toEqual(refused(1));
-  });
-});
-
 describe("a minority", () => {
   test("that knows of a run refuses nobody", async () => {
     const world = newWorld();
     world.at([0], "SET", "once", "n", `r1:${stranger}`, "PX", 60_000);
     const next = call(world.client());
     await world.runtime.advance(0);
-    expect(next.value!.ran).toBe(true);
-  });
-
-  test("that knows of a run beside a claim elsewhere does not end the waiting", async () => {
-    const world = newWorld();
-    claim(world, 405);
-    world.at([0], "SET", "once", "n", `r1:${stranger}`, "PX", 60_000);
-    const next = call(world.client());
-    await world.runtime.advance(404);
-    expect(next.settled).toBe(false);
-    await world.runtime.advance(1);
     expect(next.value!.ran).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { delays, watch } from "../../../support/virtual-client.ts";
-import { announcedIn, holdsIn, lockOf, newWorld, nowhere, voidsIn, withWaitingWriter } from "./world.ts";
+import { watch } from "../../../support/virtual-client.ts";
+import { announcedIn, holdsIn, lockOf, newWorld, nowhere } from "./world.ts";
 
 // Readers and writers in virtual time: who holds it, how long a waiting writer is announced, and what stays.
 
@@ -37,42 +37,5 @@ describe("the lock", () => {
     expect(writing.settled).toBe(false);
     await world.runtime.advance(1);
     expect(await writing.value!.verify()).toBe(true);
-  });
-});
-
-describe("a request that is executed twice", () => {
-  test("is not refused for a writer that was announced in between", async () => {
-    const world = newWorld();
-    const { late } = delays(world.runtime);
-    await lockOf(world.client()).acquireRead();
-    const own = world.client();
-    for (const [index, link] of own.links.entries()) {
-      link.fate = () => {
-        void world.endpoints[index]!.send(link.sent[0]!, new AbortController().signal);
-        return late(50);
-      };
-    }
-    const reading = watch(lockOf(own).acquireRead({ wait: 0 }));
-    await world.runtime.advance(20);
-    watch(lockOf(world.client()).acquireWrite());
-    await world.runtime.advance(30);
-    expect(reading.value!.remaining()).toBe(19_798 - 50);
-    expect(holdsIn(world)).toEqual([2, 2, 2]);
-  });
-
-  test("leaves a tombstone of the announcement where it may still be under way at the release", async () => {
-    const world = await withWaitingWriter();
-    const { runtime, writer, reading, writing } = world;
-    const { slow } = delays(runtime);
-    writer.links[2]!.fate = () => slow(60);
-    await reading.release();
-    await runtime.advance(10);
-    writer.links[2]!.fate = () => "delivered";
-    const released = watch(writing.value!.release());
-    await runtime.advance(60);
-    expect(released.value).toBe(true);
-    expect([holdsIn(world), announcedIn(world)]).toEqual([nowhere, nowhere]);
-    // Of the reader, of the announcement, and of the hold, whose answer has arrived by the second of two releases.
-    expect(voidsIn(world, 2).sort((a, b) => a - b)).toEqual([130, 200, 59_965]);
   });
 });

@@ -4,7 +4,7 @@ import type { SyncOptions } from "../../../../src/sync/index.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { delays, watch } from "../../../support/virtual-client.ts";
 import { sentBy } from "../../../support/virtual-sync.ts";
-import { announcedIn, holdsIn, lockOf, newWorld, nowhere, voidsIn, withWaitingWriter } from "./world.ts";
+import { announcedIn, lockOf, newWorld, nowhere, voidsIn, withWaitingWriter } from "./world.ts";
 
 // Writers that wait in virtual time: how long they are announced, and what stays of one that gives up.
 
@@ -34,49 +34,6 @@ describe("a waiting writer", () => {
   ])("is announced %s", async (_, options, expiry) => {
     const { each } = await withWaitingWriter(options);
     expect(each("PTTL", "writers", "r")).toEqual([expiry, expiry, expiry]);
-  });
-
-  test("sends its next request after the pause that its announcement includes", async () => {
-    const { runtime, writer, each } = await withWaitingWriter({ backoff: (attempt) => 400 * attempt });
-    await runtime.advance(399);
-    expect(sentBy(writer)).toEqual([1, 1, 1]);
-    await runtime.advance(1);
-    expect(sentBy(writer)).toEqual([2, 2, 2]);
-    // 1.5 × 800 + 2 × 100.
-    expect(each("PTTL", "writers", "r")).toEqual([1_400, 1_400, 1_400]);
-    await runtime.advance(799);
-    expect(sentBy(writer)).toEqual([2, 2, 2]);
-    await runtime.advance(1);
-    expect(sentBy(writer)).toEqual([3, 3, 3]);
-  });
-
-  test("is announced where it was refused at first, everywhere from its second round on", async () => {
-    const world = newWorld();
-    await lockOf(world.client()).acquireRead();
-    world.at([0], "DEL", "read-write", "r");
-    watch(lockOf(world.client()).acquireWrite());
-    await world.runtime.advance(0);
-    expect(announcedIn(world)).toEqual([0, 1, 1]);
-    await world.runtime.advance(15);
-    // Its partial grant was rolled back, its announcement was not.
-    expect([announcedIn(world), holdsIn(world)]).toEqual([
-      [1, 1, 1],
-      [0, 1, 1],
-    ]);
-  });
-
-  test("is announced until its release where it was granted in a later round", async () => {
-    const world = await withWaitingWriter();
-    await world.reading.release();
-    await world.runtime.advance(10);
-    expect([holdsIn(world), announcedIn(world)]).toEqual([
-      [1, 1, 1],
-      [1, 1, 1],
-    ]);
-    expect(await world.writing.value!.release()).toBe(true);
-    expect(announcedIn(world)).toEqual(nowhere);
-    // Only the tombstones of the reader and of the writer, each for two timeouts after its release.
-    expect(voidsIn(world)).toEqual([190, 200]);
   });
 
   test("that died keeps readers out until its announcement expires", async () => {
@@ -129,36 +86,5 @@ describe("a writer that gives up", () => {
     expect(announcedIn(world)).toEqual(nowhere);
     if (aborts) expect(writing.error).toBe(caller.signal.reason);
     else expect(writing.error).toBeInstanceOf(LockHeldError);
-  });
-
-  test("removes it with the rollback, too, where the removal was refused", async () => {
-    const world = newWorld();
-    const { slow } = delays(world.runtime);
-    await lockOf(world.client()).acquireRead();
-    const own = world.client();
-    // Announced there, unanswered; then the removal fails, and the rollback follows.
-    own.links[2]!.fate = () => [slow(60), "refused" as const][own.links[2]!.sent.length - 1] ?? "delivered";
-    const caller = new AbortController();
-    watch(lockOf(own).acquireWrite({ signal: caller.signal }));
-    await world.runtime.advance(5);
-    caller.abort();
-    await world.runtime.advance(15);
-    expect(announcedIn(world)).toEqual([0, 0, 1]);
-    await world.runtime.advance(5);
-    expect(announcedIn(world)).toEqual(nowhere);
-  });
-
-  test("is not announced again by its own late request, nor granted", async () => {
-    const world = newWorld();
-    const { late } = delays(world.runtime);
-    const reading = await lockOf(world.client()).acquireRead();
-    const own = world.client({ timeout: 100 });
-    own.links[0]!.fate = () => (own.links[0]!.sent.length === 1 ? late(1_000) : "delivered");
-    const writing = watch(lockOf(own).acquireWrite({ wait: 20 }));
-    await world.runtime.advance(500);
-    expect(writing.error).toBeInstanceOf(LockHeldError);
-    await reading.release();
-    await world.runtime.advance(500);
-    expect([holdsIn(world), announcedIn(world)]).toEqual([nowhere, nowhere]);
   });
 });

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError } from "../../../../src/index.ts";
 import { Semaphore, type SemaphoreOptions } from "../../../../src/sync/index.ts";
 import { slotScript } from "../../../../src/sync/internal/slot.lua.ts";
-import { rejection } from "../../../support/outcomes.ts";
 import type { VirtualClient } from "../../../support/virtual-client.ts";
 import { syncWorld } from "../../../support/virtual-sync.ts";
 
@@ -42,15 +40,6 @@ describe("the limit", () => {
     expect(each("PTTL", `slot:${first.slot}`, "s")).toEqual([4_000, 4_000, 4_000]);
   });
 
-  test("is not touched by a verification", async () => {
-    const { runtime, client, each } = newWorld();
-    const permit = await slots(client()).acquire();
-    await runtime.advance(1_000);
-    expect(await permit.verify()).toBe(true);
-    expect(each("PTTL", "limit", "s")).toEqual([19_000, 19_000, 19_000]);
-    expect(each("PTTL", `slot:${permit.slot}`, "s")).toEqual([19_000, 19_000, 19_000]);
-  });
-
   test("may differ: callers share the permits below their own limit", async () => {
     const { client, atOnce } = newWorld();
     const [three, five] = [slots(client()), slots(client(), { limit: 5 })];
@@ -65,29 +54,6 @@ describe("the limit", () => {
     await above[0]!.release();
     expect(await atOnce(three.tryAcquire())).toBe(null);
     expect((await atOnce(five.tryAcquire()))!.slot).toBe(above[0]!.slot);
-  });
-
-  test("that differs is an event with both limits, once for each call", async () => {
-    const { client, atOnce } = newWorld();
-    const [own, other] = [client(), client()];
-    await slots(own, { limit: 2 }).acquire();
-    const mismatches = ({ events }: VirtualClient) => events.filter(({ type }) => type === "limitMismatch");
-    await atOnce(slots(other).acquire());
-    expect(mismatches(other)).toEqual([{ type: "limitMismatch", resources: ["s"], limit: 3, inUse: 2 }]);
-    expect(
-      await atOnce(
-        slots(own, { limit: 2 })
-          .acquire({ wait: 0 })
-          .then(
-            () => 1,
-            () => 0,
-          ),
-      ),
-    ).toBe(1);
-    expect(mismatches(own)).toEqual([{ type: "limitMismatch", resources: ["s"], limit: 2, inUse: 3 }]);
-    // The larger one is stored now.
-    await atOnce(slots(other).tryAcquire());
-    expect(mismatches(other)).toHaveLength(1);
   });
 
   test("that is larger is forgotten with its last permit, whatever smaller ones do", async () => {
@@ -116,11 +82,5 @@ describe("inspect", () => {
     const before = world.ttls();
     expect(await semaphore.inspect()).toEqual({ held: 1, limitInUse: 3 });
     expect(world.ttls()).toEqual(before);
-  });
-
-  test("fails without a quorum", async () => {
-    const own = newWorld().client();
-    for (const link of own.links.slice(1)) link.fate = () => "refused";
-    expect(await rejection(slots(own).inspect())).toBeInstanceOf(QuorumError);
   });
 });

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { LockHeldError, QuorumError } from "../../../../src/index.ts";
+import { LockHeldError } from "../../../../src/index.ts";
 import { Semaphore, type SemaphoreOptions } from "../../../../src/sync/index.ts";
 import { slotScript } from "../../../../src/sync/internal/slot.lua.ts";
-import { rejection } from "../../../support/outcomes.ts";
-import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // Which slot a semaphore proposes in virtual time, and when.
@@ -84,33 +83,6 @@ describe("the search for a slot", () => {
     expect(sentBy(own)).toEqual([2, 2, 2]);
   });
 
-  test("counts an endpoint that has not answered as free", async () => {
-    const world = newWorld();
-    const { slow } = delays(world.runtime);
-    occupy(world, 1);
-    occupy(world, 2);
-    occupy(world, 0, [1]);
-    const own = world.client();
-    own.links[2]!.fate = () => slow(50);
-    const call = watch(slots(own).tryAcquire());
-    await world.runtime.advance(0);
-    expect(sentBy(own)).toEqual([2, 2, 2]);
-    await world.runtime.advance(50);
-    expect(call.value!.slot).toBe(0);
-  });
-
-  test("does not count an endpoint that failed as free", async () => {
-    const world = newWorld();
-    occupy(world, 1);
-    occupy(world, 2);
-    occupy(world, 0, [1]);
-    const own = world.client();
-    own.links[2]!.fate = () => "refused";
-    expect(await world.atOnce(slots(own).tryAcquire())).toBe(null);
-    // The failed endpoint may have granted it.
-    expect(sentBy(own)).toEqual([1, 1, 2]);
-  });
-
   test("proposes no slot twice in a row without a pause", async () => {
     const world = newWorld();
     const own = world.client();
@@ -129,57 +101,5 @@ describe("the search for a slot", () => {
     await world.runtime.advance(0);
     expect(proposals).toEqual(["1", "2", "0"]);
     expect(call.error).toBeInstanceOf(LockHeldError);
-  });
-
-  test("ends with the deadline, also where others are faster each time", async () => {
-    const world = newWorld();
-    const { slow } = delays(world.runtime);
-    const own = world.client();
-    let proposals = 0;
-    for (const link of own.links) link.fate = () => slow(40);
-    own.links[0]!.fate = ([, , , , slot]) => {
-      proposals += 1;
-      occupy(world, Number(/slot:(\d)/.exec(String(slot))![1]));
-      return slow(40);
-    };
-    const deadline = world.runtime.now() + 60;
-    const call = watch(slots(own, { limit: 10 }).acquire({ deadline }));
-    await world.runtime.advance(80);
-    expect(call.error).toBeInstanceOf(LockHeldError);
-    expect(proposals).toBe(2);
-  });
-
-  test("begins anew after a pause: a slot that was refused before it is tried again", async () => {
-    const world = newWorld();
-    for (const slot of [0, 1]) occupy(world, slot);
-    const own = world.client();
-    const call = watch(slots(own, { limit: 2 }).acquire());
-    await world.runtime.advance(5);
-    // It has proposed slot 1, and proposes slot 0 next.
-    world.runtime.random = () => 0.9;
-    await world.runtime.advance(10);
-    world.each("DEL", "slot:1", "s");
-    await world.runtime.advance(5);
-    expect(sentBy(own)).toEqual([4, 4, 4]);
-    expect(call.value!.slot).toBe(1);
-  });
-
-  test("after a round without a result goes on at once only while it waits", async () => {
-    /** One endpoint refuses the first proposal, one fails, and one grants. */
-    const split = () => {
-      const world = newWorld();
-      const own = world.client();
-      occupy(world, 1, [0]);
-      own.links[1]!.fate = () => "refused";
-      return { ...world, own };
-    };
-    const brief = split();
-    const error = await rejection(brief.atOnce(slots(brief.own).acquire({ wait: 0 })));
-    expect(error).toBeInstanceOf(QuorumError);
-    // What granted, and what may have, gets a rollback.
-    expect(sentBy(brief.own)).toEqual([1, 2, 2]);
-    const waiting = split();
-    expect((await waiting.atOnce(slots(waiting.own).acquire({ wait: 1 }))).slot).toBe(2);
-    expect(sentBy(waiting.own)).toEqual([2, 3, 3]);
   });
 });

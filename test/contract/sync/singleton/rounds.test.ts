@@ -1,6 +1,5 @@
-import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { LockHeldError, LockLostError, QuorumError, Redlock } from "../../../../src/index.ts";
+import { LockHeldError, LockLostError, QuorumError } from "../../../../src/index.ts";
 import {
   type Job,
   type SingletonContext,
@@ -10,8 +9,7 @@ import {
   singleton,
 } from "../../../../src/sync/index.ts";
 import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
-import { pubSub } from "../../../../src/wake-up/index.ts";
-import { reached, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
 
 // Calls in virtual time: which of them runs, when, and what becomes of the others.
@@ -58,17 +56,6 @@ function newWorld() {
 const nowhere = [null, null, null];
 const ran = (value: string) => ({ settled: true, value: { ran: true, value } });
 const unreachable = () => expect.unreachable("it must not run");
-
-test("those who are refused learn its note", async () => {
-  const { runtime, client, call, job } = newWorld();
-  call("skip", job("a", 10_000), undefined, { note: "a of shop 7" });
-  await runtime.advance(0);
-  const other = watch(client().redlock.acquire("n", { wait: 0, fencing: true }));
-  const replacing = call("coalesce", unreachable, undefined, { wait: 100 });
-  await runtime.advance(500);
-  for (const { error } of [other, replacing])
-    expect(error).toMatchObject({ code: "LOCK_HELD", holder: { note: "a of shop 7" } });
-});
 
 describe("skip", () => {
   test("runs, keeps the lock for as long, and lets others return at once", async () => {
@@ -128,37 +115,6 @@ describe("coalesce", () => {
     expect(contexts[0]!.remaining()).toBeLessThanOrEqual(0);
   });
 
-  test("polls whatever the client does: one that is replaced learns it at its next poll", async () => {
-    const world = newWorld();
-    const { call, job, runtime } = world;
-    const woken = () => {
-      const redlock = new Redlock({ endpoints: reached(world), runtime, timeout: 100, wakeUp: pubSub });
-      return { redlock, links: [], events: [] };
-    };
-    call("coalesce", job("0", 30_000), woken());
-    await runtime.advance(5_000);
-    const replaced = call("coalesce", unreachable, woken(), { backoff: () => 200 });
-    await runtime.advance(5_000);
-    call("coalesce", job("1"), woken());
-    await runtime.advance(210);
-    expect(replaced.value).toMatchObject({ ran: false, began: false });
-  });
-
-  test("is announced until all that may wait have seen it, and twice; also if its job fails", async () => {
-    const { call, runtime, each, client, contexts, job } = newWorld();
-    const own = client();
-    call("coalesce", job("0", 5_000), own, { wait: 7_000 });
-    await runtime.advance(0);
-    expect(each("PTTL", "singleton", "n")).toEqual([9_000, 9_000, 9_000]);
-    expect(contexts[0]!.remaining()).toBeGreaterThan(900);
-    await runtime.advance(5_000);
-    const announced = own.links[0]!.sent.filter((command) => String(command[3]).includes(":singleton:"));
-    expect(announced).toHaveLength(2);
-    call("coalesce", () => Promise.reject(new Error("no")), own, { wait: Number.POSITIVE_INFINITY });
-    await runtime.advance(100);
-    expect(each("PTTL", "singleton", "n")).toEqual(new Array(3).fill(2 ** 31 - 1 - 100));
-  });
-
   test("waits for a job of maxHold, unless told otherwise", async () => {
     const { call, job, runtime, client } = newWorld();
     call("coalesce", job("0", 4_000));
@@ -169,37 +125,6 @@ describe("coalesce", () => {
     expect(patient.settled).toBe(false);
     await runtime.advance(100);
     expect(patient.error).toBeInstanceOf(LockHeldError);
-  });
-
-  test.each([
-    ["the calls", ["SET", "singleton", "n", "x"]],
-    ["the lock", ["HSET", "lock", "n", "f", "x"]],
-  ] as const)(
-    "waits no longer for foreign data in the place of %s than the client waits",
-    async (_, [command, ...rest]) => {
-      const { call, runtime, each, client } = newWorld();
-      each(command, ...(rest as [string, string, string]));
-      const failed = call("coalesce", unreachable, client({ wait: 500, backoff: () => 50 }));
-      await runtime.advance(400);
-      expect(failed.settled).toBe(false);
-      await runtime.advance(200);
-      expect(failed.error).toBeInstanceOf(QuorumError);
-      expect((failed.error as Error).message).toMatch(/WRONGTYPE/);
-    },
-  );
-
-  test("waits on while an outage is shorter than the client waits, however long the job before it takes", async () => {
-    const { call, job, runtime, client } = newWorld();
-    const first = call("coalesce", job("0", 2_000));
-    await runtime.advance(0);
-    const own = client({ wait: 300, backoff: () => 100 });
-    const second = call("coalesce", job("1"), own);
-    for (let turn = 0; turn < 8; turn += 1) {
-      await runtime.advance(200);
-      for (const link of own.links) link.fate = () => (turn % 2 ? "delivered" : "refused");
-    }
-    await runtime.advance(2_000);
-    expect([first, second]).toEqual([ran("0"), ran("1")]);
   });
 
   test("runs the call before one that gives up", async () => {
@@ -236,60 +161,6 @@ describe("coalesce", () => {
       expect(values("n")).toEqual(nowhere);
     }
   });
-});
-
-describe("coalesce, while a message is late", () => {
-  test("does not tell a job to end because of a look that was sent before it began", async () => {
-    const { call, job, runtime, client, put, each, trail } = newWorld();
-    put("n", [0, 1, 2]);
-    const own = client();
-    let looks = 0;
-    for (const link of own.links) {
-      link.fate = (command) => {
-        if (!String(command[3]).includes(":singleton:")) return "delivered";
-        looks += 1;
-        // The second to each: the first look of the one that waits.
-        if (looks <= 3 || looks > 6) return "delivered";
-        return { before: () => new Promise<void>((done) => void runtime.timer(80, done)) };
-      };
-    }
-    const waiting = call("coalesce", job("0", 500), own);
-    await runtime.advance(1);
-    each("DEL", "lock", "n");
-    await runtime.advance(20);
-    expect(trail).toHaveLength(1);
-    const newer = call("coalesce", job("1", 10));
-    await runtime.advance(2_000);
-    expect([waiting, newer]).toEqual([ran("0"), ran("1")]);
-    expect(trail.some((each) => each.endsWith("told"))).toBe(false);
-  });
-
-  test.each(["gives up", "loses its lock"])(
-    "does not begin where it %s during the last look",
-    async (how) => {
-      const { call, runtime, client, values } = newWorld();
-      const own = client();
-      const controller = new AbortController();
-      let rounds = 0;
-      for (const link of own.links) {
-        link.fate = (command) => {
-          if (!String(command[3]).includes(":singleton:"))
-            return how === "gives up" || rounds < 4 ? "delivered" : "lost";
-          rounds += 1;
-          if (rounds <= 3) return "delivered";
-          return { after: () => new Promise<void>((done) => void runtime.timer(99, done)) };
-        };
-      }
-      const options = how === "gives up" ? { signal: controller.signal } : { ttl: 100, timeout: 100 };
-      const failed = call("coalesce", unreachable, own, options);
-      await runtime.advance(50);
-      controller.abort(new Error("closed"));
-      await runtime.advance(1_000);
-      expect(failed.error).toEqual(how === "gives up" ? new Error("closed") : expect.any(LockLostError));
-      if (how !== "gives up") return;
-      expect([values("n"), getEventListeners(controller.signal, "abort")]).toEqual([nowhere, []]);
-    },
-  );
 });
 
 describe("cancel", () => {
@@ -337,24 +208,6 @@ describe("cancel", () => {
       const expected = end === "value" ? { value: { ran: true, value: end } } : { error: end };
       expect(first).toEqual({ settled: true, ...expected });
     }
-  });
-
-  test("keeps a lone job's lock, also while its looks have no quorum, and after its caller gave up", async () => {
-    const { call, job, runtime, client } = newWorld();
-    const own = client();
-    const controller = new AbortController();
-    const lone = call("cancel", job("0", 6_000), own, { signal: controller.signal });
-    await runtime.advance(100);
-    controller.abort(new Error("closed"));
-    for (const link of own.links)
-      link.fate = (command) => (String(command[3]).includes(":singleton:") ? "refused" : "delivered");
-    await runtime.advance(3_000);
-    for (const link of own.links) link.fate = () => "delivered";
-    await runtime.advance(2_000);
-    expect(lone.settled).toBe(false);
-    const other = call("cancel", job("1", 10));
-    await runtime.advance(2_000);
-    expect([lone.value, other]).toMatchObject([{ ran: false, began: true }, ran("1")]);
   });
 
   test("waits for twice the ttl, unless told otherwise", async () => {
