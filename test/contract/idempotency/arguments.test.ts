@@ -43,68 +43,43 @@ const keyed = [inspect, forget];
 /** Each is refused by these functions. */
 const refused: [options: unknown, type: Errors, said: string, by: readonly Call[]][] = [
   [{ lease: 9 }, RangeError, "lease (ms) must be between 10 and 2147483647, got 9", everywhere],
-  [{ lease: 10.5 }, RangeError, "lease (ms) must be an integer, got 10.5", everywhere],
-  [{ lease: "30s" }, TypeError, 'lease (ms) must be a number, got "30s"', everywhere],
-  [{ lease: 9, ttl: 0 }, RangeError, "lease (ms) must be between 10 and", [fly]],
   [{ lease: 30_000, retention: 29_999 }, RangeError, "retention (ms) must be between 30000", everywhere],
   [{ wait: -1 }, RangeError, "wait (ms) must be between 0 and Infinity, got -1", everywhere],
-  [{ wait: -1, ttl: 0 }, RangeError, "wait (ms) must be between 0 and Infinity, got -1", [fly]],
   [{ timeout: 0 }, RangeError, "timeout (ms) must be between 1", [...everywhere, ...keyed]],
-  [{ maxHold: Number.NaN }, RangeError, "maxHold (ms) must be between 0 and Infinity, got NaN", everywhere],
-  [{ backoff: { min: 0 } }, RangeError, "backoff.min (ms) must be between 1", everywhere],
   [{ waitUntil: 1 }, TypeError, "waitUntil must be a function, or the platform's context", everywhere],
   [{ onEvent: 1 }, TypeError, "onEvent must be a function, got number", everywhere],
-  [{ onEvent: 1, ttl: 0 }, TypeError, "onEvent must be a function, got number", [fly]],
   [{ maxAttempts: 0 }, RangeError, "maxAttempts must be between 1 and", everywhere],
-  [{ maxAttempts: 1.5 }, RangeError, "maxAttempts must be an integer, got 1.5", everywhere],
-  [{ maxAttempts: Infinity }, RangeError, "maxAttempts must be between 1 and", everywhere],
-  [{ maxAttempts: null }, TypeError, "maxAttempts must be a number, got null", everywhere],
   [{ maxResult: 999 }, RangeError, "maxResult must be between 1000 and 4000000, got 999", everywhere],
-  [{ maxResult: 4_000_001 }, RangeError, "got 4000001", everywhere],
-  [{ maxResult: "1000" }, TypeError, 'maxResult must be a number, got "1000"', everywhere],
   [{ deadline: Number.NaN }, RangeError, "deadline (ms since 1970) must be between 0", [run, answer]],
   [{ signal: {} }, TypeError, "signal must be an AbortSignal", [run]],
-  [{ signal: {}, ttl: 0 }, TypeError, "signal must be an AbortSignal", [fly]],
   [{ fingerprint: {} }, TypeError, "fingerprint must be", [run]],
   [{ codec: { encode: handler } }, TypeError, "codec.decode is missing: it must be a function", [run]],
   [{ codec: { decode: handler } }, TypeError, "codec.encode is missing: it must be a function", [run]],
-  [{ codec: null }, TypeError, "codec.encode is missing: it must be a function", [run]],
   [{ lock: "" }, RangeError, "lock must have 1 … 1024 characters, has 0", [run]],
-  [{ lock: redlock }, TypeError, "lock must be a string, got Redlock", [run]],
   [{ note: "", lock: "a" }, RangeError, "note must have 1 … 255 characters, has 0", [run]],
   [{ note: "n" }, TypeError, "note needs lock: it is stored with the lock", [run]],
   [{ kind: "lock" }, RangeError, 'kind must be "run", "http" or "flight", got "lock"', [run, ...keyed]],
   [{ handler: "h" }, TypeError, 'handler needs kind: "http"', [run, ...keyed]],
   [{}, TypeError, "ttl (ms) is missing: it must be a number", [fly]],
   [{ ttl: -1 }, RangeError, "ttl (ms) must be between 0 and 2592000000, got -1", [fly]],
-  [{ ttl: 1, failOpen: "yes" }, TypeError, 'failOpen must be a boolean, got "yes"', [fly]],
   // Misspelt, or of something else.
   [{ retension: 1 }, TypeError, 'has no option "retension"; did you mean retention?', everywhere],
-  [{ maxAttempt: 1 }, TypeError, 'has no option "maxAttempt"; did you mean maxAttempts?', everywhere],
-  [{ laese: 1 }, TypeError, 'has no option "laese"; did you mean lease?', everywhere],
   [{ ttl: 1 }, TypeError, 'has no option "ttl"; did you mean lease?', everywhere],
   [{ ttl: 1, staleFor: 5 }, TypeError, 'singleFlight has no option "staleFor"; there are ttl, wait', [fly]],
   [{ lease: 1_000 }, TypeError, 'inspectKey has no option "lease"; there are scope, ', [inspect]],
   [{ lease: 1_000 }, TypeError, 'forgetKey has no option "lease"; there are scope, ', [forget]],
   [5_000, TypeError, "needs an object of options", [construct, run, fly, ...keyed]],
-  ["scope", TypeError, "needs an object of options", [construct, run, fly, ...keyed]],
-  [null, TypeError, "needs an object of options", [construct, run, fly, ...keyed]],
 ];
 
 // A scope of absent parts would be shared by events that have nothing to do with each other.
 const scopes: [scope: unknown, type: Errors, said: string][] = [
   ["", RangeError, "scope must have no empty part"],
   [["a", ""], RangeError, "scope must have no empty part"],
-  [[], TypeError, "scope must be a string, or an array of at least one, got an empty array"],
-  [{ 0: "a", length: 1 }, TypeError, "scope must be a string, or an array of at least one, got Object"],
-  [7, TypeError, "got number"],
-  [null, TypeError, "got null"],
   [
     undefined,
     TypeError,
     "is missing: it must be a string, or an array of at least one; leave the option out where all may share their keys",
   ],
-  [["a", 5], TypeError, "a part of scope must be a string, got number"],
   [["a", undefined], TypeError, "a part of scope is missing: it must be a string"],
 ];
 
@@ -119,7 +94,6 @@ test.each(scopes)("the scope %j", async (scope, type, said) => {
 
 test.each<[what: string, call: () => unknown, type: Errors, said: string]>([
   ["no handler", () => idempotency.run("k", wrong(undefined)), TypeError, "handler is missing"],
-  ["a handler that is none", () => idempotency.run("k", {}, wrong("x")), TypeError, 'function, got "x"'],
   ["no computation", () => singleFlight(redlock, "k", { ttl: 0 }, wrong(7)), TypeError, "compute must be"],
   [
     "no client",
@@ -146,7 +120,6 @@ test.each<[what: string, call: () => unknown, type: Errors, said: string]>([
 test.each<[key: unknown, type: Errors, said: string]>([
   ["", RangeError, "key must have at least 1 character, has 0"],
   [7, TypeError, "key must be a string, got number"],
-  [["a", "b"], TypeError, "key must be a string, got Array"],
   [undefined, TypeError, "key is missing: it must be a string"],
 ])("the key %j", async (key, type, said) => {
   for (const call of [

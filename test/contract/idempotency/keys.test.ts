@@ -1,15 +1,9 @@
 import { expect, test } from "vitest";
 import { withIdempotency } from "../../../src/http/index.ts";
-import {
-  type Codec,
-  forgetKey,
-  Idempotency,
-  inspectKey,
-  RecordCorruptError,
-} from "../../../src/idempotency/index.ts";
+import { forgetKey, Idempotency, inspectKey } from "../../../src/idempotency/index.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
-import { put, runner } from "../../support/virtual-runs.ts";
+import { runner } from "../../support/virtual-runs.ts";
 
 // What a key, its scope, its kind and a fingerprint tell apart, and what is stored of them.
 
@@ -110,31 +104,4 @@ test("a call rejects with anything that the handler throws", async () => {
     throw failure;
   };
   expect((await outcomeOf(idempotency.run("key", handler))).error).toBe(failure);
-});
-
-test("a codec decides how the result is stored", async () => {
-  const codec: Codec<Date> = {
-    encode: (date) => `at ${date.getTime()}\n{not JSON`,
-    decode: (text) => new Date(Number(/^at (\d+)\n/.exec(text)?.[1])),
-  };
-  const { idempotency } = runner(virtualWorld());
-  const value = new Date(1_700_000_000_123);
-  for (const status of ["executed", "replayed"]) {
-    expect(await idempotency.run("key", { codec }, () => value)).toEqual({ status, value });
-  }
-});
-
-test("a key runs where a minority has a sorted set in its place, which is never removed", async () => {
-  const world = virtualWorld();
-  await put(world, ["to learn its name"]);
-  const [{ engine }] = world.endpoints as [(typeof world.endpoints)[0]];
-  const [name] = engine.execute(["KEYS", "*"]) as [string];
-  engine.execute(["DEL", name]);
-  engine.execute(["ZADD", name, "GT", 1, "x"]);
-  const { idempotency } = runner(world);
-  expect((await idempotency.run("key", () => 1)).status).toBe("executed");
-  expect((await idempotency.run("key", never)).status).toBe("replayed");
-  expect((await outcomeOf(forgetKey(idempotency, "key"))).error).toBeInstanceOf(RecordCorruptError);
-  const left = world.endpoints.map((each) => each.engine.execute(["EXISTS", name]));
-  expect([left, engine.execute(["TYPE", name])]).toEqual([[1, 0, 0], "zset"]);
 });

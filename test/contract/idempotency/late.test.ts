@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { EndpointError, QuorumError } from "../../../src/errors.ts";
-import { FingerprintMismatchError } from "../../../src/idempotency/index.ts";
 import type { Fate, Link } from "../../support/link.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { put, records, runner, running, silence, textsOf } from "../../support/virtual-runs.ts";
+import { records, runner, running, silence } from "../../support/virtual-runs.ts";
 
 // Runs whose requests are lost, refused or late, in virtual time. The timeout of a request is 100 ms, the pause between
 // two rounds 10 ms.
@@ -31,17 +30,6 @@ describe("a begin", () => {
     await world.runtime.advance(20);
     expect(call.value).toEqual({ status: "executed", value: "once" });
     expect(records(world)).toEqual(new Array(3).fill('C1 "once"'));
-  });
-
-  test("whose replies are lost leaves the key free where nobody waits", async () => {
-    const world = virtualWorld();
-    const { idempotency, links, started } = runner(world);
-    once(links, "reply lost");
-    const call = watch(idempotency.run("key", never));
-    await started();
-    await world.runtime.advance(200);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect(records(world)).toEqual(free);
   });
 
   test("that reaches no quorum runs nothing, and says why", async () => {
@@ -73,20 +61,6 @@ describe("a begin", () => {
     expect(records(world)).toEqual(["P1", "P1", "P1"]);
     await world.runtime.advance(1_000);
     expect(records(world)).toEqual(free);
-  });
-
-  test("that finds another fingerprint at a minority leaves nothing elsewhere", async () => {
-    const world = virtualWorld();
-    const record = 'C1 t0 1700000000000 ab "done"';
-    await put(world, [undefined, undefined, record]);
-    const { idempotency, links, started } = runner(world);
-    const { slow } = delays(world.runtime);
-    for (const link of links.slice(0, 2)) link.fate = () => slow(20);
-    const call = watch(idempotency.run("key", { fingerprint: "other" }, never));
-    await started();
-    await world.runtime.advance(500);
-    expect(call.error).toBeInstanceOf(FingerprintMismatchError);
-    expect(textsOf(world)).toEqual([null, null, record]);
   });
 });
 

@@ -1,15 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { EndpointError } from "../../../src/errors.ts";
-import {
-  type IdempotencyOptions,
-  LeaseLostError,
-  ResultUnavailableError,
-} from "../../../src/idempotency/index.ts";
+import { type IdempotencyOptions, ResultUnavailableError } from "../../../src/idempotency/index.ts";
 import { gate, type Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { put, records, runner } from "../../support/virtual-runs.ts";
+import { virtualWorld, watch } from "../../support/virtual-client.ts";
+import { records, runner } from "../../support/virtual-runs.ts";
 
 // Storing a result that endpoints refuse for its size, or that meets a late request of its own run, in virtual time.
 
@@ -81,139 +77,6 @@ describe("a result that is refused for its size", () => {
   ])("by %s, is complete without it", async (_who, refusal) => {
     const { world } = await refusedBy([0, 1], refusal);
     expect(records(world)).toEqual([tooLarge, tooLarge, tooLarge]);
-  });
-
-  test.each<[string, Refusal]>([
-    ["no right to write", (name) => new EndpointError(name, "redis", "NOPERM size of the maxims")],
-    ["a gateway that fails", (name) => new EndpointError(name, "http", "HTTP 502", { status: 502 })],
-  ])("is not what an endpoint says with %s: then storing goes on", async (_what, refusal) => {
-    const { world, call, runtime, links } = await refusedBy([0, 1], refusal);
-    expect(call.settled).toBe(false);
-    expect(records(world)).toEqual(["P1", "P1", stored]);
-    for (const link of links) link.fate = () => "delivered";
-    await runtime.advance(20);
-    expect(call.value).toEqual({ status: "executed", value: large });
-    expect(records(world)).toEqual([stored, stored, stored]);
-  });
-
-  test("is not sent again to an endpoint that has refused it", async () => {
-    const world = virtualWorld();
-    const { idempotency, links, started } = runner(world, { lease: 1_000 });
-    const call = watch(
-      idempotency.run("key", () => {
-        refuseLarge(links.slice(0, 1));
-        links[1]!.fate = () => "refused";
-        links[2]!.fate = () => "refused";
-        return large;
-      }),
-    );
-    await started();
-    await world.runtime.advance(150);
-    const uploads = links.map(
-      ({ sent }) => sent.filter((command) => JSON.stringify(command).includes(large)).length,
-    );
-    expect(uploads[0]).toBe(1);
-    expect(uploads[1]).toBeGreaterThan(5);
-    // The others have it as soon as they answer.
-    links[1]!.fate = () => "delivered";
-    links[2]!.fate = () => "delivered";
-    await world.runtime.advance(20);
-    expect(call.value).toEqual({ status: "executed", value: large });
-    expect(records(world)).toEqual(["P1", stored, stored]);
-  });
-
-  test("is known to be only when the slowest endpoint has answered", async () => {
-    const world = virtualWorld();
-    const background: Promise<unknown>[] = [];
-    const { idempotency, links, started } = runner(world, { waitUntil: (work) => background.push(work) });
-    const refuseLate = async () => {
-      await new Promise<void>((resolve) => void world.runtime.timer(50, resolve));
-      throw status413("e3");
-    };
-    const call = watch(
-      idempotency.run("key", () => {
-        refuseLarge(links.slice(0, 1));
-        links[1]!.fate = () => "refused";
-        links[2]!.fate = () => {
-          links[2]!.fate = () => "delivered";
-          return { before: refuseLate };
-        };
-        return large;
-      }),
-    );
-    await started();
-    await world.runtime.advance(49);
-    expect(call.settled).toBe(false);
-    await world.runtime.advance(1);
-    expect(call.value).toMatchObject({ unstored: "too-large" });
-    expect(records(world)).toEqual([tooLarge, "P1", tooLarge]);
-  });
-
-  test("is complete without it also where its claim has expired", async () => {
-    const world = virtualWorld();
-    const { idempotency, links, started } = runner(world, { lease: 1_000, maxHold: 1_000 });
-    const end = gate<string>();
-    const call = watch(idempotency.run("key", () => end.passed));
-    await started();
-    await world.runtime.advance(1_500);
-    refuseLarge([links[0]!, links[2]!]);
-    end.open(large);
-    await world.runtime.advance(0);
-    expect(call.value).toMatchObject({ unstored: "too-large" });
-    expect(records(world)).toEqual([tooLarge, tooLarge, tooLarge]);
-  });
-
-  test("of a run that another has followed is not complete where the other's claim is not", async () => {
-    const world = virtualWorld({ count: 2 });
-    const { idempotency, links, started } = runner(world, { lease: 1_000 });
-    const end = gate<string>();
-    const call = watch(idempotency.run("key", () => end.passed));
-    await started();
-    await put(world, ["P1 another 1 -"]);
-    refuseLarge(links.slice(1));
-    end.open(large);
-    await world.runtime.advance(0);
-    expect(call.error).toBeInstanceOf(LeaseLostError);
-    expect(records(world)).toEqual(["P1", "P1"]);
-  });
-
-  test("is not tried faster than the backoff where it cannot be complete without it either", async () => {
-    const world = virtualWorld();
-    const { idempotency, links, sent, started } = runner(world, { lease: 1_000 });
-    void idempotency.run("key", () => {
-      refuseLarge(links.slice(0, 2));
-      links[2]!.fate = () => "refused";
-      for (const each of links.slice(0, 2)) {
-        const { fate } = each;
-        each.fate = (command, operation) => {
-          const usual = fate(command, operation);
-          return usual === "delivered" ? "refused" : usual;
-        };
-      }
-      return large;
-    });
-    await started();
-    // The begin; the result, which is not sent again where it was refused for its size; and twice the record without it.
-    expect(sent()).toBe(3 + 4 + 6);
-    await world.runtime.advance(10);
-    expect(sent()).toBe(3 + 4 + 6 + 6);
-  });
-});
-
-describe("storing that fails", () => {
-  test("for its size at a minority does not keep the caller waiting for the slowest", async () => {
-    const world = virtualWorld({ count: 5 });
-    const { idempotency, links, started } = runner(world, { waitUntil: () => undefined });
-    const call = watch(
-      idempotency.run("key", () => {
-        refuseLarge(links.slice(0, 1));
-        links[1]!.fate = () => delays(world.runtime).slow(50);
-        return large;
-      }),
-    );
-    await started();
-    await world.runtime.advance(0);
-    expect(call.value).toEqual({ status: "executed", value: large });
   });
 });
 

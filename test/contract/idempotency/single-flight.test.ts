@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   type FlightContext,
-  forgetKey,
-  Idempotency,
   type IdempotencyEvent,
-  inspectKey,
   LeaseLostError,
   type SingleFlightOptions,
   singleFlight,
@@ -19,7 +16,7 @@ import {
   virtualWorld,
   watch,
 } from "../../support/virtual-client.ts";
-import { put, silence, textsOf } from "../../support/virtual-runs.ts";
+import { silence } from "../../support/virtual-runs.ts";
 
 // One caller computes, the others share its value; in virtual time. The timeout of a request is 100 ms.
 
@@ -61,13 +58,6 @@ function callers(world: VirtualWorld, defaults: Partial<SingleFlightOptions<stri
 }
 
 const sent = ({ links }: VirtualClient) => links.flatMap((link) => link.sent).length;
-
-/** Waits until a call has ended: keys are hashed in real time. */
-const settled = (world: VirtualWorld, call: { readonly settled: boolean }) =>
-  until(async () => {
-    await world.runtime.advance(10);
-    return call.settled;
-  }, "the end of the call");
 
 describe("a single flight", () => {
   test("is computed by one caller, and shared with those that wait and those that come within its ttl", async () => {
@@ -170,32 +160,6 @@ describe("a single flight", () => {
     expect(unguarded.value).toBe("alone");
   });
 
-  test.each<[what: string, value: unknown, got: unknown]>([
-    ["as JSON returns it", { at: new Date(0), gone: undefined }, { at: "1970-01-01T00:00:00.000Z" }],
-    ["as it is where JSON would lose a part of it", new Map([[1, 2]]), new Map([[1, 2]])],
-  ])("is returned in an outage %s", async (_, value, got) => {
-    const world = virtualWorld();
-    const client = world.client();
-    silence(client.links);
-    const options = { ttl: 1_000, wait: 0, failOpen: true } as const;
-    const alone = watch(singleFlight(client.redlock, "key", options, () => value as never));
-    await settled(world, alone);
-    expect(alone.value).toStrictEqual(got);
-  });
-
-  test("is computed anew after its ttl also while a minority of the endpoints is silent", async () => {
-    const world = virtualWorld();
-    const { call, gates, returned } = callers(world);
-    const first = await call();
-    gates[0]!.open("one");
-    await world.runtime.advance(1_500);
-    const client = world.client();
-    silence(client.links.slice(2));
-    const second = await call({}, client);
-    await returned(second, () => gates[1]?.open("two"));
-    expect([first.value, second.value]).toEqual(["one", "two"]);
-  });
-
   test("is no outage while another caller computes", async () => {
     const world = virtualWorld();
     const { call, gates } = callers(world, { failOpen: true, wait: 0 });
@@ -216,18 +180,6 @@ describe("a single flight", () => {
     gates[0]!.open(Promise.reject(error));
     await world.runtime.advance(500);
     expect(first.error).toBe(error);
-    expect(gates).toHaveLength(1);
-  });
-
-  test("is shared with those that begin in the ms in which it ends, even without a ttl", async () => {
-    const world = virtualWorld();
-    const { call, gates } = callers(world, { ttl: 0 });
-    await call();
-    await world.runtime.advance(50);
-    const waiting = await call();
-    gates[0]!.open("one");
-    await world.runtime.advance(100);
-    expect(waiting.value).toBe("one");
     expect(gates).toHaveLength(1);
   });
 
@@ -253,67 +205,6 @@ describe("a single flight", () => {
     // A key in another scope is another one.
     await call({ scope: "another" });
     await computed(3);
-  });
-
-  test("that has replaced an old one stays, also for those that have read the old one", async () => {
-    const world = virtualWorld();
-    const { call, gates, computed, returned } = callers(world);
-    await call();
-    gates[0]!.open("one");
-    await world.runtime.advance(1_500);
-    const slow = world.client();
-    for (const each of slow.links) each.fate = () => delays(world.runtime).slow(30);
-    const late = await call({}, slow);
-    const quick = await call();
-    await computed(2);
-    gates[1]!.open("two");
-    await world.runtime.advance(0);
-    expect(quick.value).toBe("two");
-    expect(await returned(late, () => gates[2]?.open("three"))).toBe("two");
-  });
-
-  test("that is too old is computed beside another's claim, which stays", async () => {
-    const world = virtualWorld();
-    const { call, gates, computed } = callers(world);
-    await call();
-    gates[0]!.open("one");
-    await world.runtime.advance(1_500);
-    await put(world, [undefined, undefined, "P1 another 1 -"], 30_000, "flight");
-    await call();
-    await computed(2);
-    expect(textsOf(world, "flight")[2]).toBe("P1 another 1 -");
-  });
-
-  test("that is too old, and that an endpoint does not remove, is not returned", async () => {
-    const world = virtualWorld();
-    const { call, gates, returned } = callers(world, { wait: 1_000 });
-    await call();
-    gates[0]!.open("one");
-    await world.runtime.advance(1_500);
-    const client = world.client();
-    const isBegin = (command: readonly unknown[]) => command.includes("claim");
-    client.links[2]!.fate = (command) => (isBegin(command) ? "delivered" : "refused");
-    const second = await call({}, client);
-    await returned(second);
-    expect(second.error).toMatchObject({ code: "NO_QUORUM" });
-    expect(gates).toHaveLength(1);
-  });
-
-  test("has nothing in common with a run of the same key", async () => {
-    const world = virtualWorld();
-    const { redlock } = world.client();
-    const idempotency = new Idempotency(redlock);
-    const paid = await idempotency.run("order:8", () => null);
-    const fly = (compute: () => string) => singleFlight(redlock, "order:8", { ttl: 60_000 }, compute);
-    await expect(fly(() => expect.unreachable("it fails"))).rejects.toThrow("it fails");
-    expect(await fly(() => "value")).toBe("value");
-    expect(await fly(() => "another")).toBe("value");
-    const again = await idempotency.run("order:8", () => expect.unreachable("it is paid"));
-    expect([paid.status, again]).toEqual(["executed", { status: "replayed", value: null }]);
-    expect(await forgetKey(idempotency, "order:8")).toBe(true);
-    expect((await inspectKey(idempotency, "order:8", { kind: "flight" })).state).toBe("complete");
-    expect(await forgetKey(idempotency, "order:8", { kind: "flight" })).toBe(true);
-    expect(await fly(() => "another")).toBe("another");
   });
 
   const large = "x".repeat(1_000_000);
@@ -357,43 +248,5 @@ describe("a single flight", () => {
     }
     await call();
     await computed(2);
-  });
-
-  test.each<[what: string, ttl: () => unknown, error: RegExp]>([
-    ["an error", () => Object(undefined).of.token, /^TypeError: .*undefined/],
-    ["NaN", () => Number.NaN, /^TypeError: ttl must return a number of ms/],
-    ["text", () => "5000", /^TypeError: ttl must return a number of ms/],
-    ["a rejection", () => Promise.reject(new Error("no")), /^TypeError: ttl must return a number of ms/],
-  ])("whose ttl is %s is returned, and not shared", async (_, ttl, error) => {
-    const world = virtualWorld();
-    const ends: unknown[] = [];
-    const onEvent = (event: IdempotencyEvent) => event.type === "unstored" && ends.push(event.error);
-    const { call, gates, computed } = callers(world, { ttl: ttl as () => number, onEvent });
-    const first = await call();
-    await call();
-    gates[0]!.open("one");
-    await world.runtime.advance(200);
-    expect(first.value).toBe("one");
-    expect(String(ends[0])).toMatch(error);
-    await computed(2);
-  });
-
-  test("whose value cannot be stored is returned, and computed again by the next caller", async () => {
-    const world = virtualWorld();
-    const { redlock, links } = world.client();
-    let count = 0;
-    const compute = () => {
-      count += 1;
-      silence(links.slice(2));
-      const value: { self?: unknown } = {};
-      value.self = value;
-      return value as { self?: string };
-    };
-    for (let call = 1; call <= 2; call += 1) {
-      const value = watch(singleFlight(redlock, "key", { ttl: 60_000 }, compute));
-      await settled(world, value);
-      expect(value.value).toHaveProperty("self");
-    }
-    expect(count).toBe(2);
   });
 });

@@ -1,10 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  type IdempotencyOptions,
-  ResultUnavailableError,
-  type RunOptions,
-} from "../../../src/idempotency/index.ts";
-import { outcomeOf } from "../../support/outcomes.ts";
+import type { IdempotencyOptions, RunOptions } from "../../../src/idempotency/index.ts";
 import { until } from "../../support/until.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 import { records, runner, running, silence, ttls } from "../../support/virtual-runs.ts";
@@ -31,35 +26,6 @@ describe("a result that an endpoint does not have", () => {
     expect(await runner(world).idempotency.run("key", never)).toEqual({ status: "replayed", value: "done" });
     expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
     expect(ttls(world)).toEqual([40_000, 40_000, 40_000]);
-  });
-
-  test("is written there before that endpoint has answered", async () => {
-    const world = await completeOnTwo(() => "done");
-    const { idempotency, links } = runner(world, {}, { waitUntil: () => undefined });
-    links[2]!.fate = () => delays(world.runtime).slow(90);
-    const call = watch(idempotency.run("key", never));
-    await until(() => links[2]!.sent.length > 0);
-    await world.runtime.advance(89);
-    expect(call.value).toEqual({ status: "replayed", value: "done" });
-    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
-  });
-
-  test("is written there also where it is only the reason why there is none", async () => {
-    const world = await completeOnTwo(() => 1n);
-    await world.runtime.advance(20_000);
-    const { error } = await outcomeOf(runner(world).idempotency.run("key", never));
-    expect(error).toBeInstanceOf(ResultUnavailableError);
-    expect(records(world)).toEqual(new Array(3).fill("N1 unserializable"));
-    expect(ttls(world)).toEqual([40_000, 40_000, 40_000]);
-  });
-
-  test("replaces another one that only a minority has", async () => {
-    const world = await completeOnTwo(() => "done");
-    const [name] = world.endpoints[0]!.engine.execute(["KEYS", "redlock:idem:*"]) as string[];
-    const other = `C1 tother ${world.runtime.now()} - "other"`;
-    world.endpoints[2]!.engine.execute(["SET", name!, other, "PX", 30_000]);
-    expect((await runner(world).idempotency.run("key", never)).value).toBe("done");
-    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
   });
 
   test("replaces no run under way, and nothing that is not a record", async () => {
@@ -140,14 +106,6 @@ describe("storing a result", () => {
     expect(runtime.pending).toBe(0);
   });
 
-  test("goes on for as long as the call may wait, where that is longer", async () => {
-    const { runtime, call } = await unanswered({ lease: 2_000, wait: 700 });
-    await runtime.advance(699);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
-    expect(call.value).toEqual(unstored);
-  });
-
   test("goes on in the background where the platform keeps it alive", async () => {
     const background: Promise<unknown>[] = [];
     const { runtime, call } = await unanswered({
@@ -169,47 +127,6 @@ describe("storing a result", () => {
     expect(world.call.value).toEqual({ status: "executed", value: "done" });
     expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
     expect(world.runtime.pending).toBe(0);
-  });
-
-  test("ends with an error of the caller's backoff: the effect has happened", async () => {
-    const { call, times } = await unanswered({
-      lease: 2_000,
-      backoff: () => {
-        throw new Error("the backoff's own");
-      },
-    });
-    expect(call.value).toEqual(unstored);
-    expect(times).toEqual([0, 0]);
-  });
-});
-
-describe("a run that fails", () => {
-  test("clears the count of runs before it frees the key: the next run counts from the beginning", async () => {
-    const world = virtualWorld();
-    const { slow } = delays(world.runtime);
-    const { idempotency, links } = runner(world, { maxAttempts: 2 });
-    const isOf = (kind: string) => (command: readonly (string | number)[]) =>
-      command.includes("end") && command.some((word) => String(word).startsWith(`redlock:${kind}:`));
-    for (const each of links) each.fate = (command) => (isOf("tries")(command) ? slow(80) : "delivered");
-    const failure = new Error("the handler's own");
-    let hasRun = false;
-    const call = watch(
-      idempotency.run("key", () => {
-        hasRun = true;
-        return Promise.reject(failure);
-      }),
-    );
-    await until(() => hasRun, "the handler");
-    await world.runtime.advance(79);
-    for (const { sent } of links) {
-      expect(sent.some(isOf("tries"))).toBe(true);
-      expect(sent.some(isOf("idem"))).toBe(false);
-    }
-    await world.runtime.advance(1);
-    expect(call.error).toBe(failure);
-    for (const { sent } of links) expect(sent.filter(isOf("idem"))).toHaveLength(1);
-    expect(records(world)).toEqual([null, null, null]);
-    for (const { engine } of world.endpoints) expect(engine.execute(["KEYS", "*"])).toEqual([]);
   });
 });
 

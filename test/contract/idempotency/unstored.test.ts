@@ -8,8 +8,8 @@ import {
   ResultUnavailableError,
 } from "../../../src/idempotency/index.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
-import { virtualWorld, watch } from "../../support/virtual-client.ts";
-import { records, runner, running, silence, textsOf } from "../../support/virtual-runs.ts";
+import { virtualWorld } from "../../support/virtual-client.ts";
+import { runner, textsOf } from "../../support/virtual-runs.ts";
 
 // When the handler has returned, the effect has happened, and must not be repeated even where the result cannot be stored.
 
@@ -87,45 +87,6 @@ test("every caller gets what is stored, the first one too", async () => {
     const rounded = await idempotency.run("rounded", { codec: cents }, () => 1 / 3);
     expect(rounded).toEqual({ status, value: 0.33 });
   }
-});
-
-test("a codec may be an object with a state of its own", async () => {
-  class Signed implements Codec<unknown> {
-    readonly #mark = "signed ";
-    encode(value: unknown): string {
-      return this.#mark + JSON.stringify(value);
-    }
-    decode(text: string): unknown {
-      return JSON.parse(text.slice(this.#mark.length));
-    }
-  }
-  const { idempotency } = runner(virtualWorld());
-  const codec = new Signed();
-  for (const status of ["executed", "replayed"]) {
-    expect(await idempotency.run("key", { codec }, () => ({ paid: 1 }))).toEqual({
-      status,
-      value: { paid: 1 },
-    });
-  }
-});
-
-test("a reason that a minority has is brought to a quorum before any caller gets it", async () => {
-  const world = virtualWorld();
-  const client = runner(world, { lease: 500 });
-  const { call, end } = await running(client);
-  silence(client.links.slice(1));
-  end.open(1n);
-  await world.runtime.advance(5_000);
-  expect(call.value).toEqual({ status: "executed", value: 1n, unstored: "no-quorum" });
-  expect(records(world)).toEqual(["N1 unserializable", null, null]);
-  const reader = runner(world);
-  // A bare quorum, with the endpoint that has the reason: without its answer a reader would not know of it.
-  silence(reader.links.slice(2));
-  const later = watch(reader.idempotency.run("key", never));
-  await reader.started();
-  await world.runtime.advance(500);
-  expect(later.error).toBeInstanceOf(ResultUnavailableError);
-  expect(records(world)).toEqual(["N1 unserializable", "N1 unserializable", null]);
 });
 
 describe("the types of results", () => {

@@ -26,7 +26,7 @@ import {
 
 const never = () => expect.unreachable("nothing may run");
 
-describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine, count, dialect }) => {
+describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine, count }) => {
   const all = <Value>(value: Value) => new Array(count).fill(value) as Value[];
   let store: OpenStore;
   let first: Client;
@@ -123,15 +123,6 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, eng
     expect(await second.idempotency.run(key, () => "paid")).toEqual({ status: "executed", value: "paid" });
   });
 
-  test("requests that are executed twice run once", async () => {
-    const key = freshKey();
-    const client = clientOf(store);
-    for (const link of client.links) link.fate = () => "twice";
-    let runs = 0;
-    expect(await client.idempotency.run(key, () => ++runs)).toEqual({ status: "executed", value: 1 });
-    expect(await second.idempotency.run(key, never)).toEqual({ status: "replayed", value: 1 });
-  });
-
   test.each([
     ["SET", "something else"],
     ["SET", ""],
@@ -160,16 +151,6 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, eng
     expect((await inspectKey(first.idempotency, key)).state).toBe("corrupt");
     expect((await outcomeOf(forgetKey(first.idempotency, key))).error).toBeInstanceOf(RecordCorruptError);
     expect(await store.execute(0, ["HMGET", name, "f"])).toEqual(["x"]);
-  });
-
-  test("compares and replaces by native commands only where the dialect has them", async () => {
-    const { idempotency, links } = clientOf(store);
-    await idempotency.run(freshKey(), () => 1);
-    await outcomeOf(idempotency.run(freshKey(), () => Promise.reject(new Error("no"))));
-    const names = new Set(links.flatMap(({ sent }) => sent.map(([name]) => name)));
-    expect(names.has("DELEX")).toBe(dialect !== "redis");
-    expect(names.has("EVAL")).toBe(dialect === "redis");
-    expect(names.has("GET")).toBe(false);
   });
 
   test("a result of at most maxResult bytes in the request is stored", async () => {
@@ -217,71 +198,4 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, eng
 
   // A lock server bills no commands.
   if (engine === "durable") return;
-  describe("costs what the budget says:", () => {
-    /** Requests and commands billed, by endpoint, for what `work` does. */
-    async function costOf(links: Client["links"], work: () => Promise<unknown>): Promise<number[][]> {
-      await allArrived(links);
-      const before = store.endpoints.map((_, index) => store.cost(index));
-      await work();
-      await allArrived(links);
-      return before.map(({ requests, billed }, index) => {
-        const after = store.cost(index);
-        return [after.requests - requests, after.billed - billed];
-      });
-    }
-    const scripted = dialect === "redis" ? 3 : 1;
-    const refusal = dialect === "redis" ? 2 : 1;
-
-    /** What a run, a duplicate and a refused call cost. */
-    async function costsOf(options: { fingerprint?: string; maxAttempts?: number }, lock?: string) {
-      const { idempotency, links } = clientOf(store);
-      const run = (key: string, handler: () => unknown) =>
-        lock === undefined
-          ? idempotency.run<unknown>(key, options, handler)
-          : idempotency.run<unknown>(key, { ...options, lock }, handler);
-      for (let times = 0; times < 2; times += 1) {
-        await run(freshKey(), () => "the server is known from here on");
-      }
-      const key = freshKey();
-      const first = await costOf(links, () =>
-        run(key, async () => {
-          // Where the begin is not answered, the end of a run with a lock leaves a tombstone.
-          await allArrived(links);
-          return "x".repeat(1_000);
-        }),
-      );
-      const again = await costOf(links, () => run(key, never));
-      let refused: number[][] = [];
-      await run(lock === undefined ? `busy${key}` : freshKey(), async () => {
-        const other = lock === undefined ? `busy${key}` : freshKey();
-        refused = await costOf(links, () => outcomeOf(run(other, never)));
-      });
-      const failing = () => outcomeOf(run(freshKey(), () => Promise.reject(new Error("no"))));
-      const failed = await costOf(links, failing);
-      return { first, again, refused, failed };
-    }
-
-    test.each([{}, { fingerprint: "the body" }])("a run, with %j", async (options) => {
-      expect(await costsOf(options)).toEqual({
-        first: all([2, 2 * scripted]),
-        again: all([1, refusal]),
-        refused: all([1, refusal]),
-        failed: all([2, 2 * scripted]),
-      });
-    });
-
-    test("a run that is counted, with one request more", async () => {
-      const costs = await costsOf({ maxAttempts: 3, fingerprint: "f" });
-      expect([costs.first, costs.again, costs.refused]).toEqual([
-        all([3, 3 * scripted]),
-        all([1, refusal]),
-        all([1, refusal]),
-      ]);
-    });
-
-    test("a run with a lock", async () => {
-      const costs = await costsOf({}, freshKey());
-      expect([costs.first, costs.again, costs.refused]).toEqual([all([2, 10]), all([1, 2]), all([1, 3])]);
-    });
-  });
 });
