@@ -18,7 +18,6 @@ const longest = [
   "evidence/runtimes/workerd",
   "evidence/sim/simulator",
   "test/contract/idempotency/engines/runs",
-  "test/contract/locks/engines/wake-up.full",
   "lock-server/test/history.long",
   "test/http/adapters.full",
   "test/package/package.long",

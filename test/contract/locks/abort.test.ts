@@ -33,21 +33,9 @@ describe.each<[string, AcquireOptions]>([
   test.each<[string, fates: (world: VirtualWorld) => Fate[], "acquire" | "tryAcquire", executed: boolean[]]>([
     ["are not executed yet", ({ late }) => [late(90), late(90), late(90)], "acquire", never],
     [
-      "are executed but unanswered",
-      ({ slow }) => [slow(90), slow(90), slow(90)],
-      "acquire",
-      [true, true, true],
-    ],
-    [
       "are unanswered in the only round",
       ({ slow }) => [slow(90), slow(90), slow(90)],
       "tryAcquire",
-      [true, true, true],
-    ],
-    [
-      "are answered by some endpoints",
-      ({ slow }) => ["delivered", slow(90), slow(90)],
-      "acquire",
       [true, true, true],
     ],
   ])("whose requests %s leaves nothing", async (_what, fates, method, executed) => {

@@ -24,11 +24,7 @@ const values: Readonly<
       [9, RangeError, "ttl (ms) must be between 10 and 2147483647, got 9"],
       [longest + 1, RangeError, "got 2147483648"],
       [10.5, RangeError, "ttl (ms) must be an integer, got 10.5"],
-      [Number.NaN, RangeError, "got NaN"],
-      [Infinity, RangeError, "got Infinity"],
       ["10s", TypeError, 'ttl (ms) must be a number, got "10s"'],
-      [10n, TypeError, "ttl (ms) must be a number, got bigint"],
-      [null, TypeError, "ttl (ms) must be a number, got null"],
     ],
   },
   wait: {
@@ -36,7 +32,6 @@ const values: Readonly<
     refused: [
       [-1, RangeError, "wait (ms) must be between 0 and Infinity, got -1"],
       [Number.NaN, RangeError, "got NaN"],
-      ["5s", TypeError, 'wait (ms) must be a number, got "5s"'],
     ],
   },
   timeout: {
@@ -44,28 +39,20 @@ const values: Readonly<
     refused: [
       [0.5, RangeError, "timeout (ms) must be between 1 and 2147483647, got 0.5"],
       [longest + 1, RangeError, "got 2147483648"],
-      [false, TypeError, "timeout (ms) must be a number, got boolean"],
     ],
   },
   driftFactor: {
     taken: [0, 0.5],
-    refused: [
-      [0.51, RangeError, "driftFactor must be between 0 and 0.5, got 0.51"],
-      [-0.01, RangeError, "got -0.01"],
-      ["1%", TypeError, "driftFactor must be a number"],
-    ],
+    refused: [[0.51, RangeError, "driftFactor must be between 0 and 0.5, got 0.51"]],
   },
   backoff: {
     taken: [{ min: 7, max: 7 }, { min: 1 }, { max: 1 }, {}, () => 5],
     refused: [
       [{ min: 0 }, RangeError, "backoff.min (ms) must be between 1 and Infinity, got 0"],
-      [{ min: "5" }, TypeError, 'backoff.min (ms) must be a number, got "5"'],
-      [{ max: 0 }, RangeError, "backoff.max (ms) must be between 1 and Infinity, got 0"],
       [{ min: 50, max: 49 }, RangeError, "backoff.max (ms) must be between 50 and Infinity, got 49"],
       [{ mxa: 50 }, TypeError, 'backoff has no option "mxa"; did you mean max?'],
       // As a bound it would count as 0, and rounds would follow each other without a pause.
       [null, TypeError, "backoff must be an object, got null"],
-      ["fast", TypeError, 'backoff must be an object, got "fast"'],
     ],
   },
   fencing: { taken: [true, false], refused: [["yes", TypeError, 'fencing must be a boolean, got "yes"']] },
@@ -74,15 +61,11 @@ const values: Readonly<
     refused: [
       ["", RangeError, "prefix must have at least 1 character, has 0"],
       ["a{b}", RangeError, 'prefix must have no braces, got "a{b}"'],
-      [7, TypeError, "prefix must be a string, got number"],
     ],
   },
   waitUntil: {
     taken: [() => undefined, { waitUntil: () => undefined }],
-    refused: [
-      [{}, TypeError, "waitUntil must be a function, or the platform's context, got Object"],
-      ["ctx", TypeError, 'got "ctx"'],
-    ],
+    refused: [[{}, TypeError, "waitUntil must be a function, or the platform's context, got Object"]],
   },
   autoExtend: {
     taken: [true, false],
@@ -90,10 +73,7 @@ const values: Readonly<
   },
   maxHold: {
     taken: [0, Infinity],
-    refused: [
-      [-5, RangeError, "maxHold (ms) must be between 0 and Infinity, got -5"],
-      [[], TypeError, "maxHold (ms) must be a number, got an empty array"],
-    ],
+    refused: [[-5, RangeError, "maxHold (ms) must be between 0 and Infinity, got -5"]],
   },
   wakeUp: {
     taken: [pubSub],
@@ -115,21 +95,16 @@ const valuesOfCalls: typeof values = {
       ["", RangeError, "note must have 1 … 255 characters, has 0"],
       ["n".repeat(256), RangeError, "note must have 1 … 255 characters, has 256"],
       ["\ud83d", RangeError, "note has half of a surrogate pair in it"],
-      [{ who: "me" }, TypeError, "note must be a string, got Object"],
     ],
   },
   signal: {
     taken: [],
-    refused: [
-      [{}, TypeError, "signal must be an AbortSignal: controller.signal, got Object"],
-      [new AbortController(), TypeError, "got AbortController"],
-    ],
+    refused: [[{}, TypeError, "signal must be an AbortSignal: controller.signal, got Object"]],
   },
   deadline: {
     taken: [Infinity],
     refused: [
       [Number.NaN, RangeError, "deadline (ms since 1970) must be between 0 and Infinity, got NaN"],
-      [new Date(), TypeError, "deadline (ms since 1970) must be a number, got Date"],
       // If it were accepted, it would look like an outage: no request is granted in time.
       [25_000, RangeError, "it is a time such as Date.now() + 5_000"],
     ],
@@ -145,10 +120,7 @@ const rows = (table: typeof values) =>
 const unknown: [options: unknown, type: typeof TypeError, said: string][] = [
   [5_000, TypeError, "options must be an object; did you mean { ttl: 5000 }?"],
   [null, TypeError, "a lock needs an object of options"],
-  [[{ ttl: 5_000 }], TypeError, "a lock needs an object of options"],
   [{ tll: 5_000 }, TypeError, 'a lock has no option "tll"; did you mean ttl?'],
-  [{ fence: true }, TypeError, 'a lock has no option "fence"; did you mean fencing?'],
-  [{ retryCount: 3 }, TypeError, 'a lock has no option "retryCount"; did you mean wait?'],
   [{ colour: 3 }, TypeError, 'a lock has no option "colour"; there are ttl, wait, '],
   [{ token: "secret" }, TypeError, 'a lock has no option "token"; it belongs to ReentrantLock, as owner'],
   [{ runtime: {} }, TypeError, 'a lock has no option "runtime"; it belongs to new Redlock()'],
@@ -219,10 +191,7 @@ describe("wrong arguments", () => {
     ["x".repeat(1_025), RangeError, "has 1025"],
     [[], RangeError, "got 0"],
     [Array.from({ length: 101 }, (_, index) => `r${index}`), RangeError, "got 101"],
-    [5, TypeError, "resource must be a string"],
-    [null, TypeError, "got null"],
     [undefined, TypeError, "is missing"],
-    [["a", 5], TypeError, "resource must be a string"],
     [["a", ""], RangeError, "has 0"],
   ])("the resource %o", async (resource, type, said) => {
     const name = resource as string;
@@ -262,44 +231,6 @@ describe("wrong arguments", () => {
       for (const ask of [inspect, forceRelease]) {
         await expectRefused(() => ask(wrong(none), "a"), TypeError, "redlock ");
       }
-    }
-  });
-});
-
-describe("defaults and overrides", () => {
-  test("undefined never erases a default", async () => {
-    const server = await startRawServer(() => result("OK"));
-    try {
-      const given = { ttl: 20_000, prefix: "mine", wait: 0, timeout: 800, fencing: false, autoExtend: false };
-      const redlock = new Redlock({
-        // It is known to release locks, so that the first claim is native.
-        endpoints: [
-          trusted(httpEndpoint({ url: server.url, token: "token", name: undefined, dialect: undefined })),
-        ],
-        ...given,
-        backoff: undefined,
-        runtime: undefined,
-      });
-      const nothing = {
-        ...Object.fromEntries(Object.keys(given).map((name) => [name, undefined])),
-        signal: undefined,
-        deadline: undefined,
-        onEvent: undefined,
-        waitUntil: undefined,
-      };
-      const lock = await redlock.acquire("a", nothing);
-      expect(lock.ttl).toBe(20_000);
-      await redlock.tryAcquire("a", nothing);
-      await redlock.using("a", nothing, (held) => held.ttl);
-      const acquires = server.requests.map(({ command }) => command).filter(([name]) => name === "SET");
-      expect(acquires).toHaveLength(3);
-      for (const acquire of acquires) {
-        expect(acquire).toEqual(["SET", "mine:lock:{a}", expect.any(String), "NX", "PX", "20000"]);
-      }
-      expect((await redlock.acquire("b", { ttl: 500, prefix: "theirs" })).ttl).toBe(500);
-      expect(server.requests.at(-1)!.command[1]).toBe("theirs:lock:{b}");
-    } finally {
-      await server.close();
     }
   });
 });

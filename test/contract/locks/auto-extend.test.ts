@@ -39,28 +39,6 @@ describe("a lock that is extended automatically", () => {
     expect(expiries("r")).toEqual([-2, -2, -2]);
   });
 
-  test("is tried again after a failure, at half of the validity that remains", async () => {
-    const { runtime, redlock, links, events } = oneClient({ ttl: 1_000, autoExtend: true });
-    await redlock.acquire("r");
-    for (const each of links) each.fate = () => "refused";
-    await runtime.advance(494 + 5);
-    expect(events.filter(({ type }) => type === "endpointError")).toHaveLength(3);
-    for (const each of links) each.fate = () => "delivered";
-    await runtime.advance(230);
-    expect(events.at(-1)).toMatchObject({ type: "endpointError" });
-    await runtime.advance(20);
-    expect(events.at(-1)).toMatchObject({ type: "extended" });
-  });
-
-  test("is extended in time after a shorter extension by hand", async () => {
-    const { runtime, redlock, events } = oneClient({ ttl: 60_000, autoExtend: true });
-    const lock = await redlock.acquire("r");
-    await lock.extend(1_000);
-    await runtime.advance(1_600);
-    expect(events.filter(({ type }) => type === "extended")).toHaveLength(4);
-    expect([await lock.verify(), lock.ttl]).toEqual([true, 1_000]);
-  });
-
   test("is no longer extended once it is lost", async () => {
     const { runtime, endpoints, redlock, links, events } = oneClient({ ttl: 1_000, autoExtend: true });
     const { signal } = await redlock.acquire("r");
@@ -104,7 +82,7 @@ describe("automatic extensions before the end", () => {
     expect(new Set(moments).size).toBeLessThan(40);
   });
 
-  test.each([700, 996, 1_001, 3_000])("are few, and none outlasts a maxHold of %i ms", async (maxHold) => {
+  test.each([700, 3_000])("are few, and none outlasts a maxHold of %i ms", async (maxHold) => {
     const { sent, lostAt, reason } = await extendedUntilLost({ maxHold });
     // One at each half of the validity, which is 988 ms without any.
     expect(sent).toBeLessThanOrEqual(Math.ceil(maxHold / 494));
@@ -112,7 +90,7 @@ describe("automatic extensions before the end", () => {
     expect(reason).toContain(`maxHold ${maxHold} ms`);
   });
 
-  test.each([300, 700, 1_500, 3_300])("are few, and none outlasts a deadline in %i ms", async (ms) => {
+  test.each([300, 3_300])("are few, and none outlasts a deadline in %i ms", async (ms) => {
     const { runtime } = virtualWorld();
     const { sent, lostAt, reason } = await extendedUntilLost({ deadline: runtime.now() + ms });
     expect(sent).toBeLessThanOrEqual(Math.ceil(ms / 494));

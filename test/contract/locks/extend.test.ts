@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Lock, LockLostError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, takes, watch } from "../../support/virtual-client.ts";
 
 // Extensions and verifications whose answers are late or missing, in virtual time. The validity of a ttl is the ttl less
 // 1 % and 2 ms.
@@ -80,16 +80,6 @@ describe("an extension", () => {
     }
   });
 
-  test("is reported with its ttl and its time", async () => {
-    const { runtime, slow, redlock, links, events } = oneClient();
-    const lock = await redlock.acquire("r");
-    for (const each of links) each.fate = () => slow(7);
-    const extending = lock.extend(20_000);
-    await runtime.advance(7);
-    await extending;
-    expect(events.at(-1)).toEqual({ type: "extended", resources: ["r"], ttl: 20_000, elapsed: 7 });
-  });
-
   test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
     const { runtime, redlock, links } = oneClient();
     const lock = await redlock.acquire("r", { ttl: 1_000 });
@@ -117,18 +107,6 @@ describe("an extension", () => {
     await runtime.advance(51);
     expect([first.settled, second.settled]).toEqual([true, true]);
     expect(lock.remaining()).toBe(validityOf(2_000) - 50);
-  });
-
-  test("is tried although the one before has failed", async () => {
-    const { runtime, redlock, links } = oneClient({}, { count: 1 });
-    const lock = await redlock.acquire("r", { ttl: 1_000 });
-    links[0]!.fate = () => "refused";
-    const first = watch(lock.extend(3_000));
-    const second = watch(lock.extend(3_000));
-    await runtime.advance(0);
-    expect([first.error, second.error].map((error) => error instanceof QuorumError)).toEqual([true, true]);
-    links[0]!.fate = () => "delivered";
-    expect(await lock.extend(3_000)).toBe(validityOf(3_000));
   });
 });
 
@@ -166,42 +144,6 @@ describe("an unanswered extension", () => {
     expect(await outcomeOf(lock.extend(500))).toBe("granted");
     expect(await outcomeOf(lock.extend(1_001))).toBe("NO_QUORUM");
   });
-
-  test("matters no longer once it is answered, where the endpoint answers after the timeout", async () => {
-    const { runtime, lock, expiries } = await withLateExtension(500, { deaf: true });
-    await runtime.advance(399);
-    expect(await outcomeOf(lock.extend(800))).toBe("granted");
-    await runtime.advance(1);
-    expect(expiries("r")).toEqual([1_000]);
-    expect(await outcomeOf(lock.extend(5_000))).toBe("granted");
-  });
-
-  test("of which there are two counts as the shorter, also when the first is answered", async () => {
-    const { runtime, lock, link, late } = await withLateExtension(250, { deaf: true });
-    link.fate = () => late(60_000);
-    const second = rejection(lock.extend(800));
-    await runtime.advance(100);
-    expect(await second).toBeInstanceOf(QuorumError);
-    link.fate = () => "delivered";
-    expect(await outcomeOf(lock.extend(900))).toBe("NO_QUORUM");
-    await runtime.advance(50);
-    expect(await outcomeOf(lock.extend(900))).toBe("NO_QUORUM");
-    expect(await outcomeOf(lock.extend(800))).toBe("granted");
-  });
-});
-
-test("an endpoint that has not answered a shorter extension does not block the others, and counts again later", async () => {
-  const { runtime, client, expiries, late } = virtualWorld();
-  const { redlock, links } = client({ waitUntil: () => undefined }, { deaf: true });
-  const lock = await redlock.acquire("r", { ttl: 60_000 });
-  links[2]!.fate = () => (links[2]!.sent.length === 2 ? late(1_000) : "delivered");
-  expect(await lock.extend(5_000)).toBe(validityOf(5_000));
-  expect(await lock.extend(60_000)).toBe(validityOf(60_000));
-  await runtime.advance(1_000);
-  expect(expiries("r")).toEqual([59_000, 59_000, 5_000]);
-  await lock.extend(60_000);
-  await runtime.advance(0);
-  expect(expiries("r")).toEqual([60_000, 60_000, 60_000]);
 });
 
 describe("verify", () => {
@@ -214,16 +156,6 @@ describe("verify", () => {
     for (const each of links) each.fate = () => world.slow(90);
     return { ...world, lock, links, events, requests: () => sent() - before };
   }
-
-  test("is false where the validity ends while it asks, although a quorum still has the lock", async () => {
-    const { runtime, lock, expiries } = await slowVerify(95);
-    const call = watch(lock.verify());
-    runtime.wallOffset += 10;
-    await runtime.advance(90);
-    expect(Math.min(...expiries("r"))).toBeGreaterThan(-3);
-    expect(call.value).toBe(false);
-    expect(lock.signal.reason).toBeInstanceOf(LockLostError);
-  });
 
   test("is true where a quorum has the lock, and changes nothing", async () => {
     const { runtime, lock, expiries } = await slowVerify(1_000);
@@ -252,27 +184,5 @@ describe("verify", () => {
     await runtime.advance(100);
     expect(call.error).toBeInstanceOf(QuorumError);
     expect(lock.remaining()).toBe(validityOf(1_000) - 100);
-  });
-
-  test("is false where the lock is released while it asks", async () => {
-    const { runtime, lock, links, late } = await slowVerify(1_000);
-    for (const each of links) each.fate = () => late(50);
-    const call = watch(lock.verify());
-    for (const each of links) each.fate = () => "delivered";
-    await lock.release();
-    await runtime.advance(50);
-    expect(call.value).toBe(false);
-  });
-
-  test("sends nothing after a loss or a release", async () => {
-    for (const end of ["loss", "release"]) {
-      const { runtime, lock, links, requests } = await slowVerify(1_000);
-      for (const each of links) each.fate = () => "delivered";
-      if (end === "release") await lock.release();
-      else await runtime.advance(1_000);
-      const before = requests();
-      expect(await lock.verify()).toBe(false);
-      expect(requests()).toBe(before);
-    }
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { oneClient, takes, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Fences, and what else a script returns, in virtual time.
 
@@ -45,44 +45,6 @@ describe("a fence", () => {
     expect(world.expiries("r")[0]).toBe(10_000);
   });
 
-  test("that a quorum has drawn is not raised where others are lower", async () => {
-    const { redlock, links, ...world } = oneClient({ fencing: true }, { count: 5 });
-    const ahead = world.runtime.now() + hour;
-    for (const index of [0, 1, 2]) setCounter(world, index, ahead);
-    const lock = await redlock.acquire("r");
-    expect(lock.fence).toBe(ahead + 1);
-    expect(links.flatMap(({ sent }) => sent)).toHaveLength(5);
-  });
-
-  test("is not confirmed by an endpoint that has drawn a larger one for another holder", async () => {
-    const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
-    const now = world.runtime.now();
-    setCounter(world, 0, now + hour);
-    setCounter(world, 1, now + 2 * hour);
-    // The larger one comes too late to be counted, and the lock is lost where the smaller one would be confirmed.
-    const late = new Promise((resolve) => world.runtime.timer(100, () => resolve(undefined)));
-    links[1]!.fate = (_, operation) => (operation() === "claim" ? { after: () => late } : "delivered");
-    links[2]!.fate = (_, operation) => (operation() === "keep" ? "refused" : "delivered");
-    const acquiring = watch(redlock.acquire("r"));
-    await world.runtime.advance(5_000);
-    expect(acquiring.error).toBeInstanceOf(QuorumError);
-    const { votes } = acquiring.error as QuorumError;
-    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "lost", "error"]);
-  });
-
-  test("of a lock that is lost before it is raised is not returned: that is no contention", async () => {
-    const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
-    setCounter(world, 0, world.runtime.now() + hour);
-    links[2]!.fate = () => "refused";
-    for (const each of links.slice(0, 2)) {
-      const before = () => world.put("r", [0, 1]);
-      each.fate = (_, operation) => (operation() === "keep" ? { before } : "delivered");
-    }
-    const error = await rejection(redlock.acquire("r"));
-    expect(error).toBeInstanceOf(QuorumError);
-    expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["lost", "lost", "error"]);
-  });
-
   test("that cannot be raised is not returned, and the lock is rolled back", async () => {
     const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
     setCounter(world, 0, world.runtime.now() + hour);
@@ -90,24 +52,6 @@ describe("a fence", () => {
     links[1]!.fate = (_, operation) => (operation() === "keep" ? "reply lost" : "delivered");
     expect(await rejection(redlock.acquire("r"))).toBeInstanceOf(QuorumError);
     expect(world.values("r")).toEqual([null, null, null]);
-  });
-
-  test.each([2 ** 52, -(2 ** 52), Number.NaN, Infinity])(
-    "is not drawn from a clock that says %d",
-    async (now) => {
-      const { runtime, redlock, links } = oneClient({ fencing: true });
-      runtime.wallOffset = now - runtime.now();
-      expect(await rejection(redlock.acquire("r"))).toBeInstanceOf(RangeError);
-      expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-    },
-  );
-
-  test("is drawn from every clock that may be one", async () => {
-    for (const now of [2 ** 52 - 1, 1]) {
-      const { runtime, client } = virtualWorld();
-      runtime.wallOffset = now - runtime.now();
-      expect((await client({ fencing: true }).redlock.acquire("r")).fence).toBe(now);
-    }
   });
 });
 
@@ -121,14 +65,6 @@ describe("the counters of a fence", () => {
       await world.client({ fencing: true, ttl }).redlock.acquire("r");
       expect(counterTtls(world)).toEqual([kept, kept, kept]);
     }
-  });
-
-  test("outlive the moment that a fence of the future names", async () => {
-    const world = virtualWorld();
-    await world.runtime.advance(999);
-    setCounter(world, 0, world.runtime.now() + hour - 1);
-    await world.client({ fencing: true }).redlock.acquire("r");
-    expect(counterTtls(world)).toEqual(new Array(3).fill(49 * hour));
   });
 
   test("are renewed by each extension after which they could end too early", async () => {
@@ -178,16 +114,6 @@ describe("the time until a held lock may be free", () => {
     expect(await after(ttls)).toBe(expected);
   });
 
-  test("counts an endpoint that is silent as free", async () => {
-    const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
-    world.put("r", [1], "somebody-else", 2_000);
-    world.put("r", [2], "somebody-else", 1_000);
-    links[0]!.fate = () => "lost";
-    const call = watch(redlock.acquire("r"));
-    await world.runtime.advance(1_000);
-    expect(call.error).toMatchObject({ code: "LOCK_HELD", retryAfter: 1_000 });
-  });
-
   test("ends the pause before the next round", async () => {
     const world = virtualWorld();
     world.put("r", [0, 1, 2], "somebody-else", 300);
@@ -200,17 +126,5 @@ describe("the time until a held lock may be free", () => {
     await world.runtime.advance(1);
     expect(call.value?.remaining()).toBeGreaterThan(0);
     expect(events.at(-1)).toMatchObject({ type: "acquired", rounds: 2, elapsed: 300 });
-  });
-
-  test("does not lengthen the waiting", async () => {
-    const world = virtualWorld();
-    world.put("r", [0, 1, 2], "somebody-else", 9_000);
-    const backoff = { min: 2_000, max: 2_000 };
-    const { redlock, events } = world.client({ fencing: true, wait: 700, backoff });
-    const call = watch(redlock.acquire("r"));
-    await takes(world.runtime, call, 700);
-    expect(call.error).toMatchObject({ waited: 700, retryAfter: 9_000 - 700 });
-    const held = events.flatMap((event) => (event.type === "contended" ? [event.retryIn] : []));
-    expect(held).toEqual([700, undefined]);
   });
 });

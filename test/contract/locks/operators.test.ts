@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { QuorumError, Redlock } from "../../../src/index.ts";
+import { QuorumError } from "../../../src/index.ts";
 import { forceRelease, inspect } from "../../../src/inspect/index.ts";
-import { rejection } from "../../support/outcomes.ts";
-import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // What operators see and do while endpoints are silent, slow or divided, in virtual time.
 
@@ -61,25 +60,6 @@ describe("inspect", () => {
     );
   });
 
-  test.each([
-    [null],
-    ["free"],
-    [[]],
-    [["", -2]],
-    [["", -2, "", ""]],
-    [["", "-2", ""]],
-    [[null, -2, ""]],
-    [["", -2, "0"]],
-    [["", -2, "x"]],
-    [["", -2, null]],
-  ])("rejects a reply that no script can have given: %j", async (reply) => {
-    const redlock = new Redlock({
-      endpoints: [{ name: "e", dialect: "redis", exactReplies: true, send: async () => reply }],
-    });
-    const error = (await rejection(inspect(redlock, "r"))) as QuorumError;
-    expect(error.votes).toMatchObject([{ outcome: "error", cause: { kind: "malformed" } }]);
-  });
-
   test("says when fewer than a quorum will have it, whatever the order of the endpoints", async () => {
     for (const ttls of [
       [10_000, 30_000, 20_000],
@@ -122,16 +102,6 @@ describe("inspect", () => {
 });
 
 describe("forceRelease", () => {
-  test("waits for every endpoint: a slow one may be the one that has it", async () => {
-    const { runtime, put, values, late, redlock, links } = oneClient();
-    put("r", [2]);
-    links[2]!.fate = () => late(90);
-    const call = watch(forceRelease(redlock, "r"));
-    await takes(runtime, call, 90);
-    expect(call.value).toBe(true);
-    expect(values("r")).toEqual([null, null, null]);
-  });
-
   test("needs the answers of a quorum, not of all", async () => {
     for (const [silent, freed] of [
       [1, true],
@@ -148,19 +118,5 @@ describe("forceRelease", () => {
       expect(votes.map(({ outcome }) => outcome)).toEqual(["error", "error", "granted"]);
       expect(message).toContain('"r"');
     }
-  });
-
-  test("returns false where there was nothing to free", async () => {
-    const { runtime, put, redlock, links } = oneClient();
-    put("another", [0, 1, 2]);
-    expect(await forceRelease(redlock, "r")).toBe(false);
-    for (const each of links.slice(1)) each.fate = () => "refused";
-    const call = watch(forceRelease(redlock, "r"));
-    await runtime.advance(0);
-    expect((call.error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual([
-      "lost",
-      "error",
-      "error",
-    ]);
   });
 });

@@ -30,10 +30,7 @@ const pausesIn = (times: readonly number[]) => times.slice(1).map((time, index) 
 describe("the pause between two rounds", () => {
   test.each<[answer: unknown, second: number]>([
     [7, 7],
-    ["7", 7],
     [Number.NaN, 0],
-    [-5, 0],
-    [undefined, 0],
     [Infinity, 25],
   ])("of a backoff that returns %s is %d ms, within a wait of 25 ms", async (answer, second) => {
     let asked = 0;

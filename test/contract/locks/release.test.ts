@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Lock, LockLostError, QuorumError, type Redlock } from "../../../src/index.ts";
+import { type Lock, QuorumError, type Redlock } from "../../../src/index.ts";
 import { forceRelease } from "../../../src/inspect/index.ts";
-import { rejection } from "../../support/outcomes.ts";
 import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Releases whose requests are repeated, late or unanswered, in virtual time.
@@ -92,29 +91,6 @@ describe("a release", () => {
       { freed: undefined, error: expect.any(QuorumError) },
     ]);
   });
-
-  test("of a lock that a quorum has lost returns false, and says so", async () => {
-    const { endpoints, redlock, events } = oneClient();
-    const lock = await redlock.acquire("r");
-    for (const { engine } of endpoints.slice(1)) engine.execute(["FLUSHALL"]);
-    expect(await lock.release()).toBe(false);
-    expect(events.at(-1)).toMatchObject({ type: "released", freed: false, resources: ["r"] });
-    expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
-  });
-});
-
-test("a release is sent once to an endpoint whose grant came after its timeout, but before", async () => {
-  const { redlock, links, runtime, slow, values } = oneClient(
-    { timeout: 100, waitUntil: () => undefined },
-    { deaf: true },
-  );
-  links[2]!.fate = () => slow(150);
-  const lock = await redlock.acquire("r");
-  await runtime.advance(200);
-  links[2]!.fate = () => "delivered";
-  expect(await lock.release()).toBe(true);
-  await runtime.advance(500);
-  expect([links[2]!.sent.length, values("r")]).toEqual([2, [null, null, null]]);
 });
 
 describe("the tombstone of a release", () => {
@@ -137,23 +113,4 @@ describe("the tombstone of a release", () => {
       for (const resource of lock.resources) expect(world.values(resource)).toEqual([null, null, null]);
     },
   );
-
-  test("is not needed once that acquire is answered", async () => {
-    const { redlock, links, ...world } = oneClient();
-    links[1]!.fate = () => world.slow(80);
-    const lock = await redlock.acquire("r", { fencing: true });
-    links[1]!.fate = () => "delivered";
-    await world.runtime.advance(80);
-    expect(await lock.release()).toBe(true);
-    expect(tombstones(world)).toEqual(["none", "none", "none"]);
-  });
-
-  test("is not needed where the acquire was refused", async () => {
-    const world = virtualWorld();
-    world.put("r", [1]);
-    const lock = await world.client().redlock.acquire("r", { fencing: true });
-    expect(await lock.release()).toBe(true);
-    expect(tombstones(world)).toEqual(["none", "none", "none"]);
-    expect(world.values("r")).toEqual([null, "somebody-else", null]);
-  });
 });

@@ -117,28 +117,6 @@ describe("using", () => {
     expect(values("r")).toEqual(free);
   });
 
-  test("aborts the signal while the keys still exist, also if extensions hang", async () => {
-    const { runtime, expiries, redlock, links, events } = oneClient({
-      ttl: 1_000,
-      driftFactor: 0.4,
-      timeout: 1_000,
-    });
-    let left: number[] = [];
-    const call = watch(
-      redlock.using("r", async ({ signal }) => {
-        for (const link of links) link.fate = () => "lost";
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
-        left = expiries("r");
-        for (const link of links) link.fate = () => "delivered";
-        return "too late";
-      }),
-    );
-    await runtime.advance(1_000);
-    expect(left).toEqual([402, 402, 402]);
-    expect(call.error).toBeInstanceOf(LockLostError);
-    expect(events.map(({ type }) => type)).not.toContain("extended");
-  });
-
   test("throws the routine's own error also where the lock was lost", async () => {
     const { runtime, client } = virtualWorld();
     const failure = new Error("the routine's own");

@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type Endpoint, type LockOptions, Redlock } from "../../../src/index.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
-import { rejection } from "../../support/outcomes.ts";
 import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Waiters that are told by pub/sub, exact to the millisecond. Without a message they ask after 1 500 ms: random() is 0.5.
@@ -50,47 +49,6 @@ describe.each(["redis", "upstash"] as const)("a waiter in the %s dialect", (dial
     expect(sent()).toEqual([release, "PUBLISH", "SET", "PUBLISH", "UNSUBSCRIBE"]);
     expect(subscribers(endpoint)).toBe(0);
   });
-
-  test("is told by the rollback of a round that kept it out", async () => {
-    const world = stage(3, dialect);
-    // Three that come at once get an endpoint each, and roll back.
-    const late = (first: number) =>
-      reached(world, (endpoint, index) => ({
-        async send(command, signal) {
-          if (command[0] === "SET" && index !== first) {
-            await new Promise<void>((resolve) => void world.runtime.timer(3, resolve));
-          }
-          return endpoint.send(command, signal);
-        },
-      }));
-    const calls = [0, 1, 2].map((first) => watch(clientOf(world, {}, late(first)).acquire("a")));
-    await world.runtime.advance(200);
-    expect(calls.filter(({ value }) => value)).toHaveLength(1);
-  });
-});
-
-test("a waiter is told by an endpoint that is near, though the first is far", async () => {
-  const world = stage(3);
-  const pause = (ms: number) => new Promise<void>((resolve) => void world.runtime.timer(ms, resolve));
-  const far = () =>
-    reached(world, (endpoint, index) => ({
-      async send(command, signal) {
-        if (index === 0) await pause(150);
-        const reply = await endpoint.send(command, signal);
-        if (index === 0) await pause(150);
-        return reply;
-      },
-    }));
-  const options = { timeout: 1_000 };
-  const held = await clientOf(world, options, far()).acquire("a", { ttl: 60_000 });
-  const call = watch(clientOf(world, options, far()).acquire("a"));
-  await world.runtime.advance(100);
-  expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([0, 1, 0]);
-  const released = held.release();
-  await world.runtime.advance(5);
-  expect(call.settled).toBe(true);
-  await world.runtime.advance(600);
-  expect(await released).toBe(true);
 });
 
 describe("a message that does not come", () => {
@@ -130,30 +88,6 @@ describe("a message that does not come", () => {
     expect(call.settled).toBe(false);
     await world.runtime.advance(30);
     expect(call.value?.fence).toBeGreaterThan(0);
-  });
-
-  test("because it was sent before the subscription stood", async () => {
-    const world = stage();
-    const held = await clientOf(world).acquire("a");
-    let open: () => void = () => undefined;
-    const gate = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    const slow = reached(world, (endpoint) => ({
-      subscribe: async (to, signal) => {
-        await gate;
-        return (endpoint as MemoryEndpoint).subscribe(to, signal);
-      },
-    }));
-    const options = { timeout: 1_000, backoff: { min: 300, max: 300 } };
-    const call = watch(clientOf(world, options, slow).acquire("a"));
-    await world.runtime.advance(20);
-    await held.release();
-    open();
-    await world.runtime.advance(250);
-    expect(call.settled).toBe(false);
-    await world.runtime.advance(50);
-    expect(call.value).toBeDefined();
   });
 });
 
@@ -203,20 +137,6 @@ describe("a stream that ends", () => {
     expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([1, 0, 0]);
     await world.runtime.advance(600);
     expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([0, 1, 0]);
-    await held.release();
-    await world.runtime.advance(20);
-    expect(call.value).toBeDefined();
-  });
-
-  test("is opened again after a second, where there is no other endpoint; meanwhile the waiter polls", async () => {
-    const world = stage();
-    world.endpoints[0]!.faults.add({ fault: "cut-stream", ms: 500, times: 1 });
-    const { held, call, sent } = await waiting(world);
-    await world.runtime.advance(600);
-    expect(subscribers(world.endpoints[0]!)).toBe(0);
-    expect(sent().filter((name) => name === "SET").length).toBeGreaterThan(5);
-    await world.runtime.advance(1_000);
-    expect(subscribers(world.endpoints[0]!)).toBe(1);
     await held.release();
     await world.runtime.advance(20);
     expect(call.value).toBeDefined();
@@ -278,25 +198,6 @@ describe("a stream is closed", () => {
     expect(commandsOf(world.endpoints[0]!)).toContain("UNSUBSCRIBE");
   });
 
-  test("also while it is being opened: no request stays, and the call ends with the signal's reason", async () => {
-    const world = stage();
-    await clientOf(world).acquire("a");
-    const signals: AbortSignal[] = [];
-    const silent = reached(world, () => ({
-      subscribe: (_to, signal) => {
-        signals.push(signal);
-        return new Promise(() => undefined);
-      },
-    }));
-    const controller = new AbortController();
-    const call = rejection(clientOf(world, {}, silent).acquire("a", { signal: controller.signal }));
-    await world.runtime.advance(50);
-    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
-    controller.abort(new Error("enough"));
-    expect(await call).toMatchObject({ message: "enough" });
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-  });
-
   test("with the last of several waiters of a process, which share it", async () => {
     const world = stage();
     const held = await clientOf(world).acquire("a");
@@ -316,45 +217,7 @@ describe("a stream is closed", () => {
   });
 });
 
-describe("messages are hints", () => {
-  test("messages for others that never end keep a waiter waiting for 30 s at most", async () => {
-    const world = stage();
-    const { held, call } = await waiting(world);
-    world.endpoints[0]!.faults.add({ fault: "drop-message", times: 1 });
-    await held.release();
-    for (let sent = 0; sent < 59; sent += 1) {
-      world.endpoints[0]!.engine.execute(["PUBLISH", channelAt(world.endpoints[0]!), "ask:forged"]);
-      await world.runtime.advance(500);
-    }
-    expect(call.settled).toBe(false);
-    await world.runtime.advance(600);
-    expect(call.value).toBeDefined();
-  });
-});
-
 describe("a release", () => {
-  test.each([1, 3])("succeeds at %i endpoints although nobody may publish", async (count) => {
-    const world = stage(count);
-    const refusing = reached(world, (endpoint) => ({
-      send: (command, signal) =>
-        command[0] === "PUBLISH" ? Promise.reject(new Error("NOPERM")) : endpoint.send(command, signal),
-    }));
-    const lock = await clientOf(world, {}, refusing).acquire("a");
-    expect(await lock.release()).toBe(true);
-  });
-
-  test("tells those that listen at an endpoint that the holder does not have", async () => {
-    const world = stage(3);
-    world.put("a", [0]);
-    const held = await clientOf(world).acquire("a", { ttl: 60_000 });
-    const call = watch(clientOf(world).acquire("a"));
-    await world.runtime.advance(30);
-    expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([1, 0, 0]);
-    await held.release();
-    await world.runtime.advance(20);
-    expect(call.value).toBeDefined();
-  });
-
   test("of several resources tells those that wait for any of them", async () => {
     const world = stage();
     const held = await clientOf(world).acquire(["a", "b"]);
@@ -363,23 +226,6 @@ describe("a release", () => {
     await held.release();
     await world.runtime.advance(20);
     expect(calls.map(({ value }) => value?.resources)).toEqual([["b"], ["c", "a"]]);
-  });
-
-  test("publishes nothing where others have a quorum; who got a part polls", async () => {
-    const world = stage(3);
-    world.put("a", [1, 2]);
-    const call = watch(clientOf(world).acquire("a"));
-    await world.runtime.advance(5);
-    const messages: unknown[] = [];
-    const [first] = world.endpoints as [MemoryEndpoint];
-    const note = (push: readonly unknown[]) => push[2] === "free" && messages.push(push);
-    first.engine.subscribe([channelAt(first)], note);
-    await world.runtime.advance(1_000);
-    const asked = commandsOf(world.endpoints[0]!).filter((name) => name === "SET").length;
-    // By its first stream alone it would ask once or twice.
-    expect(asked).toBeGreaterThan(4);
-    expect(messages).toEqual([]);
-    expect(call.settled).toBe(false);
   });
 });
 

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { seededRandom } from "../../../../local/src/memory/seeded-random.ts";
-import { handoff, resume } from "../../../../src/handoff/index.ts";
 import { forceRelease, inspect } from "../../../../src/inspect/index.ts";
 import { type EndpointSet, type Local, openLocal, titled } from "../../../support/local-endpoints.ts";
 import { engines } from "../../../support/redis-servers.ts";
@@ -21,19 +19,6 @@ const alike = [
   ["1", "1.0", "01", "1e0", "nil", "true", "OK", "[]", '["a"]'],
   ["A", "a ", " a", "a\u0000", "a/b", "a%2Fb", "a?b", "a&b", "a#b", "a+b", "a b", "a%20b", "*", "?", "[a]"],
 ];
-
-const shapes = ['"', "'", "\\", "{", "}", "{}", "}{", "%7D", "%", ":", "\n", "\r", "\t", " ", "\u0000"];
-const letters = ["a", "Z", "0", "ü", "你", "🔒", "\u2028", "\ufeff", "é", "-", "/", "?", "&", "#", "=", ","];
-
-/** A well-formed string of `length` UTF-16 units, made of unusual characters. */
-function oddString(random: () => number, length: number): string {
-  let text = "";
-  while (text.length < length) {
-    const piece = [...shapes, ...letters][Math.floor(random() * (shapes.length + letters.length))]!;
-    if (text.length + piece.length <= length) text += piece;
-  }
-  return text;
-}
 
 describe.each(titled(sets))("odd names: %s", (_, set) => {
   let local: Local;
@@ -56,24 +41,6 @@ describe.each(titled(sets))("odd names: %s", (_, set) => {
     }
     for (const name of names) expect(await forceRelease(redlock, name)).toBe(true);
     expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(new Set(names).size);
-  });
-
-  test("255 odd characters", async () => {
-    const seed = Math.floor(Math.random() * 2 ** 31);
-    const random = seededRandom(seed);
-    const redlock = local.redlock({ wait: 0 });
-    for (let run = 0; run < 6; run += 1) {
-      const hint = `seed ${seed}, run ${run}`;
-      const resource = oddString(random, 255);
-      const lock = await redlock.acquire(resource, { fencing: run % 2 === 0 });
-      expect(await redlock.tryAcquire(resource), hint).toBeNull();
-      expect(await lock.extend(900_000), hint).toBeGreaterThan(600_000);
-      const resumed = await resume(redlock, JSON.parse(JSON.stringify(await handoff(lock))));
-      expect(await resumed.verify(), hint).toBe(true);
-      expect((await inspect(redlock, resource)).held, hint).toBe(true);
-      expect(await resumed.release(), hint).toBe(true);
-      expect(await lock.verify(), hint).toBe(false);
-    }
   });
 
   test("names of 1 and of 1 024 characters, 100 of them together", async () => {
