@@ -1,16 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
-import { questionsOf } from "../../../src/cli/doctor/questions.ts";
-import { diagnose } from "../../../src/cli/doctor/report.ts";
-import { examine, Session } from "../../../src/cli/doctor/session.ts";
-import {
-  type Command,
-  type Dialect,
-  type Endpoint,
-  httpEndpoint,
-  Redlock,
-  systemRuntime,
-} from "../../../src/index.ts";
+import { type Command, type Dialect, type Endpoint, httpEndpoint, Redlock } from "../../../src/index.ts";
 import { inspect } from "../../../src/inspect/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource } from "../../support/local-endpoints.ts";
@@ -72,33 +62,6 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
     const { url, token } = local.endpoints[0]!;
     return httpEndpoint({ url, token, name: "e", dialect: named });
   };
-
-  /** What doctor says of the dialect. Its URL is not local: there, doctor would keep its notes to itself. */
-  async function adviceFor(named: Dialect) {
-    const { signal: stop } = new AbortController();
-    const settings = {
-      prefix: "p",
-      timeout: patient.timeout,
-      id: newResource(),
-      stop,
-      runtime: systemRuntime,
-    };
-    const examined = await examine([new Session(() => endpoint(named), settings)], questionsOf(false));
-    const { endpoints } = diagnose(examined.map((each) => ({ ...each, url: "https://db.example" })));
-    // A busy machine may be slow.
-    return endpoints[0]!.advice.filter(({ code }) => code !== "SLOW");
-  }
-
-  test("is named by doctor, whichever dialect it is examined with", async () => {
-    const found = dialects.map(async (named) => {
-      const [advice, ...more] = await adviceFor(named);
-      expect(more).toEqual([]);
-      return advice && /`dialect: "(.+)"`/.exec(advice.fix)?.[1];
-    });
-    expect(await Promise.all(found)).toEqual(
-      dialects.map((named) => (named === dialect ? undefined : dialect)),
-    );
-  });
 
   const others = ["upstash" as const].filter((named) => named !== dialect);
   test.each(others)("fails at once where it is used as %s", async (named) => {

@@ -1,4 +1,3 @@
-import { EventEmitter } from "node:events";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
 import { memoryEndpoint } from "../../../local/src/memory/index.ts";
@@ -11,7 +10,6 @@ import {
   Redlock,
   upstashEndpoint,
 } from "../../../src/index.ts";
-import { type NodeRedisClient, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { CountDownLatch, debounce, once, Semaphore } from "../../../src/sync/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";
@@ -142,19 +140,4 @@ test("an outage is not permanent: the call waits for the endpoints to come back"
   });
   const lock = await redlock.acquire(newResource());
   expect(await lock.release()).toBe(true);
-});
-
-test("a redirection that a Cluster's client gives up is not permanent", async () => {
-  const cluster = Object.assign(new EventEmitter(), {
-    withTypeMapping: true,
-    nodeClient: true,
-    isOpen: true,
-    masters: [],
-    sendCommand: async () => {
-      throw new Error("MOVED 866 10.0.0.7:6379");
-    },
-  });
-  const endpoint = nodeRedisEndpoint(cluster as unknown as NodeRedisClient);
-  const error = await rejection(endpoint.send(["GET", "k"], new AbortController().signal));
-  expect(error).toMatchObject({ kind: "network", permanent: false });
 });

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   type AcquireOptions,
-  type Dialect,
   EndpointError,
   type EndpointErrorKind,
   httpEndpoint,
@@ -35,62 +34,39 @@ const garbage: [string, RawReply, EndpointErrorKind, said?: string][] = [
   ],
   // Of a gateway that is in front of a REST API.
   ["an HTML page with 502", { status: 502, body: page }, "http", "HTTP 502, no usable reply"],
-  ["an HTML page with 413", { status: 413, body: page }, "http", "HTTP 413, no usable reply"],
   ["an HTML page with 400", { status: 400, body: page }, "malformed"],
-  ["an HTML page with 403", { status: 403, body: page }, "http", `HTTP 403, ${foreign}`],
-  ["an HTML page with 404", { status: 404, body: page }, "http", `HTTP 404, ${foreign}`],
   ["404", json({ error: "No such route" }, 404), "http", `HTTP 404, ${foreign}`],
   // Not followed, so that the token is sent nowhere else.
   ["301", { status: 301, headers: location }, "http", `HTTP 301, ${foreign}`],
-  ["307", { status: 307, headers: location }, "http", `HTTP 307, ${foreign}`],
   ["a wrong token", json({ error: "Invalid token" }, 401), "http", "HTTP 401, Invalid token"],
-  ["a wrong token with 400", json({ error: "Invalid token" }, 400), "redis", "HTTP 400, Invalid token"],
-  ["nothing with 200", { body: "" }, "malformed"],
   ["204", { status: 204 }, "http"],
   ["201 with OK", json({ result: "OK" }, 201), "http"],
-  ["304", { status: 304 }, "http"],
-  ["401", json({ error: "WRONGPASS invalid or missing auth token" }, 401), "http"],
-  ["403", json({ error: "ERR forbidden" }, 403), "http"],
   [
     "429",
     json({ error: "ERR max requests limit exceeded" }, 429),
     "http",
     "HTTP 429, ERR max requests limit exceeded",
   ],
-  ["500", json({ error: "ERR internal" }, 500), "http"],
   ["500 with OK", json({ result: "OK" }, 500), "http"],
-  ["503 with nothing", { status: 503 }, "http"],
   ["an error with 400", json({ error: "ERR syntax error" }, 400), "redis"],
   ["an error with 200", json({ error: "ERR something" }), "redis"],
   ["an error beside a result", json({ result: "OK", error: "ERR something" }), "redis"],
   ["an error that is an object", json({ error: { message: "ERR" } }), "malformed"],
-  ["the same with 400", json({ error: { code: 7 } }, 400), "malformed", `HTTP 400, ${foreign}`],
   ["JSON of something else", json({ ok: true }), "malformed", `HTTP 200, ${foreign}`],
-  ["{}", json({}), "malformed"],
   ["[]", json([]), "malformed"],
-  ["null", json(null), "malformed"],
-  ["a string", json("OK"), "malformed"],
   ["bare OK", { body: "OK" }, "malformed"],
-  ["a list with a result", json([{ result: "OK" }]), "malformed"],
   ["an inherited result", { body: '{"__proto__":{"result":"OK"}}' }, "malformed"],
-  ["another name", json({ Result: "OK" }), "malformed"],
   ["half a reply", { body: '{"result":"O' }, "malformed"],
   ["ok in small letters", result("ok"), "malformed"],
-  ["QUEUED", result("QUEUED"), "malformed"],
-  ["an empty string", result(""), "malformed"],
   ["true", result(true), "malformed"],
-  ["2", result(2), "malformed"],
   ["an object", result({ OK: "OK" }), "malformed"],
-  ["a list", result(["OK"]), "malformed"],
-  ["an empty list", result([]), "malformed"],
-  ["20 MB", { body: megabyte.repeat(20) }, "malformed"],
   ["20 MB without saying so", { body: megabyte, pieces: 20 }, "malformed"],
   ["a broken connection", "reset", "network"],
   ["a body that breaks off", { body: "{}", headers: { "content-length": "100" } }, "timeout"],
   ["silence", "hang", "timeout"],
 ];
 
-describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (%s dialect)", (dialect) => {
+describe("an endpoint with invalid answers", () => {
   forbidUnhandledRejections();
   let server: RawServer;
   let events: RedlockEvent[];
@@ -107,9 +83,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
   const client = (options: AcquireOptions = {}) =>
     new Redlock({
       // It is known to release locks, so that claims are native.
-      endpoints: [
-        trusted(httpEndpoint({ url: server.url, token: "token", name: "odd", dialect: dialect as Dialect })),
-      ],
+      endpoints: [trusted(httpEndpoint({ url: server.url, token: "token", name: "odd" }))],
       onEvent: (event) => event.type !== "request" && events.push(event),
       // Short only if the endpoint is silent by intention.
       timeout: silent ? 60 : beyondTests,
@@ -186,27 +160,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (
   });
 
   test("a fence that is not a positive safe integer is an error", async () => {
-    for (const fence of [
-      "0",
-      "-1",
-      "1.5",
-      "9007199254740993",
-      "1e400",
-      "7e3",
-      "0x7",
-      "",
-      "x",
-      "7x",
-      " 7",
-      "7\n",
-      "+7",
-      null,
-      true,
-      [],
-      [7],
-      0,
-      2 ** 53,
-    ]) {
+    for (const fence of ["0", "1.5", "9007199254740993", "x", null, [7]]) {
       server.answer = ({ command }) => result([command[4 + Number(command[2])], fence]);
       const error = await rejection(client().acquire("resource", { fencing: true }));
       expectKind(error, "malformed");

@@ -42,13 +42,6 @@ const indiscretions: Record<string, (request: RawRequest) => RawReply> = {
         .join(" ")}`,
     }),
   }),
-  "a refusal that quotes every argument": ({ command }) => ({
-    status: 400,
-    body: JSON.stringify({ error: `ERR bad arguments: ${command.join(" ")}` }),
-  }),
-  "an error with 200 that quotes the arguments": ({ command }) => ({
-    body: JSON.stringify({ error: `ERR bad: ${command.slice(1).reverse().join(",")}` }),
-  }),
   "an error object that holds the command": ({ command }) => ({
     body: JSON.stringify({ error: { command, nested: [command] } }),
   }),
@@ -73,13 +66,10 @@ const indiscretions: Record<string, (request: RawRequest) => RawReply> = {
     status: 302,
     headers: { location: `/?_token=${headers.authorization?.slice(7)}&body=${encodeURIComponent(body)}` },
   }),
-  "half a status line": () => "reset",
   "a body that breaks off": ({ body }) => ({
     body,
     headers: { "content-length": String(body.length + 999) },
   }),
-  // Node's HTTP parser quotes unreadable bytes in its error.
-  "a length that is no number": ({ body }) => ({ body, headers: { "content-length": "1e9" } }),
   silence: () => "hang",
 };
 
@@ -100,11 +90,8 @@ function everythingOf(value: unknown): string {
 }
 
 const transports: Record<string, (url: string) => Endpoint> = {
-  fetch: (url) => httpEndpoint({ url, token: restToken, dialect: "upstash" }),
-  "the redis dialect": (url) => httpEndpoint({ url, token: restToken }),
+  fetch: (url) => httpEndpoint({ url, token: restToken }),
   "@upstash/redis": (url) => upstashEndpoint(sdkClient({ url, token: restToken })),
-  "@upstash/redis without base64": (url) =>
-    upstashEndpoint(sdkClient({ url, token: restToken }, { responseEncoding: false })),
   "@upstash/redis without pipelines": (url) =>
     upstashEndpoint(sdkClient({ url, token: restToken }, { enableAutoPipelining: false })),
 };

@@ -1,7 +1,4 @@
-import { createRequire } from "node:module";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import * as ioredis6 from "ioredis";
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -10,7 +7,6 @@ import { forceRelease, inspect } from "../../../src/inspect/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource } from "../../support/local-endpoints.ts";
-import { onDemand } from "../../support/on-demand.ts";
 import { type RedisCluster, startRedisCluster } from "../../support/redis-cluster.ts";
 import { redisServer } from "../../support/redis-servers.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
@@ -156,36 +152,5 @@ describe.skipIf(!redisServer).each(["ioredis", "node-redis"] as const)("a Cluste
     isMoving = false;
     await all;
     expect(most).toBe(1);
-  });
-});
-
-describe.skipIf(!redisServer)("a Cluster client of ioredis with automatic pipelines", () => {
-  forbidUnhandledRejections();
-  let cluster: RedisCluster;
-  let olderPackage: NodeRequire;
-  beforeAll(async () => {
-    olderPackage = createRequire(join(onDemand(), "from-here.js"));
-    cluster = await startRedisCluster(redisServer!);
-  }, 300_000);
-  beforeEach(() => cluster.flush());
-  afterAll(() => cluster.close());
-
-  // 5.0.0 leaves out the command's name in such a pipeline, and up to 5.10 a pipeline mixes slots.
-  test.each(["ioredis-5.0", "ioredis-5.10", "ioredis"])("%s: many locks at once", async (name) => {
-    const { Cluster } = name === "ioredis" ? ioredis6 : (olderPackage(name) as typeof ioredis6);
-    for (const options of [{}, { keyPrefix: "app:" }, { scaleReads: "all" as const }]) {
-      const nodes = cluster.ports.map((port) => ({ host: "127.0.0.1", port }));
-      const client = new Cluster(nodes, { enableAutoPipelining: true, ...options });
-      client.on("error", ignore);
-      const redlock = new Redlock({ ...patient, endpoints: [ioredisEndpoint(client)], wait: 0 });
-      try {
-        const held = Array.from({ length: 60 }, () => redlock.acquire(newResource()));
-        const locks = await Promise.all(held);
-        expect(await Promise.all(locks.map((lock) => lock.release()))).not.toContain(false);
-        expect((await cluster.keys()).filter(({ key }) => key.includes(":lock:"))).toEqual([]);
-      } finally {
-        client.disconnect();
-      }
-    }
   });
 });

@@ -3,16 +3,14 @@ import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Endpoint, Redlock } from "../../../src/index.ts";
 import type * as Sockets from "../../../src/sockets/index.ts";
-import { pubSub } from "../../../src/wake-up/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { copiesOf } from "../../support/copies.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { redisServer, startServer } from "../../support/redis-servers.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
-import { until } from "../../support/until.ts";
 
 // A dev server loads a module again whenever it changes, and an application may have two copies of this package. All of them
 // are given the same client, which outlives the modules.
@@ -28,12 +26,9 @@ interface Shared {
 describe.skipIf(!redisServer)("a client that many copies of the package use", () => {
   forbidUnhandledRejections();
   let url: string;
-  let direct: Redis;
   beforeAll(async () => {
     url = await startServer();
-    direct = new Redis(url);
   });
-  afterAll(() => direct.disconnect());
 
   // Both packages have listeners of their own until they are connected.
   async function ioredis(): Promise<Shared> {
@@ -50,58 +45,32 @@ describe.skipIf(!redisServer)("a client that many copies of the package use", ()
     await client.connect();
     return { client, endpoint: (copy) => copy.nodeRedisEndpoint(client) };
   }
-  async function nodeRedisViews(): Promise<Shared> {
-    const shared = await nodeRedis();
-    const client = shared.client as ReturnType<typeof createClient>;
-    return { client, endpoint: (copy) => copy.nodeRedisEndpoint(client.withTypeMapping({})) };
-  }
   const listeners = (client: EventEmitter) =>
     client.eventNames().map((event) => [event, client.listenerCount(event)]);
 
-  describe.each([
+  test.each([
     ["ioredis", ioredis],
     ["node-redis", nodeRedis],
-    ["node-redis, by a new view each time", nodeRedisViews],
-  ])("%s", (_, open) => {
-    test("has the listeners of the first copy after 20 reloads", async () => {
-      const warnings: Error[] = [];
-      const note = (warning: Error) => warnings.push(warning);
-      process.on("warning", note);
-      onTestFinished(() => void process.off("warning", note));
-      const copies = await copiesOf<typeof Sockets>("sockets/index.ts");
-      const { client, endpoint } = await open();
-      const copy = await copies.reload();
-      const keys = Object.keys(client);
-      endpoint(copy);
-      expect(Object.keys(client)).toEqual(keys);
-      const first = listeners(client);
-      for (let time = 0; time < 20; time += 1) {
-        const redlock = new Redlock({ ...patient, endpoints: [endpoint(await copies.reload())] });
-        await (await redlock.acquire(newResource())).release();
-      }
-      endpoint(copies.required());
-      // Warnings are emitted in a later turn.
-      await setImmediate();
-      expect(listeners(client)).toEqual(first);
-      expect(warnings).toEqual([]);
-    });
-
-    test("has one connection for the waiters of all copies", async () => {
-      const connections = async () => String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")).trim();
-      const copies = await copiesOf<typeof Sockets>("sockets/index.ts");
-      const { endpoint } = await open();
-      // No waiter asks again by itself before the keys expire.
-      const options = { ttl: 60_000, wait: 50_000, backoff: { min: 50_000, max: 50_000 }, wakeUp: pubSub };
-      const of = (copy: typeof Sockets) => new Redlock({ endpoints: [endpoint(copy)], ...options });
-      const [one, other] = [of(await copies.reload()), of(copies.required())];
-      const names = [newResource(), newResource()] as const;
-      const held = await Promise.all(names.map((name) => one.acquire(name)));
-      const waiting = [one.acquire(names[0]), other.acquire(names[1])];
-      await until(async () => (await connections()).includes(" sub=2 "), "both channels on one connection");
-      expect((await connections()).split("\n")).toHaveLength(1);
-      await Promise.all(held.map((lock) => lock.release()));
-      await Promise.all(waiting.map(async (lock) => (await lock).release()));
-      await until(async () => (await connections()) === "", "the connection to be closed");
-    });
+  ])("%s has the listeners of the first copy after 20 reloads", async (_, open) => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on("warning", note);
+    onTestFinished(() => void process.off("warning", note));
+    const copies = await copiesOf<typeof Sockets>("sockets/index.ts");
+    const { client, endpoint } = await open();
+    const copy = await copies.reload();
+    const keys = Object.keys(client);
+    endpoint(copy);
+    expect(Object.keys(client)).toEqual(keys);
+    const first = listeners(client);
+    for (let time = 0; time < 20; time += 1) {
+      const redlock = new Redlock({ ...patient, endpoints: [endpoint(await copies.reload())] });
+      await (await redlock.acquire(newResource())).release();
+    }
+    endpoint(copies.required());
+    // Warnings are emitted in a later turn.
+    await setImmediate();
+    expect(listeners(client)).toEqual(first);
+    expect(warnings).toEqual([]);
   });
 });

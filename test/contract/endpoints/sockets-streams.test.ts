@@ -1,14 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { Redis } from "ioredis";
-import { createClient } from "redis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
 import type { Endpoint } from "../../../src/index.ts";
-import { nodeRedisEndpoint } from "../../../src/sockets/index.ts";
-import { startNode } from "../../examples/node-process.ts";
 import { startProxy } from "../../support/proxy.mjs";
 import { redisServer } from "../../support/redis-servers.ts";
 import { type SocketClient, socketEndpoint, type TcpProxy } from "../../support/sockets.ts";
@@ -96,36 +92,5 @@ describe.skipIf(!redisServer)("streams over sockets", () => {
       second.abort();
       await until(async () => (await connections()) === 2, "no connection to be left");
     });
-  });
-
-  test("an error of node-redis that does not end its connection ends it, and the streams", async () => {
-    const client = createClient({ socket: { host: "127.0.0.1", port: proxy.port } });
-    // What createClient returns is a view of the client that is duplicated.
-    const duplicates = vi.spyOn(Object.getPrototypeOf(client), "duplicate");
-    await client.connect();
-    close = () => client.destroy();
-    const stream = await nodeRedisEndpoint(client).subscribe!("news", new AbortController().signal);
-    const reader = stream.getReader();
-    await reader.read();
-    // As after a PING of its own that was refused.
-    duplicates.mock.results[0]!.value.emit("error", new Error("ERR refused"));
-    expect((await reader.read()).done).toBe(true);
-    await until(async () => (await connections()) === 2, "no connection to be left");
-  });
-
-  test("a process whose waiters gave up while they connected ends by itself", async () => {
-    const directory = join("node_modules", ".cache", "redlock-edge");
-    const program = join(directory, `leaving-waiters-${process.pid}.mjs`);
-    await build({
-      entryPoints: [join(import.meta.dirname, "leaving-waiters.ts")],
-      outfile: program,
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      packages: "external",
-    });
-    const child = startNode([program, String(server.port)], {});
-    expect([await child.ended, child.output()]).toEqual([0, ""]);
-    await rm(program);
   });
 });

@@ -235,44 +235,10 @@ describe.skipIf(!redisServer)("over sockets", () => {
     expect(nodeRedisEndpoint(nodeRedis()).exactReplies).toBe(true);
   });
 
-  test("ioredis without autoResendUnfulfilledCommands fails what it would forget", async () => {
-    const endpoint = ioredisEndpoint(ioredis({ autoResendUnfulfilledCommands: false }));
-    await (await redlockOf(endpoint).acquire("before")).release();
-    proxy.loses = "replies";
-    const acquired = rejection(redlockOf(endpoint).acquire("a"));
-    await until(async () => (await keys()) === 1, "the lock to be stored");
-    proxy.loses = undefined;
-    proxy.down(true);
-    proxy.down(false);
-    expect(causeOf(await acquired).kind).toBe("network");
-    await until(async () => (await keys()) === 0, "the rollback");
-  });
-
-  test("a rollback waits for a connection that is broken for a moment", async () => {
-    const client = ioredis({ maxRetriesPerRequest: 0 });
-    let failures = 0;
-    client.on("close", () => {
-      failures += 1;
-    });
-    const endpoint = ioredisEndpoint(client);
-    await (await redlockOf(endpoint).acquire("before")).release();
-    proxy.loses = "replies";
-    const acquired = rejection(redlockOf(endpoint).acquire("a"));
-    await until(async () => (await keys()) === 1, "the lock to be stored");
-    proxy.loses = undefined;
-    proxy.down(true);
-    await until(() => failures > 2, "attempts to connect");
-    proxy.down(false);
-    expect(causeOf(await acquired).kind).toBe("network");
-    await until(async () => (await keys()) === 0, "the rollback");
-  });
-
   test.each<[string, () => Endpoint]>([
     ["a lazy ioredis client", () => ioredisEndpoint(ioredis({ lazyConnect: true }))],
-    ["one with automatic pipelines", () => ioredisEndpoint(ioredis({ enableAutoPipelining: true }))],
     ["one that may read from replicas", () => ioredisEndpoint(ioredis({ readOnly: true }))],
     ["one that prefixes keys", () => ioredisEndpoint(ioredis({ keyPrefix: "app:" }))],
-    ["node-redis with RESP 2", () => nodeRedisEndpoint(nodeRedis({ RESP: 2 }))],
     [
       "node-redis that maps texts to Buffers",
       () => nodeRedisEndpoint(nodeRedis().withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })),

@@ -10,7 +10,8 @@ import { startProxy } from "../../support/proxy.mjs";
 import { openRealEndpoints, redisServer } from "../../support/redis-servers.ts";
 import type { TcpProxy } from "../../support/sockets.ts";
 
-// What stalls.test.ts shows in virtual time, with the packages' own clients in front of a real server, and default options.
+// For each kind of endpoint, in front of a real server and with default options: a second after a link has stood still, all calls
+// are granted, and the application's own commands on the same client are answered at once.
 
 const ignore = () => undefined;
 const kinds = ["HTTP", "ioredis", "node-redis", "@upstash/redis"] as const;
