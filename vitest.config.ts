@@ -11,17 +11,23 @@ writeModules();
 
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
 const longest = [
-  "test/docs/snippets",
-  "test/contract/sync/engines/holds",
-  "test/contract/locks/engines/lock",
-  "evidence/runtimes/node",
-  "evidence/runtimes/workerd",
-  "evidence/sim/simulator",
-  "test/contract/idempotency/engines/runs",
-  "lock-server/test/history.long",
+  "evidence/sim/simulator.long",
+  "test/playground/page.full",
+  "test/package/package.full",
   "test/http/adapters.full",
+  "test/contract/locks/engines/wake-up.full",
+  "test/contract/endpoints/sockets-cluster.full",
   "test/package/package.long",
-  "test/playground/page.long",
+  "lock-server/test/history.long",
+  "test/contract/idempotency/engines/runs",
+  "test/contract/locks/engines/lock",
+  "test/contract/sync/engines/holds",
+  "test/docs/snippets.long",
+  "test/contract/fake-timers",
+  "test/examples/queues/qstash.long",
+  "evidence/sim/simulator",
+  "evidence/runtimes/workerd",
+  "test/unit/cli/golden",
 ];
 
 /** Begins with the longest files. */
@@ -35,6 +41,20 @@ class LongestFirst extends BaseSequencer {
     return sorted.sort((one, other) => place(one) - place(other));
   }
 }
+
+/** What takes seconds and shows more of what `npm test` shows: `npm run test:long` runs it. */
+export const long = [
+  // Through sockets and the SDK what HTTP shows; and each dialect, as doctor sees it.
+  "test/contract/endpoints/{sockets,sockets-*,upstash-sdk-contract,dialects}.test.ts",
+  "test/contract/command/sockets.test.ts",
+  // In real time: an outage, and what other tests have faked.
+  "test/contract/idempotency/servers.test.ts",
+  "test/contract/fake-timers.test.ts",
+  // Whether the local endpoints, their processes, and the twins of scripts do what Redis does.
+  "local/test/rest-protocol/**/*.test.ts",
+  "local/test/{rest/forgotten,cli/process}.test.ts",
+  "evidence/twins/*.test.ts",
+];
 
 /** What `npm test` and `npm run test:long` have in common. */
 export const settings = {
@@ -86,13 +106,6 @@ export default defineConfig({
     ...settings,
     ...reporters("vitest.json"),
     include: ["{test,evidence,local/test,lock-server/test}/**/*.test.ts", "examples/tests/vitest.test.js"],
-    // Comparisons of two engines on random commands, which concern only changes of the embedded engine and of scripts; and
-    // the locks' contract once more, through the SDK and sockets.
-    exclude: [
-      ...configDefaults.exclude,
-      "**/*.{long,full}.test.ts",
-      "evidence/twins/**",
-      "test/contract/endpoints/{sockets,upstash-sdk}-contract.test.ts",
-    ],
+    exclude: [...configDefaults.exclude, "**/*.{long,full}.test.ts", ...long],
   },
 });

@@ -317,7 +317,7 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
   }, async () => {
     const counts = { succeeded: 0, failed: 0, "failed, but committed": 0 };
     for (let kill = 0; kill < kills; kill += 1) {
-      const all = Array.from({ length: 400 }, (_, index) => `${kill}-${index}`);
+      const all = Array.from({ length: 150 }, (_, index) => `${kill}-${index}`);
       const succeeded = new Map<string, boolean>();
       const work = all.map(async (key) => {
         succeeded.set(key, (await outcomeOf(once(key))).error === undefined);
@@ -335,7 +335,7 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
       }
       expect(await effects()).toEqual(expect.arrayContaining(all));
     }
-    expect(await effects()).toHaveLength(400 * kills);
+    expect(await effects()).toHaveLength(150 * kills);
     expect([counts.succeeded > 0, counts.failed > 0]).toEqual([true, true]);
     if (kills > 1) console.info(counts);
   });

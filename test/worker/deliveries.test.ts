@@ -135,20 +135,17 @@ it("refused deliveries are only sampled in the journal, under no key", async () 
   expect(refused?.named).toBe(0);
 });
 
-describe("tools/send-webhook.mjs", () => {
-  it.each(["github", "standard-webhooks", "stripe"])("sends a webhook of %s five times", async (sender) => {
-    const id = `evt_${sender}`;
-    const run = async () => {
-      const args = ["tools/send-webhook.mjs", "--sender", sender, "--url", `${stand.url}/`, "--id", id];
-      const { stdout } = await promisify(execFile)("node", args, {
-        env: { ...process.env, ...stand.secrets },
-      });
-      return stdout.trim().split("\n");
-    };
-    const answers = await run();
-    expect(answers).toHaveLength(5);
-    expect(answers.filter((answer) => answer.startsWith("200 {"))).toHaveLength(1);
-    const again = await run();
-    expect(again.filter((answer) => answer.startsWith("200 replayed {"))).toHaveLength(5);
-  });
+it("tools/send-webhook.mjs sends a webhook five times", async () => {
+  const run = async () => {
+    const args = ["tools/send-webhook.mjs", "--sender", "stripe", "--url", `${stand.url}/`, "--id", "evt_1"];
+    const { stdout } = await promisify(execFile)("node", args, {
+      env: { ...process.env, ...stand.secrets },
+    });
+    return stdout.trim().split("\n");
+  };
+  const answers = await run();
+  expect(answers).toHaveLength(5);
+  expect(answers.filter((answer) => answer.startsWith("200 {"))).toHaveLength(1);
+  const again = await run();
+  expect(again.filter((answer) => answer.startsWith("200 replayed {"))).toHaveLength(5);
 });
