@@ -1,8 +1,3 @@
-import { createPublicKey, verify as verifyBy } from "node:crypto";
-import { verify as verifyGithub } from "@octokit/webhooks-methods";
-import { Webhook } from "standardwebhooks";
-import Stripe from "stripe";
-import { Webhook as SvixWebhook } from "svix";
 import { describe, expect, it, test } from "vitest";
 import { keyPairFor, signedDelivery } from "../../../src/testing/index.ts";
 import { signatureProvider } from "../../../src/webhooks/custom/index.ts";
@@ -10,11 +5,9 @@ import * as webhooks from "../../../src/webhooks/index.ts";
 import { outcome } from "../webhooks/outcome.ts";
 import { type Vector, vectors } from "../webhooks/vectors.ts";
 
-const { discord, github, linear, meta, qstash, sendgrid, shopify, slack, standardWebhooks, stripe, twilio } =
-  webhooks;
+const { discord, github, linear, meta, qstash, sendgrid, shopify, slack, stripe, twilio } = webhooks;
 
 type Sender = (options: object) => webhooks.WebhookProvider;
-type Content = Parameters<typeof signedDelivery>[2];
 
 const senderOf = (name: string) => (webhooks as unknown as Record<string, Sender>)[name]!;
 const signatureHeaderOf = (headers: object) =>
@@ -81,68 +74,12 @@ describe.each(senders)("a delivery of %s", (name, { options, other: secret }) =>
   });
 });
 
-describe("the sender's own package accepts", () => {
-  const accepted = async (sender: Sender, options: object, content: Content = {}) =>
-    signedDelivery(sender, options, { body: { type: "invoice.paid" }, ...content });
-
-  it("what was signed for Stripe", async () => {
-    const secret = "whsec_test";
-    const { body, headers } = await signedDelivery(stripe, { secret }, { id: "evt_1" });
-    const event = new Stripe("sk_test_unused").webhooks.constructEvent(
-      body,
-      headers["stripe-signature"]!,
-      secret,
-    );
-    expect(event.id).toBe("evt_1");
-    expect(await outcome(stripe({ secret }), { body, headers })).toMatchObject({ id: "evt_1" });
-  });
-
-  it("what was signed for GitHub", async () => {
-    const { body, headers } = await signedDelivery(github, { secret: "hush" }, { id: "72d3" });
-    expect(await verifyGithub("hush", body, headers["x-hub-signature-256"]!)).toBe(true);
-    expect(headers["x-github-delivery"]).toBe("72d3");
-  });
-
-  it("Standard Webhooks, Svix under its own name", async () => {
-    const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-    const one = await accepted(standardWebhooks as Sender, { secret }, { id: "msg_1" });
-    expect(new Webhook(secret).verify(one.body, one.headers)).toEqual({ type: "invoice.paid" });
-    const two = await accepted(standardWebhooks as Sender, { secret, headerPrefix: "svix" });
-    expect(new SvixWebhook(secret).verify(two.body, two.headers)).toEqual({ type: "invoice.paid" });
-  });
-
-  it("node:crypto, what was signed with a private key", async () => {
-    const ed25519 = (raw: Buffer) =>
-      createPublicKey({
-        key: Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), raw]),
-        format: "der",
-        type: "spki",
-      });
-    const one = await keyPairFor(discord);
-    const { body, headers } = await signedDelivery(discord, one, { body: { type: 1 } });
-    const signed = Buffer.from(headers["x-signature-timestamp"] + body);
-    const signature = Buffer.from(headers["x-signature-ed25519"]!, "hex");
-    expect(verifyBy(null, signed, ed25519(Buffer.from(one.publicKey, "hex")), signature)).toBe(true);
-
-    // Numbers of every length: each has its own DER.
-    const two = await keyPairFor(sendgrid);
-    const key = createPublicKey({ key: Buffer.from(two.publicKey, "base64"), format: "der", type: "spki" });
-    for (let count = 0; count < 300; count += 1) {
-      const sent = await signedDelivery(sendgrid, two, { body: [{ sg_event_id: `${count}` }] });
-      const [name, time] = ["signature", "timestamp"].map((part) => `x-twilio-email-event-webhook-${part}`);
-      const text = Buffer.from(sent.headers[time!] + sent.body);
-      expect(verifyBy("sha256", text, key, Buffer.from(sent.headers[name!]!, "base64"))).toBe(true);
-      expect(await outcome(sendgrid({ publicKey: two.publicKey }), sent)).toMatchObject({ idSigned: true });
-    }
-
-    const three = await keyPairFor(standardWebhooks);
-    const sent = await signedDelivery(standardWebhooks, three, { id: "msg_1" });
-    const [version, text] = sent.headers["webhook-signature"]!.split(",");
-    const content = Buffer.from(`msg_1.${sent.headers["webhook-timestamp"]}.${sent.body}`);
-    const raw = Buffer.from(three.publicKey.slice("whpk_".length), "base64");
-    expect(version).toBe("v1a");
-    expect(verifyBy(null, content, ed25519(raw), Buffer.from(text!, "base64"))).toBe(true);
-  });
+it("signs numbers of every length: each has its own DER", async () => {
+  const keys = await keyPairFor(sendgrid);
+  for (let count = 0; count < 300; count += 1) {
+    const sent = await signedDelivery(sendgrid, keys, { body: [{ sg_event_id: `${count}` }] });
+    expect(await outcome(sendgrid({ publicKey: keys.publicKey }), sent)).toMatchObject({ idSigned: true });
+  }
 });
 
 test("the id and the time stand where the sender puts them", async () => {
