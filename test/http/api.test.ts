@@ -2,12 +2,10 @@ import { describe, expect, test, vi } from "vitest";
 import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
 import { recordText } from "../../src/idempotency/record.ts";
 import { QuorumError } from "../../src/index.ts";
-import type { Runtime } from "../../src/runtime.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { allArrived, type Client, clientOf, recordName, recordsOf } from "../support/stores.ts";
-import { until } from "../support/until.ts";
 import {
   delivery,
   everywhere,
@@ -16,7 +14,6 @@ import {
   post,
   problemIn,
   provider,
-  seen,
   slowHandler,
 } from "./stand.ts";
 
@@ -26,49 +23,14 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
   let events: HttpEvent[];
 
   /** A server with a client of its own, so that what goes wrong there concerns nobody else. */
-  function serving(handler: Handler, options: Partial<HttpOptions> = {}, runtime?: Runtime) {
-    client = clientOf(at.store, {}, { runtime });
+  function serving(handler: Handler, options: Partial<HttpOptions> = {}) {
+    client = clientOf(at.store);
     events = [];
     const onEvent = (event: HttpEvent) => events.push(event);
     return stand(handler, { redlock: client.redlock, onEvent, ...options });
   }
   const never: Handler = () => expect.unreachable("the handler must not run");
   const free = () => new Array(count).fill(null);
-
-  test("runs once and replays status, headers and bytes", async () => {
-    const key = freshKey();
-    let runs = 0;
-    const fetch = serving(async (request, run) => {
-      expect(run?.key).toBe(key);
-      expect(run?.remaining()).toBeGreaterThan(0);
-      runs += 1;
-      return Response.json({ got: await request.json() }, { status: 201, headers: { location: "/p/1" } });
-    });
-    const first = await fetch(post(key));
-    expect(first.headers.has("idempotent-replayed")).toBe(false);
-    const again = await seen(await fetch(post(key)));
-    expect(again.headers).toEqual({
-      "content-type": "application/json",
-      location: "/p/1",
-      "idempotent-replayed": "true",
-    });
-    expect(again.status).toBe(201);
-    expect(again.bytes).toEqual((await seen(first)).bytes);
-    expect(runs).toBe(1);
-    const ttl = await at.store.execute(0, ["PTTL", await recordName(key, [], "http")]);
-    expect(ttl).toBeGreaterThan(23 * 3_600_000);
-    expect(ttl).toBeLessThanOrEqual(24 * 3_600_000);
-    expect(events.map(({ type }) => type)).toEqual(["executed", "replayed"]);
-    // Two commands per endpoint for the first, one for the duplicate.
-    await allArrived(client.links);
-    expect(client.links.map(({ sent }) => sent.length)).toEqual(new Array(count).fill(3));
-  });
-
-  test.each(["", '"half', "café", "undefined"])("the key %j is 400", async (key) => {
-    const response = await serving(never)(post(key));
-    expect(await problemIn(response)).toEqual({ status: 400, code: "KEY_INVALID" });
-    expect(client.links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
 
   test("busy is 409 with Retry-After, a different request 422 even then", async () => {
     const key = freshKey();
@@ -96,19 +58,6 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     const elsewhere = new Request("http://b.example:8080/payments#here", post(key));
     expect((await fetch(elsewhere)).headers.get("idempotent-replayed")).toBe("true");
     expect(slow.runs).toBe(1);
-  });
-
-  test("a response that is not stored is passed through, and the key is free", async () => {
-    const key = freshKey();
-    const headers = { "x-why": "because", "set-cookie": "a=1" };
-    const answers = [new Response("no", { status: 503, headers }), new Response("yes")];
-    const fetch = serving(() => answers.shift()!);
-    const first = await seen(await fetch(post(key)));
-    expect(first).toMatchObject({ status: 503, headers });
-    expect(new TextDecoder().decode(first.bytes)).toBe("no");
-    expect(await recordsOf(at.store, key, [], "http")).toEqual(free());
-    expect(await (await fetch(post(key))).text()).toBe("yes");
-    expect(events.map(({ type }) => type)).toEqual(["failed", "executed"]);
   });
 
   test.each<[what: string, options: Partial<HttpOptions>, send: (id: string) => Request, stored: number[]]>([
@@ -158,24 +107,6 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     return name;
   }
   const other = { token: "tother", fingerprint: "-" };
-
-  test("another run took over, and has no result: 409, and the handler does not run again", async () => {
-    const key = freshKey();
-    let runs = 0;
-    const fetch = serving(async () => {
-      runs += 1;
-      const name = await overtake(key, recordText({ state: "pending", ...other, at: Date.now() }));
-      for (const [index, link] of client.links.entries()) {
-        // The last of the commands that complete is the one that shows the other's record.
-        link.fate = (command) =>
-          command.includes("GET") ? { after: () => at.store.execute(index, ["DEL", name]) } : "delivered";
-      }
-      return new Response("mine");
-    });
-    expect(await problemIn(await fetch(post(key)))).toEqual({ status: 409, code: "LEASE_LOST" });
-    expect(runs).toBe(1);
-    await until(async () => (await recordsOf(at.store, key, [], "http")).every((text) => text === null));
-  });
 
   test.each([true, false])(
     "a handler's own error is not taken for the store's, failOpen %s",

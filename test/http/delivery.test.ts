@@ -2,11 +2,11 @@ import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { idempotent } from "../../src/hono/index.ts";
 import type { Delivery, HttpOptions } from "../../src/http/index.ts";
-import type { VerifiedWebhook, WebhookProvider } from "../../src/webhooks/index.ts";
+import { github, type VerifiedWebhook, type WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
-import { clientOf, recordsOf } from "../support/stores.ts";
-import { delivery, everywhere, type Handler, opened, post, provider } from "./stand.ts";
+import { clientOf, recordName, recordsOf } from "../support/stores.ts";
+import { delivery, everywhere, type Handler, opened, post, provider, secret } from "./stand.ts";
 
 // The verified delivery, on its way to the handler and to the options that are computed from it.
 
@@ -93,6 +93,33 @@ describe.each(everywhere)("the delivery: %s", (_title, stand, { open }) => {
       error === undefined ? 500 : expect.any(Error),
     );
     expect(sent()).toBe(before);
+  });
+
+  test("with the same id, of another sender, tenant or scope is another key", async () => {
+    const id = freshKey();
+    const scoped: WebhookProvider = {
+      name: "github",
+      async verify(request, body) {
+        return { ...(await provider.verify(request, body)), scope: ["shop"] };
+      },
+    };
+    let runs = 0;
+    const handler: Handler = () => new Response(`${++runs}`);
+    const others: Partial<HttpOptions>[] = [
+      { provider },
+      { provider: github({ secret, id: "header", name: "github-2" }) },
+      { provider, scope: "tenant" },
+      { provider: scoped },
+      { provider: scoped, scope: ["tenant"] },
+    ];
+    for (const options of others) {
+      const fetch = serving(handler, options);
+      const own = await (await fetch(delivery(id))).text();
+      expect(await (await fetch(delivery(id))).text()).toBe(own);
+    }
+    expect(runs).toBe(others.length);
+    const name = await recordName(id, ["github", "shop", "tenant"], "http");
+    expect(await at.store.execute(0, ["PTTL", name])).toBeGreaterThan(6 * 86_400_000);
   });
 
   test("is absent without a provider: with a key, without one, and with failOpen", async () => {

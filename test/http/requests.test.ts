@@ -275,16 +275,6 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     await whole;
   });
 
-  test("a promise that is passed to waitUntil never rejects", async () => {
-    const background: Promise<unknown>[] = [];
-    const failing = serving(() => Promise.reject(new Error("no")), {
-      waitUntil: (work) => background.push(work),
-    });
-    await failing(post()).catch(() => undefined);
-    expect(background.length).toBeGreaterThan(0);
-    await Promise.all(background);
-  });
-
   test("a deadline bounds the lease", async () => {
     let left = Infinity;
     const fetch = serving(

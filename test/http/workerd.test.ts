@@ -6,6 +6,8 @@ import { freshKey } from "../support/fresh-key.ts";
 
 const script = await bundle("test/http/worker.ts");
 
+// evidence/runtimes and test/examples have runs, replays and locks there; here is what workerd has of its own.
+
 describe("in workerd, without nodejs_compat", () => {
   let local: LocalEndpoints;
   let worker: Miniflare;
@@ -28,31 +30,6 @@ describe("in workerd, without nodejs_compat", () => {
   type Init = NonNullable<Parameters<Miniflare["dispatchFetch"]>[1]>;
   const post = (path: string, init: Init) =>
     worker.dispatchFetch(`http://worker${path}`, { method: "POST", ...init });
-  const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);
-
-  test.each(["/hono", "/plain"])("%s runs once and replays every byte", async (path) => {
-    const headers = { "idempotency-key": freshKey() };
-    const [first, again] = [
-      await post(path, { headers, body: everyByte }),
-      await post(path, { headers, body: everyByte }),
-    ];
-    for (const response of [first, again]) {
-      expect(response.status).toBe(201);
-      expect(new Uint8Array(await response.arrayBuffer())).toEqual(everyByte);
-    }
-    expect(again.headers.get("x-runs")).toBe(first.headers.get("x-runs"));
-    expect([first.headers.get("set-cookie"), again.headers.get("set-cookie")]).toEqual(["a=1", null]);
-    expect(again.headers.get("idempotent-replayed")).toBe("true");
-    expect((await post(path, { headers, body: "other" })).status).toBe(422);
-  });
-
-  test("an empty body", async () => {
-    const headers = { "idempotency-key": freshKey() };
-    for (const replayed of [null, "true"]) {
-      const response = await post("/hono", { headers });
-      expect([response.headers.get("idempotent-replayed"), await response.text()]).toEqual([replayed, ""]);
-    }
-  });
 
   test.each(["/hono", "/plain"])("%s: the handler's request has what the platform's has", async (path) => {
     const init = { headers: { "idempotency-key": freshKey() }, body: "x", cf: { colo: "VIE" } };
@@ -66,10 +43,6 @@ describe("in workerd, without nodejs_compat", () => {
       expect(await answer.text()).toMatch(/^TypeError: the handler must read the request that it is given/);
     },
   );
-
-  test("a lock around a route", async () => {
-    expect(await (await post("/locked", {})).text()).toBe("r");
-  });
 
   test("a client that hangs up: the run goes on, and its result is there for the retry", async () => {
     const headers = { "idempotency-key": freshKey() };
