@@ -167,34 +167,6 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await close();
   });
 
-  it("has picture and controls in sight, and shows what has the focus", async () => {
-    const { page, problems, close } = await openPage(browser, `${url}#scene=even-split&t=1380`);
-    await standsAt(page, 1_380);
-    const isInSight = (selector: string) =>
-      page.$eval(selector, (shown) => {
-        const { top, bottom } = shown.getBoundingClientRect();
-        return top >= 0 && bottom <= innerHeight;
-      });
-    for (const selector of ["svg.picture", ".story", ".scenes"]) {
-      expect([selector, await isInSight(selector)]).toEqual([selector, true]);
-    }
-    await page.getByLabel("Loss").scrollIntoViewIfNeeded();
-    expect(await isInSight("svg.picture")).toBe(true);
-    await page.keyboard.press("Tab");
-    const hidden = await page.$$eval("button:enabled, input, [tabindex]", (all) =>
-      (all as HTMLElement[])
-        .filter((one) => one.checkVisibility())
-        .filter((one) => {
-          one.focus();
-          return document.activeElement !== one || getComputedStyle(one).outlineWidth !== "3px";
-        })
-        .map((one) => one.outerHTML),
-    );
-    expect(hidden).toEqual([]);
-    expect(problems).toEqual([]);
-    await close();
-  });
-
   it("does what its buttons say", async () => {
     const { page, problems, close } = await openPage(browser, url);
     await page.getByText("3906 of 3906 ms").waitFor();
