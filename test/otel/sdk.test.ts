@@ -1,4 +1,4 @@
-import { context, type Span } from "@opentelemetry/api";
+import { context, type Span, SpanStatusCode } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import {
   AggregationTemporality,
@@ -20,7 +20,7 @@ import { type OtelOptions, otel } from "../../src/otel/index.ts";
 import { Semaphore } from "../../src/sync/index.ts";
 import { link } from "../support/link.ts";
 
-// What OpenTelemetry's SDK exports of locks, runs and requests. ends.test.ts and spans.test.ts have every event.
+// What OpenTelemetry's SDK exports of locks, runs and requests. ends.test.ts has every event.
 
 beforeAll(() => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
@@ -42,10 +42,11 @@ function open(options: Omit<OtelOptions, "tracer" | "meter"> = {}) {
   const links = ["e1", "e2", "e3"].map((name) => link(memoryEndpoint({ name })));
   const redlock = new Redlock({ endpoints: links, onEvent, wait: 0 });
   const spans = () =>
-    exporter.getFinishedSpans().map(({ name, attributes, status, parentSpanContext }) => ({
+    exporter.getFinishedSpans().map(({ name, attributes, status, parentSpanContext, duration }) => ({
       name,
+      ms: duration[0] * 1_000 + duration[1] / 1e6,
       outcome: attributes["redlock.outcome"],
-      error: status.message,
+      error: status.code === SpanStatusCode.ERROR ? status.message : undefined,
       attributes,
       parent: parentSpanContext?.spanId,
     }));
@@ -87,8 +88,9 @@ test("a lock has two spans, in the contexts of the calls that end them", async (
     span.end();
   });
   const [request, cleanup] = opened.map((span) => span.spanContext().spanId);
+  const attributes = { "redlock.resource_count": 2, "redlock.rounds": 1, "redlock.fencing": true };
   expect(spans()).toMatchObject([
-    { name: "redlock.acquire", outcome: "acquired", error: undefined, parent: request },
+    { name: "redlock.acquire", outcome: "acquired", error: undefined, parent: request, attributes },
     { name: "redlock.hold", outcome: "released", error: undefined, parent: cleanup },
     { name: "cleanup", parent: request },
     { name: "request", parent: undefined },
@@ -110,7 +112,7 @@ test("what ends by a timer, or after a wait for others, has the context of its c
   const ends = () => spans().filter(({ attributes }) => "redlock.outcome" in attributes);
   const calls = [
     // Nobody releases it.
-    inSpan("first", () => redlock.acquire("r", { ttl: 100 })),
+    inSpan("first", () => redlock.acquire("r", { ttl: 500 })),
     inSpan("second", () => redlock.using("r", { wait: 10_000 }, () => undefined)),
     inSpan("third", () => idempotency.run("k", () => new Promise((resolve) => setTimeout(resolve, 50)))),
     inSpan("fourth", () => idempotency.run("k", { wait: 10_000 }, () => expect.unreachable("it ran twice"))),
@@ -130,6 +132,8 @@ test("what ends by a timer, or after a wait for others, has the context of its c
       `idempotency.run replayed ${fourth}`,
     ].sort(),
   );
+  // It is made at its end, and as long as the run.
+  expect(ends().find(({ outcome }) => outcome === "executed")!.ms).toBeGreaterThan(40);
 });
 
 test("a run and a request have one span, whatever becomes of them", async () => {
