@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   bodyHash,
@@ -8,7 +7,6 @@ import {
   signatureProvider,
 } from "../../../src/webhooks/custom/index.ts";
 import { secretTag } from "../../../src/webhooks/index.ts";
-import { seeded } from "../../support/seeded.ts";
 import { bytes, hash, hmac, outcome } from "./outcome.ts";
 
 const seconds = 1_763_714_567;
@@ -49,18 +47,9 @@ describe("signatureProvider with a header", () => {
     }
   });
 
-  it.each([
-    ["HMAC-SHA1", "sha1"],
-    ["HMAC-SHA256", "sha256"],
-    ["HMAC-SHA512", "sha512"],
-  ] as const)("checks signatures of %s, in each encoding", async (algorithm, node) => {
-    for (const encoding of ["hex", "base64", "base64url"] as const) {
-      const sent = (key: string, by: string) =>
-        send({ algorithm, encoding }, { "acme-signature": hmac(key, body, encoding, by) });
-      expect(await sent("hush", node)).toMatchObject({ id: hash(body) });
-      expect(await sent("hush", node === "sha1" ? "sha256" : "sha1")).toBe("malformed-header");
-      expect(await sent("another", node)).toBe("bad-signature");
-    }
+  it.each(["hex", "base64", "base64url"] as const)("reads signatures in %s", async (encoding) => {
+    const headers = { "acme-signature": hmac("hush", body, encoding) };
+    expect(await send({ encoding }, headers)).toMatchObject({ id: hash(body) });
   });
 
   it("checks the parts of the signed text in its order", async () => {
@@ -83,40 +72,6 @@ describe("signatureProvider with a header", () => {
       expect(await send(options, headers)).toBe("malformed-header");
     }
   });
-
-  it.each(["{id}.{time}.{body}", "{time}:{id}::{body}"])(
-    "accepts what was signed by %s, split in no other way",
-    async (signedText) => {
-      const options = { ...timed, id: { header: "acme-id" }, signedText };
-      // The sender never puts the character behind the id into an id.
-      const ids = fc.string({ unit: fc.constantFrom(..."a1"), minLength: 1, maxLength: 16 });
-      const rests = fc.string({ unit: fc.constantFrom(..."a.:1"), maxLength: 16 });
-      const time = String(seconds);
-      const fill = (id: string, text: string) =>
-        signedText.replace("{id}", id).replace("{time}", time).replace("{body}", text);
-      let accepted = 0;
-      await fc.assert(
-        fc.asyncProperty(ids, rests, async (id, rest) => {
-          // The body begins as another time and body would.
-          const text = fill(id, `${time}.${time}:${rest}`);
-          for (let from = 0; from <= text.length; from += 1) {
-            for (let to = from; to <= text.length; to += 1) {
-              const other = text.slice(from, to);
-              const otherBody = text.slice(fill(other, "").length);
-              if (fill(other, otherBody) !== text) continue;
-              const headers = { "acme-id": other, "acme-time": time, "acme-signature": sign(text) };
-              const verified = await send(options, headers, otherBody);
-              if (typeof verified === "string") continue;
-              accepted += 1;
-              expect(verified.id).toBe(id);
-            }
-          }
-        }),
-        seeded(60),
-      );
-      expect(accepted).toBeGreaterThan(0);
-    },
-  );
 
   it("reads the first id header that is present, not signed here, and the first delivery id", async () => {
     const options = { id: { header: ["acme-id", "acme-old-id"] }, deliveryId: ["acme-log", "acme-old-id"] };
