@@ -54,6 +54,7 @@ export const long = [
   "local/test/rest-protocol/**/*.test.ts",
   "local/test/{rest/forgotten,cli/process}.test.ts",
   "evidence/twins/*.test.ts",
+  "evidence/sim/mutants/mutants.test.ts",
 ];
 
 /** What `npm test` and `npm run test:long` have in common. */
