@@ -160,18 +160,6 @@ describe("who shares a stream", () => {
     return listener;
   }
 
-  it.each([
-    ["another runtime", { userAgent: "Node.js/24" }],
-    ["a runtime that does not say its name", {}],
-    ["Node 20, which has no navigator", undefined],
-  ])("the calls of a process: %s", async (_, navigator) => {
-    vi.stubGlobal("navigator", navigator);
-    const the = stage();
-    await open(the);
-    await open(the);
-    expect(the.count()).toBe(1);
-  });
-
   it("the calls of one request, where no request may use what another has opened", async () => {
     const asRequest = stubRequests();
     const the = stage();
