@@ -1,7 +1,6 @@
 import { check, same } from "../../evidence/runtimes/check.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { isRedlockError, Redlock } from "../../src/index.ts";
-import { FairLock, Semaphore } from "../../src/sync/index.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
 import { patient } from "../../test/support/beyond-tests.ts";
 import { durableEndpoint, type LockServerNamespace } from "../src/index.ts";
@@ -16,30 +15,6 @@ const threeOf = (locks: LockServerNamespace) =>
 const codeOf = (error: unknown) => (isRedlockError(error) ? error.code : String(error));
 
 export const cases: Readonly<Record<string, Case>> = {
-  async "locks, fences and runs on three servers"(locks) {
-    const redlock = new Redlock({ ...patient, endpoints: threeOf(locks) });
-    const name = fresh();
-    const lock = await redlock.acquire(name, { fencing: true });
-    same(await redlock.tryAcquire(name), null, "a second holder");
-    check((await lock.extend(900_000)) > patient.ttl, "the extension");
-    same(await lock.verify(), true, "verify");
-    same(await lock.release(), true, "the release");
-    const next = await redlock.acquire(name, { fencing: true });
-    check(next.fence > lock.fence, "the fence");
-    await next.release();
-    let runs = 0;
-    const idempotency = new Idempotency(redlock, { wait: Infinity });
-    const key = fresh();
-    const outcomes = await Promise.all(
-      Array.from({ length: 5 }, () => idempotency.run(key, { lock: name }, () => (runs += 1))),
-    );
-    same(
-      outcomes.map(({ value }) => value),
-      [1, 1, 1, 1, 1],
-      "the runs",
-    );
-  },
-
   async "20 locks of one turn take 2 requests to each server"(locks) {
     let requests = 0;
     const counted: LockServerNamespace = {
@@ -61,25 +36,23 @@ export const cases: Readonly<Record<string, Case>> = {
     same(requests, 6, "requests in all");
   },
 
-  async "synchronizers, and a waiter that is woken up"(locks) {
+  async "a waiter that is woken up, and a run"(locks) {
     const endpoints = threeOf(locks);
     // Whoever is not woken up waits longer than the test.
     const backoff = { min: 3_600_000, max: 3_600_000 };
     const redlock = new Redlock({ ...patient, endpoints, wait: Infinity, backoff, wakeUp: pubSub });
-    const semaphore = new Semaphore(redlock, fresh(), { limit: 2 });
-    const permits = [await semaphore.acquire(), await semaphore.acquire()];
-    same(await semaphore.tryAcquire(), null, "a third permit");
-    const third = semaphore.acquire();
-    const fair = new FairLock(redlock, fresh());
-    const first = await fair.acquire();
-    const second = fair.acquire();
     const name = fresh();
-    const lock = await redlock.acquire(name);
-    const waiting = redlock.acquire(name);
+    const lock = await redlock.acquire(name, { fencing: true });
+    same(await redlock.tryAcquire(name), null, "a second holder");
+    const waiting = redlock.acquire(name, { fencing: true });
     await new Promise((resolve) => setTimeout(resolve, 500));
-    await Promise.all([lock.release(), first.release(), permits[0]!.release()]);
-    const woken = await Promise.all([waiting, second, third]);
-    for (const hold of [...woken, permits[1]!]) await hold.release();
+    await lock.release();
+    const next = await waiting;
+    check(next.fence > lock.fence, "the fence");
+    await next.release();
+    const idempotency = new Idempotency(redlock, { wait: Infinity });
+    const { value } = await idempotency.run(fresh(), { lock: name }, () => "done");
+    same(value, "done", "the run");
   },
 
   async "several shards: names of one request share a tag, and the number must stay"(locks) {

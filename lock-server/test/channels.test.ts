@@ -40,19 +40,6 @@ test("a stream that nobody reads ends; the others stay", async () => {
   await expect(idle.getReader().read()).rejects.toThrow("not read");
 });
 
-test("a stream in which one long message waits ends at the next", async () => {
-  const { channels } = rig();
-  const [idle, busy] = [channels.subscribe("c"), channels.subscribe("c")] as const;
-  const reader = readEvents(busy);
-  await reader.next();
-  const long = "x".repeat(1_000_000);
-  expect(channels.publish("c", long)).toBe(2);
-  expect(await reader.next()).toBe(`data: message,c,${long}`);
-  expect(channels.publish("c", "short")).toBe(1);
-  expect(await reader.next()).toBe("data: message,c,short");
-  await expect(idle.getReader().read()).rejects.toThrow("not read");
-});
-
 test("a message of several lines is one event", async () => {
   const { channels } = rig();
   const reader = readEvents(channels.subscribe("d"));

@@ -35,8 +35,6 @@ describe("a request", () => {
   test.each<[what: string, path: string, headers: Record<string, string>]>([
     ["no token", "/", {}],
     ["another token", "/", { authorization: `Bearer ${token.slice(0, -1)}x` }],
-    ["a longer token", "/pipeline", { authorization: `Bearer ${token}x` }],
-    ["an empty token", "/", { authorization: "Bearer " }],
     ["a token in the URL", `/?_token=${token}`, {}],
     ["a token of basic authorization", "/subscribe/c", { authorization: `Basic ${btoa(`:${token}`)}` }],
   ])("with %s is refused, and changes nothing", async (_, path, headers) => {
@@ -47,21 +45,16 @@ describe("a request", () => {
 
   test.each<[what: string, path: string, body: BodyInit, status: number, error: RegExp]>([
     ["that is no JSON", "/", "SET a b", 400, /JSON array/],
-    ["that is a text", "/", '"PING"', 400, /JSON array/],
-    ["that is empty", "/", "[]", 400, /JSON array/],
     ["with an object in it", "/", '["SET","a",{"b":1}]', 400, /JSON array/],
     ["with null in it", "/pipeline", '[["SET","a",null]]', 400, /JSON array/],
     ["with a number beyond all numbers", "/", '["SET","a",1e999]', 400, /within ±2\^53/],
     ["with a number that JSON rounds", "/", '["SET","a",9007199254740993]', 400, /within ±2\^53/],
-    ["with no command", "/pipeline", "[]", 400, /JSON array/],
     ["with a query", "/?x=1", '["PING"]', 400, /no query/],
     ["to another path", "/set/a/b", '["PING"]', 404, /has only/],
     ["of 10 MB and more", "/", `["SET","a","${"x".repeat(10 * 1024 * 1024)}"]`, 413, /size/],
     ["of a value of 2 MB", "/", `["SET","a","${"x".repeat(2_000_000)}"]`, 400, /max value size/],
     ["of an unknown command", "/", '["FLUSHALL"]', 400, /lock server of redlock-edge, and no Redis/],
-    ["of a name that every object has", "/", '["constructor"]', 400, /unknown command/],
     ["of an unknown script", "/", '["EVAL","return 1",0]', 400, /only the scripts of its own version/],
-    ["of an unknown hash", "/", `["EVALSHA","${"0".repeat(40)}",0]`, 400, /^NOSCRIPT/],
     ["with a number of keys that is none", "/", `["EVALSHA","${sha}"," 1","a"]`, 400, /not an integer/],
     ["with more keys than words", "/", '["EVALSHA","0",5,"a"]', 400, /^NOSCRIPT|Number of keys/],
   ])("%s is refused", async (_, path, body, status, error) => {
@@ -112,12 +105,8 @@ describe("the tokens of a server", () => {
 
   test.each<[what: string, tokens: (string | undefined)[], error: RegExp]>([
     ["none", [], /^the lock server needs a token of at least 32 characters/],
-    ["only absent ones", [undefined, ""], /^the lock server needs a token of at least 32 characters/],
-    ["a short one", ["short"], /^tokens\[0\] of the lock server needs at least 32 characters/],
     ["a short old one", [token, "short"], /^tokens\[1\] of the lock server needs at least 32 characters/],
     ["a line break at the end", [`${token}\n`], /^tokens\[0\] of the lock server has a space, a line break/],
-    ["a space", [token, `${old} ${old}`], /^tokens\[1\] of the lock server has a space, a line break/],
-    ["only spaces", [" ".repeat(40)], /^tokens\[0\] of the lock server has a space, a line break/],
     ["a letter that no header has", [`${token}☃`], /^tokens\[0\] .* that no header can carry/],
   ])("%s: it answers nobody, and says why", async (_, tokens, error) => {
     expect(await shown(token, tokens)).toEqual([500, expect.stringMatching(error)]);

@@ -82,11 +82,7 @@ test("a clock that is set back lets keys live longer, and never shorter", async 
 
 test.each<[reader: string, seen: (string | number)[], gone: unknown]>([
   ["GET", ["GET", "key"], null],
-  ["MGET", ["MGET", "key"], [null]],
-  ["EXISTS", ["EXISTS", "key"], 0],
   ["DEL", ["DEL", "key"], 0],
-  ["DELEX", ["DELEX", "key", "IFEQ", "v"], 0],
-  ["SET XX", ["SET", "key", "w", "XX"], null],
   ["PEXPIRE", ["PEXPIRE", "key", 5_000], 0],
   ["PTTL", ["PTTL", "key"], -2],
 ])(

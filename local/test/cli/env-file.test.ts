@@ -71,21 +71,19 @@ describe("writeVariables()", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o644);
   });
 
-  test.each([
-    "https://prod.upstash.io",
-    "http://127.upstash.example",
-    "http://8.8.8.8:8079",
-    "$PRODUCTION",
-  ])("refuses to replace an endpoint at %s", async (url) => {
-    const path = join(folder, "file");
-    const text = `UPSTASH_REDIS_REST_URL_7='${url}'\nUPSTASH_REDIS_REST_TOKEN_7=t\nUPSTASH_REDIS_REST_URL_7=http://127.0.0.1\n`;
-    await writeFile(path, text);
-    await expect(writeVariables(path, variables)).rejects.toMatchObject({
-      name: "UsageError",
-      message: expect.stringMatching(/UPSTASH_REDIS_REST_URL_7 .*not this machine.*name another file/),
-    });
-    expect(await readFile(path, "utf8")).toBe(text);
-  });
+  test.each(["https://prod.upstash.io", "http://127.upstash.example", "http://8.8.8.8:8079", "$PRODUCTION"])(
+    "refuses to replace an endpoint at %s",
+    async (url) => {
+      const path = join(folder, "file");
+      const text = `UPSTASH_REDIS_REST_URL_7='${url}'\nUPSTASH_REDIS_REST_TOKEN_7=t\nUPSTASH_REDIS_REST_URL_7=http://127.0.0.1\n`;
+      await writeFile(path, text);
+      await expect(writeVariables(path, variables)).rejects.toMatchObject({
+        name: "UsageError",
+        message: expect.stringMatching(/UPSTASH_REDIS_REST_URL_7 .*not this machine.*name another file/),
+      });
+      expect(await readFile(path, "utf8")).toBe(text);
+    },
+  );
 
   test.each([
     "",

@@ -24,21 +24,15 @@ const target = (given: Partial<Values>, variables: Record<string, string> = {}) 
 
 test.each<[Partial<Values>, options: object]>([
   [{}, { kind: "run" }],
-  [{ scope: ["a"] }, { kind: "run", scope: "a" }],
   [{ scope: ["a", "b"] }, { kind: "run", scope: ["a", "b"] }],
   [
     { scope: ["a"], "scope-list": true },
     { kind: "run", scope: ["a"] },
   ],
   [
-    { scope: ["a"], http: true },
-    { kind: "http", scope: "a" },
-  ],
-  [
     { scope: ["a"], flight: true },
     { kind: "flight", scope: "a" },
   ],
-  [{ webhook: "github" }, { kind: "http", scope: ["github"] }],
   [
     { webhook: "github", scope: ["a"], handler: "/hook" },
     { kind: "http", scope: ["github", "a"], handler: "/hook" },
@@ -49,13 +43,6 @@ test.each<[Partial<Values>, options: object]>([
   ],
 ])("%j is the key of %j", async (given, found) => {
   expect(await target(given)).toMatchObject({ key: "k", options: found });
-});
-
-test("puts the tag of a webhook's secret between the provider and what follows", async () => {
-  const given = { webhook: "stripe", "secret-env": "SECRET", scope: ["a"], handler: "h" };
-  const scope = ["stripe", await secretTag("whsec_1"), "a"];
-  const found = await target(given, { SECRET: "whsec_1" });
-  expect(found.options).toEqual({ kind: "http", scope, handler: "h" });
 });
 
 test.each(vectors.map((vector) => [vector.sender, vector] as const))(
