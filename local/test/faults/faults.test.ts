@@ -108,23 +108,17 @@ describe("Faults", () => {
 
   it.each<[unknown, typeof TypeError | typeof RangeError, string]>([
     [{ fault: "explode" }, TypeError, '"explode"'],
-    [{}, TypeError, "undefined"],
     [null, TypeError, "null"],
     [{ fault: "down", command: "" }, TypeError, '""'],
-    [{ fault: "down", command: 5 }, TypeError, "5"],
     [{ fault: "down", probability: 1.5 }, RangeError, "1.5"],
     [{ fault: "down", probability: "1" }, TypeError, '"1"'],
     [{ fault: "down", probability: Number.NaN }, TypeError, "probability"],
-    [{ fault: "down", times: 0 }, RangeError, "0"],
     [{ fault: "down", times: 1.5 }, RangeError, "1.5"],
     [{ fault: "delay", ms: -1 }, RangeError, "-1"],
     [{ fault: "delay", ms: [5] }, TypeError, "[5]"],
     [{ fault: "delay", ms: [5, 1] }, RangeError, "[5,1]"],
-    [{ fault: "delay", ms: ["a", 1] }, TypeError, '"a"'],
     [{ fault: "status", status: 200 }, RangeError, "200"],
-    [{ fault: "status", status: 500.5 }, RangeError, "500.5"],
     [{ fault: "status", html: "yes" }, TypeError, '"yes"'],
-    [{ fault: "drop-reply", reset: 1 }, TypeError, "1"],
     [{ fault: "delay", milliseconds: 5 }, TypeError, '"milliseconds"'],
   ])("refuses %o", (rule, kind, named) => {
     const faults = new Faults();

@@ -55,16 +55,6 @@ describe("memoryEndpoint", () => {
     expect(endpoint.engine.execute(["GET", "k"])).toBe("v");
   });
 
-  it("answers later than send returns, with and without an error", async () => {
-    const { send } = setUp();
-    const order: string[] = [];
-    const answered = send("PING").then(() => order.push("answered"));
-    const refused = send("NOPE").catch(() => order.push("refused"));
-    order.push("sent");
-    await Promise.all([answered, refused]);
-    expect(order).toEqual(["sent", "answered", "refused"]);
-  });
-
   it("rejects Redis's errors without the arguments, which may be secret", async () => {
     const { endpoint, send } = setUp({ name: "a" });
     const error = await send("NOPE", "very-secret-token").catch((reason: unknown) => reason);
@@ -128,6 +118,22 @@ describe("memoryEndpoint: abort", () => {
     await runtime.advance(1000);
     await delayed;
     expect(listeners()).toBe(0);
+  });
+});
+
+describe("memoryEndpoint: streams", () => {
+  it.each([["MONITOR"], ["SUBSCRIBE"]])("refuses %s", async (command) => {
+    const { endpoint, controller } = setUp();
+    await expect(endpoint.stream([command], controller.signal)).rejects.toMatchObject({ kind: "redis" });
+  });
+
+  it("leaves no subscription behind whose confirmation comes after the abort", async () => {
+    const { endpoint, runtime, controller } = setUp({ faults: [{ fault: "delay-reply", ms: 10 }] });
+    const opening = endpoint.subscribe("a", controller.signal).catch((error: EndpointError) => error.kind);
+    expect(endpoint.engine.execute(["PUBLISH", "a", "x"])).toBe(1);
+    controller.abort();
+    await runtime.advance(10);
+    expect([await opening, endpoint.engine.execute(["PUBLISH", "a", "x"])]).toEqual(["timeout", 0]);
   });
 });
 

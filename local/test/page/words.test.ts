@@ -60,37 +60,31 @@ describe("requests", () => {
     expect(resultOf(wordsOf(command), command, reply)).toBe(result);
   });
 
-  test("have a row for each command, and say what faults have done", () => {
-    const executed = (command = acquire): Executed => ({ command, reply: bytes("OK"), billed: 1 });
-    const rows = (body: string | readonly unknown[], parts: Partial<Exchange>, path = "/") => {
-      const text = typeof body === "string" ? body : JSON.stringify(body);
-      const peer = { address: "127.0.0.1", port: 1, agent: "node" };
-      const nothing = { peer, at: 1, ms: 5, path, body: bytes(text), executed: [], status: undefined };
-      return rowsOf("e1", { ...nothing, ...parts }).map((row) => [
-        row.operation,
-        row.resource,
-        row.result,
-        row.failed,
-      ]);
-    };
-    expect(rows(acquire, { executed: [executed()], status: 200 })).toEqual([
-      ["acquire", "a", "acquired", false],
-    ]);
-    expect(rows(acquire, { executed: [executed()] })).toEqual([
-      ["acquire", "a", "acquired, reply lost", true],
-    ]);
-    expect(rows(acquire, { executed: [executed(), executed()], status: 200 })).toEqual([
-      ["acquire", "a", "acquired, executed twice", false],
-    ]);
-    expect(rows(acquire, {})).toEqual([["acquire", "a", "request lost", true]]);
-    const pipeline = [acquire, ["GET", "b"]];
-    const both = [executed(), executed(["GET", "b"])];
-    expect(rows(pipeline, { executed: both, status: 200 }, "/pipeline")).toEqual([
-      ["acquire", "a", "acquired", false],
-      ["GET", "b", "ok", false],
-    ]);
-    expect(rows("", { status: 503 }, "/get/a%20b")).toEqual([["GET", "a b", "HTTP 503", true]]);
-    expect(rows("{", { status: 400 })).toEqual([["/", "", "HTTP 400", true]]);
+  const once = (command = acquire): Executed => ({ command, reply: bytes("OK"), billed: 1 });
+  const plain = ["GET", "b"];
+  test.each<[body: unknown, parts: Partial<Exchange>, rows: string[]]>([
+    [acquire, { executed: [once()], status: 200 }, ["acquire a acquired"]],
+    [acquire, { executed: [once()] }, ["acquire a acquired, reply lost (failed)"]],
+    [acquire, { executed: [once(), once()], status: 200 }, ["acquire a acquired, executed twice"]],
+    [acquire, {}, ["acquire a request lost (failed)"]],
+    [
+      [acquire, plain],
+      { executed: [once(), once(plain)], status: 200, path: "/pipeline" },
+      ["acquire a acquired", "GET b ok"],
+    ],
+    ["", { status: 503, path: "/get/a%20b" }, ["GET a b HTTP 503 (failed)"]],
+    ["{", { status: 400 }, ["/  HTTP 400 (failed)"]],
+  ])("have a row for each command, and say what faults have done: %j, %j", (body, parts, rows) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const peer = { address: "127.0.0.1", port: 1, agent: "node" };
+    const nothing = { peer, at: 1, ms: 5, path: "/", executed: [], status: undefined };
+    const shown = rowsOf("e1", { ...nothing, body: bytes(text), ...parts });
+    expect(
+      shown.map(
+        ({ operation, resource, result, failed }) =>
+          `${operation} ${resource} ${result}${failed ? " (failed)" : ""}`,
+      ),
+    ).toEqual(rows);
   });
 });
 

@@ -1,7 +1,6 @@
 import { Redis } from "@upstash/redis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type EventReader, readEvents } from "../../../../test/support/event-reader.ts";
-import { isSettled } from "../../../../test/support/outcomes.ts";
 import { engines } from "../../../../test/support/redis-servers.ts";
 import { until } from "../../../../test/support/until.ts";
 import { type LocalEndpoint, type LocalEndpoints, start } from "../../../src/index.ts";
@@ -16,7 +15,6 @@ describe.each(engines)("streams of events on %s", (engine) => {
     endpoint = local.endpoints[0]!;
   });
   afterEach(async () => {
-    endpoint.faults.clear();
     for (const controller of opened.splice(0)) controller.abort();
     await until(async () => (await subscribers()) === 0, "the end of all subscriptions");
     endpoint.log.reset();
@@ -28,11 +26,11 @@ describe.each(engines)("streams of events on %s", (engine) => {
     return fetch(endpoint.url + path, { method: "POST", headers, ...init });
   }
 
-  async function open(path: string): Promise<EventReader & { readonly abort: () => void }> {
+  async function open(path: string): Promise<EventReader> {
     const controller = new AbortController();
     opened.push(controller);
     const { body } = await request(path, { signal: controller.signal });
-    return { ...readEvents(body), abort: () => controller.abort() };
+    return readEvents(body);
   }
 
   async function subscribers(): Promise<number> {
@@ -84,27 +82,6 @@ describe.each(engines)("streams of events on %s", (engine) => {
     });
   }
 
-  test("the client's abort ends the subscription; both are billed", async () => {
-    const events = await open("/subscribe/a");
-    await events.next();
-    events.abort();
-    await until(async () => (await subscribers()) === 0, "the end of the subscription");
-    await until(() => endpoint.log.entries.length === 2, "two entries of the log");
-    expect(endpoint.log.entries).toMatchObject([
-      { command: ["SUBSCRIBE", "a"], billed: 1, outcome: "ok" },
-      { command: ["UNSUBSCRIBE", "a"], billed: 1, outcome: "ok" },
-    ]);
-    expect(await publish("a", "nobody")).toBe(0);
-  });
-
-  test("a stop breaks the streams", async () => {
-    const events = await open("/subscribe/a");
-    await events.next();
-    await endpoint.stop();
-    await expect(events.next()).rejects.toThrow();
-    await endpoint.start();
-  });
-
   test.each([
     ["/subscribe/a", "wrong", 401, /^WRONGPASS invalid or missing auth token$/],
     ["/subscribe/a", "read-only", 400, /^NOPERM /],
@@ -118,60 +95,6 @@ describe.each(engines)("streams of events on %s", (engine) => {
       status,
       { error: expect.stringMatching(error) },
     ]);
-  });
-
-  describe("faults", () => {
-    test.each([false, true])("cut-stream ends it, reset %s", async (reset) => {
-      endpoint.faults.add({ fault: "cut-stream", command: "SUBSCRIBE", ms: 1, reset, times: 1 });
-      const events = await open("/subscribe/a");
-      expect(await events.next()).toBe("data: subscribe,a,1");
-      if (reset) await expect(events.next()).rejects.toThrow();
-      else expect(await events.next()).toBeUndefined();
-      await until(async () => (await subscribers()) === 0, "the end of the subscription");
-    });
-
-    test("silent-stream confirms, counts as a subscriber, and has no message", async () => {
-      endpoint.faults.add({ fault: "silent-stream", times: 1 });
-      const silent = await open("/subscribe/a");
-      const heard = await open("/subscribe/a");
-      for (const each of [silent, heard]) expect(await each.next()).toBe("data: subscribe,a,1");
-      expect(await publish("a", "hello")).toBe(2);
-      expect(await heard.next()).toBe("data: message,a,hello");
-      expect(await isSettled(silent.next())).toBe(false);
-    });
-
-    test("messages are lost, doubled, and late, set over HTTP as well", async () => {
-      endpoint.faults.add({ fault: "drop-message", times: 1 });
-      const events = await open("/subscribe/a");
-      await events.next();
-      await publish("a", "lost");
-      await until(() => endpoint.faults.list().length === 0, "the loss of the message");
-      endpoint.faults.add({ fault: "duplicate-message", times: 1 });
-      await publish("a", "twice");
-      expect([await events.next(), await events.next()]).toEqual([
-        "data: message,a,twice",
-        "data: message,a,twice",
-      ]);
-      endpoint.faults.add({ fault: "delay-message", times: 1, ms: 50 });
-      // In one request, so that no time passes between them.
-      const commands = ["late", "prompt"].map((payload) => ["PUBLISH", "a", payload]);
-      await request("/pipeline", { body: JSON.stringify(commands) });
-      expect([await events.next(), await events.next()]).toEqual([
-        "data: message,a,prompt",
-        "data: message,a,late",
-      ]);
-    });
-
-    test.each(["drop-reply", "duplicate"] as const)("%s leaves no subscription behind", async (fault) => {
-      endpoint.faults.add({ fault, reset: fault === "drop-reply", times: 1 });
-      if (fault === "drop-reply") {
-        await expect(open("/subscribe/a")).rejects.toThrow();
-      } else {
-        const events = await open("/subscribe/a");
-        expect(await events.next()).toBe("data: subscribe,a,1");
-        expect(await publish("a", "once")).toBe(1);
-      }
-    });
   });
 
   onRedis("@upstash/redis: subscribe and psubscribe get the messages; unsubscribe ends them", async () => {
