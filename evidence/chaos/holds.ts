@@ -110,21 +110,10 @@ function prolong(hold: Hold, renewed: number, { at, until }: { at: number; until
   hold.excess = Math.max(hold.excess, until - renewed - hold.ttl);
 }
 
-/** The span in which a granted hold certainly excluded all others; null when its validity was over on arrival. */
-export function exclusive({
-  granted,
-  until,
-  releasing = Infinity,
-}: Hold): { from: number; to: number } | null {
-  if (granted === undefined) return null;
-  const to = Math.min(until!, releasing);
-  return to > granted ? { from: granted, to } : null;
-}
-
 /** The holds of locks as records for the linearizability checker. */
 export function grantRecords(holds: readonly Hold[]): GrantRecord[] {
   return holds
-    .filter(({ refused }) => refused === undefined)
+    .filter(({ granted }) => granted !== undefined)
     .map(({ id, resource, invoked, granted, until, releasing, released, fence }) => ({
       resource,
       holder: id,

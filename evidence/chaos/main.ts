@@ -11,7 +11,7 @@ import { Redlock } from "../../src/index.ts";
 import { createEventSender, type EventSender } from "./event-sender.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { type Hold, holdsOf } from "./holds.ts";
-import { type Balance, type Ledger, openLedger } from "./ledger.ts";
+import { type Balance, Ledger } from "./ledger.ts";
 import { type FaultCounts, injectFaults } from "./nemesis.ts";
 import { accounts } from "./records.ts";
 
@@ -80,8 +80,8 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
       failures: fleet.failures,
       progress,
       ...recordsOf(fleet),
-      balances: ledger.balances(),
-      effects: ledger.effects(),
+      balances: ledger.balances,
+      effects: ledger.effects,
       last,
     };
   } finally {
@@ -108,8 +108,7 @@ async function setUp(options: ChaosOptions, closers: (() => unknown)[]): Promise
   closers.push(() => rm(program, { force: true }));
   const local = await start({ engine: "redis", count: options.endpoints });
   closers.push(() => local.close());
-  const ledger = openLedger(directory, accounts);
-  closers.push(() => ledger.close());
+  const ledger = new Ledger(accounts);
   const writes = createWriteDelays(seededRandom(seed + 1));
   const sender = createEventSender(() => fleet, seededRandom(seed + 2));
   const fleet: Fleet = await startFleet(

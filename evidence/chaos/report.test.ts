@@ -76,7 +76,7 @@ const good: Run = {
   progress: { stuck: "", seconds: 1 },
   holds: [hold, refused, next, stored, replay],
   contended: 3,
-  balances: accounts.map((account) => ({ account, acknowledged: 4, final: 4, refused: 1, repeated: 0 })),
+  balances: accounts.map((account) => ({ account, acknowledged: 4, balance: 4, refused: 1 })),
   effects: new Map([["event-1", ["0.0/3"]]]),
   last: new Map([["event-1", "0.0/3"]]),
 };
@@ -85,47 +85,49 @@ const opened = { kind: "open", invoked: 76, balance: 0, answer: { at: 77, balanc
 
 test.each<[what: string, failed: string[], Partial<Run>]>([
   ["every promise", [], {}],
-  [
-    "two holders",
-    ["two holds of", "lock histories"],
-    and({ ...next, id: "2", invoked: 80, granted: 85, fence: 9 }),
-  ],
+  ["two holders", ["holds exclude"], and({ ...next, id: "2", invoked: 80, granted: 85, fence: 9 })],
+  ["two handlers", ["holds exclude"], and({ ...event, id: "2", invoked: 6, granted: 10, ran: [] })],
   [
     "a fence that falls",
-    ["fences increase", "fenced histories"],
+    ["holds exclude"],
     and({
       ...next,
       id: "2",
       invoked: 140,
       granted: 145,
-      until: 190,
-      releasing: 150,
-      released: { at: 151, outcome: "freed" },
+      until: 149,
+      releasing: 147,
+      released: { at: 149, outcome: "freed" },
       fence: 6,
     }),
   ],
   [
-    "a fenced account that forgot a write",
-    ["fenced histories"],
+    "a fence that is drawn again",
+    ["holds exclude"],
+    { holds: [hold, refused, { ...next, fence: 7 }, stored, replay] },
+  ],
+  [
+    "a smaller fence that an account accepts",
+    ["accounts accept"],
     { holds: [hold, refused, { ...next, accesses: [opened] }, stored, replay] },
   ],
   ["remaining() that promised too much", ["remaining() never"], and({ ...refused, id: "2", excess: 3 })],
   [
     "a second result",
-    ["of an event one", "once it is stored", "a stored run"],
+    ["an event has one", "a stored run"],
     and({ ...stored, id: "2", invoked: 91, granted: 92, until: 99, ran: [{ at: 95, how: "executed" }] }),
   ],
   [
     "a wrong answer",
-    ["once it is stored"],
+    ["an event has one"],
     and({ ...replay, id: "2", answered: { at: 60, status: "replayed", value: "another" } }),
   ],
-  ["a result that is gone", ["a stored result"], { last: new Map([["event-1", null]]) }],
+  ["a result that is gone", ["an event has one"], { last: new Map([["event-1", null]]) }],
   ["a second effect", ["a stored run"], { effects: new Map([["event-1", ["0.0/3", "0.0/3"]]]) }],
   [
     "a lost update",
     ["fenced accounts"],
-    { balances: good.balances.map((balance) => ({ ...balance, final: 3 })) },
+    { balances: good.balances.map((balance) => ({ ...balance, balance: 3 })) },
   ],
   [
     "a client that is not served",

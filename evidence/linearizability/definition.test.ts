@@ -7,6 +7,8 @@ import {
   type FencedOutput,
   fencedRegisterModel,
   type HoldInput,
+  type ResultInput,
+  resultModel,
   semaphoreModel,
 } from "./models.ts";
 import { looseCounterModel, type RegisterInput, registerModel } from "./operations.ts";
@@ -46,19 +48,19 @@ const draws: fc.Arbitrary<Outcome<"draw" | "look", number | true>> = fc.oneof(
   fc.constant(["draw", true] as const),
   fc.integer({ min: 0, max: 4 }).map((count) => ["look", count] as const),
 );
+const fence = fc.integer({ min: 1, max: 3 });
 type Held = Outcome<HoldInput, boolean>;
 const holder = fc.constantFrom("a", "b", "c");
 const holds: fc.Arbitrary<Held> = fc.oneof(
   holder.map((name): Held => [{ kind: "acquire", holder: name }, true]),
+  fc.tuple(holder, fence).map(([name, of]): Held => [{ kind: "acquire", holder: name, fence: of }, true]),
   holder.map((name): Held => [{ kind: "end", holder: name }, undefined]),
   fc
     .tuple(fc.constantFrom("extend" as const, "release" as const), holder, fc.integer({ min: 0, max: 3 }))
     .map(([kind, name, drawn]): Held => [{ kind, holder: name }, drawn > 0]),
 );
 type Guarded = Outcome<FencedInput, FencedOutput>;
-const fence = fc.integer({ min: 1, max: 3 });
 const guarded: fc.Arbitrary<Guarded> = fc.oneof(
-  fence.map((drawn): Guarded => [{ kind: "grant", fence: drawn }, { accepted: true }]),
   fc.tuple(fence, bit).map(
     (of): Guarded => [
       { kind: "open", fence: of[0] },
@@ -69,8 +71,14 @@ const guarded: fc.Arbitrary<Guarded> = fc.oneof(
   fc
     .tuple(fence, bit, fc.boolean())
     .map(([drawn, value, accepted]): Guarded => [{ kind: "write", fence: drawn, value }, { accepted }]),
-  bit.map((value): Guarded => [{ kind: "read" }, { accepted: true, value }]),
 );
+
+const results: fc.Arbitrary<Outcome<ResultInput, true>> = fc
+  .record({
+    kind: fc.constantFrom("begin" as const, "store" as const, "read" as const),
+    result: fc.constantFrom("a", "b"),
+  })
+  .map((input) => [input, true]);
 
 /** Compares the checker with the definition, and checks each explanation that it returns. */
 function compare<State, Input, Output>(
@@ -108,6 +116,7 @@ describe("linearizable agrees with the definition", () => {
   it("for a lock", () => compare(semaphoreModel(1), holds));
   it("for a semaphore", () => compare(semaphoreModel(2), holds));
   it("for a register guarded by fences", () => compare(fencedRegisterModel(0), guarded));
+  it("for the result of an event", () => compare(resultModel, results));
 });
 
 /**

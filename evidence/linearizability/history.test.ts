@@ -88,6 +88,14 @@ describe("grantHistory", () => {
     });
   }
 
+  it("compares the fences of grants that have one", () => {
+    const seven = { ...first, fence: 7, ...freed(40, 41, true) };
+    expect(outcomeOf([seven, { ...second(50, 51), fence: 6 }])).toBe("no");
+    for (const other of [second(50, 51), { ...second(50, 51), fence: 6, resource: "s" }]) {
+      expect(outcomeOf([seven, other])).toBe("yes");
+    }
+  });
+
   it("lets a duplicated release free what it then finds gone, but nothing before and nothing after it", () => {
     const released = { ...first, ...freed(10, 20, false) };
     expect(outcomeOf([released])).toBe("no");
@@ -99,56 +107,29 @@ describe("grantHistory", () => {
 });
 
 describe("fencedHistory", () => {
-  const grants = [
-    { ...first, fence: 5, ...freed(40, 41, true) },
-    { ...second(50, 51), fence: 6 },
-  ];
   const access = (
     at: number,
     record: Partial<AccessRecord> & Pick<AccessRecord, "access">,
-  ): AccessRecord => ({
-    resource: "r",
-    holder: "a",
-    invoked: at,
-    returned: at + 1,
-    ...record,
-  });
-  const outcome = (records: readonly GrantRecord[], accesses: readonly AccessRecord[]) =>
-    linearizableEach(fencedRegisterModel(0), fencedHistory(records, accesses)).outcome;
+  ): AccessRecord => ({ resource: "r", holder: "a", invoked: at, returned: at + 1, ...record });
+  const outcome = (accesses: readonly AccessRecord[]) =>
+    linearizableEach(fencedRegisterModel(0), fencedHistory(accesses)).outcome;
+  const opened = (at: number, fence: number, value: number) =>
+    access(at, { access: { kind: "open", fence }, accepted: true, value });
 
   it("explains a read, a change and a write under each fence", () => {
-    const accesses = [
-      access(10, { access: { kind: "open", fence: 5 }, accepted: true, value: 0 }),
-      access(20, { access: { kind: "write", fence: 5, value: 1 }, accepted: true }),
-      access(60, { access: { kind: "open", fence: 6 }, accepted: true, value: 1 }),
-      access(70, { access: { kind: "write", fence: 5, value: 2 }, accepted: false }),
-      access(80, { access: { kind: "read" }, accepted: true, value: 1 }),
-    ];
-    expect(outcome(grants, accesses)).toBe("yes");
-    expect(outcome(grants, accesses.slice(1, 3).reverse())).toBe("yes");
-    expect(outcome(grants, accesses.slice(2, 3))).toBe("no");
-    expect(
-      outcome([], [...accesses, access(90, { ...accesses[3]!, invoked: 90, returned: 91, accepted: true })]),
-    ).toBe("no");
+    const refused = access(70, { access: { kind: "write", fence: 5, value: 2 }, accepted: false });
+    const changed = access(20, { access: { kind: "write", fence: 5, value: 1 }, accepted: true });
+    const accesses = [opened(10, 5, 0), changed, opened(60, 6, 1), refused];
+    expect(outcome(accesses)).toBe("yes");
+    expect(outcome(accesses.slice(1, 3).reverse())).toBe("yes");
+    expect(outcome(accesses.slice(2, 3))).toBe("no");
+    expect(outcome([...accesses, { ...refused, invoked: 90, returned: 91, accepted: true }])).toBe("no");
   });
 
   it("lets an access of unknown outcome happen late, although its call returned", () => {
     const lost = access(10, { access: { kind: "write", fence: 5, value: 1 } });
-    const read = (at: number, value: number) =>
-      access(at, { access: { kind: "read" }, accepted: true, value });
-    expect(outcome(grants, [lost, read(20, 0), read(30, 1)])).toBe("yes");
-    expect(outcome(grants, [lost, read(20, 1), read(30, 0)])).toBe("no");
-    expect(outcome(grants, [lost, read(5, 1)])).toBe("no");
-  });
-
-  // models.test.ts has in which order fences are drawn.
-  it("says nothing about grants without a fence, of unknown outcome, or of another resource", () => {
-    const seven = { ...first, fence: 7 };
-    const six = { ...second(50, 51), fence: 6 };
-    expect(outcome([seven, six], [])).toBe("no");
-    const { acquired: _, validUntil: __, ...unknown } = six;
-    for (const other of [second(50, 51), unknown, { ...six, resource: "s" }]) {
-      expect(outcome([seven, other], [])).toBe("yes");
-    }
+    expect(outcome([lost, opened(20, 5, 0), opened(30, 5, 1)])).toBe("yes");
+    expect(outcome([lost, opened(20, 5, 1), opened(30, 5, 0)])).toBe("no");
+    expect(outcome([lost, opened(5, 5, 1)])).toBe("no");
   });
 });

@@ -44,13 +44,13 @@ export interface AccessRecord {
   readonly resource: string;
   /** The client; for reports. */
   readonly holder: string;
-  readonly access: Exclude<FencedInput, { kind: "grant" }>;
+  readonly access: FencedInput;
   readonly invoked: number;
   /** Undefined: it never returned. */
   readonly returned?: number | undefined;
   /** Undefined: unknown, and it may be executed later. */
   readonly accepted?: boolean | undefined;
-  /** The value that `open` or `read` returned. */
+  /** The value that `open` returned. */
   readonly value?: Value | undefined;
 }
 
@@ -112,7 +112,7 @@ function operationsOf(
   const { validUntil, extensions = [] } = record;
   if (validUntil === undefined) throw new TypeError(`a grant without validUntil: ${JSON.stringify(record)}`);
 
-  const operations = [operation({ kind: "acquire", holder }, true, invoked, acquired)];
+  const operations = [operation({ kind: "acquire", holder, fence: record.fence }, true, invoked, acquired)];
   for (const { invoked: from, returned: to, extended } of extensions) {
     if (to !== undefined && extended !== undefined) {
       operations.push(operation({ kind: "extend", holder }, extended, from, to));
@@ -133,38 +133,20 @@ function operationsOf(
   return operations;
 }
 
-/**
- * The history of each resource, for `fencedRegisterModel`: the fences that were drawn (grants without a fence, or
- * of unknown outcome, say nothing) and the accesses to the register that they guard.
- */
+/** The history of each resource, for `fencedRegisterModel`. */
 export function fencedHistory(
-  grants: readonly GrantRecord[],
   accesses: readonly AccessRecord[],
 ): Map<string, Operation<FencedInput, FencedOutput>[]> {
-  const operations: (Operation<FencedInput, FencedOutput> & { readonly resource: string })[] = [];
-  for (const { resource, holder, invoked, acquired, fence } of grants) {
-    if (acquired === undefined || fence === undefined) continue;
-    const input: FencedInput = { kind: "grant", fence };
-    operations.push({
-      resource,
-      process: holder,
-      input,
-      output: { accepted: true },
-      invoked,
-      returned: acquired,
-    });
+  const histories = new Map<string, Operation<FencedInput, FencedOutput>[]>();
+  for (const [resource, own] of partition(accesses, (record) => record.resource)) {
+    histories.set(resource, own.map(accessOf));
   }
-  for (const { resource, holder, access, invoked, returned = Infinity, accepted, value } of accesses) {
-    const known = accepted !== undefined;
-    const output = !known ? undefined : value === undefined ? { accepted } : { accepted, value };
-    operations.push({
-      resource,
-      process: holder,
-      input: access,
-      output,
-      invoked,
-      returned: known ? returned : Infinity,
-    });
-  }
-  return partition(operations, (operation) => operation.resource);
+  return histories;
+}
+
+function accessOf(record: AccessRecord): Operation<FencedInput, FencedOutput> {
+  const { holder: process, access: input, invoked, returned = Infinity, accepted, value } = record;
+  if (accepted === undefined) return { process, input, output: undefined, invoked, returned: Infinity };
+  const output = value === undefined ? { accepted } : { accepted, value };
+  return { process, input, output, invoked, returned };
 }

@@ -5,7 +5,12 @@ import {
   type GrantRecord,
   grantHistory,
 } from "../../linearizability/history.ts";
-import { fencedRegisterModel, type HoldInput, lockModel } from "../../linearizability/models.ts";
+import {
+  fencedRegisterModel,
+  type HoldInput,
+  type Holding,
+  lockModel,
+} from "../../linearizability/models.ts";
 import { invariants } from "../world/assumptions.ts";
 import type { Scenario } from "../world/scenario.ts";
 import type { World } from "../world/world.ts";
@@ -26,7 +31,7 @@ export function checkHistories(
   const duplicates = !world.keeps("single execution");
   const outcomes = [
     linearizableEach(lockModel, grantHistory(grants, { duplicates })),
-    linearizableEach(fencedRegisterModel(0), fencedHistory(grants, accesses)),
+    linearizableEach(fencedRegisterModel(0), fencedHistory(accesses)),
   ];
   for (const { results } of outcomes) report(world, results);
   world.count("operations in histories", grants.length + accesses.length);
@@ -40,7 +45,7 @@ export function checkHistories(
 export function checkPermits(
   world: World,
   holds: readonly Hold[],
-  model: Model<readonly string[], HoldInput, boolean>,
+  model: Model<Holding, HoldInput, boolean>,
   pool?: string,
 ): void {
   if (!mustBeExplained(world, holds)) return;
