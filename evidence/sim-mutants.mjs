@@ -78,16 +78,16 @@ async function tryMutants() {
   }
 }
 
-/** Stores the seeds for the test that repeats them. */
+/** Stores the seeds for the test that repeats them; those of other mutants stay. */
 async function record() {
-  if (only || missed.length > 0) throw new Error("--write needs all mutants, and all of them noticed");
-  const rows = mutants.map(({ name }) => [name, found.get(name)]);
-  // A line each, so that a diff shows which have changed.
-  const lines = rows.map(([name, { seed, invariant }]) => {
+  const known = JSON.parse(await readFile(caughtFile, "utf8"));
+  const rows = mutants.flatMap(({ name }) => {
+    const { seed, invariant } = found.get(name) ?? known[name] ?? {};
     const [key, broken] = [name, invariant].map((text) => JSON.stringify(text));
-    return `  ${key}: { "seed": ${seed}, "invariant": ${broken} }`;
+    return seed ? `  ${key}: { "seed": ${seed}, "invariant": ${broken} }` : [];
   });
-  await writeFile(caughtFile, `{\n${lines.join(",\n")}\n}\n`);
+  // A line each, so that a diff shows which have changed.
+  await writeFile(caughtFile, `{\n${rows.join(",\n")}\n}\n`);
 }
 
 function seedsUpTo(most) {

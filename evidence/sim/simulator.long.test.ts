@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { missingIn, reportsOf, violationsIn } from "./reports.ts";
 import { simulate } from "./simulate.ts";
-import type { Assumption, Invariant } from "./world/assumptions.ts";
+import type { Assumption, Invariant } from "./world/invariants.ts";
 import type { Theme } from "./world/themes.ts";
 
 /** For each assumption, seeds at which what needs it breaks without it. Others are tried where these no longer do. */

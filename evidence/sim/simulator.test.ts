@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { garbledReplies } from "./network/http-link.ts";
 import { missingIn, reportsOf, shares, violationsIn } from "./reports.ts";
 import { simulate } from "./simulate.ts";
-import { invariants } from "./world/assumptions.ts";
+import { invariants } from "./world/invariants.ts";
 import { faultKinds } from "./world/scenario.ts";
 import { checkedName } from "./world/world.ts";
 

@@ -1,6 +1,6 @@
 import { quorumOf } from "../field.ts";
 import type { Announcement, Announcements } from "../wire/announcements.ts";
-import { type Assumption, invariants } from "../world/assumptions.ts";
+import { type Assumption, invariants } from "../world/invariants.ts";
 import type { World } from "../world/world.ts";
 
 /** One call of `debounce`, when its routine begins or when it ends without one. */

@@ -1,4 +1,4 @@
-import { type Assumption, invariants } from "../world/assumptions.ts";
+import { type Assumption, invariants } from "../world/invariants.ts";
 import type { Scenario } from "../world/scenario.ts";
 import type { World } from "../world/world.ts";
 import type { Hold } from "./holds.ts";

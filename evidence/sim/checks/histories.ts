@@ -11,7 +11,7 @@ import {
   type Holding,
   lockModel,
 } from "../../linearizability/models.ts";
-import { invariants } from "../world/assumptions.ts";
+import { invariants } from "../world/invariants.ts";
 import type { Scenario } from "../world/scenario.ts";
 import type { World } from "../world/world.ts";
 import type { Hold } from "./holds.ts";

@@ -1,5 +1,5 @@
 import { quorumOf } from "../field.ts";
-import { type Assumption, type Invariant, invariants } from "../world/assumptions.ts";
+import { type Assumption, type Invariant, invariants } from "../world/invariants.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 

@@ -1,4 +1,4 @@
-import type { Invariant } from "../world/assumptions.ts";
+import type { Invariant } from "../world/invariants.ts";
 import type { Theme } from "../world/themes.ts";
 
 /** A known defect that is put into the library while it is bundled for the simulator. */

@@ -1,5 +1,5 @@
 import type { Command } from "../../../src/index.ts";
-import { invariants } from "../world/assumptions.ts";
+import { invariants } from "../world/invariants.ts";
 import type { Process } from "../world/process.ts";
 import type { Server } from "../world/server.ts";
 import type { World } from "../world/world.ts";

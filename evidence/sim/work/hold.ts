@@ -2,7 +2,7 @@ import type { RedlockErrorCode } from "../../../src/index.ts";
 import type { Hold as Handle } from "../../../src/sync/index.ts";
 import { Holds } from "../checks/holds.ts";
 import { keyOf } from "../field.ts";
-import type { Invariant } from "../world/assumptions.ts";
+import type { Invariant } from "../world/invariants.ts";
 import type { Process } from "../world/process.ts";
 import type { Work } from "../world/scenario.ts";
 import type { Actor, SharedContext } from "./actor.ts";

@@ -4,7 +4,7 @@ import { checkPermits } from "../checks/histories.ts";
 import type { Hold } from "../checks/holds.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf } from "../field.ts";
-import { invariants } from "../world/assumptions.ts";
+import { invariants } from "../world/invariants.ts";
 import type { Process } from "../world/process.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import { type AcquiredHandle, type HeldHandle, recordHold } from "./handles.ts";

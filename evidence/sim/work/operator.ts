@@ -1,7 +1,7 @@
 import { forceRelease, type Inspection, inspect } from "../../../src/inspect/index.ts";
 import type { Hold } from "../checks/holds.ts";
 import { keyOf, quorumOf } from "../field.ts";
-import { type Invariant, invariants } from "../world/assumptions.ts";
+import { type Invariant, invariants } from "../world/invariants.ts";
 import type { Actor } from "./actor.ts";
 import { recordHold, release, verify } from "./handles.ts";
 import { isOperator } from "./probers.ts";

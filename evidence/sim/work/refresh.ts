@@ -1,6 +1,6 @@
 import type { RedlockErrorCode } from "../../../src/index.ts";
 import { type RefreshedNotWrittenError, refreshOnce } from "../../../src/sync/index.ts";
-import { type Assumption, invariants } from "../world/assumptions.ts";
+import { type Assumption, invariants } from "../world/invariants.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 import type { Actor, SharedContext } from "./actor.ts";

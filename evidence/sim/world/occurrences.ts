@@ -1,4 +1,4 @@
-import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
+import { type Assumption, assumptions, type Invariant, invariants } from "./invariants.ts";
 
 /** An event that is expected in so many seeds of a run must occur in it. One run in e^20 lacks it by chance. */
 const expected = 20;

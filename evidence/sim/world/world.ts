@@ -1,5 +1,5 @@
 import type { Draw } from "../draw.ts";
-import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
+import { type Assumption, assumptions, type Invariant, invariants } from "./invariants.ts";
 import type { Process } from "./process.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Server } from "./server.ts";
