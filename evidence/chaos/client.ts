@@ -1,9 +1,9 @@
 import { openSync, writeSync } from "node:fs";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { seededRandom } from "../../local/src/memory/seeded-random.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { isRedlockError, type Lock, Redlock, type RedlockEvent } from "../../src/index.ts";
+import { Draw } from "../sim/draw.ts";
 import {
   type Account,
   accounts,
@@ -21,7 +21,7 @@ import {
 const workers = 2;
 
 const settings = JSON.parse(process.argv[2]!) as ClientSettings;
-const random = seededRandom(settings.seed);
+const draw = new Draw(settings.seed);
 const logFile = openSync(settings.logFile, "a");
 // Many clients on a busy machine: contenders must leave the endpoints time to answer.
 const redlock = new Redlock({ endpoints: settings.endpoints, backoff: { min: 100, max: 1000 } });
@@ -42,14 +42,6 @@ function log(entry: Entry, at: number = machineTime()): void {
 function validity(of: { remaining(): number }): { at: number; until: number } {
   const at = machineTime();
   return { at, until: at + of.remaining() };
-}
-
-function between(least: number, most: number): number {
-  return Math.floor(least + random() * (most - least));
-}
-
-function chance(share: number): boolean {
-  return random() < share;
 }
 
 function send(message: FromClient): void {
@@ -78,7 +70,7 @@ function newHold(): string {
 
 /** Most work is shorter than the ttl, some is longer. */
 function workTime(ttl: number): number {
-  return chance(0.15) ? between(ttl, 2 * ttl) : between(0, ttl / 3);
+  return draw.chance(0.15) ? draw.integer(ttl, 2 * ttl) : draw.integer(0, ttl / 3);
 }
 
 /** Checks that the hold is valid, and then waits as long as a request takes to its server. */
@@ -92,15 +84,15 @@ async function checkBeforeWrite(
   if (until <= at || of.signal.aborted) return false;
   log({ type: "valid", hold, until, extended }, at);
   send({ type: "about-to-write", ttl });
-  await sleep(between(5, 20));
+  await sleep(draw.integer(5, 20));
   return true;
 }
 
 async function increment(account: Account): Promise<void> {
   const { name, guard } = account;
   const hold = newHold();
-  const ttl = between(200, 1500);
-  const autoExtend = chance(0.5);
+  const ttl = draw.integer(200, 1500);
+  const autoExtend = draw.chance(0.5);
   let lock: Lock | undefined;
   function onEvent(event: RedlockEvent): void {
     if (event.type === "contended") log({ type: "contended", resource: name });
@@ -112,7 +104,7 @@ async function increment(account: Account): Promise<void> {
   try {
     lock = await redlock.acquire(name, {
       ttl,
-      wait: between(200, 3000),
+      wait: draw.integer(200, 3000),
       timeout: ttl / 2,
       fencing: guard !== "none",
       autoExtend,
@@ -128,7 +120,7 @@ async function increment(account: Account): Promise<void> {
   log({ type: "granted", hold, until, ...(fence !== undefined && { fence }) }, at);
   await addOne(hold, lock, account, ttl);
   // Some forget to release, and leave it to the ttl.
-  if (!autoExtend && chance(0.03)) return;
+  if (!autoExtend && draw.chance(0.03)) return;
   log({ type: "releasing", hold });
   try {
     log({ type: "released", hold, outcome: (await lock.release()) ? "freed" : "gone" });
@@ -159,14 +151,14 @@ class HandlerFailure extends Error {}
 async function deliver(delivery: number, event: string): Promise<void> {
   for (;;) {
     const hold = newHold();
-    const lease = between(300, 1500);
+    const lease = draw.integer(300, 1500);
     log({ type: "acquiring", hold, resource: event, ttl: lease });
     try {
       const { status, value } = await idempotency.run(
         event,
         {
           lease,
-          wait: between(0, 800),
+          wait: draw.integer(0, 800),
           maxHold: 4000,
           onEvent: ({ type }) => log({ type: "ran", hold, how: type }),
         },
@@ -174,13 +166,13 @@ async function deliver(delivery: number, event: string): Promise<void> {
           const { at, until } = validity(run);
           log({ type: "granted", hold, until }, at);
           try {
-            if (chance(0.05)) throw new HandlerFailure("before its effect");
+            if (draw.chance(0.05)) throw new HandlerFailure("before its effect");
             await sleep(workTime(lease));
             // No event reports a renewal of the lease.
             if (!(await checkBeforeWrite(hold, lease, run, true)))
               throw new HandlerFailure("its lease is over");
             await requestLedger({ kind: "effect", event, run: hold });
-            if (chance(0.05)) throw new HandlerFailure("after its effect");
+            if (draw.chance(0.05)) throw new HandlerFailure("after its effect");
             return hold;
           } finally {
             log({ type: "releasing", hold });
@@ -192,7 +184,7 @@ async function deliver(delivery: number, event: string): Promise<void> {
       return;
     } catch (error) {
       if (!(error instanceof HandlerFailure)) log({ type: "refused", hold, code: codeOf(error) });
-      await sleep(between(50, 250));
+      await sleep(draw.integer(50, 250));
     }
   }
 }
@@ -207,16 +199,16 @@ let draining = false;
 
 async function work(): Promise<void> {
   while (!draining) {
-    await increment(accounts[between(0, accounts.length)]!);
-    await sleep(between(0, 40));
+    await increment(draw.pick(accounts));
+    await sleep(draw.integer(0, 40));
   }
 }
 
 /** Acquires every lock once, each client in another order. */
 async function probe(): Promise<void> {
-  const first = between(0, accounts.length);
-  for (let index = 0; index < accounts.length; index++) {
-    const { name, guard } = accounts[(first + index) % accounts.length]!;
+  const next = draw.deck(accounts);
+  for (let left = accounts.length; left > 0; left -= 1) {
+    const { name, guard } = next();
     const lock = await redlock.acquire(name, { ttl: 1000, wait: 20_000, fencing: guard !== "none" });
     await lock.release();
   }

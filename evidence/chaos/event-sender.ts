@@ -1,3 +1,4 @@
+import type { Draw } from "../sim/draw.ts";
 import type { Fleet } from "./fleet.ts";
 
 /** Sends every event several times, to several clients at once, and again when a client dies with it. */
@@ -16,7 +17,7 @@ export interface EventSender {
 const most = 6;
 
 /** @param fleet called late: the clients are started after the sender */
-export function createEventSender(fleet: () => Fleet, random: () => number): EventSender {
+export function createEventSender(fleet: () => Fleet, draw: Draw): EventSender {
   const events: string[] = [];
   const pending = new Map<number, string>();
   let deliveries = 0;
@@ -24,7 +25,7 @@ export function createEventSender(fleet: () => Fleet, random: () => number): Eve
 
   /** In the next tick: nothing is sent while a client is being removed. */
   function send(delivery: number, event: string): void {
-    setImmediate(() => fleet().deliver(Math.floor(random() * fleet().size), delivery, event));
+    setImmediate(() => fleet().deliver(draw.integer(0, fleet().size - 1), delivery, event));
   }
 
   return {
@@ -33,7 +34,7 @@ export function createEventSender(fleet: () => Fleet, random: () => number): Eve
       if (pending.size >= most) return;
       const event = `event-${events.length + 1}`;
       events.push(event);
-      const copies = 2 + Math.floor(random() * 3);
+      const copies = draw.integer(2, 4);
       for (let copy = 0; copy < copies; copy++) {
         deliveries += 1;
         pending.set(deliveries, event);

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Draw } from "../sim/draw.ts";
 import type { ClientRecord, ClientSettings, FromClient, Phase, ToClient } from "./records.ts";
 
 /** Handles the messages of clients. */
@@ -24,7 +25,7 @@ export interface FleetOptions {
   /** Where clients write their logs. */
   readonly directory: string;
   readonly endpoints: ClientSettings["endpoints"];
-  readonly random: () => number;
+  readonly draw: Draw;
 }
 
 /** A client that is about to write: its seat, and the ttl of its hold in ms. */
@@ -144,11 +145,11 @@ export class Fleet {
   }
 
   #spawn(seat: number): void {
-    const { program, directory, endpoints, random } = this.#options;
+    const { program, directory, endpoints, draw } = this.#options;
     const name = `${seat}.${this.#logFiles.length}`;
     const logFile = join(directory, `client-${name}.jsonl`);
     this.#logFiles.push(logFile);
-    const settings: ClientSettings = { name, seed: Math.floor(random() * 2 ** 31), logFile, endpoints };
+    const settings: ClientSettings = { name, seed: draw.integer(0, 2 ** 31), logFile, endpoints };
     const child = fork(program, [JSON.stringify(settings)], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
       execArgv: [],

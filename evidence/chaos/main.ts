@@ -5,9 +5,9 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
-import { seededRandom } from "../../local/src/memory/seeded-random.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { Redlock } from "../../src/index.ts";
+import { Draw } from "../sim/draw.ts";
 import { createEventSender, type EventSender } from "./event-sender.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { type Hold, holdsOf } from "./holds.ts";
@@ -109,15 +109,15 @@ async function setUp(options: ChaosOptions, closers: (() => unknown)[]): Promise
   const local = await start({ engine: "redis", count: options.endpoints });
   closers.push(() => local.close());
   const ledger = new Ledger(accounts);
-  const writes = createWriteDelays(seededRandom(seed + 1));
-  const sender = createEventSender(() => fleet, seededRandom(seed + 2));
+  const writes = createWriteDelays(new Draw(seed + 1));
+  const sender = createEventSender(() => fleet, new Draw(seed + 2));
   const fleet: Fleet = await startFleet(
     {
       size: options.clients,
       program,
       directory,
       endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
-      random: seededRandom(seed + 3),
+      draw: new Draw(seed + 3),
     },
     {
       onLedgerRequest({ request }, answer) {
@@ -143,7 +143,7 @@ async function runFaults(
   const began = performance.now();
   const sending = sendEvents(sender, over);
   const targets = { endpoints, fleet, delayWrites: writes.delay };
-  const faults = await injectFaults(targets, { random: seededRandom(seed), signal: over, losing });
+  const faults = await injectFaults(targets, { draw: new Draw(seed), signal: over, losing });
   await sending;
   return { seconds: (performance.now() - began) / 1000, faults };
 }
@@ -182,15 +182,15 @@ interface WriteDelays {
   arrived(): Promise<unknown>;
 }
 
-function createWriteDelays(random: () => number): WriteDelays {
+function createWriteDelays(draw: Draw): WriteDelays {
   let lateness = { share: 0, ms: 0 };
   let hits = 0;
   const pending = new Set<Promise<void>>();
   return {
     carry(execute) {
-      if (random() >= lateness.share) return execute();
+      if (!draw.chance(lateness.share)) return execute();
       hits += 1;
-      const arrival = sleep(random() * lateness.ms).then(execute);
+      const arrival = sleep(draw.between(0, lateness.ms)).then(execute);
       pending.add(arrival);
       void arrival.then(() => pending.delete(arrival));
     },

@@ -1,6 +1,8 @@
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultRule, LocalEndpoint } from "../../local/src/index.ts";
+import type { Draw } from "../sim/draw.ts";
+import { quorumOf } from "../sim/field.ts";
 import type { Fleet } from "./fleet.ts";
 import { machineTime } from "./records.ts";
 
@@ -59,7 +61,7 @@ export interface FaultTargets {
 /** When and how faults are injected. */
 export interface FaultSchedule {
   /** Decides what, where and for how long. */
-  readonly random: () => number;
+  readonly draw: Draw;
   /** Ends the faults. */
   readonly signal: AbortSignal;
   /** Aborts when servers may begin to lose their memory. */
@@ -113,7 +115,7 @@ export async function injectFaults(targets: FaultTargets, schedule: FaultSchedul
 
 class Nemesis {
   readonly #targets: FaultTargets;
-  readonly #random: () => number;
+  readonly #draw: Draw;
   readonly #signal: AbortSignal;
   readonly #losing: AbortSignal;
   readonly #hits: Partial<Record<FaultKind, number>> = {};
@@ -122,13 +124,13 @@ class Nemesis {
   /** How many endpoints may be down while a quorum stays up. */
   readonly #mostDown: number;
 
-  constructor(targets: FaultTargets, { random, signal, losing }: FaultSchedule) {
+  constructor(targets: FaultTargets, { draw, signal, losing }: FaultSchedule) {
     const { length } = targets.endpoints;
     this.#targets = targets;
-    this.#random = random;
+    this.#draw = draw;
     this.#signal = signal;
     this.#losing = losing;
-    this.#mostDown = length - (Math.floor(length / 2) + 1);
+    this.#mostDown = length - quorumOf(length);
   }
 
   counts(): FaultCounts {
@@ -142,20 +144,20 @@ class Nemesis {
 
   /** Takes single endpoints down. First without, later with losses of memory. */
   async outages(): Promise<void> {
-    await this.#outagesUntil(this.#losing, shuffled(outages, this.#random));
+    await this.#outagesUntil(this.#losing, this.#draw.deck(outages));
     const lost: FaultKind = "server killed, memory lost";
-    const draw = shuffled([...outages, lost], this.#random);
+    const draw = this.#draw.deck([...outages, lost]);
     const first = [lost];
     await this.#outagesUntil(this.#signal, () => first.pop() ?? draw());
   }
 
   async #outagesUntil(until: AbortSignal, draw: () => FaultKind): Promise<void> {
     while (!until.aborted) {
-      const endpoint = this.#oneOf(this.#targets.endpoints);
+      const endpoint = this.#draw.pick(this.#targets.endpoints);
       if (this.#down.size < this.#mostDown && !this.#down.has(endpoint)) {
         await this.#takeDown(endpoint, draw());
       }
-      await pauseFor(this.#between(100, 700), until);
+      await pauseFor(this.#draw.between(100, 700), until);
     }
   }
 
@@ -175,7 +177,7 @@ class Nemesis {
     const end = this.#begin(kind, endpoint.name);
     const memory = kind === "server killed, memory lost" ? "lost" : "kept";
     // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
-    if (this.#random() < 0.5) process.kill(pidOf(endpoint), "SIGKILL");
+    if (this.#draw.chance(0.5)) process.kill(pidOf(endpoint), "SIGKILL");
     else await endpoint.stop();
     await this.#pause(200, 1200);
     await endpoint.stop();
@@ -196,12 +198,12 @@ class Nemesis {
   async quorumOutages(): Promise<void> {
     for (await this.#pause(2000, 4000); !this.#signal.aborted; await this.#pause(4000, 9000)) {
       const up = this.#targets.endpoints.filter((endpoint) => !this.#down.has(endpoint));
-      const draw = shuffled(up, this.#random);
+      const draw = this.#draw.deck(up);
       const taken = Array.from({ length: this.#mostDown + 1 - this.#down.size }, draw);
       const end = this.#begin("quorum down", taken.map(({ name }) => name).join(" "));
       const undos = taken.map((endpoint) => {
         this.#down.add(endpoint);
-        const kind = this.#oneOf(["link refused", "link silent"] as const);
+        const kind = this.#draw.pick(["link refused", "link silent"] as const);
         return this.#addRule(endpoint, kind, cut(kind));
       });
       await this.#pause(300, 1500);
@@ -212,9 +214,9 @@ class Nemesis {
   }
 
   async linkFaults(): Promise<void> {
-    for (const draw = shuffled(linkRules, this.#random); !this.#signal.aborted; await this.#pause(0, 300)) {
+    for (const draw = this.#draw.deck(linkRules); !this.#signal.aborted; await this.#pause(0, 300)) {
       const [kind, rule] = draw();
-      const endpoint = this.#oneOf(this.#targets.endpoints);
+      const endpoint = this.#draw.pick(this.#targets.endpoints);
       if (endpoint.faults.list().some(({ fault }) => fault === rule.fault)) continue;
       const undo = this.#addRule(endpoint, kind, rule);
       await this.#pause(400, 2000);
@@ -239,7 +241,7 @@ class Nemesis {
       "client stopped after its check",
       "client stopped anywhere",
     ];
-    for (const draw = shuffled(deck, this.#random); !this.#signal.aborted; await this.#pause(50, 400)) {
+    for (const draw = this.#draw.deck(deck); !this.#signal.aborted; await this.#pause(50, 400)) {
       const kind = draw();
       const victim =
         kind === "client stopped anywhere"
@@ -292,20 +294,12 @@ class Nemesis {
     this.#hits[kind] = (this.#hits[kind] ?? 0) + count;
   }
 
-  #between(least: number, most: number): number {
-    return least + this.#random() * (most - least);
-  }
-
-  #oneOf<Item>(items: readonly Item[]): Item {
-    return items[Math.floor(this.#random() * items.length)]!;
-  }
-
   #anySeat(): number {
-    return Math.floor(this.#random() * this.#targets.fleet.size);
+    return this.#draw.integer(0, this.#targets.fleet.size - 1);
   }
 
   #pause(least: number, most: number): Promise<void> {
-    return pauseFor(this.#between(least, most), this.#signal);
+    return pauseFor(this.#draw.between(least, most), this.#signal);
   }
 }
 
@@ -316,15 +310,6 @@ function cut(kind: FaultKind): FaultRule {
 function pidOf({ pid }: LocalEndpoint): number {
   if (pid === undefined) throw new Error("an endpoint without a server process");
   return pid;
-}
-
-/** Draws all items in a random order, again and again. */
-function shuffled<Item>(items: readonly Item[], random: () => number): () => Item {
-  let deck: Item[] = [];
-  return () => {
-    if (deck.length === 0) deck = [...items];
-    return deck.splice(Math.floor(random() * deck.length), 1)[0]!;
-  };
 }
 
 /** Waits for `ms`, or until `signal` aborts. */

@@ -44,17 +44,13 @@ function client(endpoints: readonly Address[], options: LockOptions = {}): Redlo
   return new Redlock({ ...patient, wait: Infinity, backoff: { min: 5, max: 50 }, ...options, endpoints });
 }
 
-/** Sends a command, which replies with a list. */
-async function command({ url, token }: Address, args: readonly string[]): Promise<readonly unknown[]> {
-  const headers = { authorization: `Bearer ${token}` };
-  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(args) });
-  return ((await response.json()) as { result: unknown[] }).result;
-}
-
 /** How many streams wait for these resources at an endpoint. */
-async function streamsOf(address: Address, resources: readonly string[]): Promise<number> {
+export async function streamsOf({ url, token }: Address, resources: readonly string[]): Promise<number> {
   const channels = resources.map((resource) => `redlock:wake-lock:{${resource}}`);
-  const counts = await command(address, ["PUBSUB", "NUMSUB", ...channels]);
+  const headers = { authorization: `Bearer ${token}` };
+  const body = JSON.stringify(["PUBSUB", "NUMSUB", ...channels]);
+  const response = await fetch(url, { method: "POST", headers, body });
+  const counts = ((await response.json()) as { result: unknown[] }).result;
   return counts.reduce<number>((sum, count) => sum + (typeof count === "number" ? count : 0), 0);
 }
 
@@ -128,26 +124,6 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     same(await lock.verify(), false, "verify after the release");
   },
 
-  "one holder at a time": async ({ healthy }) => {
-    const redlock = client(healthy);
-    const resource = fresh();
-    let inside = 0;
-    let most = 0;
-    let entered = 0;
-    await Promise.all(
-      Array.from({ length: 6 }, () =>
-        redlock.using(resource, async (lock) => {
-          inside += 1;
-          entered += 1;
-          most = Math.max(most, inside);
-          await lock.verify();
-          inside -= 1;
-        }),
-      ),
-    );
-    same([entered, most], [6, 1], "entered, and most at once");
-  },
-
   "a waiter reads a stream, and is woken up by a release": async ({ healthy }) => {
     const redlock = client(healthy, { wakeUp: pubSub });
     const resource = fresh();
@@ -158,13 +134,13 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
         if (event.type === "acquired") attempts = event.rounds;
       },
     });
-    const channel = `redlock:wake-lock:{${resource}}`;
-    await until(async () => (await command(healthy[0]!, ["PUBSUB", "NUMSUB", channel]))[1] === 1);
+    const streams = () => streamsOf(healthy[0]!, [resource]);
+    await until(async () => (await streams()) === 1);
     await held.release();
     await (await waiting).release();
     // The first round, the look when the stream stands, and the one that is granted: it has not polled.
     check(attempts <= 4, `few rounds, not ${attempts}`);
-    await until(async () => (await command(healthy[0]!, ["PUBSUB", "NUMSUB", channel]))[1] === 0);
+    await until(async () => (await streams()) === 0);
   },
 
   "eight that wait in one request share a stream, and are served in turn": async ({ healthy }) => {
@@ -261,23 +237,6 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     same(await lock.release(), true, "release");
   },
 
-  "an abort ends the wait at once": async ({ healthy }) => {
-    const redlock = client(healthy);
-    const resource = fresh();
-    const lock = await redlock.acquire(resource);
-    const controller = new AbortController();
-    const reason = new Error("the caller has gone");
-    const waiting = failureOf(
-      redlock.acquire(resource, {
-        signal: controller.signal,
-        onEvent: ({ type }) => type === "contended" && controller.abort(reason),
-      }),
-    );
-    check((await waiting) === reason, "the signal's reason");
-    same(await lock.verify(), true, "the holder is undisturbed");
-    await lock.release();
-  },
-
   "an abort ends a request without an answer": async ({ silent }) => {
     const controller = new AbortController();
     const attempt = failureOf(client([silent]).acquire(fresh(), { signal: controller.signal }));
@@ -295,18 +254,6 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     same((signal.reason as { code: string }).code, "LOCK_LOST", "reason");
     check(lock.remaining() <= 0, "no validity");
     same((await failureOf(lock.extend())).code, "LOCK_LOST", "extend");
-  },
-
-  "fences increase": async ({ healthy }) => {
-    const redlock = client(healthy, { fencing: true });
-    const resource = fresh();
-    let last = 0;
-    for (let time = 0; time < 5; time += 1) {
-      const lock = await redlock.acquire(resource);
-      check(lock.fence !== undefined && lock.fence > last, `a fence above ${last}, got ${lock.fence}`);
-      last = lock.fence;
-      await lock.release();
-    }
   },
 
   "a run is executed once and replayed": async ({ healthy, context }) => {

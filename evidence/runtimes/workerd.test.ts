@@ -4,7 +4,7 @@ import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
-import { type Address, cases } from "./cases.ts";
+import { cases, streamsOf } from "./cases.ts";
 import { type OpenStage, openStage } from "./stage.ts";
 
 async function bundle(): Promise<string> {
@@ -74,13 +74,7 @@ describe.each(flags.map((each) => [each] as const))("workerd with the flags %j",
     const body = JSON.stringify({ title: "a client that several requests have", stage: open.stage });
     const ask = async () => (await worker.dispatchFetch("http://worker/", { method: "POST", body })).text();
     const answers = Array.from({ length: 4 }, ask);
-    const [{ url, token }] = open.stage.healthy as [Address, ...Address[]];
-    const command = JSON.stringify(["PUBSUB", "NUMSUB", "redlock:wake-lock:{common}"]);
-    const headers = { authorization: `Bearer ${token}` };
-    const streams = async () => {
-      const response = await fetch(url, { method: "POST", headers, body: command });
-      return ((await response.json()) as { result: [string, number] }).result[1];
-    };
+    const streams = () => streamsOf(open.stage.healthy[0]!, ["common"]);
     await until(async () => (await streams()) === 3, "three streams");
     expect(await Promise.all(answers)).toEqual(Array(4).fill("passed"));
     expect(await streams()).toBe(0);

@@ -37,4 +37,13 @@ export class Draw {
   fork(): Draw {
     return new Draw(Math.floor(this.#next() * 2 ** 32));
   }
+
+  /** All items in a random order, again and again. */
+  deck<Item>(items: readonly Item[]): () => Item {
+    let left: Item[] = [];
+    return () => {
+      if (left.length === 0) left = [...items];
+      return left.splice(this.integer(0, left.length - 1), 1)[0]!;
+    };
+  }
 }
