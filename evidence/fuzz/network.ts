@@ -7,8 +7,6 @@ import { FuzzTime } from "./virtual-runtime.ts";
 /** One request, and what its answer claims. */
 export interface Exchange extends ParsedCommand, Claim {
   readonly endpoint: number;
-  /** Whether it was executed and answered truly. */
-  readonly honest: boolean;
   /** Length of the true answer. */
   readonly bytes: number;
 }
@@ -34,23 +32,10 @@ export interface NetworkOptions {
   readonly liars: readonly (readonly Distortion[] | undefined)[];
 }
 
-// Creating a Lua machine is slow: engines are emptied and used again.
-const pool = new Map<string, Engine>();
-let clock: () => number = () => 0;
-
-function engineOf(index: number, dialect: Dialect): Engine {
-  const name = `${dialect} ${index}`;
-  const engine = pool.get(name) ?? new Engine({ dialect, now: () => clock() });
-  pool.set(name, engine);
-  engine.flush();
-  return engine;
-}
-
 /** Opens a network and replaces the global `fetch`. One at a time. */
 export function openNetwork({ dialect, transport, liars }: NetworkOptions): Network {
   const runtime = new FuzzTime();
-  clock = runtime.now;
-  const engines = liars.map((_, index) => engineOf(index, dialect));
+  const engines = liars.map(() => new Engine({ dialect, now: () => runtime.now() }));
   const tokens = liars.map((_, index) => `rest-token-${index}-5ecret5ecret5ecret`);
   const asked: number[] = [];
   const exchanges: Exchange[] = [];
@@ -71,8 +56,7 @@ export function openNetwork({ dialect, transport, liars }: NetworkOptions): Netw
     const claim: Claim = said
       ? claimOf(parsed, heard(said.result), transport === "sdk")
       : { said: "nothing" };
-    const honest = distortion.execute && distortion.kind === "truth" && response.status === truth.status;
-    exchanges.push({ endpoint, honest, bytes: truth.body.length, ...parsed, ...claim });
+    exchanges.push({ endpoint, bytes: truth.body.length, ...parsed, ...claim });
     return response;
   }
 
