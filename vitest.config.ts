@@ -18,7 +18,6 @@ const longest = [
   "test/contract/locks/engines/wake-up.full",
   "test/contract/endpoints/sockets-cluster.full",
   "test/package/package.long",
-  "lock-server/test/history.long",
   "test/contract/idempotency/engines/runs",
   "test/contract/locks/engines/lock",
   "test/contract/sync/engines/holds",

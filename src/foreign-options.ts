@@ -1,8 +1,10 @@
 /** What options are called in other packages, by their names here. */
 const foreign: Readonly<Record<string, string>> = {
+  every: "interval period",
+  window: "interval period",
   ttl: "duration expire expiry expiresIn lease leaseTime lockTimeout px",
   lease: "ttl duration expiresIn lockTimeout",
-  wait: "retries retryCount maxRetries attempts acquireTimeout waitTime",
+  wait: "retry retries retryCount maxRetries attempts acquireTimeout waitTime",
   backoff: "retryDelay retryJitter retryInterval interval",
   autoExtend: "automaticExtensionThreshold refreshInterval watchdog",
   fencing: "fence",
@@ -12,5 +14,6 @@ const foreign: Readonly<Record<string, string>> = {
 
 /** The one of these names that another package calls so. */
 export function nameHere(given: string, names: readonly string[]): string | undefined {
-  return names.find((name) => foreign[name]?.split(" ").includes(given));
+  const here = Object.keys(foreign).filter((name) => names.includes(name));
+  return here.find((name) => foreign[name]?.split(" ").includes(given));
 }

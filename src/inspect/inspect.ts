@@ -65,8 +65,8 @@ export async function inspect(
   resource: string,
   options: LockOptions = {},
 ): Promise<Inspection> {
-  const name = checkResource(resource);
   const settings = settingsOf(redlock, checkLockOptions(options));
+  const name = checkResource(resource);
   const { endpoints, prefix } = settings;
   const keys = [keyOf(prefix, "lock", name), keyOf(prefix, "fence", name)];
   const round = await query(settings, ["inspect", [name]], async (call): Promise<LockSnapshot> => {
@@ -148,7 +148,7 @@ export async function forceRelease(
   resource: string,
   options: LockOptions = {},
 ): Promise<boolean> {
-  const name = checkResource(resource);
   const settings = settingsOf(redlock, checkLockOptions(options));
+  const name = checkResource(resource);
   return freeKeys(settings, name, [keyOf(settings.prefix, "lock", name)]);
 }

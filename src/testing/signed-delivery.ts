@@ -77,6 +77,12 @@ export async function signedDelivery<Sender extends (options: never) => WebhookP
   content: DeliveryContent = {},
 ): Promise<SignedDelivery> {
   checkOptions("signedDelivery", content, contentOptions);
+  if (typeof sender !== "function")
+    throw wrongType(
+      "sender",
+      sender,
+      "the function of a sender, not called: signedDelivery(stripe, { secret })",
+    );
   const { privateKey: _, ...own } = options as SigningOptions;
   const provider = sender(own as never) as Verifier & { readonly row?: Row };
   const base: Described = provider.row ?? (own as Described);

@@ -14,8 +14,11 @@ import { withIdempotency } from "../../src/http/index.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
 import { deliveryKey, onceInTransaction, pruneInbox } from "../../src/inbox/index.ts";
 import { endpointsFromEnv, httpEndpoint, Redlock, upstashEndpoint } from "../../src/index.ts";
+import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { idempotentExpress, idempotentFastify, type NodeResponse } from "../../src/node/index.ts";
 import { otel } from "../../src/otel/index.ts";
+import { once } from "../../src/sync/index.ts";
+import { signedDelivery } from "../../src/testing/index.ts";
 import { github, stripe } from "../../src/webhooks/index.ts";
 import { listen } from "../http/node-stand.ts";
 import { freshKey } from "../support/fresh-key.ts";
@@ -289,7 +292,24 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       async () => resume(redlock, any(JSON.stringify(await handedOver()))),
       /JSON\.parse\(text\)/,
     ],
+    "handoff with the client": [
+      async () => untyped({ handoff }).handoff!(redlock, await redlock.acquire(freshKey())),
+      /: handoff\(lock\)/,
+    ],
+    "inspect without the client": [() => inspect(any("a"), any(undefined)), /new Redlock\(/],
+    "forceRelease without the client": [() => forceRelease(any("a"), any(undefined)), /new Redlock\(/],
+    "an interval of other packages": [
+      () => once(redlock, "a", any({ interval: 60_000 }), none),
+      /"interval"; did you mean every\?/,
+    ],
     "otel(redlock)": [() => otel(any(redlock)), /onEvent: otel\(\)/],
+  },
+  "a signed delivery": {
+    "a sender that is called": [
+      () => signedDelivery(any(stripe({ secret: "whsec_test" })), any({})),
+      /not called: signedDelivery\(stripe, \{ secret }\)/,
+    ],
+    "a sender's name": () => signedDelivery(any("stripe"), any({ secret: "s" })),
   },
   "middleware in a wrong place": Object.fromEntries(mounted),
   webhooks: {
