@@ -38,8 +38,7 @@ const namesOf = ({ endpoints }: Settings) => endpoints.map(({ name }) => name).s
  * await queue.send({ job, lock: await handoff(lock) });
  */
 export async function handoff(lock: Lock): Promise<LockJSON> {
-  if (typeof lock?.outliveDeadline !== "function")
-    throw new TypeError("handoff needs the lock alone, as redlock.acquire(…) resolves to it: handoff(lock)");
+  if (typeof lock?.outliveDeadline !== "function") throw new TypeError("handoff needs a lock: handoff(lock)");
   const { resources, ttl, fence } = lock;
   // The message may wait for longer than this process lives.
   await lock.outliveDeadline();

@@ -177,6 +177,13 @@ export class Lock {
     throw new TypeError("there is no lock.unlock here: use lock.release");
   }
 
+  /** @internal A routine written for `redlock`, which passes the signal alone, would never see an abort. */
+  get aborted(): never {
+    throw new TypeError(
+      "there is no lock.aborted here: use lock.signal.aborted, as in async ({ signal }) => …",
+    );
+  }
+
   /** @internal Watches for the end of the hold, to report it, and begins auto-extension. */
   activate(): void {
     const settings = this.#settings;

@@ -155,6 +155,10 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       async () => untyped(await redlock.acquire(freshKey())).unlock!(),
       /use lock.release/,
     ],
+    "a routine that expects the signal": [
+      () => redlock.using(freshKey(), (signal) => untyped(signal).aborted),
+      /use lock.signal.aborted/,
+    ],
     "a missing variable in a name": [
       () => redlock.acquire(`order:${undefined}`),
       /"order:undefined" has the part "undefined": is a variable in it not set\?/,
