@@ -1,6 +1,6 @@
 // The pages of the site: README.md and everything that its links lead to. Their texts stay as they are in the repository,
-// only links change, because folders do.
-import { readdirSync, readFileSync, statSync } from "node:fs";
+// only links change, because folders do. The page of an example shows its programs, too.
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join, posix } from "node:path";
 import { project } from "../../tools/load.mjs";
 import { changeLinks, isImage } from "../../tools/whole-links.mjs";
@@ -39,19 +39,46 @@ function readPage(file) {
   const markdown = isSource ? sourceText(file) : readFileSync(join(project, file), "utf8");
   const links = [];
   const images = [];
+  const programs = new Set();
   const path = pathOf(file);
-  const text = changeLinks(markdown, (link, heading) => {
+  const own = changeLinks(markdown, (link, heading) => {
     const target = posix.join(posix.dirname(isSource ? "." : file), link).replace(/\/$/, "");
+    const example = exampleOf(target);
     if (isImage(target)) images.push({ file: target, path: pathOf(target) });
-    else links.push(target);
-    return posix.relative(posix.dirname(path), pathOf(target)) + heading;
+    else links.push(example ?? target);
+    if (example === undefined) return posix.relative(posix.dirname(path), pathOf(target)) + heading;
+    const anchor = `#${anchorOf(posix.relative(posix.dirname(example), target))}`;
+    if (example !== file) return posix.relative(posix.dirname(path), pathOf(example)) + anchor;
+    programs.add(target);
+    return anchor;
   });
+  const shown = [...programs].map(
+    (each) => `## ${posix.relative(posix.dirname(file), each)}\n\n${fenced(each)}\n`,
+  );
+  const text = [own, ...(shown.length > 0 ? [programsBegin, ...shown] : [])].join("\n");
   const title = plain(/^# (.*)$/m.exec(markdown)[1]);
   const description = isSource ? `${title}, as it stands in the repository.` : descriptionOf(markdown);
   return { file, path, isSource, title, description, text, links, images };
 }
 
-/** `docs/lock.md` is `lock.md`, `examples/README.md` is `examples/index.md`, and `examples/cron/interval.mjs` is `examples/cron/interval.mjs.md`. */
+/** What stands between an example's own text and its programs. */
+export const programsBegin = "<!-- programs -->\n";
+
+/** The example whose page shows this file; undefined if the file is none of an example with a page. */
+function exampleOf(file) {
+  const folder = /^examples\/[^/]+(?=\/)/.exec(file)?.[0];
+  if (folder === undefined || /\.md$/.test(file) || isImage(file) || isFolder(file)) return undefined;
+  const page = `${folder}/README.md`;
+  return existsSync(join(project, page)) ? page : undefined;
+}
+
+/** The anchors that GitHub makes of headings, as the docs use them. */
+export function anchorOf(heading) {
+  const letters = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "");
+  return letters.trim().replaceAll(" ", "-");
+}
+
+/** `docs/lock.md` is `lock.md`, `examples/README.md` is `examples/index.md`, and `examples/next/route.ts` is `examples/next/route.ts.md`. */
 function pathOf(file) {
   const path = file.replace(/(^|\/)docs\//, "$1").replace(/README\.md$/, "index.md");
   if (isImage(path) || path.endsWith(".md")) return path;
@@ -72,9 +99,13 @@ function sourceText(file) {
     const items = below(file).map((name) => `- [${name}](${name})`);
     return `# ${file}/\n\n${items.join("\n")}\n`;
   }
+  return `# ${file}\n\n${fenced(file)}\n`;
+}
+
+function fenced(file) {
   const language = extname(file).slice(1).replace("mjs", "js");
   const text = readFileSync(join(project, file), "utf8");
-  return `# ${file}\n\n\`\`\`\`${language}\n${text.trimEnd()}\n\`\`\`\`\n`;
+  return `\`\`\`\`${language}\n${text.trimEnd()}\n\`\`\`\``;
 }
 
 /** The first sentences of a page's first paragraph, about 160 characters of them. */

@@ -53,7 +53,13 @@ it("has every page as Markdown, and an index of the docs for language models", a
     expect(await textOf(path), name).toMatch(/^# /);
     if (!path.startsWith("worker/")) expect(index).toContain(`](${path})`);
   }
-  expect(await textOf("examples/cron/index.md")).toContain("](interval.mjs.md)");
+});
+
+it("shows an example's programs on its page", async () => {
+  const cron = await textOf("examples/cron/index.md");
+  expect(cron).toContain("](#intervalmjs)");
+  expect(cron).toContain(await readFile("examples/cron/interval.mjs", "utf8").then((text) => text.trim()));
+  expect(await textOf("examples/cron/index.html")).toContain('id="intervalmjs"');
 });
 
 describe.skipIf(chromiumPath === undefined)("in a browser", () => {

@@ -4,7 +4,7 @@ import { renderMermaidSVG } from "beautiful-mermaid";
 import { defineConfig } from "vitepress";
 import { project } from "../../../tools/load.mjs";
 import { repositoryAddress } from "../../../tools/whole-links.mjs";
-import { readPages, sidebarOf } from "../pages.mjs";
+import { anchorOf, programsBegin, readPages, sidebarOf } from "../pages.mjs";
 import { addressRows, miniSearch, rowsAsSections } from "../search.mjs";
 
 const { name, description } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
@@ -12,12 +12,6 @@ const pages = readPages();
 const byPath = new Map(Array.from(pages.values(), (page) => [page.path, page]));
 const navigation = (file) => ({ text: pages.get(file).title, link: `/${pages.get(file).path}` });
 const address = repositoryAddress();
-
-/** The anchors that GitHub makes, as the docs use them. */
-function slugify(heading) {
-  const letters = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "");
-  return letters.trim().replaceAll(" ", "-");
-}
 
 /** Draws a diagram. Its dotted arrows lead back, so they are laid out the other way round: the start stays on top. */
 function drawDiagram(text) {
@@ -58,7 +52,7 @@ export default defineConfig({
   // Images stand beside the page, as in its Markdown.
   vue: { template: { transformAssetUrls: { tags: {} } } },
   markdown: {
-    anchor: { slugify },
+    anchor: { slugify: anchorOf },
     attrs: { disable: true },
     image: { lazyLoading: true },
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
@@ -90,7 +84,7 @@ export default defineConfig({
           // Colours would take seconds. The renderer is that of the pages.
           const { highlight } = markdown.options;
           markdown.set({ highlight: null });
-          const html = markdown.render(text, env);
+          const html = markdown.render(text.split(programsBegin)[0], env);
           markdown.set({ highlight });
           return rowsAsSections(html);
         },
