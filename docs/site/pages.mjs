@@ -10,6 +10,7 @@ import { changeLinks, isImage } from "../../tools/whole-links.mjs";
  * @property {string} file where it stands in the repository, `examples/README.md`
  * @property {string} path where it stands on the site, `examples/index.md`
  * @property {boolean} isSource whether it shows a file or folder that is no page in the repository
+ * @property {boolean} hasPrograms whether it shows the programs of its example
  * @property {string} title
  * @property {string} description
  * @property {string} text Markdown, with the site's links
@@ -58,7 +59,8 @@ function readPage(file) {
   const text = [own, ...(shown.length > 0 ? [programsBegin, ...shown] : [])].join("\n");
   const title = plain(/^# (.*)$/m.exec(markdown)[1]);
   const description = isSource ? `${title}, as it stands in the repository.` : descriptionOf(markdown);
-  return { file, path, isSource, title, description, text, links, images };
+  const hasPrograms = programs.size > 0;
+  return { file, path, isSource, hasPrograms, title, description, text, links, images };
 }
 
 /** What stands between an example's own text and its programs. */

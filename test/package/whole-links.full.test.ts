@@ -61,7 +61,7 @@ describe("npm publish", () => {
     const address = "https://git.example/owner/name";
 
     const before = textOf("README.md");
-    expect(relativeLinks(before).length).toBeGreaterThan(20);
+    expect(relativeLinks(before).length).toBeGreaterThan(10);
     const published = await publish();
     const readme = await published("README.md");
     expect(relativeLinks(readme)).toEqual([]);

@@ -39,7 +39,7 @@ export default defineConfig({
     return {
       // VitePress does not escape it.
       description: page?.description.replaceAll('"', "'"),
-      frontmatter: page?.isSource ? { aside: false, pageClass: "source" } : {},
+      frontmatter: page?.isSource || page?.hasPrograms ? { aside: false, pageClass: "source" } : {},
     };
   },
   // Readers of https://llmstxt.org look for the page's Markdown.
