@@ -101,7 +101,6 @@ eachInTurns(stores([1, 3], [1, 3]))("a mailbox on $title", ({ open, engine }) =>
     await allArrived(own.links);
     // Takes the turn with the message, and lets it go.
     expect(await costOf(store, own, () => post("a"))).toEqual([2, 21]);
-    const proceed = (): void => undefined;
     let queued: Promise<number[]> | undefined;
     await mailbox.post({ id: "b", value: 1 }, async (messages) => {
       await collect([])(messages, {} as never);
