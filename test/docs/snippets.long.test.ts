@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
+import { startNode } from "../examples/node-process.ts";
 import type { Project } from "../support/packed.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
 import { openRealEndpoints, redisServer } from "../support/redis-servers.ts";
@@ -56,6 +57,17 @@ describe("the programs of all pages", () => {
     ).toEqual([]);
     expect(left).toEqual([]);
   });
+
+  it.skipIf(redisServer === undefined)("end by themselves, if they open a client of a Redis", async () => {
+    const chosen = programs.filter(({ text }) => /REDIS_URL/.test(text) && !/^export /m.test(text));
+    expect(chosen.length).toBeGreaterThan(1);
+    const built = await buildAll(chosen);
+    const env = { REDIS_URL: sockets!.endpoints[0]!.redisUrl! };
+    for (const { page, line, path } of chosen) {
+      const { ended, output } = startNode([built(path)], env);
+      expect(await ended, `${page}:${line}: ${output()}`).toBe(0);
+    }
+  });
 });
 
 interface Report {
@@ -68,17 +80,7 @@ async function run(
   chosen: readonly Program[],
   signal: AbortSignal,
 ): Promise<{ reports: Report[]; left: string[] }> {
-  const outdir = join(project.folder, "run");
-  await build({
-    entryPoints: chosen.map(({ path }) => join(project.folder, path)),
-    outdir,
-    outbase: project.folder,
-    format: "esm",
-    // Node 20 has no `await using`.
-    target: "node20",
-    bundle: false,
-  });
-  const built = (path: string) => join(outdir, path.replace(/\.\w+$/, ".js"));
+  const built = await buildAll(chosen);
   const task = {
     programs: chosen.map(({ path, page, language }) => ({ program: built(path), page, language })),
     endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
@@ -102,6 +104,21 @@ async function run(
     },
   );
   return JSON.parse(stdout.split("\n").at(-1)!);
+}
+
+/** Makes JavaScript of programs, and returns where that of each is. */
+async function buildAll(chosen: readonly Program[]): Promise<(path: string) => string> {
+  const outdir = join(project.folder, "run");
+  await build({
+    entryPoints: chosen.map(({ path }) => join(project.folder, path)),
+    outdir,
+    outbase: project.folder,
+    format: "esm",
+    // Node 20 has no `await using`.
+    target: "node20",
+    bundle: false,
+  });
+  return (path) => join(outdir, path.replace(/\.\w+$/, ".js"));
 }
 
 const variables = {
