@@ -8,7 +8,7 @@ import type {
 import { endpointsFromEnv, Redlock } from "redlock-edge";
 import { withIdempotency } from "redlock-edge/http";
 import type { RunContext } from "redlock-edge/idempotency";
-import { deadlineOf } from "./deadline.ts";
+import { deadlineOf } from "./deadline.js";
 
 const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 const ledger = process.env.LEDGER_URL ?? "https://ledger.example";

@@ -15,8 +15,13 @@ export async function handler(event: SQSEvent, context: Context): Promise<SQSBat
   const outcomes = await Promise.allSettled(event.Records.map((record) => shipOnce(record, deadline)));
   // Only these are delivered again. They include messages whose order another invocation is shipping now
   // (InProgressError): if they counted as done and that invocation died, the order would never be shipped.
-  const failed = event.Records.filter((_, index) => outcomes[index]?.status === "rejected");
-  return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
+  const batchItemFailures = event.Records.flatMap(({ messageId }, index) => {
+    const outcome = outcomes[index];
+    if (outcome?.status !== "rejected") return [];
+    console.error(messageId, outcome.reason); // Lambda and SQS do not say why a message failed
+    return [{ itemIdentifier: messageId }];
+  });
+  return { batchItemFailures };
 }
 
 async function shipOnce({ body }: SQSRecord, deadline: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import middy from "@middy/core";
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { withLock } from "../../examples/lambda-middy/lock.ts";
 import { endpointsFromEnv, type FencedLock, Redlock } from "../../src/index.ts";
 import { importInNode } from "./bundle.ts";
@@ -29,13 +29,20 @@ it("examples/queue-sqs/ship returns only the messages that failed, and ships onl
   const about = (order: string) => JSON.stringify({ event: `evt_${order}`, order });
   const event = batch(about(good), about(bad), "no JSON");
   const failed = async (ms?: number) => (await handler(event, context(ms))).batchItemFailures;
+  const logged = vi.spyOn(console, "error").mockReturnValue();
+  onTestFinished(() => logged.mockRestore());
   const named = (...numbers: number[]) => numbers.map((number) => ({ itemIdentifier: `message-${number}` }));
 
   // Nothing is begun that cannot end before Lambda's timeout.
   expect(await failed(1_000)).toEqual(named(1, 2, 3));
   expect(at.service.calls).toEqual([]);
   at.service.rule = ({ body }) => (body.includes(bad) ? 500 : 204);
+  logged.mockClear();
   expect(await failed()).toEqual(named(2, 3));
+  expect(logged.mock.calls).toEqual([
+    ["message-2", expect.objectContaining({ message: `order ${bad}: the warehouse answered 500` })],
+    ["message-3", expect.any(SyntaxError)],
+  ]);
   at.service.rule = () => 204;
   // The whole batch is delivered again, as after a lost answer.
   expect(await failed()).toEqual(named(3));
