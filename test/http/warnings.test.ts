@@ -141,7 +141,7 @@ describe.each(stands)("%s", (_name, stand) => {
       stop();
       return ok();
     };
-    const answer = stand(handler, { redlock, provider: github({ secret }), timeout: 20 });
+    const answer = stand(handler, { redlock, provider: github({ secret }), timeout: 20, wait: 0 });
     expect((await answer(delivery())).status).toBe(200);
     const line = /^redlock-edge: a response is not stored \(no-quorum\) for the key "\w+"$/;
     expect(lines()).toEqual([expect.stringMatching(line)]);
