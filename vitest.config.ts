@@ -15,7 +15,6 @@ const longest = [
   "test/playground/page.full",
   "test/package/package.full",
   "test/http/adapters.full",
-  "test/contract/locks/engines/wake-up.full",
   "test/contract/endpoints/sockets-cluster.full",
   "test/package/package.long",
   "test/contract/idempotency/engines/runs",
