@@ -66,13 +66,6 @@ const persist: Command = ({ space }, [key]) => {
   return 1;
 };
 
-const hdel: Command = ({ space }, [key, ...fields]) => {
-  const hash = space.collection(key!, Hash);
-  const removed = fields.filter((field) => hash.delete(field)).length;
-  if (removed > 0) space.put(key!, hash, space.head(key!)?.deadline ?? null);
-  return removed;
-};
-
 /** Commands for tools. */
 export function toolCommands(keys: Keys): CommandTable {
   return {
@@ -86,7 +79,6 @@ export function toolCommands(keys: Keys): CommandTable {
     HGET: [({ space }, [key, field]) => space.collection(key!, Hash).get(field!) ?? null, [2, 2]],
     HKEYS: [({ space }, [key]) => [...space.collection(key!, Hash).keys()], [1, 1]],
     HLEN: [({ space }, [key]) => space.collection(key!, Hash).size, [1, 1]],
-    HDEL: [hdel, [2, Infinity]],
     ZCARD: [({ space }, [key]) => space.collection(key!, SortedSet).size, [1, 1]],
     FLUSHALL: [
       () => {

@@ -9,6 +9,7 @@ import {
   CountDownLatch,
   CyclicBarrier,
   FairLock,
+  Mailbox,
   once,
   ReadWriteLock,
   ReentrantLock,
@@ -197,6 +198,11 @@ const users: Readonly<Record<SynchronizerKind, () => unknown>> = {
       .arriveAndWait("a", { wait: 0 })
       .catch(({ code }) => expect(code).toBe("ARRIVALS_MISSING")),
   once: () => once(redlock, "used", { every: 60_000 }, () => 1),
+  Mailbox: () =>
+    new Promise<void>((begun) => {
+      const forever = () => new Promise<never>(() => begun());
+      void new Mailbox(redlock, "used").post({ id: "a", value: 1 }, forever).catch(() => undefined);
+    }),
 };
 
 test.each(Object.entries(users))("a name that a %s uses is in use, and not free", async (kind, use) => {
@@ -253,7 +259,7 @@ test("each command costs what docs/operations.md says", async () => {
   await redlock.acquire("cost");
   expect(await costOf("inspect cost")).toEqual([1, 3]);
   expect(await costOf("free cost --yes")).toEqual([1, 2]);
-  expect(await costOf("inspect cost")).toEqual([2, 10]);
+  expect(await costOf("inspect cost")).toEqual([2, 11]);
   await complete();
   expect(await costOf("inspect --key paid")).toEqual([1, 3]);
   expect(await costOf("forget --key paid --yes")).toEqual([3, 9]);
