@@ -65,7 +65,8 @@ export function answerOf(
   }
   const [first, ...others] = [reply].flat(2) as unknown[];
   // What an end has found, key by key: `tf`. That of a run is about its record.
-  const hits = others.map(String).find((each) => /^[tf]+$/.test(each));
+  const isEnd = /^(?:release|end|complete)$/.test(operation);
+  const hits = isEnd ? others.map(String).find((each) => /^[tf]+$/.test(each)) : undefined;
   if (hits !== undefined) {
     const record = keysIn(command).findIndex(isOfRuns);
     return (record < 0 ? !hits.includes("f") : hits[record] === "t") ? "granted" : "gone";

@@ -51,6 +51,8 @@ describe("requests", () => {
     ["extend", "extended", [bytes(token("1"))], script(run, "keep", pending, pending)],
     ["end", "failed", [bytes(token("1")), bytes("t")], script(run, "end", pending, "")],
     ["count", "ok", bytes("A1 t 1"), ["SET", keyOf("p", "tries", "h"), "A1 t 1", "NX", "GET"]],
+    // The slots that others have, t or f, are no verdict.
+    ["semaphore slot 0", "ok", [bytes("v"), 1, bytes("ft"), 2], script(keyOf("p", "slot:0", "a"), "v", "2")],
     ["fair lock", "refused", [0, 1], script(keyOf("p", "fair", "a"), token("1"), "17")],
     ["SET", "ok", bytes("OK"), ["SET", "plain", "v", "NX"]],
     ["acquire", "error ERR", new ReplyError("ERR value secret-token"), acquire],
