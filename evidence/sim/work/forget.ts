@@ -14,49 +14,38 @@ interface Target {
 
 /** Keys of others that are inspected and forgotten. */
 export class ForgetWorkload implements Workload {
-  perform(actor: Actor): Promise<void> {
-    return performForget(actor);
+  async perform(actor: Actor): Promise<void> {
+    const { draw, scenario, process } = actor;
+    const timeout = Math.max(5, draw.pick([0.3, 1]) * Math.min(1_000, scenario.ttl));
+    process.timeout = timeout;
+    const counted = scenario.work.includes("attempts");
+    const target = { key: draw.pick(counted ? ["d1", "d2"] : ["k1", "k2"]), timeout };
+    if (draw.chance(0.5)) await forget(actor, target);
+    else await look(actor, target);
   }
 
+  /** A key that is forgotten runs again. If an endpoint is silent, forgetting fails, because that endpoint may keep a copy. */
   async probe(actor: Actor, bound: number): Promise<void> {
-    if (isOperator(actor)) await probeForget(actor, bound);
+    if (!isOperator(actor)) return;
+    const { world, process, calls, redlock, scenario } = actor;
+    const target = { key: "forgotten", timeout: 1_000 };
+    const idempotency = new Idempotency(redlock, { lease: 5_000, wait: bound });
+    const run = async (value: string) => {
+      const outcome = await calls.make(process, {
+        what: `probe: run ${target.key}`,
+        bound,
+        run: () => idempotency.run(target.key, { scope: "sim" }, () => value),
+      });
+      return "value" in outcome ? outcome.value : undefined;
+    };
+    const first = await run("first");
+    const state = (await look(actor, target))?.state;
+    const isForgotten = await forget(actor, target);
+    const second = await run("second");
+    const said = `${first?.value}, ${state}, ${isForgotten}, ${second?.value}`;
+    const expected = `first, complete, ${scenario.silentMinority ? undefined : true}, second`;
+    world.check("what is forgotten is gone", said === expected, () => `${process.name}: ${said}`);
   }
-}
-
-/** Inspects a key, or forgets it. */
-async function performForget(actor: Actor): Promise<void> {
-  const { draw, scenario, process } = actor;
-  const timeout = Math.max(5, draw.pick([0.3, 1]) * Math.min(1_000, scenario.ttl));
-  process.timeout = timeout;
-  const counted = scenario.work.includes("attempts");
-  const target = { key: draw.pick(counted ? ["d1", "d2"] : ["k1", "k2"]), timeout };
-  if (draw.chance(0.5)) await forget(actor, target);
-  else await look(actor, target);
-}
-
-/**
- * After the faults: a key that is forgotten runs again. While an endpoint is silent, forgetting fails, because that
- * endpoint may keep a copy; the copies of the others are gone.
- */
-async function probeForget(actor: Actor, bound: number): Promise<void> {
-  const { world, process, calls, redlock, scenario } = actor;
-  const target = { key: "forgotten", timeout: 1_000 };
-  const idempotency = new Idempotency(redlock, { lease: 5_000, wait: bound });
-  const run = async (value: string) => {
-    const outcome = await calls.make(process, {
-      what: `probe: run ${target.key}`,
-      bound,
-      run: () => idempotency.run(target.key, { scope: "sim" }, () => value),
-    });
-    return "value" in outcome ? outcome.value : undefined;
-  };
-  const first = await run("first");
-  const state = (await look(actor, target))?.state;
-  const isForgotten = await forget(actor, target);
-  const second = await run("second");
-  const said = `${first?.value}, ${state}, ${isForgotten}, ${second?.value}`;
-  const expected = `first, complete, ${scenario.silentMinority ? undefined : true}, second`;
-  world.check("what is forgotten is gone", said === expected, () => `${process.name}: ${said}`);
 }
 
 /** Forgets a key. Undefined: an endpoint did not answer, or a run is under way. */

@@ -20,49 +20,41 @@ interface Target {
 
 /** Locks of others that are inspected and freed. */
 export class OperatorWorkload implements Workload {
-  perform(actor: Actor): Promise<void> {
-    return performOperation(actor);
+  async perform(actor: Actor): Promise<void> {
+    const { draw, scenario } = actor;
+    const timeout = Math.max(5, draw.pick([0.3, 1]) * Math.min(1_000, scenario.ttl));
+    actor.process.timeout = timeout;
+    const target = targetOf(draw.pick(scenario.resources), timeout);
+    if (draw.chance(0.3)) await free(actor, target);
+    else await look(actor, target);
   }
 
+  /** A lock that is held is shown, freed, and shown as free; its holder learns of it. */
   async probe(actor: Actor, bound: number): Promise<void> {
-    if (isOperator(actor)) await probeOperator(actor, bound);
+    if (!isOperator(actor)) return;
+    const { world, calls, process, redlock } = actor;
+    const target = targetOf("operated", 1_000);
+    const invoked = world.now;
+    const outcome = await calls.make(process, {
+      what: "probe: acquire what is freed",
+      bound,
+      run: () => redlock.acquire(target.resource, { ttl: 60_000, wait: bound }),
+    });
+    if ("error" in outcome) return;
+    const lock = outcome.value;
+    const { resources, token: nonce } = lock;
+    const grant = { handle: lock, holds: actor.locks, resources, nonce };
+    const held = recordHold(actor, { ...grant, invoked, listens: false });
+    const before = await look(actor, target);
+    const freed = await free(actor, target);
+    const after = await look(actor, target);
+    const states = `${before?.held}, ${freed}, ${after?.held}`;
+    const isRight = before?.held === true && freed === true && after?.held === false;
+    world.check("an operator frees it", isRight, () => `${process.name}: ${states}`);
+    await verify(actor, held, 1_000);
+    world.check("an operator frees it", lock.remaining() <= 0, () => `${process.name} still relies on it`);
+    await release(actor, held, 1_000);
   }
-}
-
-/** Inspects a resource, or frees it, no matter who holds it. */
-async function performOperation(actor: Actor): Promise<void> {
-  const { draw, scenario } = actor;
-  const timeout = Math.max(5, draw.pick([0.3, 1]) * Math.min(1_000, scenario.ttl));
-  actor.process.timeout = timeout;
-  const target = targetOf(draw.pick(scenario.resources), timeout);
-  if (draw.chance(0.3)) await free(actor, target);
-  else await look(actor, target);
-}
-
-/** After the faults: a lock that is held is shown, freed, and shown as free; its holder learns of it. */
-async function probeOperator(actor: Actor, bound: number): Promise<void> {
-  const { world, calls, process, redlock } = actor;
-  const target = targetOf("operated", 1_000);
-  const invoked = world.now;
-  const outcome = await calls.make(process, {
-    what: "probe: acquire what is freed",
-    bound,
-    run: () => redlock.acquire(target.resource, { ttl: 60_000, wait: bound }),
-  });
-  if ("error" in outcome) return;
-  const lock = outcome.value;
-  const { resources, token: nonce } = lock;
-  const grant = { handle: lock, holds: actor.locks, resources, nonce };
-  const held = recordHold(actor, { ...grant, invoked, listens: false });
-  const before = await look(actor, target);
-  const freed = await free(actor, target);
-  const after = await look(actor, target);
-  const states = `${before?.held}, ${freed}, ${after?.held}`;
-  const isRight = before?.held === true && freed === true && after?.held === false;
-  world.check("an operator frees it", isRight, () => `${process.name}: ${states}`);
-  await verify(actor, held, 1_000);
-  world.check("an operator frees it", lock.remaining() <= 0, () => `${process.name} still relies on it`);
-  await release(actor, held, 1_000);
 }
 
 /** A resource, asked about with ms for each request. */

@@ -26,8 +26,6 @@ interface Fault {
   readonly client?: string | undefined;
   readonly endpoint?: string | undefined;
   readonly detail?: string | undefined;
-  /** Whether it goes on when no further faults are injected. */
-  readonly stays?: boolean | undefined;
 }
 
 class Nemesis {
@@ -36,8 +34,6 @@ class Nemesis {
   readonly #scenario: Scenario;
   readonly #clockSet: (process: Process) => void;
   #over = false;
-  /** The faults that last, by name and target. */
-  readonly #present = new Map<string, Fault>();
 
   readonly #inject: Readonly<Record<FaultKind, () => void>> = {
     "link cut": () => this.#cut(this.#anyProcess(), this.#anyServer()),
@@ -77,7 +73,6 @@ class Nemesis {
       server.silent = this.#scenario.oddEndpoint === "silent" && server === servers.at(-1);
     }
     for (const process of processes) process.resume();
-    for (const fault of this.#present.values()) if (!fault.stays) this.#ended(fault);
   }
 
   #schedule(time: number): void {
@@ -94,40 +89,25 @@ class Nemesis {
     return this.#draw.between(0, 2 * this.#scenario.faultInterval);
   }
 
-  /** Calls `undo` after a while, and notes how long the fault lasts. */
+  /** Calls `undo` after a while. @param fault undefined: there is nothing to note, as nothing has changed */
   #undoLater(fault: Fault | undefined, undo: () => void): void {
     const { ttl } = this.#scenario;
     const until = this.#world.now + this.#draw.between(0, this.#draw.pick([0.5, 1, 3]) * ttl);
     this.#undoAt(until, fault, undo);
   }
 
-  /** @param fault undefined: there is nothing to note, as nothing has changed */
   #undoAt(until: number, fault: Fault | undefined, undo: () => void): void {
-    if (fault) this.#began(fault, until);
-    this.#world.scheduler.at(until, () => {
-      undo();
-      if (fault) this.#ended(fault);
-    });
+    if (fault) this.#note(fault, until);
+    this.#world.scheduler.at(until, undo);
   }
 
-  #began(fault: Fault, until?: number): void {
+  /** Notes a fault, and when it ends if it does. */
+  #note(fault: Fault, until?: number): void {
     const { detail } = fault;
-    this.#present.set(targetOf(fault), fault);
     this.#world.trace(() => {
       const end = until === undefined ? "" : ` until ${until.toFixed(3)}`;
       return `fault: ${targetOf(fault)}${end}${detail === undefined ? "" : `: ${detail}`}`;
     });
-  }
-
-  /** The first end counts: it undoes the same fault of the same target that began later, too. */
-  #ended(fault: Fault): void {
-    if (!this.#present.delete(targetOf(fault))) return;
-    this.#world.trace(() => `fault ends: ${targetOf(fault)}`);
-  }
-
-  /** Notes what happens at one moment. */
-  #noteMoment(fault: Fault): void {
-    this.#world.trace(() => `fault: ${targetOf(fault)}`);
   }
 
   #anyProcess(): Process {
@@ -170,7 +150,7 @@ class Nemesis {
 
   #forgetScripts(server: Server): void {
     server.forgetScripts();
-    this.#noteMoment({ name: "scripts forgotten", endpoint: server.name });
+    this.#note({ name: "scripts forgotten", endpoint: server.name });
   }
 
   #crash(server: Server): void {
@@ -179,7 +159,7 @@ class Nemesis {
     const forgets = !this.#world.keeps("kept memory") && this.#draw.chance(0.7);
     this.#world.count(forgets ? "restart without memory" : "restart with memory");
     const detail = forgets ? "it restarts without its memory" : "it restarts with its memory";
-    const fault = { name: forgets ? "down, forgets" : "down", endpoint: server.name, detail, stays: true };
+    const fault = { name: forgets ? "down, forgets" : "down", endpoint: server.name, detail };
     const start = () => {
       if (forgets) server.forget();
       server.up = true;
@@ -203,7 +183,7 @@ class Nemesis {
       const server = this.#anyServer();
       const by = this.#draw.between(-ttl, 2 * ttl);
       server.offset += by;
-      this.#noteMoment({ name: clockSet(by), endpoint: server.name });
+      this.#note({ name: clockSet(by), endpoint: server.name });
       this.#world.count("endpoint's clock set");
       return;
     }
@@ -214,7 +194,7 @@ class Nemesis {
       this.#draw.between(-2 * ttl, 2 * ttl),
       this.#draw.between(-3_600_000, 3_600_000),
     ]);
-    this.#noteMoment({ name: clockSet(Math.floor(step)), client: process.name });
+    this.#note({ name: clockSet(Math.floor(step)), client: process.name });
     process.setClock(step);
     this.#clockSet(process);
   }
@@ -240,14 +220,14 @@ class Nemesis {
   #kill(): void {
     if (this.#world.processes.filter(({ alive }) => alive).length <= 2) return;
     const process = this.#anyProcess();
-    if (process.alive) this.#began({ name: "killed", client: process.name, stays: true });
+    if (process.alive) this.#note({ name: "killed", client: process.name });
     process.kill();
   }
 
   /** Whichever fault ends first lets the process go on: the end of a pause may end a freeze, too. */
   #resume(process: Process, stoodStill = process.frozen): void {
+    if (!process.running) this.#world.trace(() => `${process.name} goes on`);
     process.resume();
-    for (const name of ["paused", "frozen"]) this.#ended({ name, client: process.name });
     if (stoodStill) this.#clockSet(process);
   }
 }
