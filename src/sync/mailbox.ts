@@ -1,4 +1,5 @@
 import { checkInteger, checkName, checkType, integer, oneOf, type Schema, typed } from "../check.ts";
+import { isRedlockError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { acquire } from "../lock/acquire.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
@@ -297,6 +298,8 @@ class MailboxCall<Value> {
     if (state === "full") throw new MailboxFullError(this.#rules.name, maxSize);
     if (state === "queued") return { status: "queued", left: 0 };
     if (state === "duplicate") return { status: "duplicate", left: 0 };
+    // It stood by for as long as it may: its message is with the holder all the same.
+    if (wasQueued && isRedlockError(error)) return { status: "queued", left: 0 };
     throw error;
   }
 }

@@ -233,6 +233,18 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     expect([heir.value, world.handled.slice(2)]).toEqual([{ status: "handled", left: 0 }, ["c", "d"]]);
   });
 
+  test("stands by for its `wait` at most: then the message is still queued", async () => {
+    const world = newWorld(count);
+    const [first, second] = [world.client(), world.client()];
+    watch(world.post(first, "a", world.slowly(500)));
+    await world.runtime.advance(10);
+    const standing = watch(world.post(second, "b", undefined, { standBy: true, wait: 100 }));
+    await world.runtime.advance(300);
+    expect([standing.error, standing.value]).toEqual([undefined, { status: "queued", left: 0 }]);
+    await world.runtime.advance(1_000);
+    expect(world.handled).toEqual(["a", "b"]);
+  });
+
   test("ends with a handler that reads nothing; what it has not read stays", async () => {
     const world = newWorld(count);
     const client = world.client();
