@@ -5,7 +5,7 @@ import { settingsOf } from "../lock/client.ts";
 import { parseHolder } from "../lock/note.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import { tokenLength } from "../runtime.ts";
-import { parseKey, type StoredKey } from "../stored/parse.ts";
+import { holderIn, parseKey, type StoredKey } from "../stored/parse.ts";
 import { type Call, clientOf, failureOf, type Place } from "./access.ts";
 import { exitCode, type Outcome, untilStopped } from "./environment.ts";
 import { quoted } from "./finding.ts";
@@ -195,8 +195,7 @@ async function holdersOf({ key, kind, resource }: StoredKey, ask: Ask): Promise<
   if (Array.isArray(value)) return membersOf(value.flat(), found);
   const text = String(value);
   if (kind !== "idem" && kind !== "flight") {
-    // An interval of `once` that a run has confirmed names the number of confirmations first.
-    const { nonce, note } = parseHolder(text.replace(/^r\d+:/, ""));
+    const { nonce, note } = parseHolder(holderIn({ kind }, text));
     return [{ ...found, holder: await digestOf(nonce), ...(note !== undefined && { note }) }];
   }
   const record = parseRecord(text);

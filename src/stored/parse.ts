@@ -88,12 +88,18 @@ const holds: ReadonlySet<string> = new Set(["lock", "slot", "fair", "reentrant",
  * @returns undefined where a value of this kind says nothing that can be shown, or has another form
  */
 export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): StoredValue | undefined {
-  // An interval of `once` that a run has confirmed names the number of confirmations first.
-  const held = kind === "mailbox" ? text.replace(/ \d+$/, "") : text.replace(/^r\d+:/, "");
-  if (holds.has(kind)) return { type: "hold", ...holdOf(held) };
+  if (holds.has(kind)) return { type: "hold", ...holdOf(holderIn({ kind }, text)) };
   if (kind === "idem" || kind === "flight") return { type: "record", ...recordOf(text) };
   const attempts = kind === "tries" ? countOf(text) : undefined;
   return attempts === undefined ? undefined : { type: "count", attempts };
+}
+
+/** The holder in a value, as locks store it: without what else the key says. */
+export function holderIn({ kind }: Pick<StoredKey, "kind">, text: string): string {
+  // The turn of a mailbox: the number of the holder's last step follows.
+  if (kind === "mailbox") return text.replace(/ \d+$/, "");
+  // An interval of `once` that a run has confirmed: the number of confirmations comes first.
+  return text.replace(/^r\d+:/, "");
 }
 
 /** Of a member its group, which stands behind its nonce; of all others the nonce, and the note. */

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
 import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
 import { inspect } from "../../../src/inspect/index.ts";
-import { FairLock, once, ReadWriteLock, ReentrantLock, Semaphore } from "../../../src/sync/index.ts";
+import { FairLock, Mailbox, once, ReadWriteLock, ReentrantLock, Semaphore } from "../../../src/sync/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { run } from "./terminal.ts";
 
@@ -34,6 +34,12 @@ test("shows each holder of each synchronizer once, with the time that it has", a
   await new ReadWriteLock(redlock, "written", held).acquireWrite();
   await new ReentrantLock(redlock, "again", held).acquire();
   await once(redlock, "daily", { every: 60_000 }, () => 1);
+  await new Promise<void>((begun) => {
+    void new Mailbox(redlock, "thread", held).post({ id: "m", value: 1 }, () => {
+      begun();
+      return new Promise(() => undefined);
+    });
+  });
   const found = await listed();
   expect(found).toMatchObject({ code: 0, quorum: 2, endpoints: 3, failures: [], complete: true });
   const rows: { kind: string; name: string; note?: string; remaining: number; endpoints: number }[] =
@@ -46,6 +52,7 @@ test("shows each holder of each synchronizer once, with the time that it has", a
     "reader read",
     "reader read",
     "reentrant again",
+    "turn thread",
     "writer written",
   ]);
   expect(rows.flatMap(({ note }) => note ?? [])).toEqual(["one"]);
