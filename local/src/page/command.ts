@@ -1,5 +1,6 @@
 import { parseKey, type StoredKey } from "../../../src/stored/parse.ts";
 import { isOfRuns } from "./key.ts";
+import { mailboxOperation, mailboxResult } from "./mailbox.ts";
 
 // What a command of this library's does, and what its reply means. The playground uses it too. Scripts are known by the kinds
 // of their keys and by what they write, wherever that stands among their arguments.
@@ -38,6 +39,7 @@ export function operationOf(command: readonly string[], key: StoredKey | undefin
   const ofRun = isOfRuns(key);
   if (isScript(command)) {
     const words = command.slice(3 + keyCount(command));
+    if (key.kind === "mailbox") return mailboxOperation(words) ?? name;
     const word = words.find((each) => Object.hasOwn(operations, each));
     if (word === undefined) return name;
     const operation = operations[word]![ofRun ? 1 : 0];
@@ -52,12 +54,23 @@ export function operationOf(command: readonly string[], key: StoredKey | undefin
   return name;
 }
 
+/** What the results of a mailbox's commands mean, unless that is `granted`. */
+const answers: Readonly<Record<string, "held" | "gone">> = {
+  queued: "held",
+  "held by another": "held",
+  duplicate: "held",
+  full: "held",
+  "more messages": "held",
+  gone: "gone",
+};
+
 /** What the reply to an operation means. `held`: another has it. `gone`: it was not there any more. */
 export function answerOf(
   operation: string,
   command: readonly string[],
   reply: unknown,
 ): "granted" | "held" | "gone" {
+  if (keysIn(command)[0]?.kind === "mailbox") return answers[mailboxResult(operation, reply)] ?? "granted";
   const isRefused = operation === "acquire" || operation === "begin" ? "held" : "gone";
   // With NX and GET, SET returns what was there before.
   if (/^SET$/i.test(command[0] ?? "") && command.slice(3).some((word) => /^GET$/i.test(word))) {

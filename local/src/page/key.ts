@@ -6,6 +6,7 @@ const names: Readonly<Record<string, string>> = {
   lock: "lock",
   fair: "fair lock",
   once: "once",
+  mailbox: "turn",
   "read-write": "read-write lock",
   reentrant: "reentrant lock",
 };

@@ -6,6 +6,7 @@ import type { Exchange } from "../rest/observe.ts";
 import type { WireReply } from "../rest/redis/resp.ts";
 import { answerOf, foundRecord, keysIn, operationOf } from "./command.ts";
 import { heldKind, isOfRuns, isShown, labelOf } from "./key.ts";
+import { mailboxResult } from "./mailbox.ts";
 import type { RequestRow } from "./state.ts";
 
 // What a request does, in words. No I/O.
@@ -49,15 +50,16 @@ const results: Readonly<Record<string, readonly [done: string, refused: string]>
 };
 
 /** What the reply to a command means: `executed`, `replayed`, `waiting`, …, `ok` where it is none of these. */
-export function resultOf({ operation }: Words, command: Command, reply: WireReply): string {
+export function resultOf({ operation, key }: Words, command: Command, reply: WireReply): string {
   // The first word of Redis's error: the rest may quote what was sent.
   if (reply instanceof ReplyError) {
     const [code] = reply.message.split(" ", 1);
     return code === "NOSCRIPT" ? "script not cached" : `error ${code}`;
   }
+  const plain = plainOf(reply);
+  if (key?.kind === "mailbox") return mailboxResult(operation, plain);
   const [done, refused] = results[operation] ?? (/^[a-z]+ /.test(operation) ? ["ok", "refused"] : []);
   if (done === undefined || refused === undefined) return "ok";
-  const plain = plainOf(reply);
   if (answerOf(operation, wordsIn(command), plain) === "granted") return done;
   return operation === "begin" && foundRecord(plain) === "complete" ? "replayed" : refused;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
-import { FairLock, ReadWriteLock, ReentrantLock, Semaphore } from "../../../src/sync/index.ts";
+import { FairLock, Mailbox, ReadWriteLock, ReentrantLock, Semaphore } from "../../../src/sync/index.ts";
 import { start } from "../../src/index.ts";
 import { readKeys, scanStep } from "../../src/page/read.ts";
 
@@ -13,6 +13,12 @@ test("reads who holds each kind of lock", async () => {
     await new FairLock(redlock, "a").acquire();
     await new ReadWriteLock(redlock, "a").acquireWrite();
     await new ReentrantLock(redlock, "a").acquire();
+    await new Promise<void>((begun) => {
+      void new Mailbox(redlock, "a").post({ id: "m", value: 1 }, () => {
+        begun();
+        return new Promise(() => undefined);
+      });
+    });
     const [endpoint] = local.endpoints;
     const { keys } = await scanStep(endpoint!, "0");
     const values = await readKeys(endpoint!, keys);
@@ -22,6 +28,7 @@ test("reads who holds each kind of lock", async () => {
       lock: hash,
       slot: hash,
       fair: hash,
+      mailbox: hash,
       "read-write": "1 holder",
       reentrant: "1 holder",
     });

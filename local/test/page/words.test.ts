@@ -29,6 +29,13 @@ const complete = `C1 ${token("1")} 2 - {}`;
 describe("requests", () => {
   const acquire = ["SET", lock, token("1"), "NX", "PX", "100"];
   const begin = ["SET", run, pending, "NX", "GET"];
+  const [own, other] = [bytes(token("1")), bytes(token("2"))];
+  const mailbox = (...args: string[]) => {
+    const keys = ["mailbox", "mailbox-order", "mailbox-values", "void", "mailbox-done"];
+    return ["EVALSHA", "0".repeat(40), "5", ...keys.map((kind) => keyOf("redlock", kind, "a")), ...args];
+  };
+  const post = ["post", token("1"), "9", "9", "9", "5", "0", "100", "0", "ia", token("3"), "v1"];
+  const step = (closes: string) => ["step", token("1"), "0", "9", "9", "1", closes, "0", "0", "0", "0"];
   test.each<[string, string, WireReply, readonly string[]]>([
     ["acquire", "acquired", bytes("OK"), acquire],
     ["acquire", "held by another", null, acquire],
@@ -54,6 +61,30 @@ describe("requests", () => {
     // The slots that others have, t or f, are no verdict.
     ["semaphore slot 0", "ok", [bytes("v"), 1, bytes("ft"), 2], script(keyOf("p", "slot:0", "a"), "v", "2")],
     ["fair lock", "refused", [0, 1], script(keyOf("p", "fair", "a"), token("1"), "17")],
+    ["post", "turn taken", [own, bytes("stored"), own, bytes("0"), bytes("5"), []], mailbox(...post)],
+    ["post", "queued", [own, bytes("stored"), other, bytes("0"), bytes("5"), []], mailbox(...post)],
+    ["post", "duplicate", [own, bytes("handled")], mailbox(...post)],
+    ["post", "full", [own, bytes("full"), bytes("ib")], mailbox(...post)],
+    [
+      "drain",
+      "turn taken",
+      [own, bytes("stored"), own, bytes("0"), bytes("5"), []],
+      mailbox(...post.slice(0, 9)),
+    ],
+    [
+      "drain",
+      "held by another",
+      [own, bytes("stored"), other, bytes("0"), bytes("5"), []],
+      mailbox(...post.slice(0, 9)),
+    ],
+    ["step", "ok", [own, bytes("open"), [], []], mailbox(...step("0"))],
+    ["close", "turn ended", [own, bytes("closed")], mailbox(...step("1"))],
+    ["close", "more messages", [own, bytes("open"), [], []], mailbox(...step("1"))],
+    ["close", "gone", [own, bytes("lost")], mailbox(...step("1"))],
+    ["extend", "extended", [own, bytes("open")], mailbox("keep", token("1"), "10")],
+    ["extend", "gone", [own, bytes("lost")], mailbox("keep", token("1"), "10")],
+    ["release", "released", [own, bytes("open")], mailbox("end", token("1"), "0")],
+    ["look", "ok", [own, bytes("seen"), bytes(""), bytes("2")], mailbox("look", token("1"), "0")],
     ["SET", "ok", bytes("OK"), ["SET", "plain", "v", "NX"]],
     ["acquire", "error ERR", new ReplyError("ERR value secret-token"), acquire],
     ["acquire", "script not cached", new ReplyError("NOSCRIPT No matching script"), script(lock, "claim")],
@@ -101,7 +132,18 @@ describe("what is stored", () => {
   });
 
   test("is shown if it is held, or a run's", () => {
-    const kinds = ["lock", "fair", "slot:0", "idem", "tries", "flight", "read-write", "once", "reentrant"];
+    const kinds = [
+      "lock",
+      "fair",
+      "slot:0",
+      "idem",
+      "tries",
+      "flight",
+      "read-write",
+      "once",
+      "reentrant",
+      "mailbox",
+    ];
     const all = [...kinds, "fence", "void", "limit", "session"];
     expect(all.filter((kind) => isShown(parseKey(keyOf("p", kind, "r"))!))).toEqual(kinds);
     expect(labelOf(parseKey(keyOf("p", "slot:3", "pool"))!)).toBe("pool slot 3");
@@ -116,6 +158,9 @@ describe("what is stored", () => {
       storedValue(parseKey(keyOf("p", kind, "a"))!, [text, 1, null], 0)?.holder;
     const own = owned("lock", `${token("1")}me`);
     expect([owned("slot:0", `${token("3")}me`), owned("once", `r12:${token("6")}me`)]).toEqual([own, own]);
+    // A turn's holder is one, step by step.
+    const turns = [1, 2].map((number) => owned("mailbox", `${token("1")} ${number}`));
+    expect(turns).toEqual([found?.holder, found?.holder]);
     const noted = storedValue(parts, [`${token("1")} who\nand why`, 1, null], 0);
     expect(noted).toMatchObject({ holder: found?.holder, note: "who\nand why" });
     expect(storedValue(parts, [new ReplyError("WRONGTYPE"), 5, null], 0)).toBeUndefined();
