@@ -69,7 +69,7 @@ function endOfRun(event: IdempotencyEvent): OperationEnd {
 }
 
 /** The code or the name of an error. Its message stays out: it may name resources, keys and persons. */
-function typeOf(error: unknown): string {
+export function typeOf(error: unknown): string {
   const { code, name } = Object(error) as { code?: unknown; name?: unknown };
   for (const type of [code, name]) if (typeof type === "string" && type) return type;
   return "_OTHER";

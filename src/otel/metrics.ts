@@ -1,5 +1,5 @@
 import type { Attributes, Counter, Histogram, Meter } from "@opentelemetry/api";
-import { endOf, type ObservedEvent, type OperationEnd } from "./end.ts";
+import { endOf, type ObservedEvent, type OperationEnd, typeOf } from "./end.ts";
 
 /** Bounds in seconds: of a request or a wait for a lock, from one round trip near by to `wait`. */
 const waitBounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
@@ -19,6 +19,7 @@ const counters = {
   "redlock.operations": ["{operation}", "Operations that have ended"],
   "redlock.endpoint.commands": ["{command}", "Commands sent, of which a script is one"],
   "redlock.endpoint.errors": ["{error}", "Answers that did not count"],
+  "redlock.mailbox.messages": ["{message}", "Messages posted to mailboxes, and failures at them"],
   "redlock.unguarded": ["{call}", "Calls that ran without protection, in an outage"],
   "idempotency.http.answers": ["{answer}", "Requests refused"],
 } as const;
@@ -62,6 +63,10 @@ export function metricsOf(meter: Meter, common: Attributes): (event: ObservedEve
     if (event.type === "endpointError") {
       const { endpoint, error } = event;
       add("redlock.endpoint.errors", { "redlock.endpoint": endpoint, "error.type": error.kind });
+    }
+    if (event.type === "posted") add("redlock.mailbox.messages", { "redlock.outcome": event.status });
+    if (event.type === "messageFailed") {
+      add("redlock.mailbox.messages", { "redlock.outcome": "failed", "error.type": typeOf(event.error) });
     }
     if (event.type === "unguarded") add("redlock.unguarded", {});
     if (event.type === "refused") add("idempotency.http.answers", { "error.type": event.code });

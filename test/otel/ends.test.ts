@@ -118,6 +118,25 @@ test.each([undefined, "timeout"] as const)("a request is measured, and its comma
   ]);
 });
 
+test.each<[event: ObservedEvent, attributes: Attributes]>([
+  [{ type: "posted", resources: ["m"], id: "a", status: "queued" }, { "redlock.outcome": "queued" }],
+  [
+    {
+      type: "messageFailed",
+      resources: ["m"],
+      id: "a",
+      attempts: 2,
+      error: new TypeError("about a customer"),
+    },
+    { "redlock.outcome": "failed", "error.type": "TypeError" },
+  ],
+])("a message of a mailbox counts, and ends no operation: %j", (event, attributes) => {
+  const { meter, added } = notedMeter();
+  otel({ meter, attributes: { use: "chat" } })(event);
+  expect(endOf(event)).toBe(undefined);
+  expect(added).toEqual([["redlock.mailbox.messages", 1, { use: "chat", ...attributes }]]);
+});
+
 test("the instruments are those of docs/observability.md, with descriptions", () => {
   const { meter, instruments } = notedMeter();
   otel({ meter })({ type: "detached", ...lock, held: 5 });
