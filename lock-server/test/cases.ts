@@ -1,6 +1,7 @@
 import { check, same } from "../../evidence/runtimes/check.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { isRedlockError, Redlock } from "../../src/index.ts";
+import { Mailbox } from "../../src/sync/index.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
 import { patient } from "../../test/support/beyond-tests.ts";
 import { durableEndpoint, type LockServerNamespace } from "../src/index.ts";
@@ -53,6 +54,22 @@ export const cases: Readonly<Record<string, Case>> = {
     const idempotency = new Idempotency(redlock, { wait: Infinity });
     const { value } = await idempotency.run(fresh(), { lock: name }, () => "done");
     same(value, "done", "the run");
+  },
+
+  async "a mailbox hands out what arrives during a turn, in order"(locks) {
+    const thread = new Mailbox<string>(new Redlock({ ...patient, endpoints: threeOf(locks) }), fresh());
+    const handled: string[] = [];
+    const never = () => check(false, "a second turn");
+    const { status } = await thread.post({ id: "a", value: "a" }, async (messages) => {
+      for await (const { value } of messages) {
+        handled.push(value);
+        if (value !== "a") continue;
+        for (const id of ["b", "c"]) same((await thread.post({ id, value: id }, never)).status, "queued", id);
+      }
+    });
+    same([status, ...handled], ["handled", "a", "b", "c"], "what was handled");
+    same((await thread.post({ id: "b", value: "b" }, never)).status, "duplicate", "a repeated message");
+    same(await thread.inspect(), { isHeld: false, waiting: 0 }, "what is left");
   },
 
   async "several shards: names of one request share a tag, and the number must stay"(locks) {
