@@ -48,6 +48,7 @@ const rows = [
   ["`singleton`, over `Redlock`", sync("singleton"), core],
   ["`refreshOnce`, over `Redlock`", sync("refreshOnce"), core],
   ["`CountDownLatch`, over `Redlock`", sync("CountDownLatch"), core],
+  ["`Mailbox`, over `Redlock`", sync("Mailbox"), core],
   ["`durableEndpoint`, over `Redlock`", { ...core, "lock-server": ["durableEndpoint"] }, core],
   ["`LockServer` and `lockServerApp` alone", { "lock-server": ["LockServer", "lockServerApp"] }],
   ["`CyclicBarrier`, over `Redlock`", sync("CyclicBarrier"), core],

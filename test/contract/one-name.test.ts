@@ -10,6 +10,7 @@ import {
   debounce,
   FairLock,
   forceRelease,
+  Mailbox,
   once,
   ReadWriteLock,
   ReentrantLock,
@@ -88,6 +89,27 @@ const features: Readonly<Record<string, Feature>> = {
   once: synchronizer("once", async (redlock, name) => {
     expect(await once(redlock, name, { every: 60_000 }, () => 1)).toMatchObject({ ran: true });
     return async () => !(await once(redlock, name, { every: 60_000 }, never)).ran;
+  }),
+  mailbox: synchronizer("Mailbox", async (redlock, name) => {
+    let end = (): void => undefined;
+    const over = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const handled: unknown[] = [];
+    let posted: Promise<{ readonly status: string }> | undefined;
+    await new Promise<void>((begun) => {
+      posted = new Mailbox(redlock, name).post({ id: "a", value: 1 }, async (messages) => {
+        for await (const { value } of messages) {
+          handled.push(value);
+          begun();
+          await over;
+        }
+      });
+    });
+    return async () => {
+      end();
+      return (await posted)?.status === "handled" && handled.length === 1;
+    };
   }),
   debounce: {
     async begin(redlock, name) {

@@ -15,6 +15,8 @@ import {
   debounce,
   FairLock,
   forceRelease as freeSynchronizer,
+  Mailbox,
+  type MailboxHandler,
   once,
   ReadWriteLock,
   ReentrantLock,
@@ -160,6 +162,21 @@ const features: Record<string, Trial> = {
       await once(redlock, newResource(), { every: 60_000 }, () => Promise.reject(new Error("own"))).catch(
         throwUnlessOwn,
       );
+    }
+  },
+  "`Mailbox`": async ({ redlock, free }) => {
+    const read: MailboxHandler<number> = async (messages) => {
+      for await (const _ of messages);
+    };
+    for (let turn = 0; turn < 2; turn += 1) {
+      const name = newResource();
+      const full = { maxSize: 1, onFull: "drop-oldest" } as const;
+      // Reads nothing, so that the message waits.
+      await new Mailbox<number>(free, name).post({ id: "a", value: 1 }, () => undefined);
+      await new Mailbox<number>(redlock, name).inspect();
+      await new Mailbox<number>(redlock, name).post({ id: "a", value: 1 }, () => undefined);
+      await new Mailbox<number>(redlock, name, full).post({ id: "b", value: 1 }, read);
+      await new Mailbox<number>(redlock, name).drain(read);
     }
   },
   "`debounce`": async ({ redlock }) => {

@@ -7,6 +7,8 @@ import {
   CyclicBarrier,
   debounce,
   FairLock,
+  Mailbox,
+  type MailboxHandler,
   once,
   ReadWriteLock,
   ReentrantLock,
@@ -43,6 +45,14 @@ const held = async ({ work }: Call, acquiring: Promise<AsyncDisposable>) => {
 };
 const store = { read: () => "old", isFresh: () => false, write: () => true };
 
+const mailbox = ({ redlock }: Call) => new Mailbox<string>(redlock, "n", limits);
+const message = { id: "m", value: "v" };
+const handling =
+  ({ work }: Call): MailboxHandler<string> =>
+  async (messages) => {
+    for await (const _ of messages) await work();
+  };
+
 const calls: Record<string, (call: Call) => Promise<unknown>> = {
   using: ({ redlock, signal, work }) => redlock.using("n", { ...limits, signal }, work),
   fenced: (call) => held(call, call.redlock.acquire("n", { signal: call.signal, fencing: true })),
@@ -71,6 +81,13 @@ const calls: Record<string, (call: Call) => Promise<unknown>> = {
   CountDownLatch: ({ redlock, signal }) => new CountDownLatch(redlock, "n", { count: 2 }).wait({ signal }),
   CyclicBarrier: ({ redlock, signal }) =>
     new CyclicBarrier(redlock, "n", { parties: 2 }).arriveAndWait("a", { signal }),
+  post: (call) => mailbox(call).post(message, handling(call), { signal: call.signal }),
+  "two posts, one standing by": (call) =>
+    Promise.allSettled([
+      mailbox(call).post(message, handling(call)),
+      mailbox(call).post({ id: "n", value: "w" }, handling(call), { standBy: true, signal: call.signal }),
+    ]),
+  drain: (call) => mailbox(call).drain(handling(call), { signal: call.signal }),
 };
 
 /** A client of three endpoints that fail now and then, and whose resource is sometimes held; its calls may be aborted. */

@@ -9,6 +9,8 @@ import {
   CountDownLatch,
   CyclicBarrier,
   FairLock,
+  Mailbox,
+  type MailboxHandler,
   once,
   ReadWriteLock,
   ReentrantLock,
@@ -187,6 +189,11 @@ test("what a program logs shows no token of a holder: locks, permits, other hand
   const latch = new CountDownLatch(redlock, "l", { count: 1 });
   seen.push(await latch.arrive("id"), await barrier.arriveAndWait("id"));
   seen.push(await once(redlock, "o", { every: 60_000 }, (context) => seen.push(context)));
+  const mailbox = new Mailbox(redlock, "m");
+  const read: MailboxHandler<unknown> = async (messages, turn) => {
+    for await (const message of messages) seen.push(message, turn);
+  };
+  seen.push(mailbox, await mailbox.post({ id: "id", value: 1 }, read), await mailbox.inspect());
   const idempotency = new Idempotency(redlock);
   seen.push(await idempotency.run("k", { lock: "k" }, (context) => void seen.push(context)));
   seen.push(...synchronizers, readWrite, barrier, latch, idempotency, redlock);

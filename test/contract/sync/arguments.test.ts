@@ -7,6 +7,7 @@ import {
   debounce,
   FairLock,
   forceRelease,
+  Mailbox,
   once,
   ReadWriteLock,
   ReentrantLock,
@@ -78,6 +79,7 @@ const makers: Record<string, Maker> = {
     called: "a barrier",
     without: { ...fences, ...ofCalls, maxHold: 5 },
   },
+  Mailbox: { make: make(Mailbox), called: "a mailbox", without: { ...fences, ...ofCalls, autoExtend: true } },
   once: {
     make: run(once),
     needed: { every: 60_000 },
@@ -148,6 +150,8 @@ const semaphore = new Semaphore(redlock, "s", { limit: 1 });
 const reentrant = new ReentrantLock(redlock, "r");
 const readWrite = new ReadWriteLock(redlock, "w");
 const fair = new FairLock(redlock, "f");
+const mailbox = new Mailbox<unknown>(redlock, "m");
+const message = { id: "a", value: 1 };
 
 /** Calls with options of their own, and those of functions that are called once. */
 const calls: Record<string, (options: never) => unknown> = {
@@ -165,6 +169,8 @@ const calls: Record<string, (options: never) => unknown> = {
   "CountDownLatch.wait": (options) => latch.wait(options),
   "CountDownLatch.inspect": (options) => latch.inspect(options),
   "CyclicBarrier.arriveAndWait": (options) => barrier.arriveAndWait("a", options),
+  "Mailbox.post": (options) => mailbox.post(message, unreachable, options),
+  "Mailbox.drain": (options) => mailbox.drain(unreachable, options),
   once: (options) => once(redlock, "n", { every: 1_000, ...(options as object) }, unreachable),
   refreshOnce: (options) => refreshOnce(redlock, "n", { ...parts, ...(options as object) }),
   singleton: (options) => singleton(redlock, "n", { mode: "skip", ...(options as object) }, unreachable),
@@ -175,7 +181,7 @@ const hasNote = (name: string) => /^(Semaphore|FairLock|refreshOnce|singleton)/.
 
 describe.each(Object.entries(calls))("a call of %s", (name, call) => {
   const isOnce = name in makers;
-  const usual = /Latch|Barrier/.test(name) ? "wait" : "ttl";
+  const usual = /Latch|Barrier|Mailbox/.test(name) ? "wait" : "ttl";
   const aNumber: [unknown, Errors, string] = [5_000, TypeError, `{ ${usual}: 5000 }`];
   test.each<[options: unknown, type: Errors, said: string]>([
     [{ ttl: 9 }, RangeError, "ttl (ms) must be between 10 and 2147483647, got 9"],
@@ -197,6 +203,9 @@ const numbers: [name: string, make: (value: unknown) => unknown, least: number, 
   ["count", (count) => make(CountDownLatch)({ count }), 1, 1_000],
   ["parties", (parties) => make(CyclicBarrier)({ parties }), 1, 1_000],
   ["every", (every) => run(once)({ every, signal: AbortSignal.abort("taken") }), 20, 2_147_483_647],
+  ["maxSize", (maxSize) => make(Mailbox)({ maxSize }), 1, 10_000],
+  ["maxBytes", (maxBytes) => make(Mailbox)({ maxBytes }), 1, 1_000_000],
+  ["maxAttempts", (maxAttempts) => make(Mailbox)({ maxAttempts }), 1, Number.MAX_SAFE_INTEGER],
   ["window", (window) => run(debounce)({ window, signal: AbortSignal.abort("taken") }), 1, 2 ** 30 - 1],
 ];
 
@@ -222,6 +231,29 @@ const owner = (value: unknown) => () => make(ReentrantLock)({ owner: value });
 test.each<Case>([
   ["no owner", owner(""), RangeError, "owner must have 1 … 255 characters, has 0"],
   ["no id at a latch", () => latch.arrive(""), RangeError, "id must have 1 … 255 characters, has 0"],
+  [
+    "no id of a message",
+    () => mailbox.post(wrong({ value: 1 }), unreachable),
+    TypeError,
+    "message.id is missing",
+  ],
+  ["no message", () => mailbox.post(wrong("a"), unreachable), TypeError, "message must be an object"],
+  ["no handler of a post", () => mailbox.post(message, wrong(7)), TypeError, "handler must be a function"],
+  ["no handler of drain", () => mailbox.drain(wrong(7)), TypeError, "handler must be a function"],
+  [
+    "no value",
+    () => mailbox.post(wrong({ id: "a" }), unreachable),
+    TypeError,
+    "the value as JSON is missing",
+  ],
+  ["another onFull", () => make(Mailbox)({ onFull: "drop" }), RangeError, 'onFull must be "refuse" or'],
+  ["another onFailed", () => make(Mailbox)({ onFailed: 7 }), TypeError, "onFailed must be a function"],
+  [
+    "retention under the ttl",
+    () => make(Mailbox)({ ttl: 10_000, retention: 5_000 }),
+    RangeError,
+    "retention (ms) must be between 10000 and",
+  ],
   ["ttl over every", () => run(once)({ every: 1_000, ttl: 1_001 }), RangeError, "got 1001"],
   [
     "ttl 2³⁰",

@@ -4,6 +4,7 @@ import {
   CountDownLatch,
   CyclicBarrier,
   debounce,
+  Mailbox,
   once,
   refreshOnce,
   singleton,
@@ -31,6 +32,9 @@ const calls: Record<string, Call> = {
     new CountDownLatch(redlock, "n", { count: 2 }).inspect(options),
   "CyclicBarrier.arriveAndWait": (redlock, options) =>
     new CyclicBarrier(redlock, "n", { parties: 2 }).arriveAndWait("a", options),
+  "Mailbox.post": (redlock, options) =>
+    new Mailbox(redlock, "n").post({ id: "a", value: 1 }, unreachable, options),
+  "Mailbox.drain": (redlock, options) => new Mailbox(redlock, "n").drain(unreachable, options),
   once: (redlock, options) => once(redlock, "n", { every: 60_000, ...options }, unreachable),
   debounce: (redlock, options) => debounce(redlock, "n", { window: 50, ...options }, unreachable),
   refreshOnce: (redlock, options) => refreshOnce(redlock, "n", { ...parts, ...options }),
@@ -88,9 +92,11 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
     await runtime.advance(0);
     expect(ended.map(({ error }) => error)).toEqual([caller.signal.reason, caller.signal.reason]);
     await runtime.advance(1_000);
-    // Arrivals count nevertheless.
+    // Arrivals and messages count nevertheless.
     if (!/Latch|Barrier/.test(name))
-      expect(stored().filter((key) => !/:(void|fence|limit):/.test(key))).toEqual([]);
+      expect(
+        stored().filter((key) => !/:(void|fence|limit|mailbox-order|mailbox-values):/.test(key)),
+      ).toEqual([]);
     expect(runtime.pending).toBe(0);
   });
 

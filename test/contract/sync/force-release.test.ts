@@ -7,12 +7,14 @@ import {
   CyclicBarrier,
   forceRelease,
   LimitMismatchError,
+  Mailbox,
   once,
   Semaphore,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
+import { mailboxScript } from "../../../src/sync/internal/mailbox.lua.ts";
 import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
@@ -33,6 +35,7 @@ const kinds: readonly SynchronizerKind[] = [
   "CountDownLatch",
   "CyclicBarrier",
   "once",
+  "Mailbox",
 ];
 
 describe.each(kinds)("%s", (kind) => {
@@ -142,6 +145,38 @@ describe("once", () => {
     expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
     expect(await run()).toEqual({ ran: true, value: start + 1 });
   });
+});
+
+test("a mailbox loses its turn, and no message: the next turn has them all, and the one that was begun again", async () => {
+  const { runtime, client, ttls } = newWorld(mailboxScript);
+  const mailbox = ({ redlock }: VirtualClient) => new Mailbox<string>(redlock, "n", { ttl: 1_000 });
+  let signal: AbortSignal | undefined;
+  const holding = watch(
+    mailbox(client()).post({ id: "a", value: "a" }, async (messages, turn) => {
+      signal = turn.signal;
+      for await (const _ of messages)
+        await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    }),
+  );
+  await runtime.advance(1);
+  await mailbox(client()).post({ id: "b", value: "b" }, () => expect.unreachable());
+  expect(await forceRelease(client().redlock, "Mailbox", "n")).toBe(true);
+  expect(await forceRelease(client().redlock, "Mailbox", "n")).toBe(false);
+  expect(Object.keys(ttls())).toEqual(["redlock:mailbox-order:{n}", "redlock:mailbox-values:{n}"]);
+  const handled: [string, number][] = [];
+  const drained = watch(
+    mailbox(client()).drain(async (messages) => {
+      for await (const { value, attempt } of messages) handled.push([value, attempt]);
+    }),
+  );
+  await runtime.advance(1_000);
+  expect([drained.value, signal?.aborted]).toEqual([{ handled: 2, left: 0 }, true]);
+  expect(handled).toEqual([
+    ["a", 2],
+    ["b", 1],
+  ]);
+  await runtime.advance(1_000);
+  expect(holding.settled).toBe(true);
 });
 
 describe("a latch or barrier", () => {

@@ -11,6 +11,7 @@ import {
   Semaphore,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
+import { Place } from "../../../src/sync/internal/mailbox-place.ts";
 import { requestMember } from "../../../src/sync/internal/members.ts";
 import { intervalOf } from "../../../src/sync/once.ts";
 import { askOf } from "../../support/ask.ts";
@@ -79,6 +80,26 @@ const queue = {
   send: (to: Endpoint) => ticket.claim(askOf(to) as Call, cell, 10),
   ...echoing,
 };
+const place = (to: Endpoint) =>
+  new Place({ endpoints: [to], prefix: "redlock", runtime: systemRuntime } as unknown as Settings, "m", {
+    retention: 1_000,
+    maxSize: 1,
+  });
+const message = { id: "a", stamp: 5, call: "c", json: "1" };
+const post = {
+  send: (to: Endpoint) => place(to).post(askOf(to), value, 10, { stamp: 5, message }),
+  ...echoing,
+};
+const step = {
+  send: (to: Endpoint) =>
+    place(to).step(askOf(to), value, { number: 1, closes: true, done: [], puts: [], left: [], failed: 0 }),
+  ...echoing,
+};
+const turn = { send: (to: Endpoint) => place(to).keep(askOf(to), value, 0), ...echoing };
+const inspectMailbox: Omit<Ask, "garbage"> = {
+  send: (to) => place(to).look(askOf(to)),
+  echo: (command) => command[4 + Number(command[2])],
+};
 /** It replies the nonce, which follows the keys. */
 const free = (kind: SynchronizerKind): Omit<Ask, "garbage"> => ({
   send: (to) => forceRelease(clientOf(to), kind, "n"),
@@ -109,6 +130,15 @@ const ofMembers: Reply[] = [
   () => [0, value],
 ];
 const ofIntervals: Reply[] = [() => value, () => [stranger, "0"], () => [0, "5", "r"], () => [1, 5, "r"]];
+
+/** A list of messages that is none. */
+const ofMessages: unknown[][] = [
+  ["ia", 5, "c", 0],
+  ["ia", "x", "c", 0, "v1"],
+  ["ia", 5, "c", -1, "v1"],
+  [7, 5, "c", 0, "v1"],
+  ["ia", 5, "c", 0, null],
+];
 
 const asks: Record<string, Ask> = {
   "a semaphore of two permits": {
@@ -176,6 +206,47 @@ const asks: Record<string, Ask> = {
   "a ticket of a fair lock": {
     ...queue,
     garbage: [(own) => [own, 1], (own) => [own], () => [0, "1"], () => [0, -1], () => [true, 0]],
+  },
+  "a post to a mailbox": {
+    ...post,
+    garbage: [
+      () => [stranger, "stored", "", 0, 5, []],
+      (own) => [own],
+      (own) => [own, "open"],
+      (own) => [own, "stored", 0, 0, 5, []],
+      (own) => [own, "stored", own, "x", 5, []],
+      (own) => [own, "stored", own, 0, 5.5, []],
+      (own) => [own, "full", 1],
+      ...ofMessages.map(
+        (list): Reply =>
+          (own) => [own, "stored", own, 0, 5, list],
+      ),
+    ],
+  },
+  "a step of a mailbox's turn": {
+    ...step,
+    garbage: [
+      () => [stranger, "closed"],
+      (own) => [own],
+      (own) => [own, "stored"],
+      ...ofMessages.map(
+        (list): Reply =>
+          (own) => [own, "open", [], list],
+      ),
+    ],
+  },
+  "a turn's extension": {
+    ...turn,
+    garbage: [(own) => [own], (own) => [own, "closed"], () => [stranger, "open"]],
+  },
+  "a look at a mailbox": {
+    ...inspectMailbox,
+    garbage: [
+      (own) => [own, "open", "", 0],
+      (own) => [own, "seen", 0, 0],
+      (own) => [own, "seen", "", -1],
+      () => [stranger, "seen", "", 0],
+    ],
   },
   "forceRelease of a fair lock": { ...free("FairLock"), garbage: [(nonce) => [nonce, 1], () => [true]] },
   "forceRelease of once": { ...free("once"), garbage: [(nonce) => [nonce, 1], () => [false]] },

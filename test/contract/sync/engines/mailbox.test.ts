@@ -101,13 +101,16 @@ eachInTurns(stores([1, 3], [1, 3]))("a mailbox on $title", ({ open, engine }) =>
     await allArrived(own.links);
     // Takes the turn with the message, and lets it go.
     expect(await costOf(store, own, () => post("a"))).toEqual([2, 21]);
-    let queued: Promise<number[]> | undefined;
-    await mailbox.post({ id: "b", value: 1 }, async (messages) => {
-      await collect([])(messages, {} as never);
-      queued ??= costOf(store, own, () => post("c"));
-      await queued;
+    let queued: number[] | undefined;
+    const turn = await costOf(store, own, async () => {
+      await mailbox.post({ id: "b", value: 1 }, async (messages) => {
+        await collect([])(messages, {} as never);
+        queued ??= await costOf(store, own, () => post("c"));
+      });
     });
     // Joins the queue.
-    expect(await queued).toEqual([1, 9]);
+    expect(queued).toEqual([1, 9]);
+    // The turn, what joins it, and the step to that.
+    expect(turn).toEqual([2 + 1 + 1, 21 + 9 + 9]);
   });
 });
