@@ -148,6 +148,7 @@ const groups = {
     "docs/fencing.md",
     "docs/who-holds.md",
     "docs/concurrency.md",
+    "docs/mailbox.md",
     "docs/cron.md",
     "docs/refresh-once.md",
     "docs/outages.md",
