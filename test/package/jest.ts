@@ -40,7 +40,9 @@ const transformers = {
     const [types, modules] = ["@babel/preset-typescript", "@babel/plugin-transform-modules-commonjs"];
     return { presets: [need.resolve(types!)], plugins: [need.resolve(modules!)] };
   },
-  "ts-jest": () => ({ tsconfig: { module: "commonjs", target: "es2022", strict: true, skipLibCheck: true } }),
+  "ts-jest": () => ({
+    tsconfig: { module: "commonjs", target: "es2022", strict: true, skipLibCheck: true, allowJs: true },
+  }),
   "@swc/jest": () => ({}),
 };
 
