@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { Idempotency } from "../../src/idempotency/index.ts";
 import type { Command, Redlock } from "../../src/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { FairLock, ReadWriteLock, ReentrantLock, Semaphore } from "../../src/sync/index.ts";
+import { FairLock, ReadWriteLock, Semaphore } from "../../src/sync/index.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
 import { type EndpointSet, type Local, openLocal } from "../support/local-endpoints.ts";
@@ -14,12 +14,7 @@ import { redisServer } from "../support/redis-servers.ts";
 const over = (via: "fetch" | "ioredis", dialect: EndpointSet["dialect"]): EndpointSet => {
   return { engine: "redis", count: 1, dialect, via };
 };
-const sets = [
-  over("ioredis", "redis"),
-  over("fetch", "redis"),
-  over("fetch", "upstash"),
-  over("fetch", "redis-8.4"),
-];
+const sets = [over("ioredis", "redis"), over("fetch", "redis"), over("fetch", "upstash")];
 
 /** Begins something, and returns what ends it. */
 type Begin = (redlock: Redlock) => Promise<() => Promise<unknown>>;
@@ -55,14 +50,10 @@ const failingRun =
 const begins: Readonly<Record<string, Begin>> = {
   "a lock": holding((redlock) => redlock.acquire("a")),
   "a fenced lock": holding((redlock) => redlock.acquire("a", { fencing: true })),
-  "locks together": holding((redlock) => redlock.acquire(["a", "b"])),
   "a fair lock": holding((redlock) => new FairLock(redlock, "a").acquire()),
   "a permit": holding((redlock) => new Semaphore(redlock, "a", { limit: 2 }).acquire()),
-  "a read lock": holding((redlock) => new ReadWriteLock(redlock, "a").acquireRead()),
   "a write lock": holding((redlock) => new ReadWriteLock(redlock, "a").acquireWrite()),
-  "a reentrant lock": holding((redlock) => new ReentrantLock(redlock, "a").acquire()),
   "a run that fails": failingRun({}),
-  "a counted run that fails": failingRun({ maxAttempts: 3 }),
   "a run with a lock that fails": failingRun({ lock: "b", maxAttempts: 3 }),
 };
 

@@ -8,7 +8,7 @@ import { nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { freePort } from "../../support/free-port.ts";
 import { freshKey } from "../../support/fresh-key.ts";
-import { startRedisCluster } from "../../support/redis-cluster.ts";
+import { type RedisCluster, startRedisCluster } from "../../support/redis-cluster.ts";
 import { redisServer, startServer } from "../../support/redis-servers.ts";
 import { run } from "../../unit/cli/terminal.ts";
 
@@ -42,8 +42,10 @@ describe.skipIf(!redisServer)("through sockets", () => {
   const clients: { destroy(): void }[] = [];
   let endpoints: Endpoint[];
   let redlock: Redlock;
+  let cluster: RedisCluster;
 
   beforeAll(async () => {
+    cluster = await startRedisCluster(redisServer!);
     urls = await Promise.all([1, 2, 3].map(async () => withPassword(await startServer())));
     env = Object.fromEntries(urls.map((url, index) => [`REDIS_URL_${index + 1}`, url]));
     const opened = await Promise.all(urls.map((url) => createClient({ url }).connect()));
@@ -51,7 +53,10 @@ describe.skipIf(!redisServer)("through sockets", () => {
     endpoints = opened.map((client) => nodeRedisEndpoint(client));
     redlock = new Redlock({ ...patient, endpoints });
   });
-  afterAll(() => clients.forEach((client) => void client.destroy()));
+  afterAll(async () => {
+    for (const client of clients) client.destroy();
+    await cluster.close();
+  });
 
   describe.each(packages)("of %s", (name) => {
     let folder: string;
@@ -126,12 +131,12 @@ describe.skipIf(!redisServer)("through sockets", () => {
     });
 
     test("finds what is held at every node of a Cluster, from the URL of one", async () => {
-      const cluster = await startRedisCluster(redisServer!);
       const REDIS_URL = `redis://127.0.0.1:${cluster.ports[0]}`;
       const own = createCluster({ rootNodes: [{ url: REDIS_URL }] });
       own.on("error", () => undefined);
       try {
         const held = "abcdefgh".split("");
+        await cluster.flush();
         const typed = (line: string) => type(line, { env: { REDIS_URL } });
         expect(await typed("doctor")).toMatchObject({ code: 0 });
         await own.connect();
@@ -143,7 +148,6 @@ describe.skipIf(!redisServer)("through sockets", () => {
         expect(await typed("list")).toMatchObject({ code: 3 });
       } finally {
         own.destroy();
-        await cluster.close();
       }
     });
   });

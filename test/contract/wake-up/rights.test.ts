@@ -1,14 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Redlock } from "../../../src/index.ts";
 import { ioredisEndpoint } from "../../../src/sockets/index.ts";
-import {
-  CountDownLatch,
-  CyclicBarrier,
-  FairLock,
-  ReadWriteLock,
-  ReentrantLock,
-  Semaphore,
-} from "../../../src/sync/index.ts";
+import { CountDownLatch, FairLock, ReadWriteLock } from "../../../src/sync/index.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { type LimitedRedis, startLimitedRedis } from "../../support/limited-redis.ts";
@@ -32,18 +25,7 @@ async function passOn(acquire: () => Promise<Holdable>, next = acquire): Promise
 
 const passes: Record<string, Pass> = {
   "a lock": (redlock, name) => passOn(() => redlock.acquire(name)),
-  "a lock of several resources": (redlock, name) => passOn(() => redlock.acquire([name, `${name}-2`])),
-  "a fenced lock": (redlock, name) => passOn(() => redlock.acquire(name, { fencing: true })),
-  Semaphore: (redlock, name) => passOn(() => new Semaphore(redlock, name, { limit: 1 }).acquire()),
-  ReentrantLock: (redlock, name) => passOn(() => new ReentrantLock(redlock, name).acquire()),
   FairLock: (redlock, name) => passOn(() => new FairLock(redlock, name).acquire()),
-  "a writer, then a reader": (redlock, name) => {
-    const lock = new ReadWriteLock(redlock, name);
-    return passOn(
-      () => lock.acquireWrite(),
-      () => lock.acquireRead(),
-    );
-  },
   "a reader, then a writer": (redlock, name) => {
     const lock = new ReadWriteLock(redlock, name);
     return passOn(
@@ -58,11 +40,6 @@ const passes: Record<string, Pass> = {
     const { open } = await latch.arrive("b");
     await waiting;
     return open;
-  },
-  CyclicBarrier: async (redlock, name) => {
-    const barrier = new CyclicBarrier(redlock, name, { parties: 2 });
-    const rounds = await Promise.all(["a", "b"].map((party) => barrier.arriveAndWait(party)));
-    return rounds[0] === rounds[1];
   },
 };
 
