@@ -150,6 +150,7 @@ const groups = {
     "docs/concurrency.md",
     "docs/mailbox.md",
     "docs/cron.md",
+    "docs/mailbox.md",
     "docs/refresh-once.md",
     "docs/outages.md",
     "docs/testing.md",
