@@ -150,7 +150,6 @@ const groups = {
     "docs/concurrency.md",
     "docs/mailbox.md",
     "docs/cron.md",
-    "docs/mailbox.md",
     "docs/refresh-once.md",
     "docs/outages.md",
     "docs/testing.md",
