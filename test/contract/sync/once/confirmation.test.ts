@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError } from "../../../../src/index.ts";
+import { LockLostError, QuorumError } from "../../../../src/index.ts";
 import { type OnceOptions, once } from "../../../../src/sync/index.ts";
 import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
@@ -34,6 +34,17 @@ describe("a confirmation", () => {
     expect(String(each("GET", "once", "n")[0])).toMatch(/^r3:/);
   });
 
+  test("that is executed once more does not prolong the interval", async () => {
+    const { runtime, client, each } = newWorld();
+    const own = client();
+    call(own);
+    await runtime.advance(100);
+    const confirmation = own.links[0]!.sent.find(isConfirmation)!;
+    for (const link of own.links) void link.send(confirmation, new AbortController().signal);
+    await runtime.advance(0);
+    expect(each("PTTL", "once", "n")).toEqual([59_900, 59_900, 59_900]);
+  });
+
   test("that reaches no quorum within the claim's ttl is given up, and what it stored is released", async () => {
     const { runtime, client, each } = newWorld();
     const own = client();
@@ -49,6 +60,19 @@ describe("a confirmation", () => {
     const next = call(client());
     await runtime.advance(0);
     expect(next.value!.ran).toBe(true);
+  });
+
+  test("that finds the claim gone is a loss, at once", async () => {
+    const { runtime, client, each } = newWorld();
+    const own = client();
+    own.links[0]!.fate = (command) => {
+      if (isConfirmation(command)) each("DEL", "once", "n");
+      return "delivered";
+    };
+    const lost = call(own, {}, unreachable);
+    await runtime.advance(0);
+    expect(lost.error).toBeInstanceOf(LockLostError);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { watch } from "../../../support/virtual-client.ts";
-import { announcedIn, holdsIn, lockOf, newWorld, nowhere } from "./world.ts";
+import { delays, watch } from "../../../support/virtual-client.ts";
+import { announcedIn, holdsIn, lockOf, newWorld, nowhere, voidsIn, withWaitingWriter } from "./world.ts";
 
 // Readers and writers in virtual time: who holds it, how long a waiting writer is announced, and what stays.
 
@@ -37,5 +37,23 @@ describe("the lock", () => {
     expect(writing.settled).toBe(false);
     await world.runtime.advance(1);
     expect(await writing.value!.verify()).toBe(true);
+  });
+});
+
+describe("a release", () => {
+  test("leaves a tombstone of the announcement where it may still be under way", async () => {
+    const world = await withWaitingWriter();
+    const { runtime, writer, reading, writing } = world;
+    const { slow } = delays(runtime);
+    writer.links[2]!.fate = () => slow(60);
+    await reading.release();
+    await runtime.advance(10);
+    writer.links[2]!.fate = () => "delivered";
+    const released = watch(writing.value!.release());
+    await runtime.advance(60);
+    expect(released.value).toBe(true);
+    expect([holdsIn(world), announcedIn(world)]).toEqual([nowhere, nowhere]);
+    // Of the reader, of the announcement, and of the hold, whose answer has arrived by the second of two releases.
+    expect(voidsIn(world, 2).sort((a, b) => a - b)).toEqual([130, 200, 59_965]);
   });
 });
