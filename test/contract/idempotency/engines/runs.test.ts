@@ -195,7 +195,4 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, eng
     expect(await recordsOf(store, key)).toEqual(all(null));
     expect((await idempotency.run(key, () => "second")).value).toBe("second");
   });
-
-  // A lock server bills no commands.
-  if (engine === "durable") return;
 });

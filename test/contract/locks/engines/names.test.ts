@@ -35,11 +35,11 @@ describe.each(titled(sets))("odd names: %s", (_, set) => {
     for (const name of names.slice(0, 9)) expect(await redlock.tryAcquire(name)).toBeNull();
     // A lock and a counter for each.
     expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(2 * new Set(names).size);
-    for (const [index, name] of names.entries()) {
-      expect((await inspect(redlock, name)).fence).toBe(locks[index]!.fence);
-      expect(locks[index]!.resources).toEqual([name]);
-    }
-    for (const name of names) expect(await forceRelease(redlock, name)).toBe(true);
+    const seen = await Promise.all(names.map((name) => inspect(redlock, name)));
+    expect(seen.map(({ fence }) => fence)).toEqual(locks.map(({ fence }) => fence));
+    expect(locks.map(({ resources }) => resources)).toEqual(names.map((name) => [name]));
+    const freed = await Promise.all(names.map((name) => forceRelease(redlock, name)));
+    expect(freed).toEqual(names.map(() => true));
     expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(new Set(names).size);
   });
 
