@@ -105,6 +105,11 @@ export const syncMutants: readonly Mutant[] = [
         'if (result === "granted") {',
         'if (result === "granted" || (result === "refused" && this.#listener)) {',
       ),
+      patch(
+        "lock/acquire.ts #conclude",
+        '(await claimed.last.result) === "granted"',
+        '((await claimed.last.result) === "granted" || this.#listener)',
+      ),
     ],
     noticedBy: [...twoHolders, "a quorum decides"],
     theme: "wake-ups",
