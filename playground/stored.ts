@@ -1,5 +1,5 @@
 import type { MemoryEndpoint } from "../local/src/memory/index.ts";
-import { keyOf, parseKey } from "../src/stored/parse.ts";
+import { keyOf, parseKey } from "../src/inspect/stored-key.ts";
 import { epoch } from "./names.ts";
 
 /** One value at one endpoint. */

@@ -1,8 +1,8 @@
 import { type MemoryEndpoint, memoryEndpoint, VirtualTime } from "../local/src/memory/index.ts";
 import type { Command } from "../src/index.ts";
+import { tokensIn } from "../src/inspect/stored-key.ts";
 import { cellScript } from "../src/redis/cell.lua.ts";
 import { upstashFlag } from "../src/redis/script.ts";
-import { tokensIn } from "../src/stored/parse.ts";
 import { Client } from "./client.ts";
 import type { Wire } from "./link.ts";
 import { epoch, storageName } from "./names.ts";

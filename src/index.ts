@@ -18,12 +18,12 @@ export {
   RedlockError,
   type RedlockErrorCode,
   type Vote,
-} from "./errors.ts";
-export type { EventHook, RedlockEvent } from "./events.ts";
+} from "./errors/errors.ts";
 export type { LockClient } from "./lock/client.ts";
+export type { EventHook, RedlockEvent } from "./lock/events.ts";
 export type { FencedLock, Lock } from "./lock/lock.ts";
 export type { AcquireOptions, Backoff, BackoffBounds, LockOptions, UsingOptions } from "./lock/options.ts";
 export type { WakeUp, WakeUpListener, WakeUpPause } from "./lock/wake-up.ts";
 export { type FencedOptions, Redlock, type RedlockOptions, type Routine } from "./redlock.ts";
-export type { WaitUntil } from "./runtime.ts";
-export { type Runtime, systemRuntime } from "./runtime.ts";
+export type { WaitUntil } from "./runtime/runtime.ts";
+export { type Runtime, systemRuntime } from "./runtime/runtime.ts";

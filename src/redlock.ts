@@ -1,7 +1,7 @@
-import { wrongType } from "./check.ts";
+import { wrongType } from "./check/check.ts";
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
-import { LockHeldError } from "./errors.ts";
+import { LockHeldError } from "./errors/errors.ts";
 import { acquire, orHeld } from "./lock/acquire.ts";
 import { type ClientState, clientStateOf, type LockClient, setClientState } from "./lock/client.ts";
 import { isOutage, reportUnguarded } from "./lock/fail-open.ts";

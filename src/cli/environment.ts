@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import { unlessAborted } from "../abort.ts";
+import { unlessAborted } from "../runtime/abort.ts";
 
 /** The exit codes of all commands. */
 export const exitCode = { done: 0, failed: 1, usage: 2, nothing: 3, refused: 4 } as const;

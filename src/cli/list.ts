@@ -1,11 +1,11 @@
 import { parseRecord } from "../idempotency/record.ts";
 import { type Command, type Endpoint, EndpointError } from "../index.ts";
 import { digestOf } from "../inspect/inspect.ts";
+import { holderIn, parseKey, type StoredKey } from "../inspect/stored-key.ts";
 import { settingsOf } from "../lock/client.ts";
 import { parseHolder } from "../lock/note.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import { tokenLength } from "../runtime.ts";
-import { holderIn, parseKey, type StoredKey } from "../stored/parse.ts";
+import { tokenLength } from "../runtime/runtime.ts";
 import { type Call, clientOf, failureOf, type Place } from "./access.ts";
 import { exitCode, type Outcome, untilStopped } from "./environment.ts";
 import { quoted } from "./finding.ts";

@@ -1,4 +1,4 @@
-import { checkInteger, nearest } from "../check.ts";
+import { checkInteger, nearest } from "../check/check.ts";
 import { checkDialect, type Dialect } from "../endpoints/endpoint.ts";
 import { kindsOf } from "../sync/force-release.ts";
 import type { SynchronizerKind } from "../sync/index.ts";

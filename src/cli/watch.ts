@@ -1,4 +1,4 @@
-import { sleep, systemRuntime } from "../runtime.ts";
+import { sleep, systemRuntime } from "../runtime/runtime.ts";
 import { type Call, clientOf } from "./access.ts";
 import { StoppedError, untilStopped } from "./environment.ts";
 import { type Finding, headlineOf, quoted } from "./finding.ts";

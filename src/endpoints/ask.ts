@@ -1,4 +1,4 @@
-import type { EndpointErrorKind } from "../errors.ts";
+import type { EndpointErrorKind } from "../errors/errors.ts";
 import type { Command, Endpoint } from "./endpoint.ts";
 
 /** What is asked of one endpoint: one command or several. */

@@ -1,5 +1,5 @@
-import type { EndpointError } from "../errors.ts";
-import { sharesRequests } from "../runtime.ts";
+import type { EndpointError } from "../errors/errors.ts";
+import { sharesRequests } from "../runtime/runtime.ts";
 import { type Caller, type Command, type Endpoint, type SentHook, sendOf, unsentError } from "./endpoint.ts";
 
 // Commands of one turn of the event loop are sent as one request, and no more requests are open than a platform allows. Commands

@@ -1,6 +1,6 @@
-import { onAbort } from "../abort.ts";
-import { oneOf, type Schema, typed } from "../check.ts";
-import { EndpointError } from "../errors.ts";
+import { oneOf, type Schema, typed } from "../check/check.ts";
+import { EndpointError } from "../errors/errors.ts";
+import { onAbort } from "../runtime/abort.ts";
 
 /** A Redis command: its name and arguments. */
 export type Command = readonly (string | number)[];

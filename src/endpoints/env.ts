@@ -1,4 +1,4 @@
-import { wrongType } from "../check.ts";
+import { wrongType } from "../check/check.ts";
 import type { HttpEndpointOptions } from "./http.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { onAbort } from "../abort.ts";
-import { EndpointError } from "../errors.ts";
+import { EndpointError } from "../errors/errors.ts";
+import { onAbort } from "../runtime/abort.ts";
 import { type Command, type Endpoint, unsentError } from "./endpoint.ts";
 import { Room } from "./room.ts";
 

@@ -1,4 +1,4 @@
-import { checkOptions, checkType, integer, later, type Schema, typed, wrongType } from "../check.ts";
+import { checkOptions, checkType, integer, later, type Schema, typed, wrongType } from "../check/check.ts";
 import { addressOf } from "./address.ts";
 import { batchingSend } from "./batch.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, endpointSchema } from "./endpoint.ts";

@@ -1,4 +1,4 @@
-import { EndpointError, type EndpointErrorKind } from "../errors.ts";
+import { EndpointError, type EndpointErrorKind } from "../errors/errors.ts";
 import type { Outcome, Post } from "./batch.ts";
 import { type Command, type Endpoint, timeoutError, withoutSecrets } from "./endpoint.ts";
 

@@ -1,4 +1,4 @@
-import { sharesRequests } from "../runtime.ts";
+import { sharesRequests } from "../runtime/runtime.ts";
 
 /** The places at first, and after a pause. */
 const first = 100;

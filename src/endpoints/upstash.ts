@@ -1,5 +1,5 @@
-import { checkOptions, later, wrongType } from "../check.ts";
-import { EndpointError } from "../errors.ts";
+import { checkOptions, later, wrongType } from "../check/check.ts";
+import { EndpointError } from "../errors/errors.ts";
 import { addressOf } from "./address.ts";
 import { type Dialect, dialectOf, type Endpoint, endpointSchema, withoutSecrets } from "./endpoint.ts";
 import { type ClientWay, roomOf, sendThrough } from "./hand-over.ts";

@@ -1,5 +1,5 @@
-import { checkInteger } from "../check.ts";
-import { LockLostError } from "../errors.ts";
+import { checkInteger } from "../check/check.ts";
+import { LockLostError } from "../errors/errors.ts";
 import { acquire } from "../lock/acquire.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { fenced, fenceOf } from "../lock/fence.ts";

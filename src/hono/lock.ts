@@ -1,5 +1,5 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
-import { checkOptions, later, type Schema, typed, wrongType } from "../check.ts";
+import { checkOptions, later, type Schema, typed, wrongType } from "../check/check.ts";
 import { refuseUncalled } from "../http/mounting.ts";
 import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";

@@ -1,4 +1,4 @@
-import { concatBytes, unshared } from "../bytes.ts";
+import { concatBytes, unshared } from "../runtime/bytes.ts";
 
 /** Reads a stream to its end, if it has at most `cap` bytes. Otherwise returns a stream of all its bytes. */
 export async function readUpTo(

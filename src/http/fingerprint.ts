@@ -1,6 +1,6 @@
-import { concatBytes } from "../bytes.ts";
 import { type CanonicalOptions, canonicalJson, checkCanonicalOptions } from "../idempotency/canonical.ts";
 import { parseExactJson } from "../idempotency/exact-json.ts";
+import { concatBytes } from "../runtime/bytes.ts";
 
 /** Returns what must be the same whenever a key is used again; undefined: nothing. */
 export type Fingerprint = (

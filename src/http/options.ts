@@ -9,12 +9,12 @@ import {
   type Schema,
   typed,
   wrongType,
-} from "../check.ts";
-import type { EventHook } from "../events.ts";
+} from "../check/check.ts";
 import { checkScope } from "../idempotency/digest.ts";
 import { idempotencySchema, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
+import type { EventHook } from "../lock/events.ts";
 import { type ClientParts, checkResources, mergeOptions } from "../lock/options.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { type Fingerprint, requestFingerprint } from "./fingerprint.ts";

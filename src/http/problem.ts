@@ -1,4 +1,4 @@
-import { isRedlockError } from "../errors.ts";
+import { isRedlockError } from "../errors/errors.ts";
 
 /** Why a request was refused: the `code` of an error of this package, or a fault of the request itself. */
 export type ProblemCode =

@@ -1,6 +1,4 @@
-import { missingPartOf } from "../check.ts";
-import { sharedByCopies } from "../copies.ts";
-import { type EventHook, emit } from "../events.ts";
+import { missingPartOf } from "../check/check.ts";
 import {
   type Codec,
   Idempotency,
@@ -11,7 +9,9 @@ import {
 } from "../idempotency/index.ts";
 import { isUnguarded } from "../idempotency/run.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
-import { keepAlive, type WaitUntil } from "../runtime.ts";
+import { type EventHook, emit } from "../lock/events.ts";
+import { sharedByCopies } from "../runtime/copies.ts";
+import { keepAlive, type WaitUntil } from "../runtime/runtime.ts";
 import type { VerifiedWebhook } from "../webhooks/index.ts";
 import { handlerOf, withPath } from "./handler.ts";
 import {

@@ -1,5 +1,5 @@
-import { unshared } from "../bytes.ts";
 import type { Codec } from "../idempotency/index.ts";
+import { unshared } from "../runtime/bytes.ts";
 import { readUpTo } from "./body.ts";
 
 // A response as it is stored: a letter for the form of the body, the status, the headers as JSON, a line feed, the

@@ -1,5 +1,5 @@
-import { isRedlockError } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import { isRedlockError } from "../errors/errors.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { HttpEvent } from "./options.ts";
 
 /** After a line, others of its kind are counted instead of written for so long, in ms. */

@@ -1,4 +1,4 @@
-import { checkType, wrongType } from "../check.ts";
+import { checkType, wrongType } from "../check/check.ts";
 import type { LockedRunContext, RunContext } from "../idempotency/index.ts";
 import { bodyOf, withUnreadBody } from "./body.ts";
 import {

@@ -1,5 +1,12 @@
-import { sha256Hex } from "../bytes.ts";
-import { checkOptions, checkText, checkWellFormed, isWellFormed, type Schema, wrongType } from "../check.ts";
+import {
+  checkOptions,
+  checkText,
+  checkWellFormed,
+  isWellFormed,
+  type Schema,
+  wrongType,
+} from "../check/check.ts";
+import { sha256Hex } from "../runtime/bytes.ts";
 import { hasJson, lossInItself } from "./json.ts";
 
 /** Options of {@link canonicalKey}. */

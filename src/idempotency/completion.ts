@@ -1,10 +1,10 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointError } from "../errors.ts";
+import type { EndpointError } from "../errors/errors.ts";
 import type { Lock } from "../lock/lock.ts";
 import { retry } from "../quorum/retry.ts";
 import { isVeto } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
-import { keepAlive, settledWithin } from "../runtime.ts";
+import { keepAlive, settledWithin } from "../runtime/runtime.ts";
 import { type RunRecord, recordText, type UnstoredReason } from "./record.ts";
 import { withinBytes } from "./result.ts";
 import { type RunRequest, settleTimeout } from "./run-request.ts";

@@ -1,5 +1,5 @@
-import { sha256Hex } from "../bytes.ts";
-import { checkName, checkType, wrongType } from "../check.ts";
+import { checkName, checkType, wrongType } from "../check/check.ts";
+import { sha256Hex } from "../runtime/bytes.ts";
 import { noFingerprint } from "./record.ts";
 
 /** What a key belongs to: `run()`, an HTTP request, or `singleFlight()`. The same key of two kinds is two keys. */

@@ -1,4 +1,4 @@
-import { RedlockError } from "../errors.ts";
+import { RedlockError } from "../errors/errors.ts";
 import type { UnstoredReason } from "./record.ts";
 
 /** Another run of the same key is under way. */

@@ -1,5 +1,5 @@
 import type { Ask } from "../endpoints/ask.ts";
-import { QuorumError, type Vote } from "../errors.ts";
+import { QuorumError, type Vote } from "../errors/errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { runRound, untilUsable } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";

@@ -10,9 +10,9 @@ import {
   oneOf,
   type Schema,
   typed,
-} from "../check.ts";
-import type { EventHook } from "../events.ts";
+} from "../check/check.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
+import type { EventHook } from "../lock/events.ts";
 import {
   type ClientParts,
   callSchema,
@@ -25,7 +25,7 @@ import {
 } from "../lock/options.ts";
 import type { Backoff } from "../quorum/backoff.ts";
 import { keyOf } from "../redis/keys.ts";
-import { maxTimerDelay, type WaitUntil } from "../runtime.ts";
+import { maxTimerDelay, type WaitUntil } from "../runtime/runtime.ts";
 import { checkScope, fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";

@@ -1,6 +1,6 @@
-import { checkOptions, checkText, oneOf, type Schema, wrongType } from "../check.ts";
+import { checkOptions, checkText, oneOf, type Schema, wrongType } from "../check/check.ts";
 import type { Ask } from "../endpoints/ask.ts";
-import type { EndpointError } from "../errors.ts";
+import type { EndpointError } from "../errors/errors.ts";
 import { clientStateOf } from "../lock/client.ts";
 import { lockSchema, type Settings } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";

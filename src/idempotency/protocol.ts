@@ -1,5 +1,5 @@
 import type { Ask } from "../endpoints/ask.ts";
-import type { RedlockError, Vote } from "../errors.ts";
+import type { RedlockError, Vote } from "../errors/errors.ts";
 import { fenced } from "../lock/fence.ts";
 import { parseHolder } from "../lock/note.ts";
 import { type Decision, type Protocol, withoutTombstone } from "../lock/protocol.ts";

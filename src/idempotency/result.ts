@@ -1,4 +1,4 @@
-import { checkType, checkWellFormed } from "../check.ts";
+import { checkType, checkWellFormed } from "../check/check.ts";
 import { jsonOf } from "./json.ts";
 import { type RunRecord, recordText } from "./record.ts";
 

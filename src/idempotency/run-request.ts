@@ -1,4 +1,4 @@
-import type { EventHook } from "../events.ts";
+import type { EventHook } from "../lock/events.ts";
 import type { Settings } from "../lock/options.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import type { RunRecord } from "./record.ts";

@@ -4,12 +4,12 @@ import {
   type RedlockError,
   type RedlockErrorCode,
   secondsHint,
-} from "../errors.ts";
-import { emit } from "../events.ts";
+} from "../errors/errors.ts";
 import { acquire } from "../lock/acquire.ts";
+import { emit } from "../lock/events.ts";
 import { isOutage, reportUnguarded } from "../lock/fail-open.ts";
 import type { Lock } from "../lock/lock.ts";
-import { keepAlive, randomToken, stopwatch } from "../runtime.ts";
+import { keepAlive, randomToken, stopwatch } from "../runtime/runtime.ts";
 import { InProgressError, LeaseLostError, ResultUnavailableError } from "./errors.ts";
 import type { IdempotencyEvent, Report } from "./events.ts";
 import { RunProtocol, type RunState } from "./protocol.ts";

@@ -1,8 +1,8 @@
-import { abortSignal, checkNumber, checkOptions, checkType, type Schema, typed } from "../check.ts";
-import { isRedlockError } from "../errors.ts";
-import type { EventHook } from "../events.ts";
+import { abortSignal, checkNumber, checkOptions, checkType, type Schema, typed } from "../check/check.ts";
+import { isRedlockError } from "../errors/errors.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
-import { stopwatch } from "../runtime.ts";
+import type { EventHook } from "../lock/events.ts";
+import { stopwatch } from "../runtime/runtime.ts";
 import { checkScope } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import { Idempotency, idempotencySchema } from "./idempotency.ts";

@@ -1,4 +1,4 @@
-import { wrongType } from "../check.ts";
+import { wrongType } from "../check/check.ts";
 import { missingTables, noTable, raiseOrFail, sqlite } from "./dialects.ts";
 import {
   type InboxEntry,

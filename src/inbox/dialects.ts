@@ -1,5 +1,5 @@
-import { toHex } from "../bytes.ts";
-import { randomToken, systemRuntime } from "../runtime.ts";
+import { toHex } from "../runtime/bytes.ts";
+import { randomToken, systemRuntime } from "../runtime/runtime.ts";
 import type { Mark } from "./entry.ts";
 
 /** One statement with its values, which stand in it once each, in this order. All are texts: no client changes them. */

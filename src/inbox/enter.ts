@@ -1,4 +1,4 @@
-import { wrongType } from "../check.ts";
+import { wrongType } from "../check/check.ts";
 import { type Dialect, missingTables, noTable, type Step } from "./dialects.ts";
 import { type InboxOutcome, type InboxRow, StaleFenceError } from "./entry.ts";
 

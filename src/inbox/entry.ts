@@ -1,5 +1,5 @@
-import { checkOptions, checkText, checkType, later, type Schema, wrongType } from "../check.ts";
-import { RedlockError } from "../errors.ts";
+import { checkOptions, checkText, checkType, later, type Schema, wrongType } from "../check/check.ts";
+import { RedlockError } from "../errors/errors.ts";
 
 /** One delivery whose effect is to be committed once. */
 export interface InboxEntry {

@@ -1,5 +1,5 @@
-import { checkType, wrongType } from "../check.ts";
-import { sharedByCopies } from "../copies.ts";
+import { checkType, wrongType } from "../check/check.ts";
+import { sharedByCopies } from "../runtime/copies.ts";
 import { postgres } from "./dialects.ts";
 import { enter } from "./enter.ts";
 import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, TransactionEndedError } from "./entry.ts";

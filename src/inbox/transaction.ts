@@ -1,4 +1,4 @@
-import { checkOptions, checkType, integer, number, oneOf, type Schema } from "../check.ts";
+import { checkOptions, checkType, integer, number, oneOf, type Schema } from "../check/check.ts";
 import { type Dialect, mysql, postgres, sqlite, tables } from "./dialects.ts";
 import { type Execute, enter, requireTransaction, runStep } from "./enter.ts";
 import { type InboxEntry, type NotFirst, rowOf } from "./entry.ts";

@@ -4,7 +4,7 @@ import { query } from "../quorum/query.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
-import { randomToken } from "../runtime.ts";
+import { randomToken } from "../runtime/runtime.ts";
 import { freeScript } from "./free.lua.ts";
 
 /**

@@ -1,6 +1,5 @@
-import { sha256Hex } from "../bytes.ts";
-import { checkText } from "../check.ts";
-import { type EndpointError, QuorumError } from "../errors.ts";
+import { checkText } from "../check/check.ts";
+import { type EndpointError, QuorumError } from "../errors/errors.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { parseHolder } from "../lock/note.ts";
 import { checkLockOptions, type LockOptions } from "../lock/options.ts";
@@ -10,6 +9,7 @@ import { isSnapshot, readCounter } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { peekScript } from "../redis/peek.lua.ts";
 import { foreignData, runScript, unexpectedReply } from "../redis/script.ts";
+import { sha256Hex } from "../runtime/bytes.ts";
 import { freeKeys } from "./free-keys.ts";
 
 // For operators: look at a resource, and free it.

@@ -1,13 +1,13 @@
-import { unlessAborted } from "../abort.ts";
-import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
-import { type CallEvent, emit } from "../events.ts";
+import { LockHeldError, QuorumError, type RedlockError } from "../errors/errors.ts";
 import { type FailedAttempt, type Next, type Progress, retry } from "../quorum/retry.ts";
 import { type Call, type Round, runRound } from "../quorum/round.ts";
 import { isVeto, type RoundResult } from "../quorum/tally.ts";
 import { undoQuietly } from "../quorum/undo.ts";
 import type { CellAnswer } from "../redis/cell.ts";
-import { randomToken, stopwatch } from "../runtime.ts";
+import { unlessAborted } from "../runtime/abort.ts";
+import { randomToken, stopwatch } from "../runtime/runtime.ts";
 import { holderOf, timeUntilFree } from "./contention.ts";
+import { type CallEvent, emit } from "./events.ts";
 import { type Grant, Lock, ttlWithin } from "./lock.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { Decision, Protocol } from "./protocol.ts";

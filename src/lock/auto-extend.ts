@@ -1,5 +1,5 @@
-import { QuorumError, secondsHint } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import { QuorumError, secondsHint } from "../errors/errors.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { Validity } from "./validity.ts";
 
 /** What auto-extension depends on. */

@@ -1,4 +1,4 @@
-import { checkThis, wrongType } from "../check.ts";
+import { checkThis, wrongType } from "../check/check.ts";
 import { type AcquireOptions, type LockOptions, resolveSettings, type Settings } from "./options.ts";
 
 /** What a client is made of. */

@@ -1,4 +1,4 @@
-import type { LockHolder } from "../errors.ts";
+import type { LockHolder } from "../errors/errors.ts";
 import type { Call } from "../quorum/round.ts";
 import { isVeto, quorumOf } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";

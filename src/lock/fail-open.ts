@@ -1,6 +1,6 @@
-import { isRedlockError, type QuorumError } from "../errors.ts";
-import { emit } from "../events.ts";
+import { isRedlockError, type QuorumError } from "../errors/errors.ts";
 import { isVeto } from "../quorum/tally.ts";
+import { emit } from "./events.ts";
 
 /**
  * Whether a call has failed because of an outage: so many endpoints failed that no quorum could answer. Contention is none, nor is

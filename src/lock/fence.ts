@@ -3,7 +3,7 @@ import { type Round, runRound } from "../quorum/round.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, keep } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
-import { type Runtime, stopwatch } from "../runtime.ts";
+import { type Runtime, stopwatch } from "../runtime/runtime.ts";
 import type { Settings } from "./options.ts";
 import { type Protocol, plain, tombstoneOf, withoutTombstone } from "./protocol.ts";
 

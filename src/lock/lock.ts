@@ -1,13 +1,13 @@
-import { checkInteger } from "../check.ts";
+import { checkInteger } from "../check/check.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
-import { emit, type HoldEnd } from "../events.ts";
+import { EndpointError, LockLostError, QuorumError } from "../errors/errors.ts";
 import { type Call, leastPatience, type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { undo } from "../quorum/undo.ts";
 import type { Cell } from "../redis/cell.ts";
-import { keepAlive, maxTimerDelay, sleep, stopwatch } from "../runtime.ts";
+import { keepAlive, maxTimerDelay, sleep, stopwatch } from "../runtime/runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
+import { emit, type HoldEnd } from "./events.ts";
 import { parseHolder } from "./note.ts";
 import type { Settings } from "./options.ts";
 import type { Protocol } from "./protocol.ts";

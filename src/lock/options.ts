@@ -10,13 +10,13 @@ import {
   type Schema,
   typed,
   wrongType,
-} from "../check.ts";
-import { type EventHook, emit, type RedlockEvent } from "../events.ts";
+} from "../check/check.ts";
 import type { Backoff } from "../quorum/backoff.ts";
 import type { RoundContext } from "../quorum/round.ts";
 import { Turns } from "../quorum/turns.ts";
-import { maxTimerDelay, type Runtime, systemRuntime, type WaitUntil } from "../runtime.ts";
+import { maxTimerDelay, type Runtime, systemRuntime, type WaitUntil } from "../runtime/runtime.ts";
 import { OwnHolds } from "./contention.ts";
+import { type EventHook, emit, type RedlockEvent } from "./events.ts";
 import type { WakeUp } from "./wake-up.ts";
 
 export type { Backoff, BackoffBounds } from "../quorum/backoff.ts";

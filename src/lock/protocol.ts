@@ -1,4 +1,4 @@
-import type { RedlockError } from "../errors.ts";
+import type { RedlockError } from "../errors/errors.ts";
 import type { Next } from "../quorum/retry.ts";
 import type { Call, Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";

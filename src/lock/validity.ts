@@ -1,5 +1,5 @@
-import { type RedlockError, secondsHint } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import { type RedlockError, secondsHint } from "../errors/errors.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 
 /** What Redis adds to and takes from a ttl by rounding to whole ms; the constant part of the drift. */
 const expiryPrecision = 2;

@@ -1,6 +1,6 @@
-import { concatBytes } from "../bytes.ts";
 import type { Handled } from "../http/serve.ts";
 import { isBodiless, isStream } from "../http/stored.ts";
+import { concatBytes } from "../runtime/bytes.ts";
 import { type Mask, maskWith } from "./mask.ts";
 import { dropUnread, type HeaderValue, type NodeResponse } from "./message.ts";
 import { headerNames, type Outgoing, type Shadow, shadowOf, withDestroy } from "./shadow.ts";

@@ -1,5 +1,5 @@
-import { concatBytes } from "../bytes.ts";
-import { sharedByCopies } from "../copies.ts";
+import { concatBytes } from "../runtime/bytes.ts";
+import { sharedByCopies } from "../runtime/copies.ts";
 
 // What this folder uses of Node's messages, and of what frameworks add to them. Structural, so that the package needs the
 // types of neither.

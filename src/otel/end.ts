@@ -1,8 +1,8 @@
 import type { Attributes } from "@opentelemetry/api";
-import { isRedlockError } from "../errors.ts";
-import type { RedlockEvent } from "../events.ts";
+import { isRedlockError } from "../errors/errors.ts";
 import type { HttpEvent } from "../http/index.ts";
 import type { IdempotencyEvent } from "../idempotency/events.ts";
+import type { RedlockEvent } from "../lock/events.ts";
 
 /** An event of any part of this package that has `onEvent`. */
 export type ObservedEvent = RedlockEvent | HttpEvent;

@@ -1,5 +1,5 @@
 import { type Attributes, type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
-import { checkOptions, checkType, type Schema, typed } from "../check.ts";
+import { checkOptions, checkType, type Schema, typed } from "../check/check.ts";
 import type { ObservedEvent } from "./end.ts";
 import { metricsOf } from "./metrics.ts";
 import { spansOf } from "./spans.ts";

@@ -1,5 +1,5 @@
 import { type Attributes, SpanStatusCode, type Tracer } from "@opentelemetry/api";
-import { systemRuntime } from "../runtime.ts";
+import { systemRuntime } from "../runtime/runtime.ts";
 import { endOf, type ObservedEvent } from "./end.ts";
 
 const spanNames = { acquire: "redlock.acquire", hold: "redlock.hold", run: "idempotency.run" } as const;

@@ -1,4 +1,4 @@
-import { maxTimerDelay, type Runtime } from "../runtime.ts";
+import { maxTimerDelay, type Runtime } from "../runtime/runtime.ts";
 
 /**
  * Bounds of the pause between two rounds, in ms. After a round that took longer than `min` the shortest pause is as

@@ -1,5 +1,5 @@
 import type { Ask } from "../endpoints/ask.ts";
-import { QuorumError } from "../errors.ts";
+import { QuorumError } from "../errors/errors.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
 import { type Answer, quorumOf } from "./tally.ts";
 

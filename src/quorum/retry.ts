@@ -1,6 +1,6 @@
-import { unlessAborted } from "../abort.ts";
-import type { Vote } from "../errors.ts";
-import { keepAlive, type Runtime, sleep, stopwatch, type WaitUntil } from "../runtime.ts";
+import type { Vote } from "../errors/errors.ts";
+import { unlessAborted } from "../runtime/abort.ts";
+import { keepAlive, type Runtime, sleep, stopwatch, type WaitUntil } from "../runtime/runtime.ts";
 import { type Backoff, pauses } from "./backoff.ts";
 import { untilUsable } from "./round.ts";
 

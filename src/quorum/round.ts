@@ -7,8 +7,8 @@ import {
   timeoutError,
   unsentError,
 } from "../endpoints/endpoint.ts";
-import { EndpointError, isEndpointError, type Vote } from "../errors.ts";
-import { type Runtime, settledWithin, stopwatch, type WaitUntil } from "../runtime.ts";
+import { EndpointError, isEndpointError, type Vote } from "../errors/errors.ts";
+import { type Runtime, settledWithin, stopwatch, type WaitUntil } from "../runtime/runtime.ts";
 import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 
 // One round: the same request to every endpoint at once, and a result as soon as the answers allow one.

@@ -1,6 +1,6 @@
-import { onAbort } from "../abort.ts";
 import { type Promptness, Room } from "../endpoints/room.ts";
-import { maxTimerDelay, type Runtime } from "../runtime.ts";
+import { onAbort } from "../runtime/abort.ts";
+import { maxTimerDelay, type Runtime } from "../runtime/runtime.ts";
 
 /** An answer within this share of its timeout is early: for twice as many, most would come in time. */
 const early = 0.25;

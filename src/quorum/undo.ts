@@ -1,5 +1,5 @@
-import { isEndpointError } from "../errors.ts";
-import { keepAlive, settledWithin, sleep } from "../runtime.ts";
+import { isEndpointError } from "../errors/errors.ts";
+import { keepAlive, settledWithin, sleep } from "../runtime/runtime.ts";
 import { type Call, type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
 

@@ -1,6 +1,6 @@
 import type { Ask } from "../endpoints/ask.ts";
 import type { Command, Endpoint } from "../endpoints/endpoint.ts";
-import type { EndpointError } from "../errors.ts";
+import type { EndpointError } from "../errors/errors.ts";
 import { cellScript } from "./cell.lua.ts";
 import { foreignData, runScript, unexpectedReply } from "./script.ts";
 

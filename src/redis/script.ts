@@ -1,6 +1,6 @@
 import type { Ask } from "../endpoints/ask.ts";
 import type { Command, Dialect, Endpoint } from "../endpoints/endpoint.ts";
-import { EndpointError, isEndpointError } from "../errors.ts";
+import { EndpointError, isEndpointError } from "../errors/errors.ts";
 
 /** A Lua script. `node tools/lua.mjs` makes one of each `.lua` file. */
 export interface Script {

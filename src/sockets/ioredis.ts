@@ -1,4 +1,4 @@
-import { checkOptions, wrongType } from "../check.ts";
+import { checkOptions, wrongType } from "../check/check.ts";
 import { dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
 import { type Emitter, Link, type LinkState, linkOf } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";

@@ -1,6 +1,6 @@
-import { onAbort } from "../abort.ts";
 import { Room } from "../endpoints/room.ts";
-import { stopwatch, systemRuntime } from "../runtime.ts";
+import { onAbort } from "../runtime/abort.ts";
+import { stopwatch, systemRuntime } from "../runtime/runtime.ts";
 import { Subscriber, type Subscription, type SubscriptionEvents } from "./subscriber.ts";
 
 // Whether a client is connected. A command is handed over only then: in a client's own queue it would stay when its caller

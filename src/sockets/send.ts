@@ -1,6 +1,6 @@
 import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
 import { type ClientWay, sendThrough } from "../endpoints/hand-over.ts";
-import { EndpointError } from "../errors.ts";
+import { EndpointError } from "../errors/errors.ts";
 import type { Link } from "./link.ts";
 
 /** Options for an endpoint over a client with a socket. */

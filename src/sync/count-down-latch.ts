@@ -1,4 +1,4 @@
-import { checkText } from "../check.ts";
+import { checkText } from "../check/check.ts";
 import type { LockClient } from "../lock/client.ts";
 import {
   type ArrivalDefaults,

@@ -1,6 +1,6 @@
-import { checkText } from "../check.ts";
+import { checkText } from "../check/check.ts";
 import type { LockClient } from "../lock/client.ts";
-import { randomToken } from "../runtime.ts";
+import { randomToken } from "../runtime/runtime.ts";
 import {
   type ArrivalDefaults,
   type ArrivalOptions,

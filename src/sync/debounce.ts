@@ -1,6 +1,6 @@
-import { checkInteger, checkName, checkOptions, checkType, integer, type Schema } from "../check.ts";
+import { checkInteger, checkName, checkOptions, checkType, integer, type Schema } from "../check/check.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
-import { sleep } from "../runtime.ts";
+import { sleep } from "../runtime/runtime.ts";
 import { type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 

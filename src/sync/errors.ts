@@ -1,4 +1,4 @@
-import { RedlockError } from "../errors.ts";
+import { RedlockError } from "../errors/errors.ts";
 
 /** A latch is in use with another count, or a barrier with another number of parties, or was until its ttl passed. */
 export class LimitMismatchError extends RedlockError {

@@ -8,7 +8,7 @@ import { quorumOf } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, end, keep, tombstoneRetention } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
-import { maxTimerDelay, type Runtime, randomToken } from "../runtime.ts";
+import { maxTimerDelay, type Runtime, randomToken } from "../runtime/runtime.ts";
 import { channelOf } from "../wake-up/channel.ts";
 import {
   type Hold,

@@ -1,13 +1,13 @@
-import { checkText } from "../check.ts";
+import { checkText } from "../check/check.ts";
 import type { Ask } from "../endpoints/ask.ts";
-import { QuorumError } from "../errors.ts";
+import { QuorumError } from "../errors/errors.ts";
 import { freeKeys } from "../inspect/free-keys.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import type { Settings } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import { keyOf } from "../redis/keys.ts";
-import { type Runtime, randomToken } from "../runtime.ts";
+import { type Runtime, randomToken } from "../runtime/runtime.ts";
 import {
   type ArrivalPlace,
   defaultTtl,

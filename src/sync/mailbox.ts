@@ -1,13 +1,13 @@
-import { checkInteger, checkName, checkType, integer, oneOf, type Schema, typed } from "../check.ts";
-import { isRedlockError } from "../errors.ts";
-import { emit } from "../events.ts";
+import { checkInteger, checkName, checkType, integer, oneOf, type Schema, typed } from "../check/check.ts";
+import { isRedlockError } from "../errors/errors.ts";
 import { acquire } from "../lock/acquire.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
+import { emit } from "../lock/events.ts";
 import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import { randomToken, stopwatch } from "../runtime.ts";
+import { randomToken, stopwatch } from "../runtime/runtime.ts";
 import { MailboxFullError } from "./errors.ts";
 import {
   checkSyncOptions,

@@ -2,7 +2,7 @@ import type { LockClient } from "../lock/client.ts";
 import type { Settings } from "../lock/options.ts";
 import type { Protocol } from "../lock/protocol.ts";
 import { runRound } from "../quorum/round.ts";
-import { maxTimerDelay, randomToken } from "../runtime.ts";
+import { maxTimerDelay, randomToken } from "../runtime/runtime.ts";
 import { type Hold, type HoldProtocol, Holds, type SyncOptions, type WaitOptions } from "./internal/hold.ts";
 import { memberOf } from "./internal/members.ts";
 import { knownPauses, toldPause } from "./internal/queue-pacer.ts";

@@ -1,6 +1,6 @@
-import { checkText } from "../check.ts";
+import { checkText } from "../check/check.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
-import { randomToken } from "../runtime.ts";
+import { randomToken } from "../runtime/runtime.ts";
 import { type Hold, Holds, type SyncOptions, type WaitOptions } from "./internal/hold.ts";
 import { memberOf } from "./internal/members.ts";
 

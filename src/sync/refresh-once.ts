@@ -1,11 +1,11 @@
-import { unlessAborted } from "../abort.ts";
-import { checkName, checkType, type Schema, typed, wrongType } from "../check.ts";
-import { LockLostError, secondsHint } from "../errors.ts";
+import { checkName, checkType, type Schema, typed, wrongType } from "../check/check.ts";
+import { LockLostError, secondsHint } from "../errors/errors.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
 import { retry } from "../quorum/retry.ts";
-import { maxTimerDelay } from "../runtime.ts";
+import { unlessAborted } from "../runtime/abort.ts";
+import { maxTimerDelay } from "../runtime/runtime.ts";
 import { RefreshedNotWrittenError } from "./errors.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
 import { checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";

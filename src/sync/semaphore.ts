@@ -1,7 +1,7 @@
-import { integer } from "../check.ts";
+import { integer } from "../check/check.ts";
 import type { Ask } from "../endpoints/ask.ts";
-import { emit } from "../events.ts";
 import type { LockClient } from "../lock/client.ts";
+import { emit } from "../lock/events.ts";
 import { holderText } from "../lock/note.ts";
 import type { Settings } from "../lock/options.ts";
 import { announce } from "../lock/protocol.ts";
@@ -10,7 +10,7 @@ import { quorumOf } from "../quorum/tally.ts";
 import { type CellAnswer, end, keep } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
-import { type Runtime, randomToken, stopwatch } from "../runtime.ts";
+import { type Runtime, randomToken, stopwatch } from "../runtime/runtime.ts";
 import {
   type Hold,
   type HoldProtocol,

@@ -1,13 +1,13 @@
-import { onAbort, unlessAborted } from "../abort.ts";
-import { checkName, checkType, oneOf, type Schema } from "../check.ts";
-import { LockHeldError } from "../errors.ts";
+import { checkName, checkType, oneOf, type Schema } from "../check/check.ts";
+import { LockHeldError } from "../errors/errors.ts";
 import { acquire, orHeld } from "../lock/acquire.ts";
 import { type LockClient, settingsOf } from "../lock/client.ts";
 import { holderOf } from "../lock/contention.ts";
 import { lockProtocol } from "../lock/fence.ts";
 import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
-import { maxTimerDelay, randomToken, stopwatch } from "../runtime.ts";
+import { onAbort, unlessAborted } from "../runtime/abort.ts";
+import { maxTimerDelay, randomToken, stopwatch } from "../runtime/runtime.ts";
 import { acquireLooking, type CallOptions } from "./internal/acquire-looking.ts";
 import { checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";

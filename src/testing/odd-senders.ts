@@ -1,4 +1,4 @@
-import { sha256 } from "../bytes.ts";
+import { sha256 } from "../runtime/bytes.ts";
 import { isObjectOrArray } from "../webhooks/body.ts";
 import { decoders, signatureProvider } from "../webhooks/custom/signature-provider.ts";
 import { decodeBase64, decodeBase64Url, encodeBytes } from "../webhooks/encoding.ts";

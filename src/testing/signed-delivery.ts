@@ -1,5 +1,5 @@
-import { checkOptions, number, type Schema, typed, wrongType } from "../check.ts";
-import { systemRuntime } from "../runtime.ts";
+import { checkOptions, number, type Schema, typed, wrongType } from "../check/check.ts";
+import { systemRuntime } from "../runtime/runtime.ts";
 import { decodeHex } from "../webhooks/encoding.ts";
 import type { WebhookProvider } from "../webhooks/provider.ts";
 import type { Row } from "../webhooks/sender.ts";

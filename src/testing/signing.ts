@@ -1,5 +1,5 @@
-import { concatBytes } from "../bytes.ts";
-import { formatTime } from "../runtime.ts";
+import { concatBytes } from "../runtime/bytes.ts";
+import { formatTime } from "../runtime/runtime.ts";
 import { encodeBytes } from "../webhooks/encoding.ts";
 import type { Scheme } from "../webhooks/scheme.ts";
 import {

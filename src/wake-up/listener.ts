@@ -1,8 +1,8 @@
-import { onAbort } from "../abort.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { ListenerSettings, Waiter, WakeUpListener, WakeUpPause } from "../lock/wake-up.ts";
 import type { Call } from "../quorum/round.ts";
-import { randomToken, settledWithin, stopwatch } from "../runtime.ts";
+import { onAbort } from "../runtime/abort.ts";
+import { randomToken, settledWithin, stopwatch } from "../runtime/runtime.ts";
 import { channelOf } from "./channel.ts";
 import { delayOf } from "./delay.ts";
 import { asks, free, isAsking } from "./events.ts";

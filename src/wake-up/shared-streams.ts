@@ -1,5 +1,5 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
-import { type Runtime, sharesRequests } from "../runtime.ts";
+import { type Runtime, sharesRequests } from "../runtime/runtime.ts";
 import { ChannelStream } from "./stream.ts";
 
 /** How many streams a Worker's request may open: half of the connections that it may have. */

@@ -1,4 +1,4 @@
-import { sha256Hex } from "../bytes.ts";
+import { sha256Hex } from "../runtime/bytes.ts";
 import { isId } from "./header.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { toHex } from "../bytes.ts";
+import { toHex } from "../runtime/bytes.ts";
 
 /**
  * Decodes hex with digits of either case. Anything else gives `undefined`: an odd number of digits, white space.

@@ -1,4 +1,4 @@
-import { RedlockError } from "../errors.ts";
+import { RedlockError } from "../errors/errors.ts";
 
 /** A delivery whose signature was verified. */
 export interface VerifiedWebhook {

@@ -1,4 +1,4 @@
-import { checkOptions, later } from "../check.ts";
+import { checkOptions, later } from "../check/check.ts";
 import { generated, requireForm, requireForms, urlOption } from "./option-checks.ts";
 import type { IdOptions, PublicKeyOptions, SecretOptions, ToleranceOptions, UrlOptions } from "./options.ts";
 import { readerOf, readIds, type Scheme } from "./scheme.ts";

@@ -1,4 +1,4 @@
-import { concatBytes, toHex, unshared } from "../bytes.ts";
+import { concatBytes, toHex, unshared } from "../runtime/bytes.ts";
 
 /** The algorithms as Web Crypto names them, and how many bytes a signature has, unless that depends on the key. */
 export const algorithms = {

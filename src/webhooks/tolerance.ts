@@ -1,4 +1,4 @@
-import { systemRuntime } from "../runtime.ts";
+import { systemRuntime } from "../runtime/runtime.ts";
 import { malformed } from "./header.ts";
 import type { ToleranceOptions } from "./options.ts";
 import { WebhookVerificationError } from "./provider.ts";

@@ -7,7 +7,7 @@ import { examine, Session } from "../../src/cli/doctor/session.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
 import { type Endpoint, type QuorumError, Redlock } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
-import { systemRuntime } from "../../src/runtime.ts";
+import { systemRuntime } from "../../src/runtime/runtime.ts";
 import { ioredisEndpoint } from "../../src/sockets/index.ts";
 import {
   CountDownLatch,

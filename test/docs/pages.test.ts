@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { serverRemedies } from "../../src/cli/doctor/remedies.ts";
-import { permanentErrors } from "../../src/server-errors.ts";
+import { permanentErrors } from "../../src/errors/server-errors.ts";
 import { fencesOf, pages } from "./fences.ts";
 import { commandsOf, problemWith } from "./shell.ts";
 
@@ -75,7 +75,7 @@ describe("docs/errors.md", () => {
     const body = text(file).split(`export type ${name} =`)[1]!.split(";")[0]!;
     return Array.from(body.matchAll(/"([A-Z_]+)"/g), ([, code]) => code!);
   };
-  const codes = union("src/errors.ts", "RedlockErrorCode");
+  const codes = union("src/errors/errors.ts", "RedlockErrorCode");
 
   it("has a row for every code of RedlockErrorCode", () => {
     expect(codes.length).toBeGreaterThan(10);
@@ -108,7 +108,7 @@ describe("events", () => {
   };
 
   it("of locks and endpoints all have a row in observability.md, and there alone", () => {
-    const types = ["HoldEnd", "RedlockEvent"].flatMap((name) => typesOf("src/events.ts", name));
+    const types = ["HoldEnd", "RedlockEvent"].flatMap((name) => typesOf("src/lock/events.ts", name));
     expect(types.length).toBeGreaterThan(8);
     expect(rowsOf("docs/observability.md", "Events")).toEqual(types.sort());
     expect(text("docs/options.md")).toMatch(/^\| `onEvent` .*\(observability\.md#events\)/m);

@@ -1,7 +1,7 @@
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { EndpointError } from "../../src/errors.ts";
+import { EndpointError } from "../../src/errors/errors.ts";
 import type { HttpOptions } from "../../src/http/index.ts";
 import { responseCodec, type StoredResponse } from "../../src/http/stored.ts";
 import { freshKey } from "../support/fresh-key.ts";

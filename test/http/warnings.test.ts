@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } 
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { lock } from "../../src/hono/index.ts";
 import { Redlock, type RedlockOptions } from "../../src/index.ts";
-import { systemRuntime } from "../../src/runtime.ts";
+import { systemRuntime } from "../../src/runtime/runtime.ts";
 import { github, stripe, twilio } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { post, stands } from "./stand.ts";

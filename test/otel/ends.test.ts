@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Attributes, type MetricOptions, metrics, trace } from "@opentelemetry/api";
 import { describe, expect, test, vi } from "vitest";
-import { LockHeldError, RedlockError } from "../../src/errors.ts";
+import { LockHeldError, RedlockError } from "../../src/errors/errors.ts";
 import { endOf, type ObservedEvent } from "../../src/otel/end.ts";
 import { type OtelOptions, otel } from "../../src/otel/index.ts";
 

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { expect, test, vi } from "vitest";
-import { onAbort } from "../../src/abort.ts";
+import { onAbort } from "../../src/runtime/abort.ts";
 
 test("callbacks of one signal share a listener, which ends with the last of them", () => {
   const { signal } = new AbortController();

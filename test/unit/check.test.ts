@@ -12,7 +12,7 @@ import {
   oneOf,
   type Schema,
   typed,
-} from "../../src/check.ts";
+} from "../../src/check/check.ts";
 
 /** What a check returns, or the name of the error that it throws. */
 function outcome(check: () => unknown): unknown {

@@ -1,7 +1,8 @@
 import vm from "node:vm";
 import { describe, expect, test } from "vitest";
 import { serverRemedies } from "../../src/cli/doctor/remedies.ts";
-import * as errors from "../../src/errors.ts";
+import * as errors from "../../src/errors/errors.ts";
+import { permanentErrors } from "../../src/errors/server-errors.ts";
 import {
   DeadKeyError,
   FingerprintMismatchError,
@@ -10,7 +11,6 @@ import {
   RecordCorruptError,
   ResultUnavailableError,
 } from "../../src/idempotency/errors.ts";
-import { permanentErrors } from "../../src/server-errors.ts";
 
 const { EndpointError, isRedlockError, LockHeldError, LockLostError, QuorumError, RedlockError } = errors;
 
@@ -234,7 +234,7 @@ describe("isRedlockError", () => {
   });
 
   test("recognizes errors of a second copy of the package, where instanceof fails", async () => {
-    const path = "../../src/errors.ts?second";
+    const path = "../../src/errors/errors.ts?second";
     const copy = (await import(path)) as typeof errors;
     expect(copy.RedlockError).not.toBe(RedlockError);
     const error = new copy.LockHeldError(["a"], 0);

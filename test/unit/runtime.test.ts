@@ -11,7 +11,7 @@ import {
   stopwatch,
   systemRuntime,
   tokenLength,
-} from "../../src/runtime.ts";
+} from "../../src/runtime/runtime.ts";
 import { seeded } from "../support/seeded.ts";
 import { steppingRuntime } from "../support/stepping-runtime.ts";
 import { forbidUnhandledRejections } from "../support/unhandled.ts";

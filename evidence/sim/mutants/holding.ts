@@ -24,7 +24,7 @@ export const holdingMutants: readonly Mutant[] = [
     name: "larger total of two clocks",
     breaks:
       "one clock is set back, then the other stands still: both totals are too small, and so is the larger",
-    patches: [patch("runtime.ts steadyClock", "ahead < 0 || ahead > rounding || step < 0", "false")],
+    patches: [patch("runtime/runtime.ts steadyClock", "ahead < 0 || ahead > rounding || step < 0", "false")],
     noticedBy: [...twoAtOnce, "holds survive", "a writer is alone", "one owner at a time"],
   },
   {

@@ -1,6 +1,6 @@
 import { Redlock } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
-import { sleep } from "../../../src/runtime.ts";
+import { sleep } from "../../../src/runtime/runtime.ts";
 import { ioredisEndpoint } from "../../../src/sockets/index.ts";
 import { QueueingClient } from "../network/queueing-client.ts";
 import type { Process } from "../world/process.ts";

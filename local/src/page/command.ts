@@ -1,4 +1,4 @@
-import { parseKey, type StoredKey } from "../../../src/stored/parse.ts";
+import { parseKey, type StoredKey } from "../../../src/inspect/stored-key.ts";
 import { isOfRuns } from "./key.ts";
 import { mailboxOperation, mailboxResult } from "./mailbox.ts";
 

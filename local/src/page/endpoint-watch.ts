@@ -1,4 +1,4 @@
-import type { StoredKey } from "../../../src/stored/parse.ts";
+import type { StoredKey } from "../../../src/inspect/stored-key.ts";
 import type { FaultRule } from "../faults/faults.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { isShown } from "./key.ts";

@@ -1,4 +1,4 @@
-import type { StoredKey } from "../../../src/stored/parse.ts";
+import type { StoredKey } from "../../../src/inspect/stored-key.ts";
 
 // What the page calls a key of this library's.
 

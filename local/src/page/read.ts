@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Reply } from "../../../lock-server/src/twins/twin.ts";
-import { keyOf, parseKey, parseValue, type StoredKey, tokensIn } from "../../../src/stored/parse.ts";
+import { keyOf, parseKey, parseValue, type StoredKey, tokensIn } from "../../../src/inspect/stored-key.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import type { SeenValue } from "./stored.ts";
 

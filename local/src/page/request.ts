@@ -1,6 +1,6 @@
 import type { Buffer } from "node:buffer";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
-import { type StoredKey, tokensIn } from "../../../src/stored/parse.ts";
+import { type StoredKey, tokensIn } from "../../../src/inspect/stored-key.ts";
 import type { Command } from "../rest/backend.ts";
 import type { Exchange } from "../rest/observe.ts";
 import type { WireReply } from "../rest/redis/resp.ts";

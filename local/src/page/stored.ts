@@ -1,4 +1,4 @@
-import type { StoredKey } from "../../../src/stored/parse.ts";
+import type { StoredKey } from "../../../src/inspect/stored-key.ts";
 import { heldKind, labelOf } from "./key.ts";
 import type { LockRow, RecordRow, Share } from "./state.ts";
 

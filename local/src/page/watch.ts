@@ -1,4 +1,4 @@
-import { keyOf, type StoredKey } from "../../../src/stored/parse.ts";
+import { keyOf, type StoredKey } from "../../../src/inspect/stored-key.ts";
 import { isReading } from "../rest/http/command-access.ts";
 import type { Executed, Peer } from "../rest/observe.ts";
 import type { LocalEndpoints } from "../rest/start.ts";

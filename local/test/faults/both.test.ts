@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { EndpointError } from "../../../src/errors.ts";
+import { EndpointError } from "../../../src/errors/errors.ts";
 import { peekScript } from "../../../src/redis/peek.lua.ts";
 import { isSettled } from "../../../test/support/outcomes.ts";
 import { engines } from "../../../test/support/redis-servers.ts";

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { EndpointError } from "../../../src/errors.ts";
+import { EndpointError } from "../../../src/errors/errors.ts";
 import { peekScript } from "../../../src/redis/peek.lua.ts";
 import { type MemoryEndpointOptions, memoryEndpoint } from "../../src/memory/memory-endpoint.ts";
 import { VirtualTime } from "../../src/memory/virtual-time.ts";

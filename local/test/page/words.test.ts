@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
-import { keyOf, parseKey } from "../../../src/stored/parse.ts";
+import { keyOf, parseKey } from "../../../src/inspect/stored-key.ts";
 import { isOn, others, switches, without } from "../../src/page/browser/switches.ts";
 import { ago, duration, matching, short, summary, wrongs } from "../../src/page/browser/words.ts";
 import { isShown, labelOf } from "../../src/page/key.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { unlessAborted } from "../../abort.ts";
 import type { Ask } from "../../endpoints/ask.ts";
 import { type Command, type Dialect, EndpointError } from "../../index.ts";
 import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../redis/cell.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
 import { textOf } from "../../redis/script.ts";
+import { unlessAborted } from "../../runtime/abort.ts";
 import { lineSplitter, parseEvent } from "../../wake-up/events.ts";
 import { probeTtl, type Seen, type Session, UnexpectedReply, type Written } from "./session.ts";
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { systemRuntime } from "../../runtime.ts";
+import { systemRuntime } from "../../runtime/runtime.ts";
 import type { Call } from "../access.ts";
 import { exitCode, type Outcome } from "../environment.ts";
 import { questionsOf } from "./questions.ts";

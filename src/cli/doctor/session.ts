@@ -1,7 +1,7 @@
-import { onAbort } from "../../abort.ts";
 import type { Command, Dialect, Endpoint } from "../../index.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
-import { type Runtime, sleep } from "../../runtime.ts";
+import { onAbort } from "../../runtime/abort.ts";
+import { type Runtime, sleep } from "../../runtime/runtime.ts";
 import { type Failure, failureOf, isRefusal, type Place } from "../access.ts";
 import { StoppedError } from "../environment.ts";
 

@@ -1,9 +1,9 @@
-import { onAbort, unlessAborted } from "../../abort.ts";
 import { acquire } from "../../lock/acquire.ts";
 import { lockProtocol } from "../../lock/fence.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { AcquireOptions, Settings } from "../../lock/options.ts";
-import { stopwatch } from "../../runtime.ts";
+import { onAbort, unlessAborted } from "../../runtime/abort.ts";
+import { stopwatch } from "../../runtime/runtime.ts";
 
 /** What the caller says of one call. */
 export type CallOptions = Pick<AcquireOptions, "signal" | "deadline" | "note">;

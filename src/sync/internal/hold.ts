@@ -1,6 +1,5 @@
-import { unlessAborted } from "../../abort.ts";
-import { checkName, checkOptions, checkText, type OptionHints, type Schema } from "../../check.ts";
-import { LockHeldError } from "../../errors.ts";
+import { checkName, checkOptions, checkText, type OptionHints, type Schema } from "../../check/check.ts";
+import { LockHeldError } from "../../errors/errors.ts";
 import { acquire, orHeld } from "../../lock/acquire.ts";
 import { type LockClient, settingsOf } from "../../lock/client.ts";
 import type { Lock } from "../../lock/lock.ts";
@@ -14,7 +13,8 @@ import {
 } from "../../lock/options.ts";
 import type { Protocol } from "../../lock/protocol.ts";
 import type { CellAnswer } from "../../redis/cell.ts";
-import { keepAlive } from "../../runtime.ts";
+import { unlessAborted } from "../../runtime/abort.ts";
+import { keepAlive } from "../../runtime/runtime.ts";
 
 // What the synchronizers have in common: the options of a call, the acquire, and the handle it returns.
 

@@ -5,7 +5,7 @@ import { quorumOf } from "../../quorum/tally.ts";
 import { type CellAnswer, tombstoneRetention } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { foreignData, runScript, unexpectedReply } from "../../redis/script.ts";
-import { randomToken } from "../../runtime.ts";
+import { randomToken } from "../../runtime/runtime.ts";
 import { mailboxScript } from "./mailbox.lua.ts";
 import { itemsOf } from "./reply.ts";
 

@@ -1,9 +1,9 @@
-import { emit } from "../../events.ts";
+import { emit } from "../../lock/events.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { Settings } from "../../lock/options.ts";
 import { runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
-import { keepAlive, stopwatch } from "../../runtime.ts";
+import { keepAlive, stopwatch } from "../../runtime/runtime.ts";
 import { type Entry, type Place, type View, viewOf } from "./mailbox-place.ts";
 
 /** A message of a mailbox. */

@@ -5,7 +5,7 @@ import type { Waiter } from "../../lock/wake-up.ts";
 import { type Cell, type CellAnswer, tombstoneRetention } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
-import { tokenLength } from "../../runtime.ts";
+import { tokenLength } from "../../runtime/runtime.ts";
 import { channelOf } from "../../wake-up/channel.ts";
 import { memberScript } from "./member.lua.ts";
 import { isInteger, itemsOf } from "./reply.ts";

@@ -1,9 +1,9 @@
-import { unlessAborted } from "../../abort.ts";
-import { LockLostError, QuorumError, secondsHint } from "../../errors.ts";
+import { LockLostError, QuorumError, secondsHint } from "../../errors/errors.ts";
 import type { Settings } from "../../lock/options.ts";
 import type { Round } from "../../quorum/round.ts";
 import { undoQuietly, unlessRefused } from "../../quorum/undo.ts";
-import { keepAlive, randomToken, stopwatch } from "../../runtime.ts";
+import { unlessAborted } from "../../runtime/abort.ts";
+import { keepAlive, randomToken, stopwatch } from "../../runtime/runtime.ts";
 import { type ArrivalAnswer, generation, levelOf, poll, queryEndpoint, runOf } from "./arrivals.ts";
 
 // The calls of one name, of which the newest counts. A call is a generation without arrivals, of which the latest stays.

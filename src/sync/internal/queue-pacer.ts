@@ -1,7 +1,7 @@
 import type { Settings } from "../../lock/options.ts";
 import { type Backoff, type BackoffBounds, pauses } from "../../quorum/backoff.ts";
 import type { Round } from "../../quorum/round.ts";
-import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime.ts";
+import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime/runtime.ts";
 
 /** Measures how fast a queue moves, and says when to send the next request. */
 export interface PollPacer {

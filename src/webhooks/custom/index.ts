@@ -1,5 +1,5 @@
 /** @module redlock-edge/webhooks/custom */
-export { sha256 } from "../../bytes.ts";
+export { sha256 } from "../../runtime/bytes.ts";
 export { bodyHash, bodyId } from "../body.ts";
 export * from "../encoding.ts";
 export { requireHeader, requireId, requireSignature, type SignatureForm } from "../header.ts";

@@ -1,4 +1,12 @@
-import { type Check, checkOptions, checkType, integer, later, type Schema, typed } from "../../check.ts";
+import {
+  type Check,
+  checkOptions,
+  checkType,
+  integer,
+  later,
+  type Schema,
+  typed,
+} from "../../check/check.ts";
 import { decodeBase64, decodeBase64Url, decodeHex, type Encoding } from "../encoding.ts";
 import { listOf, refuseNoise, requireForm, requireForms } from "../option-checks.ts";
 import type { ToleranceOptions } from "../options.ts";

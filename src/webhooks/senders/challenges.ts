@@ -1,4 +1,4 @@
-import { toHex } from "../../bytes.ts";
+import { toHex } from "../../runtime/bytes.ts";
 import { jsonFields } from "../body.ts";
 import { isId } from "../header.ts";
 import { generated, requireForm } from "../option-checks.ts";

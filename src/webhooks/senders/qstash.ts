@@ -1,4 +1,4 @@
-import { sha256 } from "../../bytes.ts";
+import { sha256 } from "../../runtime/bytes.ts";
 import { encodeBytes } from "../encoding.ts";
 import { requireJwt } from "../jwt.ts";
 import type { IdOptions, SecretOptions, ToleranceOptions, UrlOptions } from "../options.ts";

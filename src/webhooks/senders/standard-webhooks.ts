@@ -1,4 +1,4 @@
-import { checkOptions, later, type Schema } from "../../check.ts";
+import { checkOptions, later, type Schema } from "../../check/check.ts";
 import { decodeBase64 } from "../encoding.ts";
 import { entriesOf, malformed, maxSignatures, requireHeader, requireId, signaturesOf } from "../header.ts";
 import { generated, listOf, requireForm, requireForms } from "../option-checks.ts";

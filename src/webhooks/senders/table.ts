@@ -1,4 +1,4 @@
-import { parseTime } from "../../runtime.ts";
+import { parseTime } from "../../runtime/runtime.ts";
 import { decodeBase64, decodeDer, decodeHex, decodePublicKey } from "../encoding.ts";
 import { malformed } from "../header.ts";
 import { chosen, requireForm } from "../option-checks.ts";

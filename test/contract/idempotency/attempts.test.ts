@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError } from "../../../src/errors.ts";
+import { QuorumError } from "../../../src/errors/errors.ts";
 import { DeadKeyError, type IdempotencyOptions } from "../../../src/idempotency/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError } from "../../../src/errors.ts";
+import { QuorumError } from "../../../src/errors/errors.ts";
 import { InProgressError, LeaseLostError } from "../../../src/idempotency/index.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 import { put, records, runner, running, silence, textsOf, ttls } from "../../support/virtual-runs.ts";

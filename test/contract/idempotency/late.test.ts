@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { EndpointError, QuorumError } from "../../../src/errors.ts";
+import { EndpointError, QuorumError } from "../../../src/errors/errors.ts";
 import type { Fate, Link } from "../../support/link.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 import { records, runner, running, silence } from "../../support/virtual-runs.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { QuorumError } from "../../../src/errors.ts";
+import { QuorumError } from "../../../src/errors/errors.ts";
 import { hashKey } from "../../../src/idempotency/digest.ts";
 import { forgetKey, InProgressError, inspectKey } from "../../../src/idempotency/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";

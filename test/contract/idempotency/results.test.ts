@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { EndpointError } from "../../../src/errors.ts";
+import { EndpointError } from "../../../src/errors/errors.ts";
 import { type IdempotencyOptions, ResultUnavailableError } from "../../../src/idempotency/index.ts";
 import { gate, type Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { start } from "../../../local/src/index.ts";
 import { httpEndpoint } from "../../../src/endpoints/http.ts";
-import { QuorumError } from "../../../src/errors.ts";
+import { QuorumError } from "../../../src/errors/errors.ts";
 import { Idempotency, ResultUnavailableError } from "../../../src/idempotency/index.ts";
 import { parseRecord } from "../../../src/idempotency/record.ts";
 import { Redlock } from "../../../src/redlock.ts";

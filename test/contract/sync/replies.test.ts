@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type Command, type Endpoint, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Settings } from "../../../src/lock/options.ts";
 import type { Call } from "../../../src/quorum/round.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
+import { systemRuntime } from "../../../src/runtime/runtime.ts";
 import { queued } from "../../../src/sync/fair-lock.ts";
 import {
   CountDownLatch,

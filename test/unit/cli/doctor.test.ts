@@ -7,7 +7,7 @@ import { diagnose, reportLines } from "../../../src/cli/doctor/report.ts";
 import { type Examined, examine, type SeenByNeed, Session } from "../../../src/cli/doctor/session.ts";
 import { answerReason } from "../../../src/endpoints/post.ts";
 import { type Dialect, type Endpoint, EndpointError } from "../../../src/index.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
+import { systemRuntime } from "../../../src/runtime/runtime.ts";
 
 // What doctor says of what was seen, in golden/advice.txt; and what it sees at endpoints in this process.
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { roomOf, sendThrough } from "../../../src/endpoints/hand-over.ts";
-import type { EndpointError } from "../../../src/errors.ts";
+import type { EndpointError } from "../../../src/errors/errors.ts";
 import { rejection } from "../../support/outcomes.ts";
 
 // A client is given 100 commands at first: see test/unit/endpoints/room.test.ts.

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { httpEndpoint } from "../../../src/endpoints/http.ts";
-import type { EndpointError } from "../../../src/errors.ts";
+import type { EndpointError } from "../../../src/errors/errors.ts";
 import { rejection } from "../../support/outcomes.ts";
 
 // Requests to the global fetch, without a server; test/contract/endpoints has real ones.

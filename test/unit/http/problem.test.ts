@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LockHeldError, QuorumError, RedlockError } from "../../../src/errors.ts";
+import { LockHeldError, QuorumError, RedlockError } from "../../../src/errors/errors.ts";
 import { type ProblemCode, problem, problemOf, problemResponse } from "../../../src/http/problem.ts";
 import {
   DeadKeyError,

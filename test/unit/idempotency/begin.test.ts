@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { EndpointError } from "../../../src/errors.ts";
+import { EndpointError } from "../../../src/errors/errors.ts";
 import { classifyBegin as classify } from "../../../src/idempotency/begin.ts";
 import { noFingerprint, parseRecord, recordText } from "../../../src/idempotency/record.ts";
 import type { Failure } from "../../../src/quorum/round.ts";

@@ -7,7 +7,7 @@ import {
 } from "../../../src/idempotency/idempotency.ts";
 import { forgetKey, inspectKey } from "../../../src/idempotency/index.ts";
 import type { LockOptions } from "../../../src/lock/options.ts";
-import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
+import { maxTimerDelay, systemRuntime } from "../../../src/runtime/runtime.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";

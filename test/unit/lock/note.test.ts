@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { holderText, parseHolder } from "../../../src/lock/note.ts";
-import { randomToken, systemRuntime } from "../../../src/runtime.ts";
+import { randomToken, systemRuntime } from "../../../src/runtime/runtime.ts";
 
 const nonce = randomToken(systemRuntime);
 const other = randomToken(systemRuntime);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { resolveSettings } from "../../../src/lock/options.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
+import { systemRuntime } from "../../../src/runtime/runtime.ts";
 
 const context = { endpoints: [], runtime: systemRuntime };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EndpointError, type Vote } from "../../../src/errors.ts";
+import { EndpointError, type Vote } from "../../../src/errors/errors.ts";
 import {
   type FailedAttempt,
   type Progress,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
-import { EndpointError, type Vote } from "../../../src/errors.ts";
+import { EndpointError, type Vote } from "../../../src/errors/errors.ts";
 import { type Call, runRound, untilUsable } from "../../../src/quorum/round.ts";
 import { type Answer, tally } from "../../../src/quorum/tally.ts";
 import { gate } from "../../support/link.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { parseKey } from "../../../src/inspect/stored-key.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
-import { parseKey } from "../../../src/stored/parse.ts";
 import { slotOf } from "../../support/cluster-slot.ts";
 
 const seed = Date.now() % 2 ** 31;

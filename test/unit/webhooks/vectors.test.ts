@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { isRedlockError } from "../../../src/errors.ts";
+import { isRedlockError } from "../../../src/errors/errors.ts";
 import { decodePublicKey } from "../../../src/webhooks/custom/index.ts";
 import { secretTag, WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { outcome } from "./outcome.ts";

@@ -1,5 +1,5 @@
-import type { EndedRequest } from "./endpoints/ask.ts";
-import type { EndpointError, LockHolder, QuorumError } from "./errors.ts";
+import type { EndedRequest } from "../endpoints/ask.ts";
+import type { EndpointError, LockHolder, QuorumError } from "../errors/errors.ts";
 
 /** Fields of every event about a lock. */
 interface LockEvent {

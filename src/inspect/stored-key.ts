@@ -1,7 +1,7 @@
 import { countOf, parseRecord } from "../idempotency/record.ts";
 import { parseHolder } from "../lock/note.ts";
 import { keyOf } from "../redis/keys.ts";
-import { tokenLength } from "../runtime.ts";
+import { tokenLength } from "../runtime/runtime.ts";
 
 // What endpoints have stored, for `redlock-edge list`, the page of the local endpoints, and the playground. It reads nothing
 // itself, and is no entry of the package.
