@@ -36,8 +36,8 @@ test("a stream's connection closes when the caller aborts", async () => {
   const endpoint = local.endpoints[0]!;
   /** How many connections subscribe to what was subscribed to last. */
   const subscribers = async () => {
-    const [name, channel = ""] =
-      endpoint.log.entries.findLast(({ command }) => command[0] === "SUBSCRIBE")?.command ?? [];
+    const commands = endpoint.log.entries.map(({ command }) => command);
+    const [name, channel = ""] = commands.filter(([word]) => word === "SUBSCRIBE").at(-1) ?? [];
     const [, count] = (await endpoint.execute(["PUBSUB", "NUMSUB", channel])) as unknown[];
     return name && count;
   };
