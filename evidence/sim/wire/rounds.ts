@@ -47,6 +47,14 @@ export class Rounds {
     };
   }
 
+  /** How many endpoints have freed something at an operator's request, and how many have answered it. */
+  frees(nonce: string): { freed: number; answered: number } {
+    return {
+      freed: this.trails.count(nonce, ({ freed }) => freed),
+      answered: this.trails.count(nonce, ({ answeredFree }) => answeredFree),
+    };
+  }
+
   /** At how many endpoints a release has nothing to do, because nothing was sent there, or it was refused. */
   #owedNothing(nonce: string): number {
     return this.world.servers.filter((server) => this.trails.find(nonce, server)?.isOwedNothing ?? true)

@@ -48,6 +48,8 @@ export class RequestTrail {
   /** A release was answered with "freed", and with "gone". */
   answeredFreed = false;
   answeredGone = false;
+  /** An operator's request to free was answered. */
+  answeredFree = false;
   /** The keys that its releases have left, to refuse what comes late. */
   readonly tombstones = new Set<string>();
   /** A release removed the value, and a release did not find it, whatever was replied. */

@@ -288,6 +288,7 @@ export class Wire extends Rounds {
     const trail = this.trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
     if (request.operation === "end") trail[granted ? "answeredFreed" : "answeredGone"] = true;
+    if (request.operation === "free") trail.answeredFree = true;
     if (request.operation === "peek") this.#wakeUps.refused(process, request.value);
     const successor = successorOf(request);
     if (request.operation === "keep" && granted) this.#taken(process, server, successor ?? request);
