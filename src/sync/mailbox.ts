@@ -22,15 +22,18 @@ import { type FailedMessage, type MailboxHandler, Turn, type Work } from "./inte
 
 /** Options of a mailbox, and defaults of its calls. */
 export interface MailboxOptions<Value = unknown> extends Omit<SyncOptions, "autoExtend"> {
-  /** The most messages that wait: an integer from 1 to 10 000. Default 100. */
+  /** The most messages that wait, the one that is being handled included: an integer from 1 to 10 000. Default 100. */
   readonly maxSize?: number | undefined;
-  /** What a post does where so many wait: `refuse` throws {@link MailboxFullError}. Default `refuse`. */
+  /** If so many wait: `refuse` throws {@link MailboxFullError}, `drop-oldest` forgets the oldest message. Default `refuse`. */
   readonly onFull?: "refuse" | "drop-oldest" | undefined;
-  /** How long a message waits at most, and its id is remembered, in ms. Default 86 400 000 (a day). */
+  /** For how long messages wait after the last post, and the ids of handled messages are remembered, in ms. Default 86 400 000 (a day). */
   readonly retention?: number | undefined;
-  /** The most bytes of a value as JSON: an integer from 1 to 1 000 000. Default 100 000. */
+  /** The most bytes that a value may have as JSON: an integer from 1 to 1 000 000. Default 100 000. */
   readonly maxBytes?: number | undefined;
-  /** How often a message may fail. Then `onFailed` gets it, and it is forgotten. Default: as often as it likes. */
+  /**
+   * How often a message may fail. Then `onFailed` gets it, and it is forgotten. The end of the process that handles it is a
+   * failure, too. Default: without limit.
+   */
   readonly maxAttempts?: number | undefined;
   /** Gets a message that has failed `maxAttempts` times, for example to store it. If it fails, the message stays. */
   readonly onFailed?: ((message: FailedMessage<Value>) => Promise<unknown> | unknown) | undefined;
@@ -38,27 +41,34 @@ export interface MailboxOptions<Value = unknown> extends Omit<SyncOptions, "auto
 
 /** Options of one call. */
 export interface PostOptions extends Omit<WaitOptions, "autoExtend"> {
-  /** Waits until the message is handled, by whichever call, for `wait` ms at most. Default false: a queued message is enough. */
+  /**
+   * Waits until the message is handled, and takes the turn over if its holder dies. After `wait` ms it returns `queued`.
+   * Default false: it returns as soon as the message is queued.
+   */
   readonly standBy?: boolean | undefined;
 }
 
-/** What has become of a message. */
+/** The result of `post`. */
 export interface Posted {
-  /** `handled`: by this call, or while it stood by; `queued`: whoever has the turn will handle it; `duplicate`: it was handled before. */
+  /**
+   * - `handled`: by this call, or by another one while this call stood by;
+   * - `queued`: the call that has the turn will handle it, or the next one that takes the turn;
+   * - `duplicate`: a message with this id was handled before.
+   */
   readonly status: "handled" | "queued" | "duplicate";
-  /** How many messages, as far as this call knows, wait for another turn: because it had to stop, or has failed at them. */
+  /** How many messages wait for another turn, as far as this call knows, because it had to stop or has failed at them. */
   readonly left: number;
 }
 
-/** What `drain` has done. */
+/** The result of `drain`. */
 export interface Drained {
   /** How many messages it has handled. 0: none wait, or another call has the turn. */
   readonly handled: number;
-  /** As in {@link Posted}. */
+  /** How many messages still wait, as far as this call knows. */
   readonly left: number;
 }
 
-/** What a mailbox has in it. */
+/** The result of `inspect`. */
 export interface MailboxState {
   /** Whether a call has the turn. */
   readonly isHeld: boolean;
@@ -89,10 +99,12 @@ const schema: Schema<MailboxOptions> = { ...shared, ...ownSchema };
 const callSchema: Schema<PostOptions> = { ...usual, standBy: typed("boolean") };
 
 /**
- * One turn at a time for a name, and no message lost: a call that finds the turn taken leaves its message with the holder, who
- * handles it before the turn ends. For chats and agents, whose messages must be answered one after another.
+ * One turn at a time for a name, and no message is lost: a call that finds the turn taken leaves its message with the holder,
+ * the call that has the turn, which handles the message before its turn ends. For chats and agents that must answer messages
+ * one after another.
  *
- * Each message is handled at least once while somebody posts or drains; twice if a process ends while it handles it.
+ * Each message is handled at least once, as long as calls of `post` or `drain` come. If a process dies while it handles a
+ * message, the next turn handles the message again.
  *
  * @example
  * const thread = new Mailbox(redlock, `thread:${id}`, { ttl: 30_000 });
@@ -130,11 +142,15 @@ export class Mailbox<Value> {
   }
 
   /**
-   * Handles the message if nobody has the turn, and all that arrive meanwhile. Otherwise leaves it with the holder.
+   * Takes the turn, if nobody has it, and handles the message and all that arrive meanwhile. Otherwise leaves the message with
+   * the call that has the turn.
    *
-   * An error leaves open whether the message will be handled; post it again, with the same id.
+   * After an error, the message may be in the mailbox or not. Post it again, with its id.
    *
-   * @throws what the handler has thrown for this message: it stays, and the next turn tries it again
+   * @param message what to handle: its `id`, so that a repeated message is handled once, and its `value`, as JSON
+   * @param handler reads messages, as in the example of {@link Mailbox}; not called if another call has the turn
+   *
+   * @throws what the handler has thrown at this message: the message stays, and the next turn tries it again
    * @throws MailboxFullError when `maxSize` messages wait
    * @throws QuorumError | LockHeldError when neither the turn nor a quorum of endpoints could be had within `wait`
    * @throws RangeError when the value is too large; TypeError when it is no JSON
@@ -154,7 +170,8 @@ export class Mailbox<Value> {
   }
 
   /**
-   * Handles what waits, if nobody has the turn: for a cron job, so that no message waits for the next post if a process has ended.
+   * Handles the messages that wait, if nobody has the turn. Call it in a cron job: if a process has died, messages would
+   * otherwise wait for the next post.
    *
    * @throws what the handler has thrown; QuorumError | LockHeldError as {@link Mailbox.post}
    */
@@ -165,7 +182,7 @@ export class Mailbox<Value> {
   }
 
   /**
-   * What waits now, and whether a call has the turn. It may have changed by the time that you read it.
+   * How many messages wait, and whether a call has the turn. Both may have changed by the time that you read it.
    *
    * @throws QuorumError when too few endpoints answered
    */

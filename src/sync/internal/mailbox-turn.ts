@@ -6,12 +6,12 @@ import { quorumOf } from "../../quorum/tally.ts";
 import { keepAlive, stopwatch } from "../../runtime/runtime.ts";
 import { type Entry, type Place, type View, viewOf } from "./mailbox-place.ts";
 
-/** A message of a mailbox. */
+/** A message of a mailbox, as its handler gets it. */
 export interface Message<Value> {
   /** Identifies it: a second post with the same id is a duplicate, for as long as the id is remembered. */
   readonly id: string;
   readonly value: Value;
-  /** 1 at first, then one more each time that it has failed. */
+  /** 1 at first, and one more after each failure. */
   readonly attempt: number;
 }
 
@@ -19,7 +19,7 @@ export interface Message<Value> {
 export interface FailedMessage<Value> extends Omit<Message<Value>, "attempt"> {
   /** How often it has failed. */
   readonly attempts: number;
-  /** What the handler has thrown last. Undefined: its process has ended, or another one has seen it. */
+  /** What the handler has thrown. Undefined if it was not thrown in this process, for example because the other one has died. */
   readonly error: unknown;
 }
 
@@ -28,21 +28,27 @@ export interface FailedMessage<Value> extends Omit<Message<Value>, "attempt"> {
  * the handler returns.
  */
 export interface Messages<Value> extends AsyncIterable<Message<Value>> {
-  /** All that wait at once, again and again: for a handler to which the newest message says what counts. */
+  /**
+   * All messages that wait, 32 at most, then all that have arrived meanwhile, and so on. For a handler that answers several
+   * messages at once. A batch is handled or fails as a whole.
+   */
   batches(): AsyncIterable<readonly Message<Value>[]>;
 }
 
-/** What a handler is given beside the messages. */
+/** The turn, as a handler gets it. */
 export interface MailboxTurn {
-  /** Larger than that of every earlier turn. Hand it to the database, so that a late write is refused. */
+  /** Larger than the fence of every earlier turn. Pass it to your database, so that it can refuse the write of an earlier turn. */
   readonly fence: number;
-  /** Aborts when the turn is lost. */
+  /** Aborts when the turn is lost: another call may have it, and handles the current message again. */
   readonly signal: AbortSignal;
-  /** ms of the turn that remain. */
+  /** For how many ms the turn is still valid. It is extended while the handler runs. */
   remaining(): number;
 }
 
-/** Handles messages. It is called again while messages wait, and ends the turn by returning without having read one. */
+/**
+ * Handles messages. It is called again if messages have arrived since it returned. If it returns without having read one, the
+ * turn ends, and the messages stay.
+ */
 export type MailboxHandler<Value> = (
   messages: Messages<Value>,
   turn: MailboxTurn,
