@@ -34,7 +34,7 @@ function processOf(options: Partial<RedlockOptions> = {}) {
 }
 
 it("compile against the types of the packages", async () => {
-  const paths = ["tanstack-ai/locks.ts", "chat-sdk/state.ts", "medusa/locking.ts"];
+  const paths = ["tanstack-ai/locks.ts", "chat-sdk/state.ts", "chat-sdk/mailbox.ts", "medusa/locking.ts"];
   const programs = paths.map((path) => {
     const page = join("examples", path);
     const text = readFileSync(page, "utf8");
@@ -145,46 +145,61 @@ interface ChatState {
   extendLock(lock: ChatLock, ttl: number): Promise<boolean>;
   releaseLock(lock: ChatLock): Promise<void>;
   forceReleaseLock(threadId: string): Promise<void>;
+  enqueue(threadId: string, entry: ChatEntry, maxSize: number): Promise<number>;
+  dequeue(threadId: string): Promise<ChatEntry | null>;
+  queueDepth(threadId: string): Promise<number>;
+}
+interface ChatEntry {
+  readonly message: { readonly id: string };
+  readonly enqueuedAt: number;
+  readonly expiresAt: number;
 }
 interface ChatLock {
   readonly threadId: string;
   readonly expiresAt: number;
 }
+type ChatHandler = (
+  thread: unknown,
+  message: { text: string },
+  context?: { readonly skipped: readonly { text: string }[] },
+) => Promise<void>;
 interface Bot {
-  onNewMention(handler: (thread: unknown, message: { text: string }) => Promise<void>): void;
+  onNewMention(handler: ChatHandler): void;
   initialize(): Promise<void>;
   processMessage(adapter: object, threadId: string, message: object): Promise<void>;
 }
 
-describe("examples/chat-sdk", () => {
-  /** An instance of a bot with a state of its own: only the locks are shared. */
-  async function startBot(handle: (text: string) => Promise<void>, options: object = {}) {
-    const { Chat } = await load<{ Chat: new (options: object) => Bot }>(inPackages("chat/dist/index.js"));
-    const { createMemoryState } = await load<{ createMemoryState(): ChatState }>(
-      inPackages("@chat-adapter/state-memory/dist/index.js"),
-    );
-    const { createMockAdapter, createTestMessage } = await load<{
-      createMockAdapter(name: string): object;
-      createTestMessage(id: string, text: string, more: object): object;
-    }>(inPackages("@chat-adapter/tests/dist/index.js"));
-    const { withRedlock } = await load<{ withRedlock(state: ChatState, redlock: Redlock): ChatState }>(
-      resolve("examples/chat-sdk/state.ts"),
-    );
-    const { redlock } = processOf();
-    const slack = createMockAdapter("slack");
-    const state = withRedlock(createMemoryState(), redlock);
-    const bot = new Chat({ userName: "bot", adapters: { slack }, state, logger: "silent", ...options });
-    bot.onNewMention((_thread, { text }) => handle(text));
-    await bot.initialize();
-    const receive = (threadId: string, text: string) =>
-      bot.processMessage(
-        slack,
-        threadId,
-        createTestMessage(randomUUID(), text, { threadId, isMention: true }),
-      );
-    return { receive, state };
-  }
+type Handle = (text: string, skipped: readonly string[]) => Promise<void>;
 
+/** An instance of a bot with a state of its own: only what an example replaces is shared. */
+async function startBot(handle: Handle, options: object = {}, example = "state") {
+  const { Chat } = await load<{ Chat: new (options: object) => Bot }>(inPackages("chat/dist/index.js"));
+  const { createMemoryState } = await load<{ createMemoryState(): ChatState }>(
+    inPackages("@chat-adapter/state-memory/dist/index.js"),
+  );
+  const { createMockAdapter, createTestMessage } = await load<{
+    createMockAdapter(name: string): object;
+    createTestMessage(id: string, text: string, more: object): object;
+  }>(inPackages("@chat-adapter/tests/dist/index.js"));
+  const [replace] = Object.values(
+    await load<Record<string, (state: ChatState, redlock: Redlock) => ChatState>>(
+      resolve(`examples/chat-sdk/${example}.ts`),
+    ),
+  );
+  const { redlock } = processOf();
+  const slack = createMockAdapter("slack");
+  const state = replace!(createMemoryState(), redlock);
+  const bot = new Chat({ userName: "bot", adapters: { slack }, state, logger: "silent", ...options });
+  bot.onNewMention((_thread, { text }, context) => {
+    return handle(text, context?.skipped.map((message) => message.text) ?? []);
+  });
+  await bot.initialize();
+  const receive = (threadId: string, text: string) =>
+    bot.processMessage(slack, threadId, createTestMessage(randomUUID(), text, { threadId, isMention: true }));
+  return { receive, state };
+}
+
+describe("examples/chat-sdk", () => {
   it("handles the messages of a thread at one instance at a time", async () => {
     const thread = `slack:C1:${randomUUID()}`;
     const handled: string[] = [];
@@ -239,6 +254,70 @@ describe("examples/chat-sdk", () => {
     await other.releaseLock(next);
     expect(await other.extendLock(next, 30_000)).toBe(false);
     await one.releaseLock((await one.acquireLock(thread, 30_000))!);
+  });
+});
+
+describe("examples/chat-sdk with a mailbox", () => {
+  /** Two instances, and a thread. */
+  async function startTwo(handle: Handle) {
+    const start = () => startBot(handle, { concurrency: "queue" }, "mailbox");
+    const [one, other] = await Promise.all([start(), start()]);
+    return { one, other, thread: `slack:C1:${randomUUID()}` };
+  }
+  const entryOf = (id: string): ChatEntry => ({ message: { id }, enqueuedAt: 0, expiresAt: 2 ** 50 });
+  const idle: Handle = async () => undefined;
+
+  it("handles what arrives at another instance during an answer", async () => {
+    const entered = gate();
+    const mayLeave = gate();
+    const handled: [string, readonly string[]][] = [];
+    const { one, other, thread } = await startTwo(async (text, skipped) => {
+      entered.open();
+      await mayLeave.passed;
+      handled.push([text, skipped]);
+    });
+    const first = one.receive(thread, "first");
+    await entered.passed;
+    await other.receive(thread, "second");
+    await other.receive(thread, "third");
+    mayLeave.open();
+    await first;
+    expect(handled).toEqual([
+      ["first", []],
+      ["third", ["second"]],
+    ]);
+    await other.receive(thread, "fourth");
+    expect(handled.at(-1)).toEqual(["fourth", []]);
+  });
+
+  it("ends the turn with the last look, and has a message that came before it", async () => {
+    const { one, other, thread } = await startTwo(idle);
+    const lock = (await one.state.acquireLock(thread, 30_000))!;
+    expect(await other.state.acquireLock(thread, 30_000)).toBe(null);
+    await other.state.enqueue(thread, entryOf("a"), 10);
+    expect(await one.state.dequeue(thread)).toMatchObject(entryOf("a"));
+    // It takes all messages, handles them, and looks again.
+    expect(await one.state.dequeue(thread)).toBe(null);
+    expect(await other.state.acquireLock(thread, 30_000)).toBe(null);
+    expect(await one.state.extendLock(lock, 30_000)).toBe(true);
+    expect(await one.state.dequeue(thread)).toBe(null);
+    const next = (await other.state.acquireLock(thread, 30_000))!;
+    await one.state.releaseLock(lock);
+    expect(await other.state.extendLock(next, 30_000)).toBe(true);
+    await other.state.releaseLock(next);
+  });
+
+  it("leaves a message to the next turn whose turn was refused before the last look, and which came after it", async () => {
+    const { one, other, thread } = await startTwo(idle);
+    const lock = (await one.state.acquireLock(thread, 30_000))!;
+    expect(await other.state.acquireLock(thread, 30_000)).toBe(null);
+    expect(await one.state.dequeue(thread)).toBe(null);
+    await one.state.releaseLock(lock);
+    expect(await other.state.enqueue(thread, entryOf("a"), 10)).toBe(1);
+    const next = (await one.state.acquireLock(thread, 30_000))!;
+    expect(await one.state.dequeue(thread)).toMatchObject(entryOf("a"));
+    await one.state.releaseLock(next);
+    expect(await one.state.queueDepth(thread)).toBe(0);
   });
 });
 
