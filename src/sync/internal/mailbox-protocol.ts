@@ -35,7 +35,8 @@ export type PostState = "open" | "queued" | "duplicate" | "full";
 /** Takes the turn, or leaves the message with its holder: then the call ends, and `state` says so. */
 export class PostProtocol implements Protocol<MailboxAnswer> {
   readonly isRestorable = false;
-  readonly waiter: Waiter = { kind: mailboxWaiter, name: "all" };
+  // The message of every release calls all of them: each asks for its own message.
+  readonly waiter: Waiter = { kind: mailboxWaiter, name: "free" };
   readonly heldText = ": another call has its turn, and no quorum has the message";
   state: PostState = "open";
   /** Ids that were dropped for the message. */

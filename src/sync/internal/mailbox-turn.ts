@@ -1,10 +1,12 @@
 import { emit } from "../../lock/events.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { Settings } from "../../lock/options.ts";
+import { announce } from "../../lock/protocol.ts";
 import { runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { keepAlive, stopwatch } from "../../runtime/runtime.ts";
 import { type Entry, type Place, type View, viewOf } from "./mailbox-place.ts";
+import { mailboxWaiter } from "./mailbox-protocol.ts";
 
 /** A message of a mailbox, as its handler gets it. */
 export interface Message<Value> {
@@ -242,7 +244,7 @@ export class Turn<Value> {
 
   /** Tells what is done, and looks what waits; with `closes`, lets the turn go if that is nothing: one step, so that nothing is left. */
   async #step(closes: boolean): Promise<void> {
-    const { settings, place } = this.#rules;
+    const { settings, place, name } = this.#rules;
     const { done, failed } = this.#work;
     this.#steps += 1;
     const { ready, strays } = this.#view;
@@ -250,16 +252,20 @@ export class Turn<Value> {
     const told = [...new Set([...done, ...again])];
     const failures = this.#failures;
     const left = [...failures, ...[...failed.keys()].filter((id) => !failures.includes(id) && !done.has(id))];
-    const round = runRound(settings, (call) =>
-      place.step(call, this.#token, {
-        number: this.#steps,
-        closes,
-        done: told,
-        puts: this.#fresh(strays),
-        left,
-        failed: failures.length,
-      }),
-    );
+    const step = {
+      number: this.#steps,
+      closes,
+      done: told,
+      puts: this.#fresh(strays),
+      left,
+      failed: failures.length,
+    };
+    const round = runRound(settings, (call) => {
+      const answer = place.step(call, this.#token, step);
+      // Those that stand by.
+      if (closes) announce(settings, call, mailboxWaiter, [name]);
+      return answer;
+    });
     const result = await round.result;
     if (closes && result === "granted") {
       this.#end = "closed";

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type LockOptions, Redlock } from "../../../src/index.ts";
-import { CountDownLatch, CyclicBarrier, FairLock, ReadWriteLock } from "../../../src/sync/index.ts";
+import {
+  CountDownLatch,
+  CyclicBarrier,
+  FairLock,
+  Mailbox,
+  type MailboxHandler,
+  ReadWriteLock,
+} from "../../../src/sync/index.ts";
 import { channelOf } from "../../../src/wake-up/channel.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
 import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -69,6 +76,29 @@ describe("FairLock", () => {
     await world.runtime.advance(5);
     expect(calls[1]!.value).toBeDefined();
   });
+});
+
+test("Mailbox: those that stand by are told when the turn ends", async () => {
+  const world = virtualWorld();
+  const post = (id: string, handler: MailboxHandler<string>) => () =>
+    new Mailbox<string>(clientOf(world), "a").post({ id, value: id }, handler, { standBy: true });
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const slowly: MailboxHandler<string> = async (messages) => {
+    for await (const _ of messages) await finished;
+  };
+  const calls = await inTurn(
+    world,
+    ["a", "b", "c"].map((id) => post(id, slowly)),
+  );
+  // They have asked, and pause for 1 500 ms.
+  await world.runtime.advance(300);
+  expect(settled(calls)).toEqual([]);
+  finish();
+  await world.runtime.advance(20);
+  expect(calls.map(({ value }) => value?.status)).toEqual(["handled", "handled", "handled"]);
 });
 
 describe("ReadWriteLock", () => {
