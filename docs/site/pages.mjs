@@ -161,7 +161,12 @@ const groups = {
     "docs/rotate-secret.md",
     "docs/inbox.md",
   ],
-  Safety: ["docs/safety.md", "docs/internals/algorithm.md", "docs/internals/evidence.md"],
+  Safety: [
+    "docs/safety.md",
+    "docs/incidents.md",
+    "docs/internals/algorithm.md",
+    "docs/internals/evidence.md",
+  ],
   Reference: [
     "docs/options.md",
     "docs/waiting.md",
