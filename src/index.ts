@@ -1,4 +1,8 @@
-/** @module redlock-edge */
+/**
+ * Locks on a quorum of Redis endpoints, with fencing tokens.
+ *
+ * @module redlock-edge
+ */
 export type {
   Command,
   Dialect,

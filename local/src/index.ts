@@ -1,4 +1,8 @@
-/** @module redis-rest-local */
+/**
+ * Redis over HTTP on your machine, with faults for tests.
+ *
+ * @module redis-rest-local
+ */
 export { ReplyError } from "../../lock-server/src/engine/reply-error.ts";
 export type { Reply } from "../../lock-server/src/twins/twin.ts";
 export { Engine, type EngineOptions, type Push } from "./engine/engine.ts";

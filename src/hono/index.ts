@@ -1,4 +1,8 @@
-/** @module redlock-edge/hono */
+/**
+ * Middleware of Hono that handles a request or a webhook once, and that locks a route.
+ *
+ * @module redlock-edge/hono
+ */
 export type { IdempotentRun } from "../http/serve.ts";
 export type { FromContext, NoEnvGiven, UnknownEnv } from "./context.ts";
 export {

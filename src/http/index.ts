@@ -1,4 +1,8 @@
-/** @module redlock-edge/http */
+/**
+ * Handle a request or a webhook once, in every framework with `Request` and `Response`.
+ *
+ * @module redlock-edge/http
+ */
 export type { CanonicalOptions } from "../idempotency/index.ts";
 export { type Fingerprint, jsonFingerprint } from "./fingerprint.ts";
 export type {

@@ -1,4 +1,8 @@
-/** @module redlock-edge/idempotency */
+/**
+ * Run a function once per key, and give later calls its stored result.
+ *
+ * @module redlock-edge/idempotency
+ */
 export { type CanonicalOptions, canonicalKey } from "./canonical.ts";
 export {
   DeadKeyError,

@@ -1,4 +1,8 @@
-/** @module redlock-edge/inbox */
+/**
+ * Commit an event and its effect in one transaction of Postgres or D1.
+ *
+ * @module redlock-edge/inbox
+ */
 export { type D1, type D1Statement, onceInD1 } from "./d1.ts";
 export type { Execute } from "./enter.ts";
 export {

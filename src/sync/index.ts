@@ -1,4 +1,8 @@
-/** @module redlock-edge/sync */
+/**
+ * More than a lock: semaphores, fair, reentrant and read-write locks, latches, barriers, mailboxes and single jobs.
+ *
+ * @module redlock-edge/sync
+ */
 export { CountDownLatch, type CountDownLatchOptions, type LatchState } from "./count-down-latch.ts";
 export { CyclicBarrier, type CyclicBarrierOptions } from "./cyclic-barrier.ts";
 export { type DebounceOptions, type DebounceOutcome, debounce } from "./debounce.ts";

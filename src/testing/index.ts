@@ -1,3 +1,7 @@
-/** @module redlock-edge/testing */
+/**
+ * Sign deliveries of webhooks in tests of your handlers.
+ *
+ * @module redlock-edge/testing
+ */
 export { keyPairFor, type TestKeyPair } from "./key-pair.ts";
 export { type DeliveryContent, type SignedDelivery, signedDelivery } from "./signed-delivery.ts";

@@ -55,6 +55,7 @@ export interface SignedDelivery {
  * Signs a delivery as its sender does, for tests of your handlers. You can send it several times: the same delivery again
  * is a duplicate.
  *
+ * @typeParam Sender the type of `sender`, from which the type of `options` follows
  * @param sender the function of `redlock-edge/webhooks` that your handler uses, or `signatureProvider`
  * @param options what your handler gives to it. The first of several secrets signs. Senders with a private key need
  * `privateKey`, too: see {@link keyPairFor}

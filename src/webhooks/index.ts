@@ -1,4 +1,8 @@
-/** @module redlock-edge/webhooks */
+/**
+ * Check the signatures of webhooks from 17 senders.
+ *
+ * @module redlock-edge/webhooks
+ */
 export type * from "./options.ts";
 export {
   type VerifiedWebhook,

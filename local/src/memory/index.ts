@@ -1,4 +1,8 @@
-/** @module redis-rest-local/memory */
+/**
+ * Endpoints in the memory of your test, without Redis and without a server.
+ *
+ * @module redis-rest-local/memory
+ */
 export { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 export type { Reply } from "../../../lock-server/src/twins/twin.ts";
 export { Engine, type EngineOptions, type Push } from "../engine/engine.ts";

@@ -1,4 +1,8 @@
-/** @module redlock-edge/webhooks/custom */
+/**
+ * Describe a sender of webhooks that is not in the list.
+ *
+ * @module redlock-edge/webhooks/custom
+ */
 export { sha256 } from "../../runtime/bytes.ts";
 export { bodyHash, bodyId } from "../body.ts";
 export * from "../encoding.ts";
