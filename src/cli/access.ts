@@ -39,7 +39,7 @@ export interface Access {
   close(): void;
 }
 
-/** What a command is called with. */
+/** The arguments and surroundings of a command. */
 export interface Call {
   /** The word behind the options, or `""`. */
   readonly argument: string;
@@ -86,7 +86,7 @@ async function readVariables(path: string): Promise<Variables> {
   }
 }
 
-/** The variables with this name and a number, in their order; else the one without, if it is set. */
+/** The variables with this name and a number, in their order, or else the variable without a number, if it is set. */
 function namesOf(variables: Variables, name: string): string[] {
   const numbered = Object.keys(variables).filter((each) => new RegExp(`^${name}_\\d+$`).test(each));
   if (numbered.length === 0) return variables[name] ? [name] : [];

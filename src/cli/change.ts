@@ -14,9 +14,9 @@ import { duration, layout, printable } from "./text.ts";
 /** A change, and what to say of it. */
 interface Change {
   readonly redlock: Redlock;
-  /** What is changed, for `--json`. */
+  /** The change, for `--json`. */
   readonly subject: object;
-  /** What is looked at before the question; undefined: it cannot be. */
+  /** The target of a look before the question. Undefined: it cannot be. */
   readonly target: Target | undefined;
   readonly verb: "Free" | "Forget";
   readonly name: string;

@@ -14,10 +14,10 @@ export interface Command {
   readonly summary: string;
   /** What must follow its name: one of these; `""`: nothing. */
   readonly usage: readonly string[];
-  /** What it does. */
+  /** One sentence about the command. */
   readonly text: string;
   readonly examples: readonly string[];
-  /** Its options, without those of all commands. */
+  /** Its own options, without the options that all commands share. */
   readonly options: readonly OptionName[];
   /** Resolves with undefined if it has said all. */
   readonly run: (call: Call) => Promise<Outcome | undefined>;

@@ -15,13 +15,13 @@ export const exitCodes: readonly (readonly [code: string, meaning: string])[] = 
   ["4", "not done: you answered no, or a run of the key is under way"],
 ];
 
-/** What a command has of its surroundings. */
+/** The surroundings of a command. */
 export interface Environment {
   /** Prints a line to standard output. */
   out(line: string): void;
   /** Prints a line to standard error. */
   warn(line: string): void;
-  /** The widest line, in characters; Infinity if there is no terminal. */
+  /** The widest line, in characters, or Infinity if there is no terminal. */
   readonly width: number;
   /** Aborts when the command should stop and exit. */
   readonly stop: AbortSignal;
@@ -31,11 +31,11 @@ export interface Environment {
   readonly folder: string;
   /** The package's version. */
   version(): Promise<string>;
-  /** Asks the person at the terminal; undefined if there is none. */
+  /** Asks the person at the terminal, or undefined if there is no terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
-/** What a command has to say at its end. */
+/** The outcome of a command. */
 export interface Outcome {
   readonly code: ExitCode;
   /** For `--json`. */

@@ -5,7 +5,7 @@ import { quorumOf } from "../quorum/tally.ts";
 import { failureOf } from "./access.ts";
 import { counted, duration, layout } from "./text.ts";
 
-// What a look at a lock or a key has found, for people and as JSON. No I/O.
+// The state of a lock or a key, for people and as JSON. No I/O.
 
 /** One endpoint's answer. */
 export interface FoundVote extends Partial<Pick<InspectionVote & KeyVote, "holder" | "fence" | "age">> {
@@ -17,7 +17,7 @@ export interface FoundVote extends Partial<Pick<InspectionVote & KeyVote, "holde
   readonly error?: { readonly kind: string; readonly message: string };
 }
 
-/** The state of a lock or a key, and why it is that. Undefined is what is not known. */
+/** The state of a lock or a key, and why it is that. A field is undefined if it is not known. */
 export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes" | "remaining" | "attempts">> {
   readonly resource?: string;
   readonly key?: string;
@@ -40,7 +40,7 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes" |
   readonly votes: readonly FoundVote[];
 }
 
-/** What is said of each state, and what follows from it. */
+/** A sentence about each state, and about its consequence. */
 const reasons: Readonly<Record<Finding["state"], string>> = {
   held: "a quorum has the same holder",
   free: "no endpoint that answered has a holder",
@@ -102,7 +102,7 @@ export function lockFinding(resource: string, found: Inspection | QuorumError, n
 /**
  * A lock that nobody holds, and the synchronizers of its name.
  *
- * @param found by endpoint: those that have keys there; undefined: it did not answer
+ * @param found by endpoint: the kinds that have keys there. Undefined: it did not answer
  */
 export function withSynchronizers(
   finding: Finding,

@@ -26,7 +26,7 @@ async function findingOf(redlock: Redlock, target: Target): Promise<Finding> {
   return finding.state === "free" ? withSynchronizers(finding, await usersOf(redlock, resource)) : finding;
 }
 
-/** By endpoint: the kinds of synchronizers that have keys of a name there; undefined: it did not answer. */
+/** By endpoint: the kinds of synchronizers that have keys of a name there. Undefined: it did not answer. */
 async function usersOf(redlock: Redlock, name: string): Promise<(readonly string[] | undefined)[]> {
   const settings = settingsOf(redlock);
   const round = runRound(settings, async (call) => {

@@ -12,13 +12,13 @@ import { quoted } from "./finding.ts";
 import type { Values } from "./options.ts";
 import { counted, duration, layout } from "./text.ts";
 
-// What is held now. Nothing in Redis lists the holders, so only a walk over all keys finds them.
+// A lock that is held now. Nothing in Redis lists the holders, so only a walk over all keys finds them.
 
 /** Something that is held at one endpoint. */
 interface Held {
   /** `lock`, `permit`, `fair`, `reader`, `writer`, `reentrant`, `once`, `turn`, `run` or `flight`. */
   readonly kind: string;
-  /** The resource, or the synchronizer's name; of a run or flight the hash of its scope and key. */
+  /** The resource, or the synchronizer's name. For a run or flight the hash of its scope and key. */
   readonly name: string;
   /** The first 12 hex digits of the SHA-256 of the holder's token. */
   readonly holder: string;
@@ -29,7 +29,7 @@ interface Held {
   readonly remaining: number;
 }
 
-/** What was found at one endpoint. */
+/** The keys of one endpoint. */
 interface Found {
   readonly held: readonly Held[];
   readonly commands: number;
@@ -60,7 +60,7 @@ const kinds: Readonly<Record<string, string>> = {
   flight: "flight",
 };
 
-/** `redlock-edge list`: what is held now. */
+/** `redlock-edge list`: the locks that are held now. */
 export async function list({ access, values, environment }: Call): Promise<Outcome> {
   const { endpoints } = settingsOf(clientOf(access, values));
   const walks = Promise.allSettled(access.places.map((place) => walk(place, values)));
@@ -125,7 +125,7 @@ function cellsOf(row: Row, { quorum, endpoints, failures }: Listing): string[] {
   return [kind, shown, holder, duration(remaining), place, facts.filter(Boolean).join(", ")];
 }
 
-/** By holder: what the endpoints have together. */
+/** By holder: the keys of all endpoints together. */
 function merged(answers: readonly Found[], quorum: number): Row[] {
   const all = new Map<string, Held[]>();
   for (const each of answers.flatMap(({ held }) => held)) {
@@ -143,7 +143,7 @@ function merged(answers: readonly Found[], quorum: number): Row[] {
 
 /** Walks over the keys of one endpoint, at every server that has some. */
 async function walk(place: Place, { prefix, limit, timeout }: Values): Promise<Found> {
-  // A prefix may have characters that mean something in a pattern; `?` stands for each.
+  // A prefix may have characters that mean something in a pattern. `?` stands for each.
   const pattern = `${prefix.replaceAll(/[[\]*\\^]/g, "?")}:*`;
   const held: Held[] = [];
   const seen = new Set<string>();
@@ -184,7 +184,7 @@ async function scan({ name }: Endpoint, ask: Ask, args: Command) {
 /** The longest beginning of a value that is read: a holder with its note, or a record without its result. */
 const longest = 800;
 
-/** Who has a key. A key that another program has written has nobody. */
+/** The holder of a key. A key that another program has written has nobody. */
 async function holdersOf({ key, kind, resource }: StoredKey, ask: Ask): Promise<Held[]> {
   const isSet = kind === "read-write" || kind === "reentrant";
   const command = isSet ? ["ZRANGE", key, 0, -1, "WITHSCORES"] : ["GETRANGE", key, 0, longest];

@@ -8,13 +8,13 @@ import { UsageError } from "./environment.ts";
 
 /** One option. */
 export interface Option<Value> {
-  /** How its value is called; undefined: it has none. */
+  /** The name of its value. Undefined: it has none. */
   readonly takes?: string;
   /** Whether it may be given several times. */
   readonly isList?: boolean;
   readonly doc: string;
   readonly default: Value;
-  /** Its value. Throws what the errors of wrong arguments are. */
+  /** Its value. Throws the error of a wrong argument. */
   readonly check?: (name: string, text: string) => Value;
 }
 

@@ -69,7 +69,7 @@ function parseLine(command: Command, args: readonly string[]): { argument: strin
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** @throws UsageError with what is wrong, and what may be meant */
+/** @throws UsageError with the mistake and a proposal */
 function parsed(
   args: readonly string[],
   names: readonly OptionName[],
@@ -82,7 +82,7 @@ function parsed(
   try {
     return parseArgs({ args: [...args], options: Object.fromEntries(known), allowPositionals: true });
   } catch (error) {
-    // Node adds a long explanation; its first sentence is enough.
+    // Node adds a long explanation. Its first sentence is enough.
     const message = (error as Error).message.split(/\.\s|\n/)[0]!.replace(/\.$/, "");
     throw new UsageError(message + remedyFor(message, names));
   }

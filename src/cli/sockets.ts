@@ -19,14 +19,14 @@ export interface Socket {
   close(): void;
 }
 
-/** What is opened. */
+/** An open client. */
 interface Target {
   readonly url: string;
   readonly isCluster: boolean;
   readonly dialect: Dialect | undefined;
 }
 
-/** Opens an endpoint with the client of a package. The client connects by itself; if it cannot, the commands fail. */
+/** Opens an endpoint with the client of a package. The client connects by itself. If it cannot connect, the commands fail. */
 type Driver = (target: Target) => Socket;
 
 /** The part of all clients that is used here. */

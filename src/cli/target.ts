@@ -16,7 +16,7 @@ export interface KeyTarget {
   readonly found?: string;
 }
 
-/** What a command looks at: a resource that is locked, or a key. */
+/** The target of a command: a resource that is locked, or a key. */
 export type Target = { readonly resource: string } | KeyTarget;
 
 /** What `inspect` and `watch` are called with: a resource, or the key that `--key` names. */
@@ -120,7 +120,7 @@ const routes = [
   "/webhook",
 ];
 
-/** Where the record of a delivery may be; first, where the given options say. */
+/** The possible places of a delivery's record. The first is the one that the given options name. */
 async function guessesOf(sender: string, values: Values, variables: Variables): Promise<Guess[]> {
   const { handler, scope, "secret-env": secret } = values;
   const mark = sender.toUpperCase().replaceAll("-", "_");
@@ -141,7 +141,7 @@ async function guessesOf(sender: string, values: Values, variables: Variables): 
   return guesses;
 }
 
-/** What is said if nothing is found. `tried`: under how many likely names the record was looked for. */
+/** The message if nothing is found. `tried`: under how many likely names the record was looked for. */
 function elsewhereOf(
   { webhook, http, flight, scope, handler, "secret-env": secret }: Values,
   tried: number = 0,

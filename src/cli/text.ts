@@ -8,7 +8,7 @@ export function printable(text: string): string {
   return text.replace(unprintable, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
 }
 
-/** A value as one line of JSON. The same characters are escaped, so that it may be printed to a terminal as well. */
+/** A value as one line of JSON. Control characters are escaped, so that the text may be printed to a terminal as well. */
 export function jsonLine(value: unknown): string {
   return JSON.stringify(value).replace(unprintable, (character) =>
     Array.from({ length: character.length }, (_, index) => {
@@ -64,7 +64,7 @@ export function blocks(rows: readonly (readonly string[])[], width: number): str
   });
 }
 
-/** Text in lines of at most so many characters; a longer word has a line of its own. */
+/** Text in lines of at most so many characters. A longer word has a line of its own. */
 function wrapped(text: string, width: number): string[] {
   if (text.length <= width) return [text];
   const lines: string[] = [];

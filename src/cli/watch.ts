@@ -35,10 +35,10 @@ export interface Look {
   readonly at: number;
 }
 
-/** What has changed between two looks; undefined: nothing but the time that remains. */
+/** The change between two looks. Undefined: nothing but the time that remains. */
 export type Change = "first" | "changed" | "extended" | undefined;
 
-/** A ttl that ends later than this by so many ms was extended; clocks and delays alone account for less. */
+/** A ttl that ends later than this by so many ms was extended. Clocks and delays alone account for less. */
 const extension = 250;
 
 /** Compares two looks. */

@@ -8,7 +8,7 @@ import { unlessAborted } from "../../runtime/abort.ts";
 import { lineSplitter, parseEvent } from "../../wake-up/events.ts";
 import { probeTtl, type Seen, type Session, UnexpectedReply, type Written } from "./session.ts";
 
-// How doctor finds out each thing: the rows of questions.ts. It does not believe an answer, but looks at what is stored.
+// How doctor finds out each thing: the rows of questions.ts. It does not believe an answer, but looks at the stored values.
 
 export async function askRest(session: Session): Promise<Seen> {
   if ((await session.ask(["PING"])) === "PONG") return { works: true };
@@ -20,7 +20,7 @@ export async function askToken(session: Session): Promise<Seen> {
   return { works: true };
 }
 
-/** Every endpoint writes the same key: two that are one database meet there. */
+/** Every endpoint writes one shared key: two that are one database meet there. */
 export async function askDatabase(session: Session): Promise<Seen> {
   const { number } = session.place;
   const key = session.key("database", "all");
@@ -95,7 +95,7 @@ function life(session: Session, name: string, isFenced = false, claimOne: typeof
 }
 
 /**
- * Goes through steps, until something is wrong. What they have stored must still be there at the end of all.
+ * Goes through steps, until something is wrong. Their values must still be there when every question has been asked.
  *
  * @param byHash whether scripts are sent by their hash, except for the first time
  */
@@ -192,7 +192,7 @@ export async function askFlag(session: Session): Promise<Seen> {
   return works ? { works } : { works, found: "it reads something else" };
 }
 
-/** How many are asked at the same time. */
+/** How many requests are in flight at once. */
 const questions = 10;
 
 export async function askReplies(session: Session): Promise<Seen> {
@@ -239,7 +239,7 @@ const twins: readonly (readonly [way: string, one: string, other: string])[] = [
   ["in characters beyond 16 bits", "\u{1f511}", "\u{1f512}"],
 ];
 
-/** Whether a command and a script find what was written, under its name. */
+/** Whether a command and a script find the written value under its name. */
 export async function askUnchanged(session: Session): Promise<Seen> {
   const names = twins.flatMap(([, ...pair]) => pair);
   const written: Written[] = [];
@@ -261,7 +261,7 @@ export async function askUnchanged(session: Session): Promise<Seen> {
   return { works: true };
 }
 
-/** Sizes of values, in bytes, the largest first: that of the default `maxResult`, and smaller ones. */
+/** Sizes of values, in bytes, the largest first: the size of the default `maxResult`, and smaller ones. */
 const valueSizes = [1_000_000, 500_000, 250_000, 100_000, 50_000, 10_000] as const;
 
 /** The largest value that is stored whole, and can be read. */
@@ -280,7 +280,7 @@ export async function askResult(session: Session): Promise<Seen> {
   throw refusal;
 }
 
-/** ms after which a failover has lost what was written. */
+/** ms after which a failover has lost a write. */
 const pause = 1_000;
 
 /** Looks once more, after a pause, whether all is there that was written, and nothing that was deleted. */
@@ -330,7 +330,7 @@ export async function askStream(session: Session): Promise<Seen> {
   return heard ? { works: true } : { works: false, found: "no message in time" };
 }
 
-/** Publishes once the subscription stands, and listens until the message comes; false: the stream has ended. */
+/** Publishes when the subscription is active, and listens until the message arrives. False: the stream has ended. */
 async function hearsMessage(session: Session, signal: AbortSignal): Promise<boolean> {
   const channel = session.key("channel");
   const body = await session.open().subscribe!(channel, signal);

@@ -6,7 +6,10 @@ import { questionsOf } from "./questions.ts";
 import { diagnose, reportLines } from "./report.ts";
 import { examine, Session } from "./session.ts";
 
-/** `redlock-edge doctor`: whether each endpoint can be used, and what to fix; or all that a server has. */
+/**
+ * `redlock-edge doctor`: whether each endpoint can be used, and what to fix; or, with `--conformance`, everything that a server
+ * can do.
+ */
 export async function doctor({ access, values, environment: { stop } }: Call): Promise<Outcome> {
   const { prefix, timeout, conformance } = values;
   const settings = { prefix, timeout, id: randomUUID(), stop, runtime: systemRuntime };

@@ -21,11 +21,11 @@ export interface Requirement extends Consequence, Question {
   readonly isQuick?: boolean;
   /** The dialects in which its absence is an error. */
   readonly dialects?: readonly Dialect[];
-  /** What happens instead if what was found, or the error, says this. */
+  /** The consequence if the finding, or the error, says this. */
   readonly instead?: readonly [found: RegExp, level: Level, without: string];
 }
 
-/** What is asked first. remedies.ts says what to do about each failure. */
+/** The questions that come first. remedies.ts says what to do about each failure. */
 export const questions: Readonly<Record<string, Question>> = {
   rest: { ask: ask.askRest, after: null },
   token: { ask: ask.askToken, after: "rest" },
@@ -42,7 +42,7 @@ const givenTwice = "a lock would be given twice";
 
 /** All that the library needs of a server, besides a user or token that may write. */
 export const requirements: Readonly<Record<string, Requirement>> = {
-  // First: what is stored is looked at by a script, if scripts work.
+  // First: a script looks at the stored value, if scripts work.
   eval: error(
     "EVAL",
     "no fence, no several resources, no inspect and free; in the dialect redis no release. Allow EVAL, EVALSHA and all commands in scripts",

@@ -19,11 +19,11 @@ export interface Advice {
 /** `unknown`: not asked, not answered, or not allowed to this token. */
 export type Answer = "yes" | "no" | "unknown";
 
-/** What was found of one requirement and, unless the answer is `yes`, what follows. */
+/** The finding of one requirement and, unless the answer is `yes`, its consequence. */
 export interface Row extends Partial<Consequence> {
   readonly need: string;
   readonly answer: Answer;
-  /** What was seen: the error, a size, a policy. */
+  /** The observation: the error, a size, a policy. */
   readonly found?: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface Diagnosis extends Omit<Examined, "url" | "seen">, Pick<Seen, "r
   /** Whether locks can use it. */
   readonly ok: boolean;
   readonly advice: readonly Advice[];
-  /** What was found of all that the library needs: without `--conformance`, what is missing only. */
+  /** The findings of all requirements of the library: without `--conformance`, only the missing ones. */
   readonly rows: readonly Row[];
 }
 
@@ -46,7 +46,7 @@ export interface Report {
   readonly advice: readonly Advice[];
 }
 
-/** What was found means this. */
+/** The meaning of the findings. */
 export function diagnose(places: readonly Examined[], isConformance = false): Report {
   const endpoints = places.map((place): Diagnosis => {
     const { url: _, seen, ...named } = place;
@@ -64,7 +64,7 @@ export function diagnose(places: readonly Examined[], isConformance = false): Re
 
 const isError = ({ level }: Partial<Consequence>) => level === "error";
 
-/** What is to be said of an endpoint. */
+/** The report of an endpoint. */
 function adviceOn(place: Examined): Advice[] {
   const { seen } = place;
   const failures = Object.entries(seen).filter(([need, { failure }]) => {
@@ -126,7 +126,7 @@ const advice = (level: Level, code: string, message: string, fix: string): Advic
   fix,
 });
 
-/** What is said of how many endpoints there are. */
+/** The remark about the number of endpoints. */
 function countAdvice(count: number): Advice[] {
   const single = "one endpoint: while it is down, no lock can be acquired";
   if (count === 1)
@@ -135,7 +135,7 @@ function countAdvice(count: number): Advice[] {
   return count % 2 === 0 ? [advice("warning", "COUNT", even, `use ${count - 1} or ${count + 1}`)] : [];
 }
 
-/** What was seen at an endpoint means this; nothing, if nothing could be asked. */
+/** The meaning of the observations at an endpoint. Nothing, if nothing could be asked. */
 export function rowsOf({ seen, dialect }: Pick<Examined, "seen" | "dialect">): Row[] {
   if (!seen.token?.works) return [];
   return Object.entries(requirements).map(
@@ -152,7 +152,7 @@ export function rowsOf({ seen, dialect }: Pick<Examined, "seen" | "dialect">): R
 
 function answerOf({ works, failure }: Seen = {}): Answer {
   if (works !== undefined) return works ? "yes" : "no";
-  // A refusal says that the server has not got it; an outage, silence and a missing permission say nothing.
+  // A refusal says that the server lacks the command. An outage, silence and a missing permission say nothing about it.
   const isMissing =
     failure && isRefusal(failure) && !/NOPERM|executing the script can't|ACL failure/.test(failure.message);
   return isMissing ? "no" : "unknown";

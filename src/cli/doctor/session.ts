@@ -5,7 +5,7 @@ import { type Runtime, sleep } from "../../runtime/runtime.ts";
 import { type Failure, failureOf, isRefusal, type Place } from "../access.ts";
 import { StoppedError } from "../environment.ts";
 
-// The requests of one examination to one endpoint: within the timeout, ended by Ctrl-C; and what they leave behind.
+// The requests of one examination to one endpoint: within the timeout, ended by Ctrl-C, and the keys that they leave behind.
 
 /** How to examine. */
 export interface Settings {
@@ -33,9 +33,9 @@ const tolerance = 100;
 
 /** The answer to one question. */
 export interface Seen {
-  /** Whether the server has it; undefined: its answers do not say. */
+  /** Whether the server has it. Undefined: its answers do not say. */
   readonly works?: boolean | undefined;
-  /** What was found, for people. Never a reply: it may have a secret in it. */
+  /** The finding, for people. Never a reply: it may have a secret in it. */
   readonly found?: string | undefined;
   /** Why a request failed. */
   readonly failure?: Failure;
@@ -51,14 +51,16 @@ export type SeenByNeed = Readonly<Record<string, Seen>>;
 /** Something to find out about a server. */
 export interface Question {
   readonly ask: (session: Session) => Promise<Seen>;
-  /** What must have worked before; null: nothing. Default: `token`, that the token may write. */
+  /** The question that must have worked before. Null: nothing. Default: `token`, that the token may write. */
   readonly after?: string | null;
 }
 
-/** A reply, or something stored, that is none of those that are possible. The message says what is wrong, without the reply. */
+/**
+ * A reply, or something stored, that is none of those that are possible. The message describes the problem, without the reply.
+ */
 export class UnexpectedReply extends Error {}
 
-/** What must be stored at a key: `value` until `ttl` ms after `at`; null: nothing. */
+/** What must be stored at a key: `value` until `ttl` ms after `at`. Null: nothing. */
 export interface Written {
   readonly key: string;
   readonly value: string | null;
@@ -66,22 +68,22 @@ export interface Written {
   readonly at: number;
 }
 
-/** What was found at one endpoint. */
+/** The findings at one endpoint. */
 export interface Examined extends Omit<Place, "variable" | "open" | "nodes"> {
   readonly variable?: string | undefined;
-  /** Its host; if the URL cannot be used, `endpoint 2`. */
+  /** Its host, or `endpoint 2` if the URL cannot be used. */
   readonly endpoint: string;
   readonly dialect?: Dialect | undefined;
   readonly seen: SeenByNeed;
 }
 
-/** Examines endpoints, side by side. Rejects once all have tried to delete what they wrote. */
+/** Examines endpoints, side by side. Rejects once all have tried to delete their keys. */
 export async function examine(
   sessions: readonly Session[],
   questions: Readonly<Record<string, Question>>,
 ): Promise<Examined[]> {
   const asked = await Promise.allSettled(sessions.map((session) => session.askAll(questions)));
-  // Not before all have been asked: of two that are one database, each must find what the other one wrote.
+  // Not before all have been asked: if two endpoints are one database, each must find the other's key.
   await Promise.all(sessions.map((session) => session.clean()));
   for (const each of asked) if (each.status === "rejected") throw each.reason;
   return sessions.map(({ name: endpoint, place: { number, url, variable }, dialect, seen }) => {
@@ -129,7 +131,7 @@ export class Session {
   /**
    * A key that {@link clean} deletes. All of them are in one slot of a cluster.
    *
-   * @param place whose it is; `all`: each endpoint of an examination has the same one
+   * @param place the endpoint that owns it. `all`: all endpoints of an examination share it
    */
   key(name: string, place: number | "all" = this.place.number): string {
     const key = `${this.settings.prefix}:doctor:{${this.settings.id}}:${place}:${name}`;
@@ -179,7 +181,7 @@ export class Session {
     return { key, value, ttl: probeTtl, at };
   }
 
-  /** Those of which something else is there. */
+  /** The keys that hold another value. */
   async changed(written: readonly Written[]): Promise<Written[]> {
     const reply = await this.ask(["MGET", ...written.map(({ key }) => key)]);
     const values = Array.isArray(reply) ? reply : [];
@@ -191,13 +193,13 @@ export class Session {
     return wrong;
   }
 
-  /** @throws UnexpectedReply that says what is there instead, and when */
+  /** @throws UnexpectedReply with the value that is there instead, and the time */
   async mustBeStored(written: Written, when: string): Promise<void> {
     const mistake = await this.#mistakeIn(written);
     if (mistake) throw new UnexpectedReply(when ? `${when}: ${mistake}` : mistake);
   }
 
-  /** What is wrong with what is stored; undefined: nothing. */
+  /** The problem with the stored value. Undefined: nothing. */
   async #mistakeIn(written: Written): Promise<string | undefined> {
     const { value } = written;
     const [found, left] = await this.look(written.key);
@@ -209,7 +211,7 @@ export class Session {
     return isCut ? `${found.length} of ${value.length} characters are stored` : "another value is stored";
   }
 
-  /** What is at a key, and for how long: by a script if scripts work, because only a primary executes them. */
+  /** The value of a key, and its remaining time: by a script if scripts work, because only a primary executes them. */
   async look(key: string): Promise<readonly [value: unknown, remaining: unknown]> {
     const { works = true, failure } = this.seen.eval ?? {};
     if (!works || failure) return [await this.ask(["GET", key]), await this.ask(["PTTL", key])];
@@ -218,7 +220,7 @@ export class Session {
     return [text === "" && remaining === -2 ? null : text, remaining];
   }
 
-  /** What is wrong with the time that remains. A slow answer is no mistake. */
+  /** The problem with the remaining time. A slow answer is no mistake. */
   ttlMistake(written: Written, remaining: unknown): string | undefined {
     if (this.#mayBeOver(written)) return undefined;
     const passed = this.now() - written.at;
@@ -247,7 +249,7 @@ export class Session {
     }
   }
 
-  /** Deletes what was written, even after Ctrl-C; keys that cannot be deleted expire. Never rejects. */
+  /** Deletes the written keys, even after Ctrl-C. Keys that cannot be deleted expire. Never rejects. */
   async clean(): Promise<void> {
     const { token } = this.seen;
     // A token that may not write has written nothing.
