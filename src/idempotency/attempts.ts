@@ -8,7 +8,7 @@ import { foreignData } from "../redis/script.ts";
 import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
-/** A run among those of its key that began and neither completed nor failed. It may begin if the count is granted. */
+/** One of the runs of a key that began and neither completed nor failed. It may begin if the count is granted. */
 export interface Attempt extends Decision {
   /** How many such runs began before it, if so many are allowed at most: then it must not begin. */
   readonly dead: number | undefined;
@@ -24,14 +24,14 @@ export interface Attempt extends Decision {
 type CountSnapshot = Answer & {
   /** The text that this run has found or written. */
   readonly text: string;
-  /** The count before this run; 0: none. */
+  /** The count before this run. 0: none. */
   readonly before: number;
 };
 
 /**
- * Counts a run before its handler begins. A quorum then has its count; the next run reads it at one endpoint at least
+ * Counts a run before its handler begins. A quorum then has its count. The next run reads it at one endpoint at least
  * and exceeds it. So each run that began has a count of its own, and none goes missing. Every write compares with a
- * text that this run has read or written: a late one cannot change what a later run has counted.
+ * text that this run has read or written: a late write cannot change the count of a later run.
  *
  * @param within ms of the claim that remain
  */

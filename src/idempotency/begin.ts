@@ -6,7 +6,7 @@ import { classifyRecords, type RecordState } from "./record.ts";
 // The begin: one round that claims the key, or reads what another run has stored there. Nothing is read with a plain
 // GET, which a lagging replica may answer: every decision of a run comes from a command that writes or compares.
 
-/** What the answers to a begin mean. */
+/** The meaning of the answers to a begin. */
 export type BeginState =
   /** A quorum granted the claim, and no complete run is known. */
   | { readonly kind: "run" }
@@ -19,13 +19,15 @@ export type BeginState =
 /** The part of a call that shows what its endpoint has stored. */
 type BeginCall = Pick<Call<CellAnswer>, "answer">;
 
-/** What is begun: with another fingerprint a record is that of another call. `isAlone`: no lock is claimed with the key. */
+/**
+ * The claim of a run: with another fingerprint a record belongs to another call. `isAlone`: no lock is claimed with the key.
+ */
 interface Begun {
   readonly fingerprint: string;
   readonly isAlone: boolean;
 }
 
-/** What a round of begins means; waits for every endpoint where later answers may change it. */
+/** Decides a round of begins. It waits for every endpoint if later answers may change it. */
 export async function stateOfBegin(round: Round<CellAnswer>, begun: Begun): Promise<BeginState> {
   const result = await round.result;
   const state = classifyBegin(round.calls, result, begun);
@@ -41,7 +43,7 @@ export function recordFound({ answer }: BeginCall): string | undefined {
   return answer?.outcome === "held" && answer.blockedBy === undefined ? answer.other : undefined;
 }
 
-/** What the answers so far mean. */
+/** The meaning of the answers so far. */
 export function classifyBegin(
   calls: readonly BeginCall[],
   result: RoundResult,
@@ -60,7 +62,7 @@ export function classifyBegin(
   if (isAlone && isVeto(calls.filter(isWrongType).length, count)) return { kind: "corrupt" };
   const locked = calls.filter(({ answer }) => answer?.outcome === "held" && answer.blockedBy !== undefined);
   if (isVeto(locked.length, count)) return { kind: "locked" };
-  // From so few answers nobody can have a quorum; with more, contenders may have kept it from each other.
+  // From so few answers nobody can have a quorum. With more, contenders may have kept it from each other.
   const answered = calls.filter(({ answer }) => answer && answer.outcome !== "error").length;
   return result === "unavailable" && answered < quorumOf(count) ? { kind: "unclear" } : state;
 }

@@ -12,7 +12,7 @@ import { hasJson, lossInItself } from "./json.ts";
 /** Options of {@link canonicalKey}. */
 export interface CanonicalOptions {
   /**
-   * Members that do not count, because they differ in each attempt: names, with a dot between those of nested objects.
+   * Members that do not count, because they differ in each attempt: names, with a dot between the names of nested objects.
    * Arrays are passed through: `items.seenAt` is that member of every item. Default: none.
    */
   readonly exclude?: readonly string[] | undefined;
@@ -31,13 +31,13 @@ export function checkCanonicalOptions(what: string, options: CanonicalOptions): 
 }
 
 /**
- * A key for a call, made of what is called and its arguments: the same for the same JSON, whatever the order of its members.
- * The arguments are hashed (SHA-256) as RFC 8785 writes them, so that other languages can make the same key: members in the
- * order of their UTF-16 code units, numbers as JavaScript prints them, text that is not normalized. As in `JSON.stringify`,
- * members that are undefined are left out. Give ids above 2^53 as text: `JSON.parse` rounds them, and 9007199254740993 would
- * have the key of 9007199254740992.
+ * A key for a call, made of the called function's name and its arguments: equal JSON has one key, regardless of the order of
+ * its members. The arguments are hashed (SHA-256) as RFC 8785 writes them, so that other languages can make equal keys:
+ * members in the order of their UTF-16 code units, numbers as JavaScript prints them, text that is not normalized. As in
+ * `JSON.stringify`, members that are undefined are left out. Give ids above 2^53 as text: `JSON.parse` rounds them, and
+ * 9007199254740993 would have the key of 9007199254740992.
  *
- * @param name of what is called, 1 … 190 characters
+ * @param name of the called function, 1 … 190 characters
  * @param args plain data
  * @returns name, colon and 64 hex digits: a key, or a fingerprint
  * @throws TypeError that names the value which JSON has not: `NaN`, `Infinity`, a `BigInt`, a function, a symbol, a `Map`
@@ -62,7 +62,7 @@ export async function canonicalKey(
 /**
  * The text of a value in the JSON Canonicalization Scheme, RFC 8785.
  *
- * @param root what the value is called in errors
+ * @param root the name of the value in errors
  * @throws TypeError | RangeError as {@link canonicalKey}
  */
 export function canonicalJson(root: string, value: unknown, exclude: readonly string[] = []): string {

@@ -49,7 +49,7 @@ export class Completion {
    * Releases the lock, which stores it, and tries again for as long as the lease lasts when no quorum answers. Resolves when a
    * quorum has decided, or when the retries go on in the background.
    *
-   * @returns true: stored; false: another run took over; undefined: too few endpoints have answered
+   * @returns true: stored. False: another run took over. Undefined: too few endpoints have answered
    */
   async store(lock: Lock): Promise<boolean | undefined> {
     const { settings } = this.#request;
@@ -74,8 +74,8 @@ export class Completion {
   }
 
   /**
-   * Leaves out a result that is too large for a quorum of the endpoints: no retry can fix that, and without a record the
-   * effect would be repeated when the lease ends. What a minority has stored stays, because another call may have brought it
+   * Leaves out a result that is too large for a quorum of the endpoints: no retry can fix that, and without a record the effect
+   * would be repeated when the lease ends. A result that a minority has stored stays, because another call may have brought it
    * to a quorum.
    */
   async #leavesOut(): Promise<boolean> {

@@ -2,12 +2,12 @@ import { checkName, checkType, wrongType } from "../check/check.ts";
 import { sha256Hex } from "../runtime/bytes.ts";
 import { noFingerprint } from "./record.ts";
 
-/** What a key belongs to: `run()`, an HTTP request, or `singleFlight()`. The same key of two kinds is two keys. */
+/** The owner of a key: `run()`, an HTTP request, or `singleFlight()`. Equal keys of two kinds are two keys. */
 export type KeyKind = "run" | "http" | "flight";
 
 /**
  * The hash of a key, its scope and its kind, and of a request's handler. They are hashed as JSON, so that no delimiter
- * in them can make two keys the same; the lists of `run` and the other kinds differ in length.
+ * in them can make two keys equal. The lists of `run` and the other kinds differ in length.
  */
 export function hashKey(
   scope: string | readonly string[],

@@ -1,7 +1,7 @@
 import { RedlockError } from "../errors/errors.ts";
 import type { UnstoredReason } from "./record.ts";
 
-/** Another run of the same key is under way. */
+/** Another run of this key is running. */
 export class InProgressError extends RedlockError {
   /** The key of the call. */
   readonly key: string;
@@ -31,7 +31,7 @@ export class FingerprintMismatchError extends RedlockError {
   }
 }
 
-/** The run outlived its lease and another run took over; its result was not stored. */
+/** The run outlived its lease and another run took over. Its result was not stored. */
 export class LeaseLostError extends RedlockError {
   /** The key of the run. */
   readonly key: string;
@@ -43,7 +43,7 @@ export class LeaseLostError extends RedlockError {
   }
 }
 
-/** `maxAttempts` runs of the key began and neither completed nor failed; no further run may begin. */
+/** `maxAttempts` runs of the key began and neither completed nor failed. No further run may begin. */
 export class DeadKeyError extends RedlockError {
   /** The key of the call. */
   readonly key: string;
@@ -87,7 +87,7 @@ export class RecordCorruptError extends RedlockError {
 export class ResultUnavailableError extends RedlockError {
   /** The key of the call. */
   readonly key: string;
-  /** `unserializable`: the codec could not encode the result. `too-large`: it exceeds what can be stored. */
+  /** `unserializable`: the codec could not encode the result. `too-large`: it is larger than the limit. */
   readonly reason: UnstoredReason;
 
   constructor(key: string, reason: UnstoredReason) {

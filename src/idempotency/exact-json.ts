@@ -33,7 +33,7 @@ function isExact(token: string): boolean {
   return token.length < 400 && decimal(token) === decimal(String(Number(token)));
 }
 
-/** The same for each spelling of a number: 100, 1e2 and 100.0. */
+/** Equal for each spelling of a number: 100, 1e2 and 100.0. */
 function decimal(number: string): string {
   const [, sign, whole, fraction = "", power = "0"] = /^(-?)(\d+)\.?(\d*)(?:e(.+))?$/i.exec(number) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, "");

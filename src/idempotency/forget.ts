@@ -64,7 +64,10 @@ function nextStep({ snapshots, texts }: KeyReading, count: number): "busy" | "do
   return mayBeRunning ? "unclear" : "remove";
 }
 
-/** Removes what was read, by comparison: what a run has begun or counted since stays. Resolves with the endpoints' answers. */
+/**
+ * Removes the values that were read, by comparison: a run that has begun or been counted since stays. Resolves with the
+ * endpoints' answers.
+ */
 async function remove(
   settings: Settings,
   { name, counter }: RecordKeys,
@@ -72,7 +75,7 @@ async function remove(
 ): Promise<readonly Vote[]> {
   const removeOne = async (call: Ask, index: number): Promise<Answer> => {
     const snapshot = round.calls[index]!.answer!;
-    // Reported by the reading; nothing is known there to remove.
+    // Reported by the reading. Nothing is known there to remove.
     if (snapshot.outcome === "error") return { outcome: "lost" };
     const { text, counted }: KeySnapshot = snapshot;
     if (text !== undefined && !isPending(text)) await end(call, { keys: [name], value: text });

@@ -32,7 +32,7 @@ import { type Codec, type JsonResult, json } from "./result.ts";
 import { type Handler, type LockedRunContext, type Outcome, run } from "./run.ts";
 import type { RecordKeys, RunRequest } from "./run-request.ts";
 
-/** What can be set for all runs and overridden in each. `undefined` leaves the default in place. */
+/** Options that you can set for all runs and override in each. `undefined` leaves the default in place. */
 export interface IdempotencyOptions {
   /**
    * How long a run's claim outlives its process, in ms: an integer from 10 to 2 147 483 647. Renewed while the handler
@@ -41,7 +41,7 @@ export interface IdempotencyOptions {
   readonly lease?: number | undefined;
   /** How long a result is kept, in ms: an integer from the lease to 2^45. Default 86 400 000 (24 hours). */
   readonly retention?: number | undefined;
-  /** How long to wait for another run's result, or for the lock, in ms; 0: one round. Default 0. */
+  /** How long to wait for another run's result, or for the lock, in ms. 0: one round. Default 0. */
   readonly wait?: number | undefined;
   /** Longest time for which the lease is renewed, in ms: a stuck handler must not keep its key. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
@@ -60,7 +60,7 @@ export interface IdempotencyOptions {
   /**
    * The most bytes that a result may take in the request that stores it: the encoded result in UTF-8, as a JSON string,
    * and about 120 bytes of the record. A larger result is not uploaded: the key is complete without it, and duplicates
-   * get a `ResultUnavailableError`. An integer from 1 000 to 4 000 000, which is below what can be read back. Default
+   * get a `ResultUnavailableError`. An integer from 1 000 to 4 000 000, which is below the size that can be read back. Default
    * 1 000 000, which fits the smallest limit that Upstash sets for a request (1 MiB).
    */
   readonly maxResult?: number | undefined;
@@ -71,12 +71,12 @@ export interface IdempotencyOptions {
 /** What belongs to one run. */
 export interface RunOptions<Value> extends IdempotencyOptions {
   /**
-   * Separates keys of different origin: tenant, route, provider; one name or several, none empty. `undefined` is a
-   * TypeError: a missing tenant would share the keys of all. Default: none.
+   * Separates keys of different origin: for example tenant, route or provider. Pass one name or several, none empty.
+   * `undefined` is a TypeError: a missing tenant would share the keys of all. Default: none.
    */
   readonly scope?: string | readonly string[];
   /**
-   * What must be the same whenever the key is used again, for example the request's body. Only its hash is stored.
+   * The text that must be equal whenever the key is used again, for example the request's body. Only its hash is stored.
    * Default: none.
    */
   readonly fingerprint?: string | Uint8Array | undefined;
@@ -87,7 +87,7 @@ export interface RunOptions<Value> extends IdempotencyOptions {
   readonly codec?: Codec<Value> | undefined;
   /**
    * Locks these resources for the run: one name or several, as in `redlock.acquire`. Key and locks are claimed in one
-   * request, all or none, and end in one; the lease is that of both. The handler gets a fence. A lock that is held is
+   * request, all or none, and end in one. They share the lease. The handler gets a fence. A lock that is held is
    * waited for, for `wait` at most. Default: none.
    */
   readonly lock?: string | readonly string[] | undefined;
@@ -95,14 +95,14 @@ export interface RunOptions<Value> extends IdempotencyOptions {
   readonly note?: string | undefined;
   /**
    * Whether the handler runs without protection if too many endpoints fail for a quorum. Then several calls may run it at once,
-   * its result is not stored, and with `lock` it gets no fence. The event `unguarded` reports it; if there is no `onEvent`, a
+   * its result is not stored, and with `lock` it gets no fence. The event `unguarded` reports it. If there is no `onEvent`, a
    * line on the console does. Default false: the call throws the `QuorumError`.
    */
   readonly failOpen?: boolean | undefined;
-  /** Ends the waiting at once; the call rejects with its reason. The handler has a signal of its own. */
+  /** Ends the waiting at once, and the call rejects with its reason. The handler has a signal of its own. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. The lease is one
+   * Wall-clock time in ms since 1970 at which the platform stops the code. It bounds lease and waiting. The lease is one
    * `timeout` longer, which is the time to store the result, and counts from the arrival of a request: so the claim ends
    * at most two `timeout`s later. A time that has passed is a RangeError.
    */
@@ -160,7 +160,7 @@ type ResolvedOptions = Pick<
 
 /**
  * Runs a handler once per key: at least once across crashes, with one stored result per key as long as the store
- * keeps it. A handler that outlives its lease can never overwrite or free what a newer run did.
+ * keeps it. A handler that outlives its lease can never overwrite or free a newer run's record.
  *
  * @example
  * const idempotency = new Idempotency(redlock, { lease: 30_000, retention: 7 * 86_400_000 });
@@ -194,12 +194,12 @@ export class Idempotency {
    * @throws InProgressError when another run is still under way after `wait`
    * @throws LockHeldError when another holder still has the `lock` after `wait`
    * @throws FingerprintMismatchError when the key was used before with another fingerprint
-   * @throws QuorumError when too few endpoints answered to begin; the handler did not run. See `failOpen`
+   * @throws QuorumError when too few endpoints answered to begin. The handler did not run. See `failOpen`
    * @throws LeaseLostError when the handler ran longer than its lease and another run took over meanwhile
    * @throws DeadKeyError when `maxAttempts` runs began and neither completed nor failed
    * @throws RecordCorruptError when the stored value is not a record, or the codec cannot decode it
    * @throws ResultUnavailableError when a run is complete, but its result could not be stored
-   * @throws what the handler throws; then the key is free again
+   * @throws the handler's error. The key is then free again
    *
    * @example
    * const { value } = await idempotency.run("charge:order:7", { fingerprint: body }, () => charge(order));
@@ -241,7 +241,7 @@ export class Idempotency {
     const lock = options.lock === undefined ? undefined : checkResources(options.lock);
     if (note !== undefined && !lock) throw new TypeError("note needs lock: it is stored with the lock");
     if (options.kind !== "http") checkName("key", key, Infinity);
-    // Computed before the handler can change what they are computed from.
+    // Computed before the handler can change the arguments.
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
     const own = { fingerprint, lock, note, codec, signal, deadline, failOpen, isStale };

@@ -25,17 +25,17 @@ import type { RecordKeys } from "./run-request.ts";
 /** The state of a key. */
 export interface KeyInspection {
   /**
-   * What a run would find. `undecided`: some endpoints have a value, but too few to decide the state; `votes` has the
+   * The state that a run would find. `undecided`: some endpoints have a value, but too few to decide the state. `votes` has the
    * values. `corrupt`: the value is not a record.
    */
   readonly state: "none" | "pending" | "complete" | "corrupt" | "undecided";
-  /** ms since the run began or completed, as far as the wall clocks agree; undefined where neither is known. */
+  /** ms since the run began or completed, as far as the wall clocks agree, or undefined if neither is known. */
   readonly age?: number | undefined;
-  /** ms until the lease or the retention ends; 0 where neither is known. */
+  /** ms until the lease or the retention ends, or 0 if neither is known. */
   readonly remaining: number;
-  /** SHA-256 of the fingerprint, hexadecimal; undefined where there is none. */
+  /** SHA-256 of the fingerprint, hexadecimal, or undefined if there is none. */
   readonly fingerprint?: string | undefined;
-  /** Why a complete key has no result; undefined where it has one. */
+  /** Why a complete key has no result, or undefined if it has one. */
   readonly unstored?: UnstoredReason | undefined;
   /** Runs that began and neither completed nor failed, where they are counted: the highest count of any endpoint. */
   readonly attempts: number;
@@ -52,16 +52,16 @@ export interface KeyVote extends Partial<Omit<KeyInspection, "state" | "votes">>
 
 /** Options of {@link inspectKey} and `forgetKey`. */
 export interface KeyOptions {
-  /** The scope of the runs; `undefined` is a TypeError. Default: none. */
+  /** The scope of the runs. `undefined` is a TypeError. Default: none. */
   readonly scope?: string | readonly string[];
   /**
-   * `run`: a key of `run()`; `http`: a key of `withIdempotency()` or `idempotent()`; `flight`: a key of `singleFlight()`.
+   * `run`: a key of `run()`. `http`: a key of `withIdempotency()` or `idempotent()`. `flight`: a key of `singleFlight()`.
    * Default `run`.
    */
   readonly kind?: KeyKind | undefined;
   /**
    * The handler of an `http` key: the option `handler` of its route, or else the route's declared pattern without a slash at
-   * its end; for a pattern with `*`, or if the framework knows none, none. Default: none.
+   * its end. A pattern with `*` counts as none, and so does a framework that knows none. Default: none.
    */
   readonly handler?: string | undefined;
   /** Longest time for one HTTP request, in ms. Default: as for runs. */

@@ -1,5 +1,5 @@
-// What JSON does to results. What it writes differently is stored: a Date as a string, an object without its methods and
-// its undefined properties, a hole in an array as null. What it would lose is not stored.
+// What JSON does to results. A value that it writes differently is stored: a Date as a string, an object without its methods
+// and its undefined properties, a hole in an array as null. A value that it would lose is not stored.
 
 /** Text of JSON for a value. @throws TypeError where JSON has no text for it, or would lose a part of it */
 export function jsonOf(value: unknown): string {
@@ -12,22 +12,22 @@ export function jsonOf(value: unknown): string {
   return text;
 }
 
-/** Where and what JSON would lose, as the end of a sentence; undefined: nothing. */
+/** The place and the kind of the loss, as the end of a sentence. Undefined: nothing. */
 function lossIn(value: unknown): string | undefined {
   const own = lossInItself(value);
   if (own || typeof value !== "object" || !value || hasJson(value)) return own;
   const isList = Array.isArray(value);
   for (const [name, inner] of Object.entries(value)) {
-    // Methods are left out; in an array a function would become null.
+    // Methods are left out. In an array a function would become null.
     const loss = typeof inner === "function" && !isList ? undefined : lossIn(inner);
     if (loss) return isList ? `[${name}]${loss}` : `.${name}${loss}`;
   }
   return undefined;
 }
 
-/** What JSON would lose of a value, apart from what is in it: the end of a sentence, or undefined. */
+/** The part of a value that JSON would lose, apart from its members: the end of a sentence, or undefined. */
 export function lossInItself(value: unknown): string | undefined {
-  // Node's Buffer has a toJSON of its own; elsewhere the same bytes have none.
+  // Node's Buffer has a toJSON of its own. Elsewhere such bytes have none.
   if (hasJson(value) && !ArrayBuffer.isView(value)) return undefined;
   switch (typeof value) {
     case "number":
@@ -43,7 +43,7 @@ export function lossInItself(value: unknown): string | undefined {
   }
 }
 
-/** Whether its class itself says what it is in JSON. */
+/** Whether its class itself defines its JSON. */
 export function hasJson(value: unknown): value is { toJSON(): unknown } {
   return typeof (value as { readonly toJSON?: unknown } | null | undefined)?.toJSON === "function";
 }
@@ -61,7 +61,7 @@ function isUnread(value: object): boolean {
   );
 }
 
-/** Whether it is of no class; also of another realm. */
+/** Whether it has no class, even if it comes from another realm. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

@@ -21,7 +21,7 @@ type Replay<Value> = Extract<BeginState, { kind: "replay" }> & {
   readonly value?: Value | undefined;
 };
 
-/** What the last round of a call has found. What is an error at once ends the call. */
+/** The finding of a call's last round. A finding that is an error at once ends the call. */
 export type RunState<Value> =
   | Exclude<BeginState, { kind: "replay" | "mismatch" | "corrupt" }>
   | Replay<Value>
@@ -29,7 +29,7 @@ export type RunState<Value> =
   | { readonly kind: "stale"; readonly isRemoved: boolean; readonly votes: readonly Vote[] };
 
 /**
- * A run is a lock whose cell has one more key, the record; without `lock` it has this key alone. The round that claims it reads
+ * A run is a lock whose cell has one more key, the record. Without `lock` it has this key alone. The round that claims it reads
  * what other runs have stored there. A release puts the result in the record's place.
  */
 export class RunProtocol<Value> implements Protocol<CellAnswer> {
@@ -114,8 +114,8 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   /**
-   * Frees the key and the locks. The record of a complete run takes their place instead: the result of this one, or what a
-   * quorum has of another one, which also replaces complete records that only a minority has.
+   * Frees the key and the locks. The record of a complete run takes their place instead: the result of this one, or the result
+   * that a quorum has of another one, which also replaces complete records that only a minority has.
    */
   async release(call: Call, cell: Cell, claim: Call): Promise<Answer> {
     const { name, retention } = this.#request;
@@ -139,7 +139,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   lostError(why: string): RedlockError {
-    // The ttl of its lock is what the options call the lease.
+    // The ttl of its lock is called the lease in the options.
     return new LeaseLostError(this.#request.key, why.replace("(ttl ", "(lease "));
   }
 
@@ -208,7 +208,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   /**
-   * Stores a complete record at one endpoint, also if the pending one has expired, as long as nobody else has begun: the
+   * Stores a complete record at one endpoint, even if the pending one has expired, as long as nobody else has begun: the
    * effect has happened. Another run's record is never changed.
    */
   async #complete(call: Ask, claimed: Claimed, next: Replacement): Promise<CellAnswer> {

@@ -1,17 +1,17 @@
 import { quorumOf } from "../quorum/tally.ts";
 
-// The record of one key, as it is stored in Redis, and what the records that endpoints return mean.
+// The record of one key, as it is stored in Redis, and the meaning of the records that endpoints return.
 //
 // A record begins with a letter and a version, so that no client in between takes it for JSON or a number:
-//   P1 <token> <startedAt> <fingerprint>             a run is under way; the ttl is its lease
-//   C1 <token> <completedAt> <fingerprint> <result>  the run is complete; the ttl is the retention
-//   N1 <token> <completedAt> <fingerprint> <reason>  the same, but its result could not be stored; the reason is
+//   P1 <token> <startedAt> <fingerprint>             a run is running, and the ttl is its lease
+//   C1 <token> <completedAt> <fingerprint> <result>  the run is complete, and the ttl is the retention
+//   N1 <token> <completedAt> <fingerprint> <reason>  also complete, but its result could not be stored. The reason is
 //                                                    `unserializable` or `too-large`
 // Times are ms since 1970, a fingerprint is `-` or hexadecimal. Where runs are counted, a separate key has the number
 // of runs that began and neither completed nor failed, and the token of the last one:
 //   A1 <token> <count>
 
-/** What is stored of a run. */
+/** The stored state of a run. */
 export interface RunRecord {
   /** `pending`: it is under way, or its process has died. `complete`: its effect has happened. */
   readonly state: "pending" | "complete";
@@ -19,7 +19,7 @@ export interface RunRecord {
   /** When it began or completed, in ms since 1970. */
   readonly at: number;
   readonly fingerprint: string;
-  /** Of a complete run, as the codec encoded it; undefined: it could not be stored. */
+  /** Of a complete run, as the codec encoded it. Undefined: it could not be stored. */
   readonly result?: string | undefined;
   /** Of a complete run: why there is no result. */
   readonly unstored?: UnstoredReason | undefined;
@@ -47,7 +47,7 @@ export function parseRecord(text: unknown): RunRecord | undefined {
   if (!match) return undefined;
   const [, letter, token = "", time, fingerprint = "", result] = match;
   const at = Number(time);
-  // More digits than a number has, or zeros before it: it could not be written the same again.
+  // More digits than a number has, or zeros before it: it could not be written identically again.
   if (String(at) !== time) return undefined;
   const run = { token, at, fingerprint };
   if (letter === "P" && result === undefined) return { state: "pending", ...run };
@@ -77,7 +77,7 @@ export function isComplete(text: string): boolean {
   return parseRecord(text)?.state === "complete";
 }
 
-/** What the records of other runs mean for a run that begins. */
+/** The meaning of other runs' records for a run that begins. */
 export type RecordState =
   /**
    * A run is complete. `decided`: a quorum has its record. Half of an even number of endpoints also keeps other
@@ -97,13 +97,13 @@ export type RecordState =
  * The state that follows from other runs' records on some of `count` endpoints.
  *
  * - A mismatch comes before busy: waiting would not help.
- * - The key is busy only if a quorum has the same run. Contenders with a part each must not all give up.
+ * - The key is busy only if a quorum has one run. Contenders with a part each must not all give up.
  * - A complete record on a minority means that the effect has happened, but another run may be storing a different
  *   result. It must reach a quorum before any caller gets it.
  */
 export function classifyRecords(texts: readonly string[], fingerprint: string, count: number): RecordState {
   const timesOf = (text: string) => texts.filter((other) => other === text).length;
-  // Every caller with the same answers must choose the same record: the most frequent one, then the first by text.
+  // All callers with equal answers must choose one record: the most frequent one, then the first by text.
   const sorted = [...texts].sort((a, b) => timesOf(b) - timesOf(a) || (a < b ? -1 : 1));
   const records = sorted.map(parseRecord);
   const prints = [noFingerprint, fingerprint];

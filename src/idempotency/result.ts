@@ -19,7 +19,7 @@ export interface Codec<Value> {
   encode(value: Value): string;
   /**
    * Returns what `encode` was given: every caller gets what this returns, the first one too. If it throws for the first
-   * one, the result counts as one that cannot be stored; later, the call rejects with `RecordCorruptError`.
+   * one, the result counts as one that cannot be stored. Later, the call rejects with `RecordCorruptError`.
    */
   decode(text: string): Value;
 }
@@ -30,7 +30,7 @@ interface JsonCodec {
   decode<Value>(text: string): Value;
 }
 
-/** The default codec. `undefined` has no JSON; it is stored as an empty text. */
+/** The default codec. `undefined` has no JSON, so it is stored as an empty text. */
 export const json: JsonCodec = {
   encode: (value) => (value === undefined ? "" : jsonOf(value)),
   decode: (text) => (text === "" ? undefined : JSON.parse(text)),
@@ -59,7 +59,7 @@ type NotJson =
   | RegExp
   | { toJSON(...args: never): unknown };
 
-/** The same type if JSON returns its values as they were, as far as types show; checks `Deeper` levels. */
+/** The type itself if JSON returns its values as they were, as far as types show. It checks `Deeper` levels. */
 type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
   | string
   | number
@@ -74,10 +74,9 @@ type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
       : Value;
 
 /**
- * `unknown` if JSON returns results of this type as they were, else a type that no handler has. Checks the value and two
- * levels of properties. Interfaces and classes are accepted, but their methods are not stored, nor is `undefined` in
- * them, and a result with `NaN` or `Infinity` is not stored. A generic function that takes a handler needs the same type,
- * or a codec.
+ * `unknown` if JSON returns results of this type as they were, else a type that no handler has. Checks the value and two levels
+ * of properties. Interfaces and classes are accepted, but their methods are not stored, nor is `undefined` in them, and a
+ * result with `NaN` or `Infinity` is not stored. A generic function that takes a handler needs this type, or a codec.
  *
  * @example
  * function once<Value>(key: string, work: (() => Promise<Value>) & JsonResult<Value>) {
@@ -90,9 +89,9 @@ export type JsonResult<Value> = [Value] extends [FromJson<Value, [1, 1]>]
 
 /** A result as it is stored: its text, or the reason why there is none. */
 export interface StoredResult<Value> extends Pick<RunRecord, "result" | "unstored"> {
-  /** What every caller gets: the result as it is decoded; the handler's own where it cannot be stored. */
+  /** What every caller gets: the result as it is decoded, or the handler's own result if it cannot be stored. */
   readonly value: Value;
-  /** The error that the codec threw, or that describes what it returned. */
+  /** The error that the codec threw, or that describes its result. */
   readonly error?: unknown;
 }
 

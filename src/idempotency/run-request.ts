@@ -58,7 +58,7 @@ export function retryAfter({ settings }: Timing, { at }: RunRecord): number {
   return Math.min(settings.ttl, Math.max(1_000, settings.ttl - age));
 }
 
-/** ms that remain of a result's retention, as far as the wall clocks agree; at least a second. */
+/** ms that remain of a result's retention, as far as the wall clocks agree. At least a second. */
 export function remainingRetention({ settings, retention }: Timing, { at }: RunRecord): number {
   const age = Math.max(0, settings.runtime.now() - at);
   return Math.max(1_000, Math.floor(retention - age));

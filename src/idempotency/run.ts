@@ -17,32 +17,32 @@ import type { UnstoredReason } from "./record.ts";
 import { encodeResult } from "./result.ts";
 import { type RunRequest, retryAfter } from "./run-request.ts";
 
-/** What a handler gets to know of its run. */
+/** The part of a run that its handler sees. */
 export interface RunContext {
   readonly key: string;
-  /** Identifies this run; no other run has the same. A secret, which no log shows: the property is not enumerable. */
+  /** Identifies this run. No other run shares it. A secret, which no log shows: the property is not enumerable. */
   readonly token: string;
   /** Aborts with {@link LeaseLostError} as soon as another run may have taken over. */
   readonly signal: AbortSignal;
-  /** ms of the lease that remain; the lease is renewed meanwhile. */
+  /** ms of the lease that remain. The lease is renewed meanwhile. */
   remaining(): number;
-  /** Larger than that of every earlier lock and run of the resources. Only with `lock`. */
+  /** Larger than the fence of every earlier lock and run of the resources. Only with `lock`. */
   readonly fence?: number | undefined;
 }
 
-/** What the handler of a run with `lock` gets to know. */
+/** The part of a run with `lock` that its handler sees. */
 export interface LockedRunContext extends RunContext {
   readonly fence: number;
 }
 
-/** The result of a call: the handler's value as it is stored, or that of the run that came first. */
+/** The result of a call: the handler's value as it is stored, or the value of the run that came first. */
 export interface Outcome<Value> {
   readonly status: "executed" | "replayed";
   readonly value: Value;
   /**
-   * Why the result is not stored; absent where it is. `unserializable`, `too-large`: the key is complete, the handler
-   * does not run again, and duplicates get a {@link ResultUnavailableError}. `no-quorum`: too few endpoints have
-   * stored it so far; storing goes on within the lease, and if that fails, the next call runs the handler again.
+   * Why the result is not stored. It is absent if the result is stored. `unserializable`, `too-large`: the key is complete, the
+   * handler does not run again, and duplicates get a {@link ResultUnavailableError}. `no-quorum`: too few endpoints have stored
+   * it so far. Storing goes on within the lease, and if that fails, the next call runs the handler again.
    */
   readonly unstored?: UnstoredReason | "no-quorum";
 }

@@ -22,17 +22,17 @@ export interface SingleFlightOptions<Value> {
   readonly wait?: number | undefined;
   /** How long the others wait for a caller that died, in ms, at least 10. Default 10 000 (10 seconds). */
   readonly lease?: number | undefined;
-  /** Separates keys of different origin; see `RunOptions`. Default: none. */
+  /** Separates keys of different origin. See `RunOptions`. Default: none. */
   readonly scope?: string | readonly string[];
   /**
    * Whether the value is computed without protection if too many endpoints fail for a quorum: then several callers may compute
    * at once. See `RunOptions`. Default false: the call throws the `QuorumError`.
    */
   readonly failOpen?: boolean | undefined;
-  /** Ends the waiting at once; the call rejects with its reason. */
+  /** Ends the waiting at once, and the call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Called with the events of the call's runs, as `onEvent` of `Idempotency`; a call may need several. `unstored` says
+   * Called with the events of the call's runs, as `onEvent` of `Idempotency`. A call may need several. `unstored` says
    * that a value could not be shared with other processes, and why. Its errors are ignored. Default: none.
    */
   readonly onEvent?: EventHook<IdempotencyEvent> | undefined;
@@ -63,7 +63,7 @@ function flightCodec<Value>(ttl: SingleFlightOptions<Value>["ttl"]): Codec<Value
   };
 }
 
-/** What a function `ttl` has returned, within the bounds. */
+/** The result of a function `ttl`, within the bounds. */
 function ttlOf(ms: unknown): number {
   // One that is async by mistake must not end the process by an unhandled rejection.
   if (ms instanceof Promise) ms.catch(() => undefined);
@@ -82,7 +82,7 @@ type Compute<Value> = (context: FlightContext) => Promise<Value> | Value;
 
 /**
  * Computes a value once on all replicas: one caller computes, the others wait for its value and share it until its ttl
- * ends. For what is expensive or must not be done twice at the same time, such as the refresh of a token. It is not a lock:
+ * ends. Use it for work that is expensive or must not run twice at once, such as the refresh of a token. It is not a lock:
  * after a crash, or with `failOpen` in an outage, a second caller may compute while the first one still does.
  *
  * Every caller gets the value as JSON returns it. A value that cannot be stored (it takes more than about 1 MB, or JSON
@@ -119,7 +119,7 @@ export async function singleFlight<Value>(
       throw error;
     }
   };
-  // Who has waited for it shares a value of any ttl.
+  // Callers that have waited for it share a value of any ttl.
   const isStale = ({ at, result }: RunRecord) =>
     result === undefined || !(at >= began || at + Number.parseFloat(result) > runtime.now());
   const idempotency = new Idempotency(redlock, { lease, retention: longestTtl, onEvent });

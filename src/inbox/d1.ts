@@ -15,7 +15,7 @@ export interface D1Statement {
   first(): Promise<unknown>;
 }
 
-/** What is used of D1's binding, a `D1Database`. Not a session of it: what a session reads may be old. */
+/** The used part of D1's binding, a `D1Database`. Not a session of it: a session may read old rows. */
 export interface D1<Statement extends D1Statement, Result> {
   /** A statement, whose values are still to come. */
   prepare(sql: string): {
@@ -35,16 +35,16 @@ const isHigher = ({ kind }: Mark) =>
 const valuesOf = ({ entity, number }: Mark) => [entity, `${number}`];
 
 /**
- * Commits an effect in D1 together with its delivery's key, in one batch: both or neither, and once per key. The table
- * decides; neither a lock nor an answer of Redis is needed for that.
+ * Commits an effect in D1 together with its delivery's key, in one batch: both or neither, and once per key. The table decides.
+ * You need neither a lock nor an answer of Redis for that.
  *
  * Of two concurrent calls one commits, and the other finds its key. When D1's answer is lost, this asks the table: if
  * the batch was committed after all, the outcome is `first: false`, as it is for the next attempt.
  *
- * @param effect the statements, run in this order after the key is inserted; `result` has one result for each
+ * @param effect the statements, run in this order after the key is inserted. `result` has one result for each
  * @throws {StaleFenceError} a newer holder has written to the entity
- * @throws what D1 throws, such as for a statement that violates a constraint of your tables; nothing is written then, or,
- * where D1 cannot be reached, it is unknown, and the next attempt finds out
+ * @throws D1's error, for example if a statement violates a constraint of your tables. Nothing is written then. If D1 cannot be
+ * reached, the outcome is unknown, and the next attempt finds out
  * @throws TypeError | RangeError when the entry is wrong
  *
  * @example

@@ -29,7 +29,7 @@ export const tables = [
 ] as const;
 export type InboxTable = (typeof tables)[number];
 
-/** What SQLite says of a table of this module; D1 adds its code. At the end: libraries put values into their messages. */
+/** SQLite's message about a table of this module. D1 adds its code. At the end: libraries put values into their messages. */
 export const noTable: RegExp = /no such table: redlock_\w+(: SQLITE_ERROR)?$/;
 
 /** The error where a table of this module is missing. */
@@ -128,7 +128,7 @@ export const mysql: Dialect = {
   at = IF(${integer} >= ${kind}, UTC_TIMESTAMP(3), at), ${kind} = GREATEST(${kind}, ${integer})`,
         [bytes, value, value, value],
       ],
-      // With a lock, because without one it may read what the transaction saw at its beginning.
+      // With a lock, because without one it may read the transaction's first snapshot.
       [
         `SELECT 1 AS raised FROM ${table} WHERE entity = UNHEX(?) AND ${kind} = ${integer} FOR UPDATE`,
         [bytes, value],

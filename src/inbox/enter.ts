@@ -54,7 +54,7 @@ export async function enter(
 /**
  * Runs a statement on the tables of this module.
  *
- * @throws Error that says what to do, where the database refuses the statement as such; else what `execute` throws
+ * @throws Error with a remedy if the database refuses the statement as such, else the error of `execute`
  */
 export async function runStep(execute: Execute, [sql, params]: Step, dialect: Dialect): Promise<unknown> {
   try {
@@ -74,19 +74,19 @@ export async function runStep(execute: Execute, [sql, params]: Step, dialect: Di
   }
 }
 
-/** What the database has said: some libraries wrap the error of the driver. */
+/** The database's message: some libraries wrap the error of the driver. */
 function databaseError(error: unknown): { readonly code: string; readonly message: string } {
   let inner = Object(error);
   for (let depth = 0; depth < 5 && inner.cause instanceof Error; depth += 1) inner = inner.cause;
   const message = String(inner.message);
-  // Prisma writes the code into its text; MySQL has a number and a name for it.
+  // Prisma writes the code into its text. MySQL has a number and a name for it.
   const code = inner.code === "P2010" ? /Code: `(\w+)`/.exec(message)?.[1] : (inner.errno ?? inner.code);
   return { code: String(code), message };
 }
 
 /** The first of the rows that `execute` has returned. */
 function firstRow(result: unknown): unknown {
-  // Of mysql2, the first element is the rows; a client that returns rows as arrays never returns an empty one.
+  // Of mysql2, the first element is the rows. A client that returns rows as arrays never returns an empty one.
   if (Array.isArray(result)) return Array.isArray(result[0]) ? result[0][0] : result[0];
   const { rows } = Object(result);
   if (Array.isArray(rows)) return rows[0];

@@ -9,17 +9,16 @@ export interface InboxEntry {
    */
   readonly key: string | readonly string[];
   /**
-   * What the effect writes to; only together with `fence`, `version` or both. At most 800 characters, none of them NUL,
-   * which Postgres cannot store.
+   * The entity that the effect writes to. Set it only together with `fence`, `version` or both. At most 800 characters, none of
+   * them NUL, which Postgres cannot store.
    */
   readonly entity?: string | undefined;
   /** The fence of the lock on the entity: a positive integer below 2^63, a number only up to 2^53 - 1. */
   readonly fence?: number | bigint | undefined;
   /**
-   * The sender's number or time of the state that the effect writes, in the same unit for all deliveries of the entity: an
-   * integer from 0 to below 2^63, a number only up to 2^53 - 1; of a `Date`, the ms since 1970. The effect of one that is
-   * lower than what stands for the entity is left out; an equal one has its effect, because events of the same second
-   * may differ.
+   * The sender's number or time of the state that the effect writes, in one unit for all deliveries of the entity: an integer
+   * from 0 to below 2^63, a number only up to 2^53 - 1. A `Date` counts as its ms since 1970. An effect with a lower version
+   * than the entity's is left out. An equal version has its effect, because events of one second may differ.
    */
   readonly version?: number | bigint | { getTime(): number } | undefined;
 }
@@ -34,9 +33,9 @@ export interface NotFirst {
   readonly stale?: true;
 }
 
-/** What has become of an entry. */
+/** The outcome of an entry. */
 export type InboxOutcome<Result> =
-  /** The effect was committed, in the same transaction as its key. */
+  /** The effect was committed, in one transaction with its key. */
   { readonly first: true; readonly result: Result } | NotFirst;
 
 /** A holder of the lock with a newer fence has written to the entity: nothing of this effect was written. */
@@ -55,9 +54,9 @@ export class StaleFenceError extends RedlockError {
 /** The effect of `onceInPostgres` has ended the transaction that it ran in, by a COMMIT or ROLLBACK of its own. */
 export class TransactionEndedError extends RedlockError {
   /**
-   * What has become of the key. `true`: it is committed, and with it what the effect had written by then; no attempt has the
-   * effect again, even if a part of it is missing. `false`: it is not, and the next attempt has the effect again, also what
-   * it had written after the end. `undefined`: it is not known, for example because the transaction was prepared.
+   * The fate of the key. `true`: it is committed, and so are the writes of the effect up to then. No attempt has the effect
+   * again, even if a part of it is missing. `false`: it is not, and the next attempt has the effect again, including its writes
+   * after the end. `undefined`: it is not known, for example because the transaction was prepared.
    */
   readonly committed: boolean | undefined;
 
@@ -113,7 +112,7 @@ export interface Mark {
 /** An entry as it is stored. */
 export interface InboxRow {
   readonly key: string;
-  /** What it raises, in this order: the fence, then the version. */
+  /** The errors that it raises, in this order: the fence, then the version. */
   readonly marks: readonly Mark[];
 }
 

@@ -4,14 +4,14 @@ import { postgres } from "./dialects.ts";
 import { enter } from "./enter.ts";
 import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, TransactionEndedError } from "./entry.ts";
 
-/** One connection, as `pg` and clients with the same interface have it. */
+/** One connection, as `pg` and clients with this interface have it. */
 export interface SqlClient {
-  /** Runs one statement; `$1` and so on stand for the values. */
+  /** Runs one statement. `$1` and so on stand for the values. */
   query(
     sql: string,
     values?: unknown[],
   ): Promise<{ readonly rows: readonly unknown[]; readonly command?: string | null | undefined }>;
-  /** Gives the connection back to its pool; with true it is closed instead. */
+  /** Gives the connection back to its pool. With true it is closed instead. */
   release?(destroy?: boolean): void;
   /** Adds a listener to an emitter of Node. */
   on?(event: "error", listener: (error: Error) => void): unknown;
@@ -28,8 +28,8 @@ export interface SqlPool<Client extends SqlClient = SqlClient> {
   connect(): Promise<Client>;
 }
 
-// Nothing is found in another transaction, and where none is open, in that of this statement. It fails where a statement of
-// the effect has failed.
+// Nothing is found in another transaction, and if none is open, in the transaction of this statement. It fails where a
+// statement of the effect has failed.
 const findOwn = "SELECT 1 FROM redlock_inbox WHERE key = $1 AND txid_current()::text = $2";
 
 const findStatus = "SELECT txid_status($1::bigint) AS status";
@@ -38,25 +38,25 @@ const findStatus = "SELECT txid_status($1::bigint) AS status";
 const notOurs = new Error("the effect has ended the transaction");
 
 /**
- * Connections in a transaction of this package, in any of its copies: a second one on the same connection would be part of the
+ * Connections in a transaction of this package, in any of its copies: a second one on this connection would be part of the
  * first.
  */
 const connectionsInUse = () => sharedByCopies("inbox.in-use", () => new WeakSet<SqlClient>());
 
 /**
  * Commits an effect in Postgres together with its delivery's key, in one transaction: both or neither, and once per key.
- * The table decides; neither a lock nor an answer of Redis is needed for that.
+ * The table decides. You need neither a lock nor an answer of Redis for that.
  *
  * Of two concurrent calls the second waits for the end of the first one's transaction. When the answer to COMMIT is lost,
  * the call fails, and whether it has committed is unknown: the next attempt finds the key, or has the effect. A
  * serialization failure or a deadlock (`code` 40001 or 40P01) is thrown, not retried: nothing was written, and calling
  * again is safe.
  *
- * @param effect writes through the client that it gets, and only through that; it must await everything, and leave BEGIN,
- * COMMIT and ROLLBACK alone. What it does elsewhere, such as a request to a service, is not undone
+ * @param effect writes through the client that it gets, and only through that client. It must await everything, and leave
+ * BEGIN, COMMIT and ROLLBACK alone. Its work elsewhere, such as a request to a service, is not undone
  * @throws {StaleFenceError} a newer holder has written to the entity
- * @throws {TransactionEndedError} the effect has ended the transaction itself; `committed` says what has become of the key
- * @throws what `effect` or the client throws; the transaction is rolled back then
+ * @throws {TransactionEndedError} the effect has ended the transaction itself. `committed` tells you the fate of the key
+ * @throws the error of `effect` or of the client. The transaction is then rolled back
  * @throws TypeError | RangeError when the entry is wrong, or the connection is in use
  *
  * @example
@@ -152,7 +152,7 @@ async function statusOf(client: SqlClient, transaction: unknown): Promise<unknow
   return onlyValue((await client.query(findStatus, [transaction])).rows[0]);
 }
 
-/** Whether the transaction was committed; undefined where nobody knows, or no effect has begun in it. */
+/** Whether the transaction was committed. Undefined if nobody knows, or no effect has begun in it. */
 async function isCommitted(client: SqlClient, { transaction }: Running): Promise<boolean | undefined> {
   if (transaction === undefined) return undefined;
   try {

@@ -1,4 +1,4 @@
-/** The table of keys, then those of marks: the fences and the versions. */
+/** The table of keys, then the table of marks: the fences and the versions. */
 const schemaOf = (keys: string, marks: (mark: "fence" | "version") => string): string =>
   [keys, marks("fence"), marks("version")].join("\n\n").concat("\n");
 
@@ -42,10 +42,10 @@ CREATE INDEX IF NOT EXISTS redlock_${mark}s_at ON redlock_${mark}s (at);`,
 
 // Bytes, because a collation would make keys equal that differ in case or in spaces at the end. 800 characters have at
 // most 2 400 of them, and an index of InnoDB takes 3 072. `attempt` is the random name of the call that has inserted the
-// row: what the two databases and their clients say of an insertion that changes nothing differs.
+// row: the two databases and their clients answer an insertion that changes nothing differently.
 /**
- * The tables in MySQL 8 and MariaDB, with the names and meanings of {@link d1Schema}. Every statement can be repeated; most
- * clients take one at a time. `at` is UTC.
+ * The tables in MySQL 8 and MariaDB, with the names and meanings of {@link d1Schema}. Every statement can be repeated, because
+ * most clients take one at a time. `at` is UTC.
  */
 export const mysqlSchema: string = schemaOf(
   `CREATE TABLE IF NOT EXISTS redlock_inbox (

@@ -19,12 +19,12 @@ const dialects: Readonly<Record<NonNullable<DialectOptions["dialect"]>, Dialect>
 
 /**
  * Enters a delivery's key in a transaction that is open already: if the transaction commits, the key does, too. Where it
- * returns `first: false`, leave the effect out; the transaction remains usable.
+ * returns `first: false`, leave the effect out. The transaction remains usable.
  *
- * Of two transactions with the same key at once, the second waits here for the end of the first. A deadlock or a
+ * Of two transactions with one key at once, the second waits here for the end of the first. A deadlock or a
  * serialization failure is thrown: roll back, and call the whole transaction again.
  *
- * @param execute runs a statement in the transaction. Outside of one it is refused; but SQLite cannot tell, and
+ * @param execute runs a statement in the transaction. Outside of a transaction it is refused. SQLite cannot tell, though, and
  * would enter the key although the effect fails
  * @throws {StaleFenceError} a newer holder has written to the entity: roll back. The key is not entered, even if the
  * transaction commits
@@ -55,8 +55,8 @@ export async function onceInTransaction(
 /** Which rows `pruneInbox` deletes. */
 export interface PruneOptions extends DialectOptions {
   /**
-   * In ms: longer than the sender retries, because a later delivery of a deleted key has its effect again; and longer than
-   * any process can be frozen, because its late write is refused only as long as there is a newer fence.
+   * In ms: longer than the sender retries, because a later delivery of a deleted key has its effect again. It must also be
+   * longer than any process can be frozen, because its late write is refused only as long as there is a newer fence.
    */
   readonly olderThan: number;
   /** Most rows of each table: an integer of at least 1. Default 1 000. */
@@ -73,7 +73,7 @@ const pruneSchema: Schema<PruneOptions> = {
  * Deletes rows that are older than `olderThan`: of each table at most `limit`, and in SQLite no more are read. It needs no
  * transaction.
  *
- * @param execute runs a statement, as for {@link onceInTransaction}; what it resolves with is not used
+ * @param execute runs a statement, as for {@link onceInTransaction}. Its result is not used
  * @throws TypeError | RangeError when an argument is wrong
  * @throws what `execute` throws
  *
