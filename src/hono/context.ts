@@ -4,7 +4,7 @@ import type { PerRequest } from "../http/options.ts";
 import type { Exchange } from "../http/serve.ts";
 
 /** No bindings and no variables are known: give the route's Env, as in `idempotent<Env>({ … })`. */
-// biome-ignore lint/suspicious/noEmptyInterface: its name is what the compiler says of `c.env.TENANT` without an Env
+// biome-ignore lint/suspicious/noEmptyInterface: its name appears in the compiler's message about `c.env.TENANT` without an Env
 export interface NoEnvGiven {}
 
 /** The Env of a callback's context where none is given. */
@@ -37,7 +37,7 @@ export function refuseOther(
   return true;
 }
 
-/** The platform's `waitUntil`, where it has one; Hono throws where it has none. */
+/** The platform's `waitUntil`, if it has one. Hono throws if it has none. */
 export function waitUntilOf(c: Context): Exchange["waitUntil"] {
   try {
     const { executionCtx } = c;

@@ -11,7 +11,7 @@ import { refuseOther, type UnknownEnv, waitUntilOf, withPreparedHeaders } from "
 export type LockedRun = IdempotentRun & LockedRunContext;
 
 /**
- * The variables that {@link idempotent} sets; `IdempotencyVariables<LockedRun>` with `lock`.
+ * The variables that {@link idempotent} sets. With `lock` they are `IdempotencyVariables<LockedRun>`.
  *
  * @example
  * const app = new Hono<{ Variables: IdempotencyVariables }>();
@@ -19,7 +19,7 @@ export type LockedRun = IdempotentRun & LockedRunContext;
 export interface IdempotencyVariables<Run extends IdempotentRun = IdempotentRun> {
   /** Undefined where nothing protects the handler: without a key, or with `failOpen` and without a store. */
   idempotency?: Run;
-  /** With a `provider`: the delivery, once it is verified; also for a duplicate, and then for middleware further out. */
+  /** With a `provider`: the delivery, once it is verified. Middleware further out sees it for a duplicate, too. */
   webhook?: Delivery;
 }
 
@@ -46,7 +46,7 @@ export interface IdempotentWebhookOptions<E extends Env = UnknownEnv> extends Id
  * stored response. The key is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery, which
  * is `c.var.webhook` then.
  *
- * Mount it only once per route: a second one with the same key and scope is an error. Mount it before middleware that reads
+ * Mount it only once per route: a second one with an equal key and scope is an error. Mount it before middleware that reads
  * the body, and after middleware that compresses or adds CORS headers.
  *
  * With `app.use(idempotent(…))`, register the routes below it: Hono runs handlers in their order, so a route above it answers
@@ -117,7 +117,7 @@ async function handleRoute(c: Context, next: Next): Promise<Handled> {
   return { response: c.res, failed: c.error !== undefined };
 }
 
-/** Replaces the handler's response: by a stored one or a problem, or by the same one with a body that can be read. */
+/** Replaces the handler's response: by a stored one or a problem, or by itself with a body that can be read. */
 function replaceResponse(c: Context, { status, response }: HttpAnswer): void {
   if (status === "replayed" || status === "refused") {
     // Nothing of the handler's response is sent, but the browser needs the CORS headers to read the new one.
@@ -132,7 +132,7 @@ function replaceResponse(c: Context, { status, response }: HttpAnswer): void {
 const readBefore =
   "the body has been read before idempotent(), and its bytes are gone: mount that further out";
 
-/** The request's body as it arrived, also where middleware further out has read it. */
+/** The request's body as it arrived, even if middleware further out has read it. */
 async function requestBody({ req }: Context, cap: number): Promise<Uint8Array | undefined> {
   if (!req.raw.bodyUsed) return bodyOf(req.raw, cap);
   if (!(await keepsBytes(req))) {
@@ -144,11 +144,11 @@ async function requestBody({ req }: Context, cap: number): Promise<Uint8Array | 
   return body.length > cap ? undefined : whole(req.raw, body);
 }
 
-/** Whether the bytes that arrived can be made of what was read. */
+/** Whether the bytes that arrived can be rebuilt from the body that was read. */
 async function keepsBytes(req: Context["req"]): Promise<boolean> {
   // Of form data they cannot: the boundaries between its parts would differ. Hono caches JSON as text.
   const [first = ""] = Object.keys(req.bodyCache);
-  // What is no UTF-8 has become U+FFFD.
+  // Bytes that are not UTF-8 have become U+FFFD.
   if (first === "text") return !(await req.text()).includes("\ufffd");
   return /^(arrayBuffer|blob)$/.test(first);
 }

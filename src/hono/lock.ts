@@ -28,14 +28,14 @@ export interface LockVariables<Held extends Lock | undefined = Lock> {
   lock: Held;
 }
 
-/** Options of {@link lock}: those of a lock, and others that may be functions of the context. */
+/** Options of {@link lock}: the options of a lock, and some that may be functions of the context. */
 export interface LockRouteOptions<E extends Env = UnknownEnv> extends LockOptions {
   readonly redlock: FromContext<Redlock, E>;
   /** The resource to lock: one name, or several that are acquired all together or not at all. */
   readonly resource: FromContext<string | readonly string[], E>;
   /** Extends the lock while the handler runs, for `maxHold` at most. Default: the client's, or true. */
   readonly autoExtend?: boolean | undefined;
-  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lock and waiting. Default: none. */
+  /** Wall-clock time in ms since 1970 at which the platform stops the code. It bounds lock and waiting. Default: none. */
   readonly deadline?: FromContext<number, E> | undefined;
   /**
    * Whether the route runs without a lock if too many endpoints fail for a quorum. `c.var.lock` is then undefined. Default
@@ -67,10 +67,10 @@ const remedy = "In Hono: app.use(lock({ redlock, resource })); elsewhere: redloc
 
 /**
  * Hono middleware that holds a lock while the rest of the route handles the request. The lock is `c.var.lock`, and is
- * released when the handler ends or throws. If another holder has it: 423 with `Retry-After`; if too few endpoints answer:
+ * released when the handler ends or throws. If another holder has it: 423 with `Retry-After`. If too few endpoints answer:
  * 503.
  *
- * When a handler outlives its lock, `c.var.lock.signal` aborts, and the response is sent all the same: where a late write
+ * When a handler outlives its lock, `c.var.lock.signal` aborts, and the response is still sent: where a late write
  * must not happen, compare `c.var.lock.fence`. A streamed body is sent after the release.
  *
  * @throws TypeError | RangeError at once when an option is wrong

@@ -35,7 +35,7 @@ function resumeStream(
 }
 
 /**
- * The request's body, byte for byte; undefined when it has more than `cap` bytes, and then it is not read further.
+ * The request's body, byte for byte. If it has more than `cap` bytes, the result is undefined, and the rest is not read.
  *
  * @throws TypeError when the body was cut on the way, or may have been: see {@link whole}
  */
@@ -80,7 +80,7 @@ interface NextServer {
   readonly nextConfig?: { readonly experimental?: { readonly proxyClientMaxBodySize?: number } };
 }
 
-/** The limits of the servers of `next start`, `next dev` and custom servers in this process; none on other platforms. */
+/** The limits of the servers of `next start`, `next dev` and custom servers in this process. Other platforms have none. */
 function nextLimits(): number[] {
   // Next.js's own, but there is no other trace of the limit.
   const key: unique symbol = Symbol.for("@next/router-server-methods") as never;

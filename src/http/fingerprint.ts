@@ -2,13 +2,13 @@ import { type CanonicalOptions, canonicalJson, checkCanonicalOptions } from "../
 import { parseExactJson } from "../idempotency/exact-json.ts";
 import { concatBytes } from "../runtime/bytes.ts";
 
-/** Returns what must be the same whenever a key is used again; undefined: nothing. */
+/** Returns the text that must be equal whenever a key is used again. Undefined: nothing. */
 export type Fingerprint = (
   request: Request,
   body: Uint8Array,
 ) => string | Uint8Array | undefined | Promise<string | Uint8Array | undefined>;
 
-/** What a retry of a request has in common with it: method, path with query, and body. */
+/** The parts of a request that a retry repeats: method, path with query, and body. */
 export function requestFingerprint({ method, url, headers }: Request, body: Uint8Array): Uint8Array {
   const { pathname, search } = new URL(url);
   // The first two contain no line feed, so the parts cannot be confused.
@@ -17,8 +17,8 @@ export function requestFingerprint({ method, url, headers }: Request, body: Uint
 }
 
 /**
- * A form's body without the text between its parts, which clients draw anew for each attempt; any other body as it is. So is
- * one whose boundary is longer than RFC 2046 allows: to look for that could take seconds.
+ * A form's body without the text between its parts, which clients draw anew for each attempt. Any other body is returned
+ * unchanged. So is one whose boundary is longer than RFC 2046 allows: to look for that could take seconds.
  */
 function withoutBoundary(contentType: string, body: Uint8Array): Uint8Array {
   const [, quoted, bare] =
@@ -31,11 +31,11 @@ function withoutBoundary(contentType: string, body: Uint8Array): Uint8Array {
 }
 
 /**
- * A `fingerprint` for routes that take JSON: method, path with query, and what the body says, whatever the order of its
- * members and its white space. A body that is no JSON, that has a member twice, or that RFC 8785 refuses, counts byte for byte.
- * A number that JavaScript cannot hold exactly, for example 9007199254740993, counts as it is written.
+ * A `fingerprint` for routes that take JSON: method, path with query, and the content of the body, regardless of the order of
+ * its members and its white space. A body that is no JSON, that has a member twice, or that RFC 8785 refuses, counts byte for
+ * byte. A number that JavaScript cannot hold exactly, for example 9007199254740993, counts as it is written.
  *
- * @param options `exclude`: members that a retry writes anew; for the rest see {@link CanonicalOptions}
+ * @param options `exclude`: members that a retry writes anew. For the others, see {@link CanonicalOptions}
  * @throws TypeError | RangeError where the options are wrong
  *
  * @example
@@ -51,7 +51,7 @@ function canonicalBody(body: Uint8Array, exclude: readonly string[] | undefined)
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body);
     return new TextEncoder().encode(canonicalJson("body", parseExactJson(text), exclude));
   } catch {
-    // Also where it is nested too deeply: what a client sends must not become an error of the server.
+    // This covers deep nesting, too: a client's body must not become an error of the server.
     return body;
   }
 }

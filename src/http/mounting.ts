@@ -17,7 +17,7 @@ export function refuseMount(mistake: string, callback: unknown, remedy: string =
 }
 
 /**
- * Refuses what a framework gives to middleware, in place of options.
+ * Refuses a framework's own arguments in place of options.
  *
  * @param more the arguments behind the options
  * @returns whether it has refused them

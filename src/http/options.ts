@@ -25,9 +25,9 @@ import type { StoragePolicy } from "./stored.ts";
 export interface Delivery extends Omit<VerifiedWebhook, "secretTags"> {
   /** The provider's name. */
   readonly provider: string;
-  /** Names that the id is unique within, besides the provider's name; empty if the id alone identifies the event. */
+  /** Names that the id is unique within, besides the provider's name. It is empty if the id alone identifies the event. */
   readonly scope: readonly string[];
-  /** What handles it: the option `handler`, or the route's pattern; undefined if neither is known. */
+  /** Its handler: the option `handler`, or the route's pattern, or undefined if neither is known. */
   readonly handler: string | undefined;
   /** The bytes that were verified. They are not copied: do not change them. */
   readonly body: Uint8Array;
@@ -59,24 +59,25 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
   readonly handler?: string | undefined;
   /**
    * How long a response is kept, in ms. For webhooks at least as long as the sender retries (`retries` of the provider), else
-   * a RangeError. Default: 24 hours; for webhooks 7 days, which is enough for every sender of this package.
+   * a RangeError. Default: 24 hours, or 7 days for webhooks, which is enough for every sender of this package.
    */
   readonly retention?: number | undefined;
   /**
-   * How long a duplicate waits for the first request's response, in ms. Default 0; for webhooks 2 000, and at most
-   * 60 000: it must be below the sender's timeout.
+   * How long a duplicate waits for the first request's response, in ms. Default 0. For webhooks the default is 2 000 and the
+   * maximum 60 000: it must be below the sender's timeout.
    */
   readonly wait?: number | undefined;
-  /** The name of the header with the key; not for webhooks. Default `Idempotency-Key`. */
+  /** The name of the header with the key. Not for webhooks. Default `Idempotency-Key`. */
   readonly header?: string | undefined;
   /**
-   * Whether a request without a key is refused (400); otherwise the handler runs unprotected. Not for webhooks, and not
-   * for GET, HEAD, OPTIONS and TRACE, which need no key. Default true.
+   * Whether a request without a key is refused (400). If false, the handler runs unprotected for such a request. Not for
+   * webhooks, and not for GET, HEAD, OPTIONS and TRACE, which need no key. Default true.
    */
   readonly required?: boolean | undefined;
   /**
-   * What must be the same whenever the key is used again, else 422: true for method, path with query, and body; false
-   * for nothing; or a function. Default true; for webhooks false, because the body of a redelivery may differ.
+   * The part of a request that must be equal whenever the key is used again, else you get a 422. `true` compares method, path
+   * with query, and body. `false` compares nothing. You can also pass a function. Default true. For webhooks the default is
+   * false, because the body of a redelivery may differ.
    */
   readonly fingerprint?: boolean | Fingerprint | undefined;
   /**
@@ -85,23 +86,24 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
    */
   readonly failOpen?: boolean | undefined;
   /**
-   * Whether a response is stored and replayed: true or false; if not, the key is free. Not called when the handler throws,
-   * or for 206, which is never stored: then the key is free, too. Default: all but 5xx, 401, 403, 407, 408, 409, 423, 425,
-   * 426, 429 and 499; for webhooks only 2xx.
+   * Whether a response is stored and replayed: true or false. If false, the key is free again. Not called when the handler
+   * throws, or for 206, which is never stored: then the key is free, too. Default: all but 5xx, 401, 403, 407, 408, 409, 423,
+   * 425, 426, 429 and 499. For webhooks the default is 2xx only.
    */
   readonly store?: ((response: Response) => boolean) | undefined;
   /**
-   * Headers of the response that are not stored, so that only the first request gets them. Never stored are those of one
-   * message or connection, such as date, content-length and x-request-id, cookies, and CORS. Default: all others are.
+   * Headers of the response that are not stored, so that only the first request gets them. Headers of a single message or
+   * connection (such as date, content-length and x-request-id), cookies, and CORS headers are never stored. Default: all others
+   * are.
    */
   readonly omitHeaders?: readonly string[] | undefined;
   /**
-   * The most bytes that a request's body may have, else 413: an integer from 0 to 2^31. Default 1 048 576 (1 MiB); for
-   * webhooks the most that the sender documents (`maxBody` of the provider), else 5 242 880 (5 MiB).
+   * The most bytes that a request's body may have, else 413: an integer from 0 to 2^31. Default 1 048 576 (1 MiB). For webhooks
+   * the default is the maximum that the sender documents (`maxBody` of the provider), else 5 242 880 (5 MiB).
    */
   readonly maxRequestBody?: number | undefined;
   /**
-   * The most bytes of a response's body that are stored; a larger body is treated as a stream. At most half of
+   * The most bytes of a response's body that are stored. A larger body is treated as a stream. At most half of
    * `maxResult`, less 16 384: a byte may take two in the request, and headers are stored with it. Default 262 144
    * (256 KiB), or that bound if it is less.
    */
@@ -119,7 +121,7 @@ export type PerRequest<Value, Given extends readonly unknown[]> =
   | ((...given: Given) => Value | Promise<Value>);
 
 /**
- * Options of a route. Those that differ between requests may be functions of its `Context`: what the framework has of a
+ * Options of a route. Those that differ between requests may be functions of its `Context`: the framework's arguments for a
  * request.
  */
 export interface RouteOptions<
@@ -130,19 +132,19 @@ export interface RouteOptions<
   /** The sender of webhooks: the ids of its deliveries are the keys. Only genuine deliveries reach Redis. */
   readonly provider?: PerRequest<WebhookProvider, Context> | undefined;
   /**
-   * The owner of the keys: tenant, account, user; one name or several. Without it, any client that knows a key and its
-   * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds. A function
-   * also gets the verified delivery; without a `provider` there is none. `undefined`, given or returned, is a TypeError: a
+   * The owner of the keys: tenant, account, user. Pass one name or several. Without it, any client that knows a key and its
+   * request gets the response. A webhook's scope begins with the provider's name, followed by the provider's additions. A
+   * function also gets the verified delivery, if there is a `provider`. `undefined`, given or returned, is a TypeError: a
    * missing owner would share the keys of all. Default: none.
    */
   readonly scope?: PerRequest<string | readonly string[], [...context: Context, delivery: Given]>;
   /**
-   * Locks these resources while the handler runs, in the same requests: one name or several, or a function, as `scope`. The
-   * run has a fence. A lock that is held is waited for, for `wait` at most; then the answer is that of a request under
-   * way. Without a key the handler runs without the lock. Default: none.
+   * Locks these resources while the handler runs, and needs no further requests: one name or several, or a function, as
+   * `scope`. The run has a fence. If the lock is held, the request waits for at most `wait` ms. After that, you get the answer
+   * for a request in flight. Without a key the handler runs without the lock. Default: none.
    */
   readonly lock?: PerRequest<string | readonly string[], [...context: Context, delivery: Given]> | undefined;
-  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. Default: none. */
+  /** Wall-clock time in ms since 1970 at which the platform stops the code. It bounds lease and waiting. Default: none. */
   readonly deadline?: PerRequest<number, Context> | undefined;
 }
 
@@ -183,7 +185,7 @@ export interface ResolvedRules extends StoragePolicy {
 
 /**
  * Statuses that a retry may change: 401, 403 and 407 depend on credentials, which a retry may have renewed and which are not
- * in the fingerprint, and 426 on the connection; 423 is the answer of a lock around the handler.
+ * in the fingerprint, and 426 on the connection. 423 is the answer of a lock around the handler.
  */
 const transientStatuses = [401, 403, 407, 408, 409, 423, 425, 426, 429, 499];
 
@@ -255,12 +257,12 @@ function isSuccess({ ok }: Response): boolean {
   return ok;
 }
 
-/** Whether a retry of the same request would get the same answer. */
+/** Whether a retry would get an equal answer. */
 function isFinal({ status }: Response): boolean {
   return status < 500 && !transientStatuses.includes(status);
 }
 
-/** The options of `Idempotency`; `onEvent` is set for each request. */
+/** The options of `Idempotency`. `onEvent` is set for each request. */
 function runOptions(given: HttpRules, webhook: boolean): IdempotencyOptions {
   const ofRuns = Object.entries(given).filter(([name]) => name !== "onEvent" && name in idempotencySchema);
   const runs: IdempotencyOptions = {

@@ -24,11 +24,11 @@ export interface Problem {
   readonly code: ProblemCode;
   /** For people. */
   readonly title: string;
-  /** When to try again, in ms; sent as `Retry-After` in whole seconds, at least one. */
+  /** When to try again, in ms. It is sent as `Retry-After` in whole seconds, at least one. */
   readonly retryAfter?: number | undefined;
 }
 
-/** Status and title by code; the last status is for webhooks, where it differs. */
+/** Status and title by code. The last status is for webhooks, where it differs. */
 const problems: Record<ProblemCode, readonly [status: number, title: string, webhook?: number]> = {
   KEY_MISSING: [400, "The idempotency key is missing"],
   KEY_INVALID: [
@@ -51,7 +51,7 @@ const problems: Record<ProblemCode, readonly [status: number, title: string, web
   RESULT_UNAVAILABLE: [410, "The request was handled before, but its response was not stored", 200],
   DEAD_KEY: [500, "Handling this key was broken off too often"],
   LOCK_HELD: [423, "The resource is locked"],
-  // The status that nginx logs for it; the client does not read the answer.
+  // The status that nginx logs for it, because the client does not read the answer.
   ABORTED: [499, "The client has gone"],
 };
 
@@ -64,7 +64,7 @@ export function problem(code: ProblemCode, webhook = false, retryAfter?: number)
   return { status: webhook ? forWebhook : status, code, title, retryAfter };
 }
 
-/** The problem that an error of this package means to the client; undefined for every other error. */
+/** The problem that an error of this package means to the client, or undefined for every other error. */
 export function problemOf(error: unknown, webhook = false): Problem | undefined {
   // By code, not by class: the error may come from another copy of this package.
   if (!isRedlockError(error) || !Object.hasOwn(problems, error.code)) return undefined;

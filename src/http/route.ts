@@ -4,7 +4,7 @@ import { checkResources } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import type { Delivery, PerRequest, RouteOptions } from "./options.ts";
 
-/** What the options of a route say for one request. */
+/** The values of a route's options for one request. */
 export interface RequestOptions {
   readonly redlock: LockClient;
   readonly provider: WebhookProvider | undefined;
@@ -21,7 +21,7 @@ export interface DeliveryOptions {
 }
 
 /**
- * What the options say for one request.
+ * Resolves the options for one request.
  *
  * @param admit is told the verified delivery, before the functions that depend on it
  */

@@ -37,13 +37,13 @@ export interface Exchange extends RequestOptions {
   /** The request's body, or undefined when it has more than `cap` bytes. */
   body(cap: number): Promise<Uint8Array | undefined>;
   /**
-   * Runs the handler. Without a `run` it is unprotected; without a `body` the request's own body has not been read;
-   * without a provider there is no `delivery`.
+   * Runs the handler. Without a `run` it is unprotected. Without a `body`, the request's own body has not been read. Without a
+   * provider there is no `delivery`.
    */
   handle(run?: IdempotentRun, body?: Uint8Array, delivery?: Delivery): Promise<Handled>;
 }
 
-/** What the handler has answered. `failed`: it threw, and the response was made from its error. */
+/** The handler's answer. `failed`: it threw, and the response was made from its error. */
 export interface Handled {
   readonly response: Response;
   readonly failed?: boolean;
@@ -66,7 +66,7 @@ export interface HttpAnswer {
 
 /** A request's run, as frameworks hand it to the handler. */
 export interface IdempotentRun extends RunContext {
-  /** How the request was answered; for middleware further out, undefined while the handler runs. */
+  /** How the request was answered. Middleware further out sees undefined while the handler runs. */
   readonly status?: HttpAnswer["status"] | undefined;
 }
 
@@ -82,14 +82,14 @@ type Scope = NonNullable<DeliveryOptions["scope"]>;
 interface KeyedRequest {
   readonly key: string;
   readonly handler: string | undefined;
-  /** The key is to run once in each of these scopes; usually one. */
+  /** The key is to run once in each of these scopes. Usually there is one. */
   readonly scopes: readonly (Scope | undefined)[];
   readonly lock?: readonly string[] | undefined;
   readonly body: Uint8Array;
   readonly delivery?: Delivery;
 }
 
-/** The handlers of runs. Middleware within another belongs to its handler: mounted twice, it has the same key. */
+/** The handlers of runs. Middleware within another belongs to its handler: if it is mounted twice, both see one key. */
 const handlers = () => sharedByCopies("http.handlers", () => new WeakMap<object, string | undefined>());
 
 /** Answers a request: the first of its key by the handler, later ones with the stored response. */
@@ -104,7 +104,7 @@ export async function serve(given: ResolvedRules, exchange: Exchange): Promise<H
   return "key" in admitted ? answerOnce(rules, exchange, admitted) : admitted;
 }
 
-/** Finds the key of a request in its header. Without one, returns the answer; nothing has been sent to Redis then. */
+/** Finds the key of a request in its header. Without one, returns the answer. Nothing has been sent to Redis then. */
 async function admitRequest(
   rules: ResolvedRules,
   exchange: Exchange,
@@ -126,7 +126,7 @@ async function admitRequest(
   return body ? { key, handler, scopes: [scope], lock, body } : refuse(rules, key, problem("BODY_TOO_LARGE"));
 }
 
-/** The same of a delivery: its key is its id, once it is verified. */
+/** Finds the key of a delivery: its key is its id, once it is verified. */
 async function admitDelivery(
   rules: ResolvedRules,
   exchange: Exchange,
@@ -155,7 +155,7 @@ async function admitDelivery(
 }
 
 /**
- * Parses an `Idempotency-Key` header: a string of RFC 8941 in quotes, or a bare key; both forms give the same key. The
+ * Parses an `Idempotency-Key` header: a string of RFC 8941 in quotes, or a bare key. Both forms give one key. The
  * parameters of RFC 8941 behind the quotes do not count. A bare key has none: a `;` in it is a part of the key.
  *
  * Undefined when the key is empty, longer than 255 characters, or contains anything but visible ASCII and spaces: runtimes
@@ -163,11 +163,10 @@ async function admitDelivery(
  * requests of such a client would share it. A bare key has no comma: two headers arrive as
  * `a, b`, and it would be unclear which of them is the key.
  *
- * @example
- * parseKey('"a-1"'); // "a-1", as is parseKey("a-1")
+ * @example parseKey('"a-1"'). // "a-1", as is parseKey("a-1")
  */
 export function parseKey(header: string): string | undefined {
-  // A quote at the beginning means the quoted form; an incomplete one is not read as a bare key.
+  // A quote at the beginning means the quoted form. An incomplete one is not read as a bare key.
   const [, quoted = "", parameters = ""] = /^"((?:[^"\\]|\\["\\])*)"(.*)$/s.exec(header) ?? [];
   if (!parametersForm.test(parameters)) return undefined;
   const key = header.startsWith('"') ? quoted.replace(/\\(.)/g, "$1") : header;
@@ -190,7 +189,7 @@ function webhookScopes(
   own: Scope = [],
 ): readonly Scope[] {
   const rest = [...scope, ...(typeof own === "string" ? [own] : own)];
-  // In the same order everywhere: two instances must not hold one scope each and wait for the other.
+  // In one order everywhere: two instances must not hold one scope each and wait for the other.
   const tags = [...new Set(secretTags)].sort();
   return tags.length === 0 ? [[provider, ...rest]] : tags.map((tag) => [provider, tag, ...rest]);
 }
@@ -207,7 +206,7 @@ interface ResponseRun extends KeyedRequest {
   readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };
 }
 
-/** What has become of the handler. */
+/** The state of the handler. */
 interface Handling {
   /** Undefined: the handler has not begun, or it has no protection. */
   run?: RunContext;
@@ -215,7 +214,7 @@ interface Handling {
   thrown?: { readonly error: unknown };
 }
 
-/** Runs the handler unless a request of the same key has been answered. */
+/** Runs the handler unless an earlier request with this key has been answered. */
 async function answerOnce(
   rules: ResolvedRules,
   exchange: Exchange,

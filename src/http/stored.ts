@@ -3,7 +3,7 @@ import { unshared } from "../runtime/bytes.ts";
 import { readUpTo } from "./body.ts";
 
 // A response as it is stored: a letter for the form of the body, the status, the headers as JSON, a line feed, the
-// body. `t`: text; `b`: base64, where it is not a text; `n`: not stored.
+// body. `t`: text. `b`: base64, if it is not a text. `n`: not stored.
 //   t201{"content-type":"application/json","location":"/payments/7"}
 //   {"id":7}
 
@@ -101,7 +101,7 @@ function isUntypedText(headers: Headers, body: Uint8Array): boolean {
   return isUntyped && !new Response("text").headers.has("content-type") && textOf(body) !== undefined;
 }
 
-/** The bytes of a response's body; a stream of them where they are not to be stored. */
+/** The bytes of a response's body, or a stream if they are not stored. */
 async function readBody(response: Response, cap: number): Promise<Uint8Array | ReadableStream<Uint8Array>> {
   const { body } = response;
   if (!body) return new Uint8Array();
@@ -127,7 +127,7 @@ function storedHeaders(
   body: Uint8Array | undefined,
 ): Record<string, string> {
   const stored: Record<string, string> = {};
-  // What the connection header names belongs to the connection, too.
+  // Headers that the connection header names belong to the connection, too.
   const ofConnection = (headers.get("connection") ?? "").toLowerCase().split(/[\s,]+/);
   const omitted = new Set([...policy.omitHeaders, ...ofConnection, ...(body ? [] : headersOfBody)]);
   for (const [name, value] of headers) {

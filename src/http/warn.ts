@@ -14,12 +14,12 @@ interface LastLine {
   more: number;
 }
 
-/** By clock and kind. There are few kinds: none contains what a request or a tenant can choose. */
+/** By clock and kind. There are few kinds: none contains a text that a request or a tenant can choose. */
 const lastLines = new WeakMap<Runtime, Map<string, LastLine>>();
 
 /**
  * Writes what an operator should know to the console, where no hook receives it: at most one line per kind and minute.
- * What a client causes by itself, and what is as it should be, is not written.
+ * Mistakes of a client and normal events are not written.
  */
 export function warn(runtime: Runtime, event: HttpEvent, isWebhook: boolean): void {
   const what = describe(event, isWebhook);
@@ -45,7 +45,7 @@ export function warn(runtime: Runtime, event: HttpEvent, isWebhook: boolean): vo
   console.warn(`redlock-edge: ${what}${key}${why}${more}`);
 }
 
-/** What has happened, or undefined where that is nothing to write. */
+/** The line to write, or undefined if there is none. */
 function describe(event: HttpEvent, isWebhook: boolean): string | undefined {
   if (event.type === "unguarded") return "ran without protection";
   if (event.type === "unstored") return `a response is not stored (${event.reason})`;
@@ -59,7 +59,7 @@ function describe(event: HttpEvent, isWebhook: boolean): string | undefined {
   return isTold ? `answered ${status} ${code}${hint}` : undefined;
 }
 
-/** The message in one line. Only those of this package are known to contain no secret. */
+/** The message in one line. Only errors of this package are known to contain no secret. */
 function messageOf(error: unknown): string {
   if (!isRedlockError(error)) return String(Object(error).name);
   return error.message.replace(/\p{Cc}+/gu, " ").slice(0, 800);

@@ -20,13 +20,13 @@ type Handler<Run, Given> = (request: Request, run: Run, delivery: Given) => Prom
  * is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery. If several functions share a
  * secret, give each the option `handler`.
  *
- * @param handler gets the request with its body unread; `run` with the key, the run's token, its signal and its remaining
- * lease, and with `lock` its fence; and with a `provider` the verified `delivery`. The request's signal is the run's: it
+ * @param handler gets the request with its body unread. It also gets `run`: the key, the run's token, its signal, its remaining
+ * lease and, with `lock`, its fence. With a `provider` it gets the verified `delivery`. The request's signal is the run's: it
  * does not abort when the client hangs up. `run` is undefined where nothing protects the handler: without a key, or with
- * `failOpen` and without a store; a delivery always has one.
- * @returns the response; a problem (RFC 9457) where the request is wrong or cannot be handled now
+ * `failOpen` and without a store. A delivery always has one.
+ * @returns the response, or a problem (RFC 9457) if the request is wrong or cannot be handled now
  * @throws TypeError | RangeError when an option is wrong
- * @throws what the handler throws; then the key is free again
+ * @throws the handler's error. The key is then free again
  *
  * @example
  * export default {

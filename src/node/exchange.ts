@@ -23,11 +23,11 @@ export interface NodeWebhookOptions<Req> extends NodeOptions<Req, Delivery> {
   readonly provider: NonNullable<NodeOptions<Req>["provider"]>;
 }
 
-/** What a request has behind {@link idempotentExpress} and {@link idempotentFastify}. */
+/** The properties of a request behind {@link idempotentExpress} and {@link idempotentFastify}. */
 export interface IdempotentRequest {
   /** Undefined where nothing protects the handler: without a key, or with `failOpen` and without a store. */
   idempotency?: IdempotentRun | undefined;
-  /** With a `provider`: the delivery, once it is verified; also for a duplicate, and then for middleware further out. */
+  /** With a `provider`: the delivery, once it is verified. Middleware further out sees it for a duplicate, too. */
   webhook?: Delivery | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface NodeExchange<Req> {
   readonly headers: object;
   /** Runs the rest of the route. `held`: the response that it writes, unless nothing protects it. */
   proceed(held?: HeldResponse): void;
-  /** Answers in place of the rest of the route; a replayed response is sent as it was stored. */
+  /** Answers in place of the rest of the route. A replayed response is sent as it was stored. */
   reply(response: Response, body: Uint8Array | undefined, isReplayed: boolean): void;
 }
 
@@ -70,7 +70,7 @@ export async function answerOnce<Req>(
       outer: request.idempotency,
       body: (cap) => bodyOf(incoming, cap, rules.webhook),
       async handle(run) {
-        // Only waiting stops then; and Node warns of the eleventh listener, of which a pipeline adds seven.
+        // Only waiting stops then. Besides, Node warns of the eleventh listener, of which a pipeline adds seven.
         outgoing.off("close", leave);
         request.idempotency = run;
         if (run) held = new HeldResponse(outgoing, rules.maxResponseBody, exchange.headers);

@@ -15,7 +15,7 @@ declare global {
   }
 }
 
-/** What Express knows of a request; Connect does not. */
+/** Properties of a request that Express adds and Connect lacks. */
 interface ExpressRequest extends NodeRequest {
   readonly protocol?: string;
   readonly hostname?: string;
@@ -25,12 +25,12 @@ interface ExpressRequest extends NodeRequest {
 export type NodeMiddleware<Req> = (req: Req, res: NodeResponse, next: (error?: unknown) => void) => void;
 
 /**
- * Middleware for Express 4 and 5, and what is built on it, that handles a request once per key: the handler behind it
+ * Middleware for Express 4 and 5, and frameworks that build on it, that handles a request once per key: the handler behind it
  * answers the first request, and later ones get its stored response. The key is the request's `Idempotency-Key`, or, with a
- * `provider`, the id of a webhook's delivery, which is `req.webhook` then; `req.idempotency` is the run.
+ * `provider`, the id of a webhook's delivery, which is then `req.webhook`. `req.idempotency` is the run.
  *
- * What the handler writes to `res` is held back until it is stored. Mount this only once per route, after middleware that
- * compresses or adds CORS headers, and before body parsers; they parse the body all the same. Behind `express.raw` it
+ * The handler's response is held back until it is stored. Mount this only once per route, after middleware that
+ * compresses or adds CORS headers, and before body parsers. They can still parse the body. Behind `express.raw` it
  * works, too, and without a `provider` also behind `express.json` and `express.urlencoded`.
  *
  * Express does not tell middleware that a handler has failed: the response of an error handler is stored like any other,

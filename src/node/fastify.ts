@@ -10,13 +10,13 @@ import {
 import type { HeldResponse } from "./held-response.ts";
 import type { NodeRequest, NodeResponse } from "./message.ts";
 
-/** What is used of a request of Fastify. */
+/** The used part of Fastify's request. */
 export interface FastifyRequestLike extends IdempotentRequest {
   readonly raw: NodeRequest;
   readonly headers: NodeRequest["headers"];
   /** `http` or `https`, by the option `trustProxy`. */
   readonly protocol: string;
-  /** By the same option. */
+  /** By that option, too. */
   readonly host: string;
   readonly params: unknown;
   readonly query: unknown;
@@ -34,7 +34,7 @@ interface Reply {
 
 type Next = (error?: Error) => void;
 
-/** What is used of an instance of Fastify. */
+/** The used part of a Fastify instance. */
 export interface FastifyLike {
   addHook(name: never, hook: never): unknown;
   hasRequestDecorator(name: string): boolean;
@@ -47,12 +47,12 @@ export type FastifyPlugin = (app: FastifyLike, options: object, done: () => void
 /**
  * A plugin for Fastify 5 that handles the requests of its context once per key: the route's handler answers the first
  * request, and later ones get its stored response. The key is the request's `Idempotency-Key`, or, with a `provider`, the id
- * of a webhook's delivery, which is `request.webhook` then; `request.idempotency` is the run.
+ * of a webhook's delivery, which is then `request.webhook`. `request.idempotency` is the run.
  *
  * It applies to the routes of the context that registers it, and of the contexts within. Options that are functions are
  * called in an `onRequest` hook: add the hooks that they rely on before.
  *
- * What is answered to an error of the handler is not stored, whatever its status.
+ * The answer to an error of the handler is not stored, whatever its status.
  *
  * @throws TypeError | RangeError at once when an option is wrong
  *

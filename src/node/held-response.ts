@@ -7,7 +7,7 @@ import { headerNames, type Outgoing, type Shadow, shadowOf, withDestroy } from "
 
 /**
  * More than the buffer of any stream of Node: a writer that was told to wait for `drain` has filled one, and hears it from
- * whatever stream it writes to, for example that of a middleware that compresses.
+ * whatever stream it writes to, for example the stream of a middleware that compresses.
  */
 const enoughToDrain = 131_072;
 
@@ -28,12 +28,12 @@ function isOfConnection(error: unknown): boolean {
 }
 
 /**
- * Keeps back what the handler writes to `res` until its record is stored: status, headers and body. A body that is not
+ * Holds the handler's response back until its record is stored: status, headers and body. A body that is not
  * stored, by the rules of {@link isStream}, is passed on as soon as `send` is called, and so is all that follows.
  *
  * While it is held, `res` answers from its shadow, a response of Node that reaches no network: methods and properties are
  * replaced on `res` itself, because frameworks and middleware have references to it. The connection may end meanwhile: the
- * handler does not see it before its answer has ended, so that it can end it. Later, the methods only pass calls on;
+ * handler does not see it before its answer has ended, so that it can end it. Later, the methods only pass calls on, because
  * middleware within may have kept them.
  *
  * Why not `res` itself, on a socket that collects: middleware further out that compresses stands between the handler and
@@ -54,9 +54,9 @@ export class HeldResponse {
   #cap: number;
   readonly #outer: ReadonlyMap<string, HeaderValue>;
   readonly #mask: Mask;
-  /** held: the shadow answers; passing: as if nothing were replaced; dropped: another response was sent. */
+  /** held: the shadow answers. Passing: as if nothing were replaced. Dropped: another response was sent. */
   #phase: "held" | "passing" | "dropped" = "held";
-  /** What the handler has written; `isImplied` by the body, not by `writeHead` or `flushHeaders`. */
+  /** The handler's head of the response. It `isImplied` by the body, not by `writeHead` or `flushHeaders`. */
   #head: { readonly status: number; readonly message: string; readonly isImplied: boolean } | undefined;
   #isWriting = false;
   /** All of it, with its end. */
@@ -98,7 +98,7 @@ export class HeldResponse {
     this.#holdEvents();
   }
 
-  /** Sends what was held; what follows is not held any more. */
+  /** Sends the held part. Later writes are not held. */
   send(): void {
     // While a stream's record was stored.
     if (this.wasGivenUp) return;
@@ -124,14 +124,14 @@ export class HeldResponse {
     this.#tellGone();
   }
 
-  /** Sends another response in place of what was held. */
+  /** Sends another response in place of the held one. */
   replace(send: () => void): void {
     this.reset();
     send();
     this.#phase = "dropped";
   }
 
-  /** Forgets what was held, so that somebody else can answer. */
+  /** Forgets the held response, so that somebody else can answer. */
   reset(): void {
     const { response } = this.#shadow;
     this.#stop();
@@ -149,7 +149,7 @@ export class HeldResponse {
   #stop(): void {
     if (this.#phase !== "held") return;
     const { sink } = this.#shadow;
-    // What the writer is ahead.
+    // The bytes that the writer is ahead.
     this.#cap = Number.POSITIVE_INFINITY;
     sink.uncork();
     this.#askForMore?.();
@@ -168,7 +168,7 @@ export class HeldResponse {
   #tellGone(): void {
     // Where it was not its turn, Node does not tell either.
     if (!this.#isGone || !(this.#res.stream || this.#mask.socket())) return;
-    // First this: who has written all must not take the end for an error.
+    // First this: a writer that is done must not take the end for an error.
     if (this.#hasEnded) this.#res.emit("finish");
     this.#res.emit("close");
   }
@@ -203,7 +203,7 @@ export class HeldResponse {
     );
     const { socket } = req;
     if (socket && Object.hasOwn(req, "socket")) {
-      // Express does it after an error behind the first byte; Deno's server, when the client leaves.
+      // Express does it after an error after the first byte, and Deno's server, when the client leaves.
       req.socket = withDestroy(socket, (error) =>
         isOfConnection(error) ? socket.destroy(error) : this.#breakOff(() => socket.destroy(error), error),
       );
@@ -215,7 +215,7 @@ export class HeldResponse {
     const res = this.#res;
     const { response, sink } = this.#shadow;
     const { emit } = res;
-    // Who was told that the connection has ended is not told once more.
+    // A listener that knows of the connection's end is not told again.
     if (this.#isGone) {
       if (res.stream) res.removeAllListeners("finish");
       res.removeAllListeners("close");
@@ -263,7 +263,7 @@ export class HeldResponse {
     }
   }
 
-  /** Up to the limit a write is done at once: who waits for it would never end the body. */
+  /** Up to the limit a write is done at once: a writer that waits for it would never end the body. */
   #keep(chunk: Uint8Array, done: () => void): void {
     if (this.#phase === "held") {
       // A copy, also of Node's Buffer: the writer may use it again.
@@ -301,7 +301,7 @@ export class HeldResponse {
   /** @param body `unfinished`: it is not stored, and the response is answered before it has ended */
   #answer(body: Uint8Array<ArrayBuffer> | "unfinished"): void {
     const { status, headers } = this.#storable();
-    // 101 is an upgraded connection; the others are not of HTTP.
+    // 101 is an upgraded connection, and the others are not of HTTP.
     const isStorable = status >= 200 && status <= 599;
     if (body === "unfinished") headers.set("transfer-encoding", "chunked");
     const response = isStorable

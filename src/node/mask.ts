@@ -24,20 +24,20 @@ const stateNames = [
   "writableNeedDrain",
 ] as const;
 
-/** What is in place of a response's own members. */
+/** The replacements of a response's own members. */
 export interface Mask {
   /** The methods, as middleware further out has left them. */
   readonly original: Methods;
   /** The connection, where it is the response's turn. */
   socket(): Connection | null | undefined;
-  /** Shows the response itself again; its methods stay replaced, and are to pass calls on. */
+  /** Shows the response itself again. Its methods stay replaced, and are to pass calls on. */
   takeOff(): void;
 }
 
 /**
  * Lets `res` answer as its shadow, by properties of its own: frameworks and middleware have references to it.
  *
- * @param own what is done in place of the shadow's methods
+ * @param own the replacements of the shadow's methods
  * @param isPassing whether a method passes calls on: middleware within may have kept them
  */
 export function maskWith(
@@ -62,7 +62,7 @@ export function maskWith(
     takeOff() {
       standIn.end();
       for (const each of undo) each();
-      // Node calls this one by way of the response: who has replaced it within has been heard.
+      // Node calls this one by way of the response: code that has replaced it within has been called.
       res.writeHead = original.writeHead;
     },
   };
@@ -107,7 +107,7 @@ function replaceMethods(
   return original;
 }
 
-/** Shows the shadow's property; what Node's server sets meanwhile is there when it is undone. */
+/** Shows the shadow's property. A value that Node's server sets meanwhile is there when it is undone. */
 function replaceState(
   res: Outgoing,
   { response }: Shadow,

@@ -7,7 +7,7 @@ import { sharedByCopies } from "../runtime/copies.ts";
 /** A value of a header, as Node has it. */
 export type HeaderValue = number | string | readonly string[] | undefined;
 
-/** A request of `node:http`, perhaps with what a framework has added. */
+/** A request of `node:http`, perhaps with a framework's additions. */
 export interface NodeRequest {
   readonly method?: string | undefined;
   url?: string | undefined;
@@ -17,7 +17,7 @@ export interface NodeRequest {
   readonly originalUrl?: string;
 }
 
-/** Where a request was sent to, by what the framework knows of proxies. */
+/** The URL of a request, according to the framework's proxy settings. */
 export interface Origin {
   /** `http` or `https`. */
   readonly protocol?: string | undefined;
@@ -40,14 +40,14 @@ export interface NodeResponse {
 
 /** A request's stream. */
 interface Incoming extends NodeRequest {
-  /** What a body parser has made of the body. Not of `NodeRequest`: Express would take its type for that of the route's. */
+  /** The body parser's result. Not of `NodeRequest`: Express would take its type for the route's type. */
   readonly body?: unknown;
   /** The bytes of a parsed body, where the platform keeps them: Nest with `rawBody`, Cloud Functions. */
   readonly rawBody?: unknown;
   readonly socket?: { readonly encrypted?: boolean };
   readonly complete: boolean;
   readonly destroyed: boolean;
-  /** HTTP/2: what the request is read from. */
+  /** HTTP/2: the stream that the request is read from. */
   readonly stream?: { readonly readableEnded: boolean };
   readonly readableEnded: boolean;
   readonly readableEncoding?: string | null;
@@ -88,9 +88,9 @@ function badRequest(message: string, cause?: unknown): Error {
 }
 
 /**
- * The bytes of a request's body; undefined when it has more than `cap`. They can be read from the request again.
+ * The bytes of a request's body, or undefined if it has more than `cap`. They can be read from the request again.
  *
- * @param exact whether they must be those that were sent; otherwise a parsed body may stand for them
+ * @param exact whether they must be the sent ones. Otherwise a parsed body may stand for them
  * @throws TypeError when the body has been read, or is read further out, and its bytes are gone
  */
 export async function bodyOf(req: NodeRequest, cap: number, exact: boolean): Promise<Uint8Array | undefined> {
@@ -138,7 +138,7 @@ export function dropUnread(req: object): void {
   if (!listenerCount?.call(req, "readable")) resume.call(req);
 }
 
-/** The bytes that are announced; undefined: only the end of the stream shows it. */
+/** The bytes that are announced. Undefined: only the end of the stream shows it. */
 function expectedLength({ headers, httpVersionMajor = 1 }: NodeRequest): number | undefined {
   const { "content-length": length, "transfer-encoding": coding } = headers;
   if (length !== undefined) return Number(length);
@@ -149,7 +149,7 @@ function isBytes(value: unknown): value is Uint8Array {
   return ArrayBuffer.isView(value) && (value as Uint8Array).BYTES_PER_ELEMENT === 1;
 }
 
-/** A parsed body as bytes that are the same for the same body. Of a form with files the parser leaves too little. */
+/** A parsed body as bytes that depend on its content only. Of a form with files the parser leaves too little. */
 function parsedBody({ body, headers }: Incoming): Uint8Array | undefined {
   const isForm = /^multipart\//i.test(String(headers["content-type"]));
   return isForm || body === undefined ? undefined : new TextEncoder().encode(JSON.stringify(body));

@@ -9,7 +9,7 @@ export interface Connection {
   _httpMessage?: object | null;
 }
 
-/** The methods of a response that act on its shadow while it is held; others end in these, or concern the connection. */
+/** The methods of a response that act on its shadow while it is held. Other methods end in these, or concern the connection. */
 export const methodNames = [
   "_writeRaw",
   "appendHeader",
@@ -32,7 +32,7 @@ export const methodNames = [
 
 export type Methods = Record<(typeof methodNames)[number], Method>;
 
-/** What is used of any response, and of its request. */
+/** The used part of any response, and of its request. */
 export interface Outgoing extends Methods {
   statusCode: number;
   statusMessage: string;
@@ -45,7 +45,7 @@ export interface Outgoing extends Methods {
     socket?: Connection | null;
   };
   readonly socket?: Connection | null;
-  /** HTTP/2: what the response is written to. */
+  /** HTTP/2: the stream that the response is written to. */
   readonly stream?: { readonly destroyed: boolean };
   emit: (event: string, ...given: unknown[]) => boolean;
   listenerCount(event: string): number;
@@ -53,7 +53,7 @@ export interface Outgoing extends Methods {
   removeAllListeners(event: string): unknown;
 }
 
-/** What is used of a `ServerResponse` of `node:http`. */
+/** The used part of a `ServerResponse` of `node:http`. */
 interface ServerResponse extends Methods {
   readonly finished: boolean;
   readonly writableNeedDrain: boolean;
@@ -91,20 +91,20 @@ export interface Shadow {
   readonly sink: Sink;
 }
 
-/** What the sink of a shadow tells and asks. */
+/** The messages and questions of a shadow's sink. */
 interface SinkOwner {
   /** Gets the body's bytes in turn, the next ones after `done`. */
   write(chunk: Uint8Array, done: () => void): void;
   /** In place of the socket's method. */
   destroy: Method;
-  /** The real socket: it answers what a stream does not know, such as addresses and timeouts. */
+  /** The real socket: it knows addresses and timeouts, which a stream does not. */
   socket(): object | null | undefined;
 }
 
 /**
- * Makes a response that the handler writes to in place of `res`: what a response decides (implicit headers, whether there
- * is a body, errors, room) is decided by Node, and the body is collected, as by Fastify's `inject`. It begins with the
- * headers of `res`, and has its status.
+ * Makes a response that the handler writes to in place of `res`: Node makes a response's decisions (implicit headers, whether
+ * there is a body, errors, room), and the body is collected, as by Fastify's `inject`. It begins with the headers of `res`, and
+ * has its status.
  *
  * @param room how many bytes the writer may be ahead of `owner.write`
  */
@@ -117,7 +117,7 @@ export function shadowOf(res: Outgoing, room: number, owner: SinkOwner): Shadow 
     highWaterMark: room,
     write: (chunk, _, done) => owner.write(chunk, done),
   });
-  // Without `cork`: the writes of one turn would wait in the sink, beyond the limit of what is collected.
+  // Without `cork`: the writes of one turn would wait in the sink, beyond the limit of collected bytes.
   Object.assign(sink, { cork: () => undefined, destroy: owner.destroy });
   response.assignSocket(sink);
   response.socket = new Proxy(sink, {
@@ -154,12 +154,12 @@ function bound(object: object | null | undefined, name: PropertyKey): unknown {
   return typeof value === "function" ? value.bind(object) : value;
 }
 
-/** The class of `node:http`, taken from the response: the package is loaded also where there is no such module. */
+/** The class of `node:http`, taken from the response: the package is loaded even if there is no such module. */
 function responseClass(res: object): ResponseClass {
   for (let proto = res; proto; proto = Object.getPrototypeOf(proto)) {
     if (proto.constructor.name === "ServerResponse") return proto.constructor as unknown as ResponseClass;
   }
-  // Those of HTTP/2 have another class.
+  // Responses of HTTP/2 have another class.
   type Load = (name: string) => { ServerResponse: ResponseClass } | undefined;
   const { process } = globalThis as { process?: { getBuiltinModule?: Load } };
   const http = process?.getBuiltinModule?.("http");
