@@ -9,7 +9,7 @@ import {
 
 /** The count of a {@link CountDownLatch}, and the defaults of every call. */
 export interface CountDownLatchOptions extends ArrivalDefaults {
-  /** How many ids open it: an integer from 1 to 1 000, the same wherever the latch is used. */
+  /** How many ids open it: an integer from 1 to 1 000, equal wherever the latch is used. */
   readonly count: number;
   /**
    * How long Redis remembers an arrival, and an open latch, in ms: an integer from 10 to 2 147 483 647. Default
@@ -18,11 +18,11 @@ export interface CountDownLatchOptions extends ArrivalDefaults {
   readonly ttl?: number | undefined;
 }
 
-/** What a quorum knows of a latch. */
+/** A quorum's knowledge of a latch. */
 export interface LatchState {
   /** Whether it is open. Once a call has returned true, every later call does. */
   readonly open: boolean;
-  /** Number of known arrivals; may vary by one where only a minority of the endpoints knows of an arrival. */
+  /** Number of known arrivals. It may vary by one if only a minority of the endpoints knows of an arrival. */
   readonly arrived: number;
   /** Number of missing arrivals. */
   readonly remaining: number;
@@ -38,8 +38,8 @@ const open = "1";
  * Opens when `count` different ids have arrived, under a quorum of endpoints, and stays open. A repeated arrival counts
  * once, so after an error simply arrive again.
  *
- * It never opens too early. At least one of those that arrive gets `open: true`: the last one, or several that arrive at
- * the same moment. So a routine that may run only once needs a guard of its own (`Idempotency.run`).
+ * It never opens too early. At least one of those that arrive gets `open: true`: the last one, or several that arrive at once.
+ * So a routine that may run only once needs a guard of its own (`Idempotency.run`).
  *
  * @example
  * const parts = new CountDownLatch(redlock, `import:${id}`, { count: 5 });
@@ -66,10 +66,10 @@ export class CountDownLatch {
    * Counts `id` as arrived, once. Retries for up to `wait` while too few endpoints answer.
    *
    * @param id 1 … 255 characters
-   * @returns what is known now. When all have arrived, at least one of the calls returns `open: true`
-   * @throws QuorumError when too few endpoints answered; the arrival may count nevertheless, and can be repeated
+   * @returns the current state. When all have arrived, at least one of the calls returns `open: true`
+   * @throws QuorumError when too few endpoints answered. The arrival may still count, and you can repeat it
    * @throws LimitMismatchError when the latch is in use with another count
-   * @throws the signal's reason when it aborts; the arrival may count nevertheless
+   * @throws the signal's reason when it aborts. The arrival may still count
    */
   async arrive(id: string, options: ArrivalOptions = {}): Promise<LatchState> {
     checkText("id", id);
@@ -120,7 +120,7 @@ export class CountDownLatch {
       // A minority may forget: a quorum has to know that the latch is open before any call returns it.
       if (isOpen || arrived.size >= count) return { to: epoch + open };
       if (result !== "granted") return query;
-      // Three that arrive at the same moment, each at two of three endpoints, may each have met only one other. A query
+      // Three that arrive at once, each at two of three endpoints, may each have met only one other. A query
       // after the own arrival is complete finds all whose arrivals were complete before. Unanimous endpoints need none:
       // an id that is missing there arrives later everywhere, and finds all of them.
       if (query.id !== undefined && !isUnanimous) return {};

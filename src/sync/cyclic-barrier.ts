@@ -14,7 +14,7 @@ import {
 
 /** The parties of a {@link CyclicBarrier}, and the defaults of every call. */
 export interface CyclicBarrierOptions extends ArrivalDefaults {
-  /** How many wait for each other: an integer from 1 to 1 000, the same wherever the barrier is used. */
+  /** How many wait for each other: an integer from 1 to 1 000, equal wherever the barrier is used. */
   readonly parties: number;
   /**
    * How long Redis remembers the barrier after the last arrival, in ms: an integer from 10 to 2 147 483 647. Default
@@ -25,7 +25,7 @@ export interface CyclicBarrierOptions extends ArrivalDefaults {
 
 /** The state of a party that has not passed yet. */
 interface PartyState {
-  /** The generation where it arrives, or to which it moves the others; undefined: it does not know the latest yet. */
+  /** The generation where it arrives, or to which it moves the others. Undefined: it does not know the latest yet. */
   to: string | undefined;
   /** The generations where it has arrived, or may have. */
   readonly arrived: string[];
@@ -40,14 +40,14 @@ interface PartyState {
 // - No party passes before all have arrived.
 // - No party arrives in level k twice: once it has passed k, it finds a quorum above k. Nor does it arrive in k + 1 before
 //   it has passed k: k + 1 exists only if it has arrived in k, and then it passes k when it finds k + 1.
-// - Parties that begin at the same moment may each begin a run. At every endpoint the one with the greater name wins, and
+// - Parties that begin at once may each begin a run. At every endpoint the one with the greater name wins, and
 //   a party that finds it arrives there, too. If the other run is complete first, its next level wins, because levels are
-//   compared before names; who waits in the first run has arrived in the other one as well, and passes. If names were
+//   compared before names. A party that waits in the first run has arrived in the other one as well, and passes. If names were
 //   compared first, a run that a process began at one endpoint before it died could set the others back.
 
 /**
- * The first level of a run. It is higher than the last level of a run that a quorum has forgotten, so that what a
- * minority still remembers of that run is not a later generation. A run has 10 000 levels for each ttl that it lasts.
+ * The first level of a run. It is higher than the last level of a run that a quorum has forgotten, so that a minority's memory
+ * of that run is not a later generation. A run has 10 000 levels for each ttl that it lasts.
  */
 function firstLevel(now: number, ttl: number): number {
   return Math.floor(now / ttl) * 10_000;
@@ -57,8 +57,8 @@ function firstLevel(now: number, ttl: number): number {
  * A point at which `parties` wait for each other, again and again, under a quorum of endpoints. Each party has its own
  * id, and there are no more ids than parties.
  *
- * No party passes before all have arrived. An arrival stays even if the party gives up waiting or its process dies: a
- * further call with the same id goes on waiting.
+ * No party passes before all have arrived. An arrival stays even if the party gives up waiting or its process dies: a further
+ * call with this id goes on waiting.
  *
  * @example
  * const barrier = new CyclicBarrier(redlock, "shuffle", { parties: 3 });
@@ -86,11 +86,11 @@ export class CyclicBarrier {
   }
 
   /**
-   * Arrives, and waits for the others for up to `wait`. After an error the party may have arrived nevertheless; to go on,
-   * call again with the same id.
+   * Arrives, and waits for the others for up to `wait`. After an error the party may still have arrived. To go on, call again
+   * with this id.
    *
    * @param id the party's, 1 … 255 characters
-   * @returns the number of the generation that is complete, the same for all parties; the next one is greater by 1
+   * @returns the number of the generation that is complete, equal for all parties. The next one is greater by 1
    * @throws ArrivalsMissingError when some were missing after `wait`
    * @throws QuorumError when too few endpoints answered in the last round
    * @throws LimitMismatchError when the barrier is in use with another number of parties

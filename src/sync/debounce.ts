@@ -5,7 +5,7 @@ import { type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
 /**
- * The window of {@link debounce}, and the options of the call. All calls of a name must use the same `window` and `ttl`.
+ * The window of {@link debounce}, and the options of the call. All calls of a name must share one `window` and `ttl`.
  */
 export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "deadline" | "wakeUp"> {
   /** ms without a later call after which the routine runs: an integer from 1 to 1 073 741 823 (12 days). */
@@ -19,7 +19,7 @@ export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHo
 
 const { autoExtend: _extend, maxHold: _hold, deadline: _deadline, wakeUp: _wakeUp, ...usual } = waitSchema;
 
-/** Whether the routine ran here, and what it returned; `ran: false`: a later call superseded this one. */
+/** Whether the routine ran here, and its result. `ran: false`: a later call superseded this one. */
 export type DebounceOutcome<Value> = { readonly ran: true; readonly value: Value } | { readonly ran: false };
 
 /** Longest window, and longest ttl, in ms: their sum is a ttl that Redis and timers keep. */
@@ -35,15 +35,15 @@ const schema: Schema<DebounceOptions> = {
  * Waits for `window` ms and then runs `routine`, unless a later call of this name, on any replica, superseded it
  * meanwhile. So of a burst of calls the last one runs.
  *
- * A call is later than every other that was announced on a quorum before it began; clocks do not decide. A call that is
+ * A call is later than every other that was announced on a quorum before it began. Clocks do not decide. A call that is
  * announced while another finds that it is the last begins a burst of its own, and both run. The process of the last call
  * must survive the window: if it dies, no other call runs instead. While calls never pause for `window`, none runs.
  *
- * @returns `ran: false` when a later call superseded this one; then `routine` is not called
- * @throws QuorumError when too few endpoints answered; the routine did not run
+ * @returns `ran: false` when a later call superseded this one. Then `routine` is not called
+ * @throws QuorumError when too few endpoints answered. The routine did not run
  * @throws LockLostError when the process was frozen for so long that it cannot know whether it was the last
- * @throws TypeError | RangeError when an argument is wrong; nothing was sent
- * @throws what the routine throws, or the reason of the signal that ends the waiting
+ * @throws TypeError | RangeError when an argument is wrong. Nothing was sent
+ * @throws the routine's error, or the reason of the signal that ends the waiting
  * @example
  * ctx.waitUntil(debounce(redlock, `reindex:${shop}`, { window: 2_000 }, () => reindex(shop)));
  */

@@ -24,12 +24,12 @@ import { isInteger, itemsOf } from "./internal/reply.ts";
 
 /**
  * A lock that is granted in the order of waiting, under a quorum of endpoints. It is as exclusive as a plain lock, and
- * separate from the plain lock of the same name; the queue only decides who may try for it. It has no fence.
+ * separate from the plain lock of this name. The queue only decides who may try for it. It has no fence.
  *
  * A waiter that a quorum's worth of endpoints has refused is served before everybody who comes later, as long as it keeps
- * sending requests. One that stops is skipped after its last pause and two `timeout`s; with `wakeUp`, once it does not answer
- * while the lock is free. The wall clocks of the waiters decide who came first: one whose clock is ahead waits longer by
- * that much.
+ * sending requests. One that stops is skipped after its last pause and two `timeout`s. With `wakeUp` it is skipped once it does
+ * not answer while the lock is free. The wall clocks of the waiters decide who came first: one whose clock is ahead waits
+ * longer by that much.
  *
  * @example
  * const till = new FairLock(redlock, "till", { ttl: 30_000 });
@@ -43,8 +43,7 @@ export class FairLock {
   /**
    * The fair lock of this name.
    *
-   * @param options defaults of every acquire; the bounds of `backoff` are those of the first in the queue, the others
-   * pause longer
+   * @param options defaults of every acquire. The bounds of `backoff` apply to the first in the queue. The others pause longer
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
@@ -57,7 +56,7 @@ export class FairLock {
    *
    * @throws LockHeldError when it was not granted within `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; what it acquired is rolled back, and it leaves the queue
+   * @throws the signal's reason when it aborts. Any lock that it acquired is rolled back, and it leaves the queue
    */
   acquire(options: NotedOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => queued(settings, this.name, options.note));
@@ -66,7 +65,7 @@ export class FairLock {
   /**
    * Acquires the lock if nobody holds it and nobody waits for it.
    *
-   * @returns null when somebody does, or contenders that came at the same moment got a part each
+   * @returns null when somebody does, or contenders that came at once got a part each
    * @throws QuorumError as {@link FairLock.acquire} does
    */
   tryAcquire(options: NotedOptions = {}): Promise<Hold | null> {
@@ -84,9 +83,9 @@ interface QueueAnswer extends CellAnswer {
 const fairWaiter = "fair";
 
 /**
- * A plain lock with a queue of tickets at every endpoint. The lock alone decides who holds it; the queue only decides who
+ * A plain lock with a queue of tickets at every endpoint. The lock alone decides who holds it. The queue only decides who
  * may try. A call has one ticket for all its rounds, and every endpoint that refuses it adds the ticket to its queue. The
- * ticket has the same position everywhere, so all endpoints grant the free lock to the same one.
+ * ticket has one position everywhere, so all endpoints grant the free lock to the same one.
  */
 export function queued(settings: Settings, name: string, note?: string): HoldProtocol<QueueAnswer> {
   const { prefix, runtime, backoff, wait, timeout, wakeUp } = settings;
@@ -120,7 +119,7 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
     release(call, cell, claim, isAnnounced) {
       if (cell !== held) {
         if (claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
-        // Those behind it must not be granted what it has to ask for again: two that each had a part would take turns.
+        // Those behind it must not be granted the lock that it has to ask for again: two that each had a part would take turns.
         if (wait > 0) return rollBack(call, cell, expiry());
       }
       // Where it was not granted, or nothing is known, the ticket may be in the queue.
@@ -150,7 +149,7 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
   };
 }
 
-/** What a ticket asks of one endpoint. */
+/** A ticket's request to one endpoint. */
 function requestsOf({ prefix, wakeUp }: Settings, name: string, ticket: string) {
   const [lock, queue] = [keyOf(prefix, "fair", name), keyOf(prefix, "queue", name)];
   const ownTombstone = tombstoneOf(prefix, [name], ticket);

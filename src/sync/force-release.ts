@@ -36,26 +36,27 @@ export const kindsOf = {
 export type SynchronizerKind = keyof typeof kindsOf;
 
 /**
- * Frees a synchronizer, even while it is held. For operators: no holder is asked, and a holder relies on what it holds
- * until its validity ends or it extends, verifies or releases it. So stop the holders first.
+ * Frees a synchronizer, even while it is held. For operators: no holder is asked, and a holder relies on its lock until its
+ * validity ends or it extends, verifies or releases it. So stop the holders first.
  *
  * - `Semaphore`, `ReadWriteLock`, `ReentrantLock`, `FairLock`: all holds are gone. Their next extension throws
  *   `LockLostError`, and `verify()` and `release()` return false. The semaphore's limit is forgotten. Waiters go on
- *   waiting, and may be served at once; announcements of writers and tickets return with their next request.
- * - `CountDownLatch`: it is closed, without arrivals and without a count; so is one that was begun with a wrong count.
+ *   waiting, and may be served at once. Announcements of writers and tickets return with their next request.
+ * - `CountDownLatch`: it is closed, without arrivals and without a count. So is one that was begun with a wrong count.
  *   Requests under way count for the latch before the reset, not for this one. A call that goes on arrives at the new one.
- * - `CyclicBarrier`: there are no arrivals, and the number of parties is forgotten. Waiting parties arrive again by
- *   themselves; those that gave up have to call again. The numbers of generations go on growing.
- * - `once`: the interval is over for later calls; a run under way is not notified.
+ * - `CyclicBarrier`: there are no arrivals, and the number of parties is forgotten. Waiting parties arrive again by themselves.
+ *   Parties that gave up have to call again. The numbers of generations go on growing.
+ * - `once`: the interval is over for later calls. A running run is not notified.
  *
- * A request of this function that is executed late frees what was acquired meanwhile; so do not repeat it without need.
+ * A request of this function that is executed late also frees locks that were acquired meanwhile. Do not repeat it without
+ * need.
  *
  * @param kind the name that the synchronizer is imported by
  * @param name the synchronizer's own name
- * @param options `prefix`, `timeout` and `onEvent`; default: the client's
+ * @param options `prefix`, `timeout` and `onEvent`. Default: the client's
  * @returns whether there was anything to free
- * @throws QuorumError when too few endpoints answered; some may have freed it
- * @throws TypeError | RangeError when an argument is wrong; nothing was sent
+ * @throws QuorumError when too few endpoints answered. Some may have freed it
+ * @throws TypeError | RangeError when an argument is wrong. Nothing was sent
  * @example
  * await forceRelease(redlock, "CountDownLatch", `import:${id}`); // it was begun with a wrong count
  */
@@ -83,8 +84,8 @@ export async function forceRelease(
 const maxTries = 10;
 
 /**
- * Frees a latch or barrier: its generation is not deleted but superseded by a later one, so that no late request brings
- * back what was freed.
+ * Frees a latch or barrier: its generation is not deleted but superseded by a later one, so that no late request brings freed
+ * arrivals back.
  *
  * @param laterThan makes a generation that is later than another, and of no run that there was
  */
@@ -103,7 +104,7 @@ async function supersede(
   for (let tries = 0; tries < maxTries; tries += 1) {
     const next = laterThan(latestOf(answers), settings.runtime);
     answers = await moveTo(next);
-    // Parties that came meanwhile may have moved on with what was to be freed.
+    // Parties that came meanwhile may have moved on with the arrivals that were to be freed.
     const moved = answers.filter(({ generation }) => generation === next).length;
     if (moved >= quorumOf(settings.endpoints.length)) return true;
   }

@@ -31,9 +31,9 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" 
    */
   readonly ttl?: number | undefined;
   /**
-   * How long to wait for the outcome of another replica's claim, in ms. Default: twice the ttl; by then the claim is a
-   * run or has expired. With less, `ran: false` may mean that neither was seen. A call never waits for the end of an
-   * interval, however long `wait` is.
+   * How long to wait for the outcome of another replica's claim, in ms. Default: twice the ttl. By then the claim is a run or
+   * has expired. With less, `ran: false` may mean that neither was seen. A call never waits for the end of an interval, however
+   * long `wait` is.
    */
   readonly wait?: number | undefined;
 }
@@ -41,9 +41,9 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" 
 const { autoExtend: _extend, maxHold: _hold, wakeUp: _wakeUp, ...usual } = waitSchema;
 const schema: Schema<OnceOptions> = { ...usual, every: integer(20, maxTimerDelay, "ms") };
 
-/** What a run's routine gets. */
+/** The argument of a run's routine. */
 export interface OnceContext {
-  /** Larger than that of every earlier run of this name, for the data that the run writes. */
+  /** Larger than the fence of every earlier run of this name, for the data that the run writes. */
   readonly fence: number;
   /** Aborts when the interval is about to end and another run may begin. */
   readonly signal: AbortSignal;
@@ -51,7 +51,7 @@ export interface OnceContext {
   remaining(): number;
 }
 
-/** Whether the routine ran here, and what it returned; if not, in how many ms the interval ends. */
+/** Whether the routine ran here, and its result. If it did not run, in how many ms the interval ends. */
 export type OnceOutcome<Value> =
   | { readonly ran: true; readonly value: Value }
   | { readonly ran: false; readonly retryAfter: number };
@@ -60,18 +60,18 @@ export type OnceOutcome<Value> =
  * Runs `routine` unless a run of this name has begun, on any replica, since `every` ms before the call: **at most once**
  * per interval. The interval begins when a quorum knows of the run, at most one `timeout` before its routine is called,
  * and ends `every` ms later by the endpoints' clocks. That holds whatever becomes of the run: when the routine fails, or
- * its process dies in its first moment, no other replica runs it in the same interval. If running twice is better than
+ * its process dies in its first moment, no other replica runs it in that interval. If running twice is better than
  * not at all, use `Idempotency.run`.
  *
  * A call that finds a run returns at once. A call that finds a claim waits for its outcome: it becomes a run, which is
  * then this call's, too, or it expires, and this call takes over. So a process that dies before its routine has begun
  * keeps others out for `ttl` only.
  *
- * @returns `ran: false` when another replica has begun, or is about to; then `routine` is not called
- * @throws QuorumError when too few endpoints answered; the routine did not run, but the interval may have begun
+ * @returns `ran: false` when another replica has begun, or is about to. Then `routine` is not called
+ * @throws QuorumError when too few endpoints answered. The routine did not run, but the interval may have begun
  * @throws LockLostError when the claim was lost before the routine could begin
- * @throws TypeError | RangeError when an argument is wrong; nothing was sent
- * @throws what the routine throws, or the reason of the signal that ends the waiting
+ * @throws TypeError | RangeError when an argument is wrong. Nothing was sent
+ * @throws the routine's error, or the reason of the signal that ends the waiting
  * @example
  * // Every replica's cron calls this at midnight, one of them runs it; 23 h, so that tomorrow's is not too early.
  * await once(redlock, "nightly", { every: 23 * 3_600_000 }, ({ signal }) => report({ signal }));
@@ -120,7 +120,7 @@ function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOption
 
 /**
  * Makes the claim a run of the whole interval on a quorum, before the routine begins. Only then: a request whose answer
- * was lost must not keep everybody out for a whole interval. An abort ends the retries: what a quorum has granted begins,
+ * was lost must not keep everybody out for a whole interval. An abort ends the retries: a granted run begins,
  * because others may have seen it, and leave the interval to it.
  */
 async function begin(

@@ -46,7 +46,7 @@ export class ReadWriteLock {
    *
    * @throws LockHeldError when there still was a writer after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason when it aborts. Any lock that it acquired, or may still acquire, is rolled back
    */
   acquireRead(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => reader(settings, this.name));
@@ -59,8 +59,8 @@ export class ReadWriteLock {
    *
    * @throws LockHeldError when somebody still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws RangeError when the deadline has passed; nothing was sent
-   * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
+   * @throws RangeError when the deadline has passed. Nothing was sent
+   * @throws the signal's reason when it aborts. Any lock that it acquired, or may still acquire, is rolled back
    */
   acquireWrite(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => writer(settings, this.name));
@@ -79,7 +79,7 @@ export class ReadWriteLock {
   /**
    * Acquires the lock for writing without waiting, and without keeping readers out.
    *
-   * @returns null when anybody holds it, or writers that came at the same moment got a part each
+   * @returns null when anybody holds it, or writers that came at once got a part each
    * @throws QuorumError as {@link ReadWriteLock.acquireWrite} does
    */
   tryAcquireWrite(options: WaitOptions = {}): Promise<Hold | null> {
@@ -93,7 +93,7 @@ const writers = "writers";
 /** The group of all readers. A writer's group is a random token, which is longer and begins with another letter. */
 const readers = "r";
 
-/** All readers are one group of members. All that wait may be served by the same release. */
+/** All readers are one group of members. One release may serve all waiters. */
 function reader(settings: Settings, name: string): Protocol {
   return memberOf(settings, name, { group: () => readers, waiter: { kind, name: readers }, writers });
 }

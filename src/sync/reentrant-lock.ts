@@ -8,7 +8,7 @@ import { memberOf } from "./internal/members.ts";
 export interface ReentrantLockOptions extends SyncOptions {
   /**
    * Name of the owner, 1 … 255 characters. It is not a secret, but everybody who knows it can acquire the lock beside its
-   * holder. Default: a random name of this object's own. Pass the same one in other processes of the same owner.
+   * holder. Default: a random name of this object's own. Pass it in the owner's other processes, too.
    */
   readonly owner?: string | undefined;
 }
@@ -51,7 +51,7 @@ export class ReentrantLock {
    *
    * @throws LockHeldError when another owner still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason when it aborts. Any lock that it acquired, or may still acquire, is rolled back
    */
   acquire(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) =>
@@ -63,7 +63,7 @@ export class ReentrantLock {
   /**
    * Acquires the lock once more for its owner, without waiting.
    *
-   * @returns null when another owner holds it, or owners that came at the same moment got a part each
+   * @returns null when another owner holds it, or owners that came at once got a part each
    * @throws QuorumError as {@link ReentrantLock.acquire} does
    */
   tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {

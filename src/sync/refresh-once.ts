@@ -12,7 +12,7 @@ import { checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hol
 
 /** What `refresh` and `write` get. */
 export interface RefreshContext {
-  /** Larger than that of every earlier refresh of this key. The store must refuse a smaller one than it has. */
+  /** Larger than the fence of every earlier refresh of this key. The store must refuse a smaller one than it has. */
   readonly fence: number;
   /**
    * In `refresh`: aborts when the lock was held for `maxHold`, not when it is lost or the caller gives up: the answer would
@@ -31,7 +31,7 @@ export interface RefreshOptions<Value> extends Omit<NotedOptions, "autoExtend"> 
   readonly refresh: (current: Value, context: RefreshContext) => Promise<Value> | Value;
   /**
    * Stores a new value with its fence: true. Where the store has a newer fence, or no such row: false, and nothing changes.
-   * Every other result is an error. May be called again with the same value and fence when it throws or is slow.
+   * Every other result is an error. May be called again with this value and fence when it throws or is slow.
    */
   readonly write: (fresh: Value, context: RefreshContext) => Promise<boolean> | boolean;
 }
@@ -45,21 +45,23 @@ const hints = { required: Object.keys(functions), usual: "wait" };
 /**
  * Returns a value that is fresh: the one in the store, without a lock and without any Redis command, or else a new one.
  * For OAuth tokens whose refresh token is accepted once: one call refreshes, with a lock and a fence, and all others, on
- * any replica, return what it has written.
+ * any replica, return its result.
  *
- * What `refresh` has returned is not thrown away. Where `write` fails it is tried again for `ttl` ms; then the error has the
- * value.
+ * What `refresh` has returned is not thrown away. If `write` fails, it is called again for `ttl` ms. After that, the error has
+ * the value.
  *
  * A process that dies between the answer to `refresh` and `write` takes that answer with it.
  *
- * @param key a name for what is refreshed, such as the account: 1 … 1 024 characters. The lock is the plain lock of this name
- * @throws RefreshedNotWrittenError when a new value is stored nowhere, or `write` has returned neither true nor false; the
+ * @param key the name of the refreshed thing, such as the account: 1 … 1 024 characters. The lock is the plain lock of this
+ * name
+ * @throws RefreshedNotWrittenError when a new value is stored nowhere, or `write` has returned neither true nor false. The
  * error has it
  * @throws LockHeldError when another call has not written after `wait`
- * @throws QuorumError when too few endpoints answered; nothing was refreshed
+ * @throws QuorumError when too few endpoints answered. Nothing was refreshed
  * @throws LockLostError when the lock was lost before `refresh` was called
- * @throws TypeError | RangeError when an argument is wrong, and nothing was sent; or when a function returns what it must not
- * @throws what `read`, `isFresh` and `refresh` throw; or the reason of the signal, which counts until `refresh` is called
+ * @throws TypeError | RangeError when an argument is wrong, and nothing was sent, or when a function's result has the wrong
+ * type
+ * @throws errors of `read`, `isFresh` and `refresh`, or the reason of the signal, which counts until `refresh` is called
  * @example
  * const { access_token } = await refreshOnce(redlock, `oauth:${account}`, {
  *   read: () => tokensOf(account),
@@ -169,7 +171,7 @@ class Refresh<Value> {
     return stored.isFresh ? stored.value : isNotWritten();
   }
 
-  /** Writes once. Not all that it calls may heed the signal; what it writes later is right, too: it has its fence. */
+  /** Writes once. Not all that it calls may heed the signal. Its later write is right, too: it has its fence. */
   #write(value: Value, fence: number): Promise<unknown> {
     const { runtime, ttl } = this.#settings;
     const late = new Error(`write took more than ${ttl / 2} ms`);

@@ -33,7 +33,7 @@ export interface SemaphoreOptions extends SyncOptions {
 
 /** A permit of a {@link Semaphore}. It is valid for `remaining()` ms, like a lock. */
 export interface Permit extends Hold {
-  /** The number of the permit, 0 … limit − 1, for example to choose a port. No two holders have the same. */
+  /** The number of the permit, 0 … limit − 1, for example to choose a port. No two holders share one. */
   readonly slot: number;
 }
 
@@ -86,7 +86,7 @@ export class Semaphore {
    *
    * @throws LockHeldError when none was free within `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason when it aborts. Any permit that it acquired, or may still acquire, is rolled back
    */
   async acquire(options: NotedOptions = {}): Promise<Permit> {
     let protocol: PermitProtocol | undefined;
@@ -100,7 +100,7 @@ export class Semaphore {
   /**
    * Acquires a permit without waiting.
    *
-   * @returns null when none was free, or contenders that came at the same moment got a part each
+   * @returns null when none was free, or contenders that came at once got a part each
    * @throws QuorumError as {@link Semaphore.acquire} does
    */
   tryAcquire(options: NotedOptions = {}): Promise<Permit | null> {
@@ -134,7 +134,7 @@ interface SlotAnswer extends CellAnswer {
   readonly slot?: string | undefined;
   /** The slots that were free before. */
   readonly free: ReadonlySet<string>;
-  /** The largest limit that was in use before; 0 if that is not known. */
+  /** The largest limit that was in use before, or 0 if that is not known. */
   readonly inUse: number;
 }
 
@@ -149,11 +149,11 @@ type Limited = Pick<Semaphore, "name" | "limit">;
  * A semaphore has one slot per permit, and a slot is a lock. So the limit is as exact as a lock is exclusive. Counting holders
  * on each endpoint is not: with a limit of 2, three endpoints can each admit a different two of three holders.
  *
- * High slots are preferred, so that larger limits leave the low ones to smaller limits. A single endpoint takes the highest free
- * slot. Several endpoints might take different ones, so each round proposes one slot: at first any, then, at once, one of
+ * High slots are preferred, so that larger limits leave the low ones to smaller limits. A single endpoint takes the highest
+ * free slot. Several endpoints might take different ones, so each round proposes one slot: at first any, then, at once, one of
  * those that a quorum may have free, of those that the most endpoints have free. Chance decides between them, in favour of the
- * high ones: if all proposed the highest, callers of the same moment would keep each other out. If no quorum has a free
- * slot, there is a pause.
+ * high ones: if all proposed the highest, callers of one moment would keep each other out. If no quorum has a free slot, there
+ * is a pause.
  */
 export function permits(settings: Settings, semaphore: Limited, note?: string): PermitProtocol {
   const { name, limit } = semaphore;
@@ -236,7 +236,7 @@ export function slotsOf(
   return Array.from({ length: limit }, (_, index) => keyOf(prefix, `slot:${limit - 1 - index}`, name));
 }
 
-/** What is asked of one endpoint. `span`: how many of the slots may be taken. */
+/** The request to one endpoint. `span`: how many of the slots may be taken. */
 function requestsOf({ prefix }: Pick<Settings, "prefix">, { name, limit }: Limited) {
   const limitKey = keyOf(prefix, "limit", name);
   return async (
@@ -261,7 +261,7 @@ function countFree(answers: readonly SlotAnswer[], slot: string): number {
   return answers.filter(({ free }) => free.has(slot)).length;
 }
 
-/** Those of the slots that were free at the most endpoints. */
+/** The slots that were free at the most endpoints. */
 function mostFree(slots: readonly string[], freeAt: (slot: string) => number): readonly string[] {
   const most = Math.max(...slots.map(freeAt));
   return slots.filter((slot) => freeAt(slot) === most);

@@ -12,22 +12,22 @@ import { acquireLooking, type CallOptions } from "./internal/acquire-looking.ts"
 import { checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
-/** What a call of {@link singleton} does while another call's job runs. */
+/** The mode of {@link singleton}: how a call behaves while another call's job runs. */
 export type SingletonMode = "skip" | "coalesce" | "cancel";
 
 /**
- * The mode of {@link singleton}, and the options of its lock. All calls of a name must use the same mode, `ttl` and `wait`:
+ * The mode of {@link singleton}, and the options of its lock. All calls of a name must share mode, `ttl` and `wait`:
  * only a job of mode `cancel` can be told to end. Another mode is no error, so that a deployment can change it.
  */
 export interface SingletonOptions<Mode extends SingletonMode = SingletonMode>
   extends Omit<NotedOptions, "autoExtend" | "wakeUp"> {
   /**
-   * `skip`: it returns at once. `coalesce`: it waits, unless a newer call comes. `cancel`: the same, and the job that runs is
-   * told to end.
+   * `skip`: it returns at once. `coalesce`: it waits, unless a newer call comes. `cancel`: like `coalesce`, and the running job
+   * is told to end.
    */
   readonly mode: Mode;
   /**
-   * How long to wait for the job that runs, in ms. Default: with `coalesce` its `maxHold` and the ttl; with `cancel` twice
+   * How long to wait for the job that runs, in ms. Default: with `coalesce` its `maxHold` and the ttl. With `cancel`, twice
    * the ttl, by when the lock of a job that does not end has expired. With `skip` only as long as it is not known whether
    * a job runs. If no endpoint shows that a job runs, and too few answer, at most as long as the client waits by default.
    */
@@ -37,22 +37,22 @@ export interface SingletonOptions<Mode extends SingletonMode = SingletonMode>
 const { autoExtend: _extend, wakeUp: _wakeUp, ...usual } = notedSchema;
 const schema: Schema<SingletonOptions> = { ...usual, mode: oneOf("skip", "coalesce", "cancel") };
 
-/** What a job gets. */
+/** The argument of a job. */
 export interface SingletonContext {
-  /** Larger than that of every earlier job of this name, for the data that the job writes. */
+  /** Larger than the fence of every earlier job of this name, for the data that the job writes. */
   readonly fence: number;
-  /** Aborts when the lock is lost; with `cancel` also, with an `AbortError`, when a newer call has come. */
+  /** Aborts when the lock is lost. With `cancel` it also aborts, with an `AbortError`, when a newer call has come. */
   readonly signal: AbortSignal;
-  /** The call, as `replacedBy` names it; random. */
+  /** The call, as `replacedBy` names it. Random. */
   readonly id: string;
   /** ms of the lock's validity that remain. */
   remaining(): number;
 }
 
-/** With `skip`: whether the job ran here, and what it returned. */
+/** With `skip`: whether the job ran here, and its result. */
 export type SkipOutcome<Value> = { readonly ran: true; readonly value: Value } | { readonly ran: false };
 
-/** With `coalesce` and `cancel`: what the job returned, or which newer call stands for this one. */
+/** With `coalesce` and `cancel`: the job's result, or the newer call that stands for this one. */
 export type ReplaceOutcome<Value> =
   | { readonly ran: true; readonly value: Value }
   | {
@@ -72,24 +72,24 @@ export type SingletonOutcome<Mode extends SingletonMode, Value> = Mode extends "
 export type Job<Value> = (context: SingletonContext) => Promise<Value> | Value;
 
 /**
- * Runs `job` under a lock, one at a time on all replicas. What a call does that finds another job at work is its mode:
+ * Runs `job` under a lock, one at a time on all replicas. A call's mode decides what happens if another job is running:
  *
- * - `skip`: it returns at once;
- * - `coalesce`: it waits, and at most one waits: of several the newest, with its arguments. The others end as replaced;
- * - `cancel`: as `coalesce`, and the job that runs is told to end. It is told when its lock would be extended next, after
+ * - `skip`: it returns at once.
+ * - `coalesce`: it waits, and at most one waits: of several the newest, with its arguments. The others end as replaced.
+ * - `cancel`: like `coalesce`, and the running job is told to end. It is told when its lock would be extended next, after
  *   half of the ttl at the latest, and its lock is not extended any more.
  *
- * A call is newer than every other that was announced on a quorum before it began; clocks do not decide. After the last call
+ * A call is newer than every other that was announced on a quorum before it began. Clocks do not decide. After the last call
  * a job begins that began after that call, unless that call fails or its process dies: then no job stands for those that
  * it has replaced.
  *
  * @param name the plain lock of this name is used
- * @throws LockHeldError when the other job still has the lock after `wait`; not with `skip`
- * @throws QuorumError when too few endpoints answered; the job did not run
- * @throws LockLostError when the lock was lost before the job had ended; or a newer call may have come and gone, while the
+ * @throws LockHeldError when the other job still has the lock after `wait`. Not with `skip`
+ * @throws QuorumError when too few endpoints answered. The job did not run
+ * @throws LockLostError when the lock was lost before the job had ended, or a newer call may have come and gone, while the
  * process was frozen
- * @throws TypeError | RangeError when an argument is wrong; nothing was sent
- * @throws what the job throws, or the reason of the signal that ends the waiting; the signal does not end the job
+ * @throws TypeError | RangeError when an argument is wrong. Nothing was sent
+ * @throws the job's error, or the reason of the signal that ends the waiting. The signal does not end the job
  * @example
  * await singleton(redlock, `index:${shop}`, { mode: "cancel", ttl: 2_000 }, ({ signal, fence }) =>
  *   index(shop, { signal, fence }),
@@ -135,7 +135,7 @@ interface Call {
   readonly patience: number;
 }
 
-/** Gives up as soon as a quorum shows who holds the lock; if contenders got a part each, one of them shall get it. */
+/** Gives up as soon as a quorum shows who holds the lock. If contenders got a part each, one of them shall get it. */
 async function skip<Value>({ settings, name, options }: Call, job: Job<Value>): Promise<SkipOutcome<Value>> {
   const protocol = lockProtocol(settings, [name], options.note);
   protocol.next = ({ calls, elapsed }) => {
@@ -176,7 +176,7 @@ async function replace<Value>(
   return { ran: false, replacedBy: newest.newer!, began };
 }
 
-/** Announces the call and acquires the lock; undefined: a newer call has come. */
+/** Announces the call and acquires the lock. Undefined: a newer call has come. */
 async function acquireAsNewest(
   { settings, name, options, patience }: Call,
   newest: NewestCall,

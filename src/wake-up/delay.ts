@@ -1,7 +1,9 @@
 /** For about so many waiters, few ask at the same time. With ten times as many, about ten times as many do. */
 const crowd = 1_000;
 
-/** How long the longest delay is, in round trips. With fewer, more waiters ask; with more, a free lock stays idle for longer. */
+/**
+ * How long the longest delay is, in round trips. With fewer, more waiters ask. With more, a free lock stays idle for longer.
+ */
 const roundTrips = 4;
 
 /**
@@ -9,8 +11,8 @@ const roundTrips = 4;
  * granted. Nobody knows how many wait, so delays are drawn from a truncated exponential distribution: few are short, whether
  * ten or a thousand draw them, and all others hear in time that somebody has asked.
  *
- * Source: J. Nonnenmacher, E. Biersack, "Scalable Feedback for Large Groups", IEEE/ACM Transactions on Networking 7, 1999;
- * used by RFC 5401, 5.2.
+ * Source: J. Nonnenmacher, E. Biersack, "Scalable Feedback for Large Groups", IEEE/ACM Transactions on Networking 7, 1999, used
+ * by RFC 5401, 5.2.
  *
  * @param roundTrip ms until others hear that somebody asks
  * @param random a number in [0, 1)

@@ -30,7 +30,7 @@ export function lineSplitter(): (text: string) => string[] {
   };
 }
 
-/** One event of a subscription: it stands, so that every later message arrives; or a message. */
+/** One event of a subscription: it stands, so that every later message arrives, or a message. */
 export type ChannelEvent =
   | { readonly kind: "subscribed" }
   | { readonly kind: "message"; readonly message: string };

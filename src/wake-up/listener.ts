@@ -22,8 +22,8 @@ const leastPatience = 20;
 const rest = { afterCut: 1_000, afterFailure: 30_000 };
 
 /**
- * Waits for the messages of one channel at one endpoint: the first in the client's order that answers soon, so that most who
- * wait hear the same messages. If several resources are locked, it listens to the one in the way.
+ * Waits for the messages of one channel at one endpoint: the first in the client's order that answers soon, so that most
+ * waiters hear the same messages. If several resources are locked, it listens to the one in the way.
  *
  * Until the stream stands it polls. Messages only shorten a pause, or show that somebody else asks: no lock waits for an
  * endpoint that has stopped.
@@ -73,7 +73,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     const latest = began + Math.min(longest, maxSleep);
     void this.#follow(round);
     while (!signal?.aborted) {
-      // What was released between the last question and the subscription has told nobody.
+      // A release between the last question and the subscription has told nobody.
       const isTold = this.#hearsSince < asked;
       const until = isTold ? Math.min(Math.max(began, this.#heardAt) + quiet, latest) : began + poll;
       const remaining = Math.min(until, this.#askAt) - this.#elapsed();
@@ -131,7 +131,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     return isSplit ? delayOf(this.#roundTrip, this.#settings.runtime.random()) : poll;
   }
 
-  /** Joins a stream of what is in the way. Leaves one of something else, or one whose endpoint does not answer the round. */
+  /** Joins a stream about the held resource. Leaves one of something else, or one whose endpoint does not answer the round. */
   async #follow({ calls, elapsed, done }: WakeUpPause["round"]): Promise<void> {
     const { endpoints, runtime } = this.#settings;
     const channels = this.#channelsInTheWay(calls);
@@ -154,7 +154,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     this.#stream?.join(this);
   }
 
-  /** The channels of the resources that were found held; of the first one, if no endpoint says so. */
+  /** The channels of the resources that were found held, or of the first one if no endpoint tells. */
   #channelsInTheWay(calls: WakeUpPause["round"]["calls"]): string[] {
     const { prefix } = this.#settings;
     const indexes = calls.flatMap(({ answer }) =>

@@ -9,8 +9,8 @@ const mostOnWorkers = 3;
 const mostScopes = 100;
 
 /**
- * The streams that may be shared: those of the process, or on Workers of a request, because what a request has opened ends with
- * it.
+ * The streams that may be shared: the streams of the process, or on Workers of a request, because streams that a request has
+ * opened end with it.
  */
 interface Scope {
   /** On Workers it belongs to the request that made it, like a stream. */

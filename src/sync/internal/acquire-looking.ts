@@ -5,12 +5,12 @@ import type { AcquireOptions, Settings } from "../../lock/options.ts";
 import { onAbort, unlessAborted } from "../../runtime/abort.ts";
 import { stopwatch } from "../../runtime/runtime.ts";
 
-/** What the caller says of one call. */
+/** The caller's part of one call. */
 export type CallOptions = Pick<AcquireOptions, "signal" | "deadline" | "note">;
 
-/** What a call looks at while others hold the lock. */
+/** The look of a call while others hold the lock. */
 interface Looking {
-  /** Whether the lock is not needed any more. One look at a time; an error is ignored, because the next look will see it. */
+  /** Whether the lock is not needed any more. One look at a time. An error is ignored, because the next look will see it. */
   readonly isOver: () => Promise<boolean>;
   /** ms after which it gives up if no endpoint shows that others hold the lock. Default: it waits as for a held lock. */
   readonly patience?: number;

@@ -1,4 +1,4 @@
--- Moves one endpoint to a generation of a latch, a barrier or the calls of a name, and adds an arrival to it; or only looks;
+-- Moves one endpoint to a generation of a latch, a barrier or the calls of a name, and adds an arrival to it, or only looks,
 -- or withdraws a generation, unless there is a later one.
 --
 -- KEYS: a hash with the generation (`g`), the number of arrivals expected (`n`), and one longer field for each arrival.
@@ -6,8 +6,8 @@
 -- ARGV:
 -- 1. a nonce
 -- 2. the generation, or `""`: only look. Of two generations the later one is the greater text
--- 3. the number expected; `""`: none is, or an operator asks, who does not know it and resets it
--- 4. ttl in ms; 0: withdraw
+-- 3. the number expected. `""`: none is, or an operator asks, who does not know it and resets it
+-- 4. ttl in ms. 0: withdraw
 -- 5. the field of the arrival, or `""`
 -- 6. with wake-ups, the channel of those that wait: all are told when the generation changes, or has all its arrivals at
 --    this endpoint
@@ -40,7 +40,7 @@ elseif to ~= "" and to >= at and (expected == count or count == "") then
     -- It does not matter if nobody may publish there.
     redis.pcall("PUBLISH", channel, "all")
   end
-  -- No request shortens the ttl; one that changes nothing renews it only once half of it has passed.
+  -- No request shortens the ttl. One that changes nothing renews it only once half of it has passed.
   if added[1] or remaining < ttl / 2 then redis.call("PEXPIRE", KEYS[1], math.max(ttl, remaining)) end
 end
 return {nonce, at, ids, tonumber(expected) or 0}

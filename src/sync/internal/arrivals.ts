@@ -17,7 +17,7 @@ import { checkSyncOptions, type WaitOptions, waitSchema } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
 // The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
-// may be lost, late or executed twice; and an endpoint never returns to an earlier generation. The next generation shows
+// may be lost, late or executed twice. Besides, an endpoint never returns to an earlier generation. The next generation shows
 // that one is complete. A client that sees a later generation writes it to a quorum before it returns, so that every later
 // query finds it there. That is the read of a replicated cell by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory
 // Robustly in Message-Passing Systems", 1995.
@@ -37,22 +37,22 @@ export function runOf(text: string): string {
   return text.slice(17);
 }
 
-/** A request to move to a generation, and to add an arrival to it; without either, it only looks. */
+/** A request to move to a generation, and to add an arrival to it. Without either, it only looks. */
 export interface ArrivalQuery {
   readonly to?: string;
   readonly id?: string;
 }
 
-/** What a round has shown. */
+/** The finding of a round. */
 export interface ArrivalSnapshot {
   readonly result: RoundResult;
-  /** The latest generation of any endpoint; `""` where no endpoint has one. */
+  /** The latest generation of any endpoint, or `""` if no endpoint has one. */
   readonly latest: string;
   /** Whether a quorum has the latest generation. */
   readonly isDecided: boolean;
   /** The arrivals in it that any endpoint knows of. */
   readonly ids: ReadonlySet<string>;
-  /** Whether all endpoints that answered have the same generation and arrivals. */
+  /** Whether all endpoints that answered have equal generations and arrivals. */
   readonly isUnanimous: boolean;
 }
 
@@ -72,7 +72,7 @@ export const defaultTtl = 86_400_000;
 /** What arrivals belong to. */
 export interface ArrivalPlace {
   readonly name: string;
-  /** What it is, as its key and its channel are named. The last two have generations without arrivals. */
+  /** Its kind, as in the names of its key and its channel. The last two have generations without arrivals. */
   readonly kind: "latch" | "barrier" | "debounce" | "singleton";
   /** How many arrivals complete a generation. Default: none do, or an operator asks, who does not know it. */
   readonly count?: number;
@@ -132,8 +132,7 @@ interface Polling<Value> extends Pick<ArrivalOptions, "signal" | "deadline"> {
 }
 
 /**
- * Runs rounds until `next` returns a value or the waiting is over. A new query follows at once, the same one again after
- * a pause.
+ * Runs rounds until `next` returns a value or the waiting is over. A new query follows at once, a repeated one after a pause.
  *
  * @throws ArrivalsMissingError when the waiting is over, and QuorumError when too few endpoints answered by then
  */
@@ -144,7 +143,7 @@ export async function poll<Value>(
 ): Promise<Value> {
   const { name, kind, count } = place;
   const limit = timeUntil(deadline, settings.runtime);
-  // All that wait are served by the same arrival.
+  // One arrival serves all waiters.
   const listener = settings.wakeUp?.listen(settings, { kind, name: "all" }, [name]);
   let query = first;
   try {
@@ -159,7 +158,7 @@ export async function poll<Value>(
       if ("value" in decision) return decision;
       const isNew = decision.to !== query.to || decision.id !== query.id;
       query = decision;
-      // What has begun is finished even after the waiting, but not forever.
+      // A request that has begun is finished even after the waiting, but not forever.
       const goesOn = isNew && progress.remaining() > -5 * settings.timeout;
       const isAnswered = result !== "unavailable";
       return {
@@ -186,7 +185,7 @@ export async function poll<Value>(
 export interface ArrivalAnswer extends Answer {
   readonly generation: string;
   readonly ids: readonly string[];
-  /** The number expected there; 0: nobody has said it. */
+  /** The number expected there. 0: nobody has said it. */
   readonly expected: number;
 }
 
@@ -241,7 +240,7 @@ function snapshotOf(
   return { result, latest, isDecided: current.length >= quorumOf(total), ids, isUnanimous };
 }
 
-/** The latest generation of any endpoint; `""` if none has one. */
+/** The latest generation of any endpoint, or `""` if none has one. */
 export function latestOf(answers: readonly ArrivalAnswer[]): string {
   return ["", ...answers.map(({ generation }) => generation)].sort().pop()!;
 }

@@ -16,15 +16,15 @@ import type { CellAnswer } from "../../redis/cell.ts";
 import { unlessAborted } from "../../runtime/abort.ts";
 import { keepAlive } from "../../runtime/runtime.ts";
 
-// What the synchronizers have in common: the options of a call, the acquire, and the handle it returns.
+// The common part of the synchronizers: the options of a call, the acquire, and the handle it returns.
 
-/** What can be set for a synchronizer and overridden in each call. `undefined` leaves the client's default in place. */
+/** Options that you can set for a synchronizer and override in each call. `undefined` leaves the client's default in place. */
 export type SyncOptions = Omit<LockOptions, "fencing">;
 
 /** {@link SyncOptions}, and what belongs to one call only. */
 export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadline">;
 
-/** {@link WaitOptions} of what is held by a value that has room for a note. */
+/** {@link WaitOptions} of a synchronizer whose value has room for a note. */
 export type NotedOptions = WaitOptions & Pick<AcquireOptions, "note">;
 
 const { fencing: _fencing, ...ofLocks } = lockSchema;
@@ -53,7 +53,7 @@ const elsewhere = {
 /**
  * Checks the options of a synchronizer.
  *
- * @param hints what must be given, and what is meant where somebody gives a number. Default: nothing, and the ttl
+ * @param hints the required options, and the option that a plain number stands for. Default: nothing, and the ttl
  * @throws TypeError | RangeError when they are not an object, or one is unknown, of something else or wrong
  */
 export function checkSyncOptions<Options extends object>(
@@ -80,11 +80,11 @@ export interface Hold
 export interface HoldProtocol<Reply extends CellAnswer = CellAnswer> extends Protocol<Reply> {
   /** Called when the hold was acquired, before its handle is returned. */
   acquired?(): void;
-  /** Called when it was not. Takes back what the call has left on the endpoints beside the claims of its rounds. */
+  /** Called when it was not. Removes the call's other keys from the endpoints, beside the claims of its rounds. */
   cleanUp?(): Promise<void> | undefined;
 }
 
-/** What a synchronizer is called in errors, and what its options are beside those of all. */
+/** The name of a synchronizer in errors, and the options that it adds. */
 interface Described<Own> extends OptionHints {
   readonly what: string;
   /** The schema of its own options. */
@@ -122,8 +122,8 @@ export class Holds {
    * Acquires one, waiting for it if it is not free.
    *
    * @param protocolOf makes the protocol of this call
-   * @throws LockHeldError | QuorumError | RedlockError what the protocol or the last round ended with
-   * @throws TypeError | RangeError when an option is wrong; nothing was sent
+   * @throws LockHeldError | QuorumError | RedlockError the error of the protocol or the last round
+   * @throws TypeError | RangeError when an option is wrong. Nothing was sent
    * @throws the signal's reason when it aborts
    */
   async acquire(options: NotedOptions, protocolOf: (settings: Settings) => HoldProtocol): Promise<Hold> {
@@ -135,7 +135,7 @@ export class Holds {
       return holdOf(lock);
     } catch (error) {
       const cleanup = protocol.cleanUp?.();
-      // An abort ends the call at once; the cleanup goes on.
+      // An abort ends the call at once, but the cleanup goes on.
       if (cleanup && !keepAlive(settings, cleanup)) await unlessAborted(cleanup, options.signal);
       throw error;
     }

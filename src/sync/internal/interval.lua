@@ -9,11 +9,11 @@
 -- ARGV:
 -- 1. the value
 -- 2. what to do, with further arguments:
---    `acquire` a claim, unless there is a holder, or a run began since `every` before the call: 3. ttl in ms; 4. `every` in
---    ms; 5. ms since the call;
---    `extend`: confirm the claim, which makes it a run: 3. `every` in ms; 4. number of the confirmation, 1, 2 …; 5. its
---    fence; 6. for how many ms the keys 2 and 3 outlive the interval;
---    `release` what has the value, and leave the tombstone: 3. for how many ms
+--    `acquire` a claim, unless there is a holder, or a run began since `every` before the call: 3. ttl in ms. 4. `every` in
+--    ms. 5. ms since the call.
+--    `extend`: confirm the claim, which makes it a run: 3. `every` in ms. 4. number of the confirmation, 1, 2 …. 5. its fence.
+--    6. for how many ms the keys 2 and 3 outlive the interval.
+--    `release` the key that has the value, and leave the tombstone: 3. for how many ms
 --
 -- Replies:
 -- {value, the largest fence}: done

@@ -1,28 +1,27 @@
 -- Acquires, extends or releases a member on one endpoint. Its group is the part of its value behind the nonce.
 --
--- KEYS: the members, a sorted set by deadline on this endpoint's clock, in ms since 1970; unless it extends, the member's
--- tombstone; for a read-write lock, the announcements of waiting writers, a set of the same kind; for a writer that waits,
--- the tombstone of its announcement.
+-- KEYS: the members, a sorted set by deadline on this endpoint's clock, in ms since 1970, then, unless it extends, the
+-- member's tombstone, then, for a read-write lock, the announcements of waiting writers, a set of this kind, then, for a
+-- writer that waits, the tombstone of its announcement.
 --
 -- ARGV:
 -- 1. what to do:
---    `acquire`: add the member, unless a member of another group or a tombstone is there, or, for a reader, any
---    announcement;
---    `extend`: set its deadline if it is there, never create it (with ttl 0 only look);
---    `release`: remove it and the announcement, and keep the tombstones for `ttl`; the member's records whether it was there
+--    `acquire`: add the member, unless a member of another group or a tombstone is there, or, for a reader, any announcement.
+--    `extend`: set its deadline if it is there, never create it (with ttl 0 only look).
+--    `release`: remove it and the announcement, and keep the tombstones for `ttl`. The member's records whether it was there
 -- 2. the member
 -- 3. ttl in ms
 -- 4. the writer's announcement, made if it is refused. `""`: a reader, or nothing to remove
--- 5. ttl of the announcement in ms; 0: it is not made
+-- 5. ttl of the announcement in ms. 0: it is not made
 -- 6. `1`: announce even if granted
 -- 7. for a release with wake-ups, the channel of those that wait
 --
 -- Replies:
--- {member}: done; the nonce is unguessable, so no client in between can invent this reply
+-- {member}: done. The nonce is unguessable, so no client in between can invent this reply
 -- {0, ms until the last obstacle expires}: `acquire` was refused
 -- {0}: the member was not there
 --
--- A second execution of a release finds the tombstone of the first, and replies the same.
+-- A second execution of a release finds the tombstone of the first, and its reply is equal.
 
 local op, member, ttl, id, expiry, always, channel = unpack(ARGV)
 local members, tombstone, waiting, left = unpack(KEYS)
@@ -31,7 +30,7 @@ ttl, expiry = tonumber(ttl), tonumber(expiry)
 local time = redis.call("TIME")
 local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
 
--- ms until the last deadline, and who has it: all members are of one group, so this one represents all.
+-- ms until the last deadline, and its member: all members are of one group, so this one represents all.
 local function last(key)
   local found = redis.call("ZRANGE", key, -1, -1, "WITHSCORES")
   return tonumber(found[2] or 0) - now, found[1]
@@ -75,7 +74,7 @@ if op == "release" then
 end
 
 if redis.call("EXISTS", tombstone, left or tombstone) > 0 then
-  -- A member that is there is not refused: the tombstone is then that of its announcement. A refused request is not
+  -- A member that is there is not refused: the tombstone then belongs to its announcement. A refused request is not
   -- rolled back, and the member would stay.
   if isThere() then return {member} end
   return {0, 0}

@@ -14,7 +14,7 @@ import { isInteger, itemsOf } from "./reply.ts";
 // process died expires while the others go on. Members are a set of nonces, not a count: a request that is executed
 // again changes nothing, and the rollback of a failed round removes exactly what that round acquired.
 
-/** What the request of a writer that waits announces. */
+/** The announcement of a writer that waits. */
 export interface Announcement {
   /** ms until it expires, unless its writer sends another request. */
   readonly expiry: number;
@@ -22,15 +22,15 @@ export interface Announcement {
   readonly always: boolean;
 }
 
-/** Who a member is, and who waits. */
+/** A member, and its announcement. */
 interface MemberRules {
   /** Those that hold it together. It is asked for in each round. */
   readonly group: () => string;
-  /** Those that wait. Their kind is also that of the key. */
+  /** Those that wait. Their kind is also the kind of the key. */
   readonly waiter: Waiter;
   /** The kind of the key at which waiting writers are announced. While one is, readers are refused. Default: there are none. */
   readonly writers?: string;
-  /** A writer's announcement in the next round; undefined: it does not wait any more. Default: it is no writer. */
+  /** A writer's announcement in the next round. Undefined: it does not wait any more. Default: it is no writer. */
   readonly announces?: () => Announcement | undefined;
 }
 
@@ -38,7 +38,7 @@ interface MemberRules {
  * A member of a group.
  *
  * Its value is the nonce and the group. A release that no late request can follow keeps its tombstone briefly: it lets a
- * second execution reply what the first one did, and refuses a second execution of the acquire.
+ * second execution repeat the first one's reply, and refuses a second execution of the acquire.
  */
 export function memberOf(
   { prefix, timeout, wakeUp }: Settings,
@@ -77,7 +77,7 @@ export function memberOf(
       const left = writer && !isLast ? [tombstone(writer)] : [];
       const keys = [cell.tombstone!, ...others, ...left];
       const args = ["release", cell.value, retention, writer, 0, 0, ...(isAnnounced ? channel : [])];
-      // One that gives up has no nonce, and its tombstone is that of its announcement.
+      // One that gives up has no nonce, and its tombstone belongs to its announcement.
       return requestMember(call, [key, ...new Set(keys)], args);
     },
     isRestorable: false,
@@ -86,7 +86,7 @@ export function memberOf(
   };
 }
 
-/** Sends a request to one endpoint. `keys` and `args`: those of the script, which begin with the operation and the value. */
+/** Sends a request to one endpoint. `keys` and `args`: the script's arguments, which begin with the operation and the value. */
 export async function requestMember(
   call: Ask,
   keys: readonly string[],

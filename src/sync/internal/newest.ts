@@ -8,10 +8,10 @@ import { type ArrivalAnswer, generation, levelOf, poll, queryEndpoint, runOf } f
 
 // The calls of one name, of which the newest counts. A call is a generation without arrivals, of which the latest stays.
 
-/** What a call is announced with. */
+/** The announcement of a call. */
 export interface NewestContext {
   readonly settings: Settings;
-  /** What is called: the kind of the key, and for errors. */
+  /** The synchronizer: the kind of the key, and for errors. */
   readonly kind: "debounce" | "singleton";
   readonly name: string;
   /** How long the announcement is kept, in ms. */
@@ -22,10 +22,10 @@ export interface NewestContext {
 
 /** One call, and whether it is the newest of its name. */
 export class NewestCall {
-  /** Random; names the call. */
+  /** A random name of the call. */
   readonly id: string;
   readonly #context: NewestContext;
-  /** The place of the call among the others; at first the time of the clock. */
+  /** The place of the call among the others. At first it is the time of the clock. */
   #sequence: number;
   /** The round that announced it last. */
   #round: Round<ArrivalAnswer> | undefined;
@@ -71,8 +71,8 @@ export class NewestCall {
   }
 
   /**
-   * Whether no newer call has come. It announces the same call once more: a quorum grants that as long as no quorum has a
-   * newer one. To read the key would not do: what a call that has failed since left at a minority would look newer, and
+   * Whether no newer call has come. It announces this call once more: a quorum grants that as long as no quorum has a
+   * newer one. To read the key would not do: the leftover of a failed call at a minority would look newer, and
    * nobody would run. An announcement can be repeated when an answer is lost.
    *
    * @param wait ms for which it is tried again when too few endpoints answer
@@ -92,7 +92,7 @@ export class NewestCall {
     return true;
   }
 
-  /** Removes the announcement; the call before it is not restored. */
+  /** Removes the announcement. The call before it is not restored. */
   async withdraw(): Promise<void> {
     const { settings, signal } = this.#context;
     // It was aborted before it was announced.
@@ -106,7 +106,7 @@ export class NewestCall {
   /**
    * Announces the call until a quorum has answered, for `wait` ms at most.
    *
-   * @returns undefined when it is the newest at a quorum; else the latest call that any endpoint has
+   * @returns undefined when it is the newest at a quorum, or else the latest call that any endpoint has
    */
   #send(wait: number, signal: AbortSignal | undefined): Promise<string | undefined> {
     return poll<string | undefined>({ ...this.#context.settings, wait }, this.#context, {

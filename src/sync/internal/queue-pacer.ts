@@ -15,8 +15,8 @@ export interface PollPacer {
  * Each pause is a share of the time that the queue is expected to need until this ticket is the first. So the number of
  * requests grows with the logarithm of the queue's length, and the first in the queue sends them most often.
  *
- * @param backoff bounds of the pause of the first in the queue; for the others, `max` is multiplied by the number of
- * tickets ahead; a function's pauses are used as they are
+ * @param backoff bounds of the pause of the first in the queue. For the others, `max` is multiplied by the number of tickets
+ * ahead. A function's pauses are used as they are
  */
 export function queuePacer(runtime: Runtime, backoff: Backoff): PollPacer {
   return typeof backoff === "function" ? knownPauses(runtime, backoff) : measuringPacer(runtime, backoff);
@@ -31,8 +31,8 @@ export interface ToldPause {
 }
 
 /**
- * With wake-ups a second, or `backoff.max` if that is less; nothing after the first round, before which nobody listens, and
- * after a round that got a part, because those that have kept each other out are told nothing.
+ * With wake-ups a second, or `backoff.max` if that is less. Nothing after the first round, before which nobody listens, and
+ * after a round that got a part, because contenders that have kept each other out are told nothing.
  */
 export function toldPause({ backoff, wakeUp }: Pick<Settings, "backoff" | "wakeUp">): ToldPause {
   const longest = wakeUp && typeof backoff !== "function" ? Math.min(1_000, backoff.max ?? Infinity) : 0;

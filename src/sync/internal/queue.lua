@@ -4,18 +4,18 @@
 -- 1. the lock
 -- 2. the queue: one text, `ticket:expiry,ticket:expiry`, in no order, with expiries on this endpoint's clock: so it is read
 --    and written with one command each, however long it is. A ticket is not in it while it holds the lock
--- 3. and on: tombstones. Each of them refuses `acquire`; `rollBack` and `leave` write the first one
+-- 3. and on: tombstones. Each of them refuses `acquire`. `rollBack` and `leave` write the first one
 --
 -- ARGV:
 -- 1. what to do:
---    `acquire`: the lock gets the value, unless it has another one, or an earlier ticket waits. Else the ticket is queued;
+--    `acquire`: the lock gets the value, unless it has another one, or an earlier ticket waits. Else the ticket is queued.
 --    `rollBack`: if the lock has the value, it is released, and the ticket returns to the queue, unless its own tombstone,
---    the second one, is there;
+--    the second one, is there.
 --    `leave`: the ticket leaves the queue for good, and the lock is released if it has the value
 -- 2. the value
 -- 3. the ticket, of letters and digits. Of two, the lesser text is the earlier ticket
 -- 4. ms to live: of the lock for `acquire`, else of the tombstone
--- 5. ms to live of the ticket, unless it is used again; 0: it is not queued
+-- 5. ms to live of the ticket, unless it is used again. 0: it is not queued
 -- 6. with wake-ups, for `leave`: the channel on which the first ticket is called when the lock is free
 --
 -- Replies:

@@ -1,6 +1,6 @@
 // How the replies of scripts are read. An endpoint may return anything, so nothing is known of them.
 
-/** The items of an array reply; none where it is anything else. */
+/** The items of an array reply, or none if it is anything else. */
 export function itemsOf(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : [];
 }

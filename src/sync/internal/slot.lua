@@ -1,6 +1,6 @@
 -- Takes or extends one of a semaphore's slots on one endpoint. A slot is a permit.
 --
--- KEYS: the limit, which is only shown; the slots, those first that may be taken.
+-- KEYS: the limit, which is only shown, then the slots, free ones first.
 --
 -- ARGV:
 -- 1. the value
