@@ -31,7 +31,7 @@ export interface SigningOptions {
   readonly encoding?: keyof typeof decoders;
 }
 
-/** What is known of a scheme without its user's options. */
+/** The part of a scheme that does not depend on its user's options. */
 export type Described = Partial<Omit<Scheme, "url" | "scope">>;
 
 /** How a delivery is signed, as far as the sender's row does not say it. */
@@ -43,7 +43,7 @@ export interface Oddity extends Described {
   readonly contentType?: string;
   /** The URL that it calls. Default: the draft's. */
   readonly address?: string;
-  /** Which part of what was read the sender signs. Default all. */
+  /** The part of the delivery that the sender signs. Default all. */
   readonly choose?: (signed: SignedParts) => SignedParts;
 }
 
@@ -74,12 +74,12 @@ const senders = new Map<unknown, Odd>([
   [twilio, ofTwilio],
 ]);
 
-/** What the row of a sender does not say; nothing for most of them. */
+/** The part that a sender's row does not cover. Most senders have none. */
 export async function oddityOf(sender: unknown, draft: Draft): Promise<Oddity> {
   return (await senders.get(sender)?.(draft)) ?? {};
 }
 
-/** The header is a JWT; the signature is its last part. */
+/** The header is a JWT. The signature is its last part. */
 async function ofQstash({ body, url, timestamp }: Draft): Promise<Oddity> {
   const seconds = Math.floor(timestamp / 1_000);
   const hash = encodeBytes(await sha256(new TextEncoder().encode(body)), "base64url");
@@ -112,7 +112,7 @@ function ofStandardWebhooks({ options }: Draft): Oddity {
   };
 }
 
-/** A form; or JSON, whose hash is in the URL. */
+/** A form, or JSON, whose hash is in the URL. */
 async function ofTwilio({ body, url }: Draft): Promise<Oddity> {
   const bytes = new TextEncoder().encode(body);
   const common: Oddity = {

@@ -10,10 +10,10 @@ import type { Verifier } from "../webhooks/verifier.ts";
 import { type Described, type Draft, type Oddity, oddityOf, type SigningOptions } from "./odd-senders.ts";
 import { encode, placeholder, sign, spellTime } from "./signing.ts";
 
-/** What is special of a delivery. */
+/** The peculiarities of a delivery. */
 export interface DeliveryContent {
   /**
-   * An object is sent as JSON, to `twilio` as a form; the id and the time are added if this sender puts them into the body.
+   * An object is sent as JSON, to `twilio` as a form. The id and the time are added if this sender puts them into the body.
    * A string is sent as it is. Default `{}`.
    */
   readonly body?: string | object | undefined;
@@ -22,11 +22,11 @@ export interface DeliveryContent {
    * a random one.
    */
   readonly id?: string | undefined;
-  /** When it is signed, in ms since 1970. Default: what the option `now` says, or else the platform's clock. */
+  /** When it is signed, in ms since 1970. Default: the option `now`, or else the platform's clock. */
   readonly timestamp?: number | undefined;
   /** The URL that the sender calls. Default: the option `url` if it is a string, or else `https://example.com/webhooks`. */
   readonly url?: string | undefined;
-  /** Further headers, for example `{ "x-github-event": "push" }`. They replace those of the delivery. */
+  /** Further headers, for example `{ "x-github-event": "push" }`. They replace the delivery's own headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -52,14 +52,14 @@ export interface SignedDelivery {
 }
 
 /**
- * Signs a delivery as its sender does, for tests of your handlers. You can send it several times: the same delivery again
- * is a duplicate.
+ * Signs a delivery as its sender does, for tests of your handlers. You can send it several times: that delivery again is a
+ * duplicate.
  *
  * @typeParam Sender the type of `sender`, from which the type of `options` follows
  * @param sender the function of `redlock-edge/webhooks` that your handler uses, or `signatureProvider`
  * @param options what your handler gives to it. The first of several secrets signs. Senders with a private key need
  * `privateKey`, too: see {@link keyPairFor}
- * @throws {TypeError} an option is wrong; the sender has no id of its own, but you gave one; `signatureProvider` has `read`
+ * @throws {TypeError} an option is wrong, the sender has no id of its own but you gave one, or `signatureProvider` has `read`
  *
  * @example
  * const delivery = await signedDelivery(stripe, { secret: "whsec_test" }, { body: { type: "invoice.paid" } });
@@ -137,7 +137,7 @@ function idHeaderOf({ id, deliveryId = [] }: SigningScheme): string | undefined 
   return [id?.header ?? (id?.field === undefined ? deliveryId : [])].flat()[0];
 }
 
-/** Asks the sender's own verifier what is signed, with a signature that does not hold, and puts the right one there. */
+/** Asks the sender's own verifier for the signed text, with a wrong signature, and puts the right one there. */
 async function send(
   provider: Verifier,
   scheme: SigningScheme,

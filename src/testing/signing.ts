@@ -11,7 +11,7 @@ import {
   type SignedParts,
 } from "../webhooks/signature-check.ts";
 
-/** Signs what a sender signs. */
+/** Signs like a sender. */
 export async function sign(
   algorithm: SignatureAlgorithm,
   key: Key | CryptoKey,
@@ -22,7 +22,7 @@ export async function sign(
   return new Uint8Array(await crypto.subtle.sign(algorithms[algorithm], imported, joined(signed)));
 }
 
-/** Bytes in the place of a signature while it is not known what is signed. RSA's are as long as the key. */
+/** Bytes in the place of a signature while the signed text is not known. RSA's are as long as the key. */
 export function placeholder(algorithm: SignatureAlgorithm): Uint8Array {
   return new Uint8Array(algorithms[algorithm].signatureLength ?? 256).fill(1);
 }
@@ -34,7 +34,7 @@ const encoders = [
   (bytes: Uint8Array) => encodeBytes(der(bytes), "base64"),
 ];
 
-/** A signature as its sender writes it: the spelling that is decoded to the same bytes. */
+/** A signature as its sender writes it: the spelling that is decoded to these bytes. */
 export function encode(signature: Uint8Array, decode: NonNullable<Scheme["decode"]>): string {
   const spelled = encoders.map((encoder) => encoder(signature));
   return spelled.find((text) => `${decode(text)}` === `${signature}`)!;

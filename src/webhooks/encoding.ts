@@ -46,7 +46,7 @@ export function decodeBase64Url(text: string): Uint8Array | undefined {
  * Decodes a public key as senders show it: the base64 of its SPKI (or, for Ed25519, of its 32 bytes), with or without
  * the lines `-----BEGIN PUBLIC KEY-----` and `-----END PUBLIC KEY-----`.
  *
- * @throws {TypeError} it is anything else; the message does not repeat it
+ * @throws {TypeError} it is anything else. The message does not repeat it
  *
  * @example
  * const key = decodePublicKey(env.SENDGRID_PUBLIC_KEY);

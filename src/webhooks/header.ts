@@ -41,14 +41,14 @@ export function malformed(provider: string, header: string, why: string): Webhoo
   return new WebhookVerificationError(provider, "malformed-header", `${header} ${why}`);
 }
 
-/** The most entries of a signature header that are read; senders send two or three. */
+/** The most entries of a signature header that are read. Senders send two or three. */
 export const maxSignatures = 16;
 
 /** The form of one signature in a header. */
 export interface SignatureForm {
   /** Text before the signature, e.g. `sha256=`. Default none. */
   readonly prefix?: string | undefined;
-  /** Decodes the rest, or gives `undefined` for what is not canonical. */
+  /** Decodes the rest, or gives `undefined` if it is not canonical. */
   readonly decode: (text: string) => Uint8Array | undefined;
   /** In bytes. Default any but none. */
   readonly length?: number | undefined;

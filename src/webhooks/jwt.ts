@@ -11,7 +11,7 @@ const longest = 8_192;
 export interface SignedJwt {
   /** Its signature, in a list. */
   readonly signatures: readonly Uint8Array[];
-  /** What the signature covers. */
+  /** The signed part. */
   readonly signed: string;
   /**
    * Reads the claims, compares some of them (with one text, or with several of which one is enough), and returns the
@@ -27,7 +27,7 @@ export interface SignedJwt {
  *
  * @param provider the provider's name, for the error
  * @param alg the algorithm that the JWT must name, e.g. `HS256`
- * @throws {WebhookVerificationError} `missing-header` or `malformed-header`, also for more than 8 192 characters
+ * @throws {WebhookVerificationError} `missing-header` or `malformed-header`, even for more than 8 192 characters
  *
  * @example
  * const { signatures, signed, open } = requireJwt("acme", request, "acme-token", "HS256");

@@ -1,5 +1,5 @@
 /**
- * A string option of a given form; by default any string that is not empty. The message does not repeat the value,
+ * A string option of a given form. By default it is any string that is not empty. The message does not repeat the value,
  * which may be a secret.
  *
  * @throws {TypeError} it is anything else: usually a variable that is not set (an empty secret is known to
@@ -25,7 +25,7 @@ export function requireForm(option: string, value: unknown, form: RegExp = anyTe
 }
 
 /**
- * The strings of an option that takes one or several; at least one.
+ * The strings of an option that takes one or several, at least one.
  *
  * @throws {TypeError} as {@link requireForm} does
  */
@@ -71,7 +71,7 @@ export const generated: RegExp = /^[^\s,;|]+$/;
 /**
  * The option `url` as a function.
  *
- * @throws {TypeError} it is neither a function nor the text of an HTTP(S) URL; from the function: it returns no text
+ * @throws {TypeError} it is neither a function nor the text of an HTTP(S) URL. From the function: it returns no text
  */
 export function urlOption(url: unknown): (request: Request) => string {
   if (typeof url === "function") {

@@ -24,7 +24,7 @@ export interface PublicKeyOptions extends NamedOptions {
 /** Options of senders that do not sign the header with the delivery's id. */
 export interface IdOptions {
   /**
-   * `"body"`: the id is the hash of what is signed, as the sender's description says: no header can turn a captured
+   * `"body"`: the id is the hash of the signed text, as the sender's description says: no header can turn a captured
    * delivery into a new one, and equal deliveries count as one, even if they are two events: docs/senders.md lists the
    * kinds. `"header"`: the id is the sender's header, which is not signed, so anyone who captured a delivery can repeat it
    * under new ids. Default `"body"`.
@@ -34,12 +34,12 @@ export interface IdOptions {
 
 /** Options of senders that sign the URL. */
 export interface UrlOptions {
-  /** The URL as you gave it to the sender. Default: the request's; give it where a proxy changes any part of it. */
+  /** The URL as you gave it to the sender. Default: the request's. Set it if a proxy changes any part of it. */
   readonly url?: SignedUrl | undefined;
 }
 
 /**
- * The URL that a sender calls and signs, as it was given to the sender; or a function that returns it, for URLs that
+ * The URL that a sender calls and signs, as it was given to the sender, or a function that returns it, for URLs that
  * differ, for example by tenant. With a text, path and query of the request itself are not verified.
  */
 export type SignedUrl = string | ((request: Request) => string);
@@ -48,7 +48,7 @@ export type SignedUrl = string | ((request: Request) => string);
 export interface ToleranceOptions {
   /**
    * The largest accepted distance between the signed time and now, in ms, in the past and in the future. An integer
-   * of at least 1 000, because most senders sign whole seconds; anything else is a `RangeError` at once. Default 300 000
+   * of at least 1 000, because most senders sign whole seconds. Anything else is a `RangeError` at once. Default 300 000
    * (5 minutes), unless the sender's description says otherwise.
    */
   readonly tolerance?: number | undefined;
@@ -59,7 +59,7 @@ export interface ToleranceOptions {
 /** Options of `shopify`. */
 export interface ShopifyOptions extends SecretOptions, IdOptions {
   /**
-   * The topics that this address receives, e.g. `["orders/create", "orders/paid"]`; others are refused. The topic is
+   * The topics that this address receives, e.g. `["orders/create", "orders/paid"]`. Others are refused. The topic is
    * part of the scope, but not signed: without a list, anyone who captured a delivery could send it again under any
    * number of topics. Required unless `id` is `"header"`.
    */

@@ -2,7 +2,7 @@ import { RedlockError } from "../errors/errors.ts";
 
 /** A delivery whose signature was verified. */
 export interface VerifiedWebhook {
-  /** The event's id, the same in every redelivery: 1 … 255 visible ASCII characters. */
+  /** The event's id, equal in every redelivery: 1 … 255 visible ASCII characters. */
   readonly id: string;
   /**
    * Names that the id is unique within, besides the provider's name. They are part of the idempotency key's scope.
@@ -13,7 +13,7 @@ export interface VerifiedWebhook {
   /** When the sender signed the delivery, in ms since 1970. Absent if the signature covers no time. */
   readonly timestamp?: number;
   /**
-   * One-way tags of the secrets that the provider accepts; absent if the provider has a name of its own. They are
+   * One-way tags of the secrets that the provider accepts. Absent if the provider has a name of its own. They are
    * part of the key's scope, so that a sender with another secret cannot use up this sender's ids.
    */
   readonly secretTags?: readonly string[];
@@ -36,11 +36,11 @@ export interface VerifiedWebhook {
  */
 export interface WebhookProvider {
   /**
-   * Separates this sender's ids from those of all other senders. If you name a provider of this package yourself,
+   * Separates this sender's ids from the ids of all other senders. If you name a provider of this package yourself,
    * its secrets are left out of the key: senders with different secrets then need different names.
    */
   readonly name: string;
-  /** The most bytes that a delivery of this sender has, where it documents that; see `maxRequestBody`. */
+  /** The most bytes that a delivery of this sender has, if it documents that. See `maxRequestBody`. */
   readonly maxBody?: number | undefined;
   /**
    * For how long after the first delivery the sender retries, in ms, where it documents that. A `retention` below it is a
@@ -50,7 +50,7 @@ export interface WebhookProvider {
   /**
    * Verifies one delivery.
    *
-   * @param request the request; its headers are read, its own body is not
+   * @param request the request. Its headers are read, its own body is not
    * @param body the request's body as it arrived, byte for byte
    * @throws {WebhookVerificationError} the delivery is not genuine, or not recent enough
    * @throws {TypeError} `body` is not a `Uint8Array`

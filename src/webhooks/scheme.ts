@@ -22,7 +22,7 @@ import type { ReadSigned, SignedContent, SignedRequest } from "./verifier.ts";
 export interface HmacTime {
   /** A header with seconds since 1970, ten digits. `signedText` must contain `{time}`. */
   readonly header?: string | undefined;
-  /** The one entry of the signature's header with this prefix, e.g. `t=`. Needs `separator`; otherwise as a header. */
+  /** The one entry of the signature's header with this prefix, e.g. `t=`. Needs `separator`. Otherwise it is like a header. */
   readonly entry?: string | undefined;
   /** A field of the JSON body with ms since 1970, as a number. It is left out of the body's hash. */
   readonly field?: string | undefined;
@@ -36,13 +36,13 @@ export interface HmacId {
   readonly field?: string | undefined;
 }
 
-/** Where a sender puts its signature, and what it covers. */
+/** Where a sender puts its signature, and the part that it covers. */
 export interface Scheme {
   /** The header with the signature, e.g. `x-acme-signature`. */
   readonly header: string;
   /** Default `"HMAC-SHA256"`. */
   readonly algorithm?: SignatureAlgorithm | undefined;
-  /** Decodes a signature, or gives `undefined` for what is not canonical. Default {@link decodeHex}. */
+  /** Decodes a signature, or gives `undefined` if it is not canonical. Default {@link decodeHex}. */
   readonly decode?: SignatureForm["decode"] | undefined;
   /** The text before each signature, e.g. `sha256=`. Default none. */
   readonly prefix?: string | undefined;
@@ -53,7 +53,7 @@ export interface Scheme {
    */
   readonly separator?: string | undefined;
   /**
-   * What the signature covers, e.g. `{id}.{time}.{body}`. It ends with `{body}`; `{id}` and `{time}` may each occur
+   * The signed text, e.g. `{id}.{time}.{body}`. It ends with `{body}`. `{id}` and `{time}` may each occur
    * once, and must if the signature covers them. The character behind `{id}` ends the id, so the sender must never use
    * it in an id: an id that contains it is refused, or a captured delivery could be split at another place. Default
    * `{body}`.
@@ -76,8 +76,8 @@ export interface Scheme {
   /** A header that becomes `deliveryId`, or several of which the first with an id does. For logs. Default none. */
   readonly deliveryId?: string | readonly string[] | undefined;
   /**
-   * Reads what the id is unique within, e.g. `(request) => [requireId("acme", request, "acme-account")]`. It is called
-   * after the signature was verified; throw a `WebhookVerificationError` to refuse the delivery. An empty list or an
+   * Reads the scope of the id, e.g. `(request) => [requireId("acme", request, "acme-account")]`. It is called
+   * after the signature was verified. Throw a `WebhookVerificationError` to refuse the delivery. An empty list or an
    * empty string is a `TypeError` of `verify`. Default: no scope.
    */
   readonly scope?: ((request: Request) => readonly string[]) | undefined;
@@ -85,7 +85,7 @@ export interface Scheme {
 
 type IdPlaces = Pick<Scheme, "id" | "deliveryId" | "signedText">;
 
-/** Reads what was signed by a scheme. */
+/** Reads the signed text of a scheme. */
 export function readerOf(name: string, scheme: Scheme): ReadSigned {
   const { header, signedText = "{body}", time, parseTime = parseSeconds } = scheme;
   // Texts and names by turns: "{id}.{body}" gives ["", "id", ".", "body", ""].
@@ -159,7 +159,7 @@ export function readIds(
   };
 }
 
-/** The id in a header; undefined if it does not stand in one. */
+/** The id in a header, or undefined if there is none. */
 function readId(name: string, { id, signedText = "" }: IdPlaces, request: Request): string | undefined {
   if (id?.header === undefined) return undefined;
   const headers = [id.header].flat();
@@ -174,7 +174,7 @@ function readId(name: string, { id, signedText = "" }: IdPlaces, request: Reques
 }
 
 /**
- * What a verified body says: the time of sending, and the event's id unless it stood in a header. Without its time the
+ * The id of a verified body: the time of sending, and the event's id unless it stood in a header. Without its time the
  * body names the event: a retry may carry a new time. A time that is missing or no number is NaN, which no tolerance
  * accepts.
  */

@@ -7,11 +7,11 @@ import { type ReadSigned, type SignedRequest, type Verifier, verifier } from "./
 
 /** How a sender signs, and which options its users have besides `secret` and `name`. */
 export type Row = {
-  /** The provider's name, unless its user gives another. Default: that of the sender's function. */
+  /** The provider's name, unless its user gives another. Default: the name of the sender's function. */
   readonly name?: string;
   /** The form of its secrets. Default: no white space. */
   readonly secret?: RegExp;
-  /** Its users give a public key instead of a secret; this decodes it. */
+  /** Its users give a public key instead of a secret. This function decodes it. */
   readonly publicKey?: (text: string) => Uint8Array;
   /** It signs the time. Its users have `tolerance`, of which this is the default, in ms, and `now`. */
   readonly tolerance?: number;
@@ -19,15 +19,15 @@ export type Row = {
   readonly anyFuture?: boolean;
   /** It signs the URL. Its users have, or must give, `url`. */
   readonly url?: "optional" | "required";
-  /** Where the event's id is; see {@link Scheme}. */
+  /** The place of the event's id. See {@link Scheme}. */
   readonly id?: Scheme["id"];
-  /** A header that is not signed, or several of which the first counts; see {@link Scheme}. */
+  /** A header that is not signed, or several of which the first counts. See {@link Scheme}. */
   readonly deliveryId?: Scheme["deliveryId"];
   /** Its users have, or must give, `id`: whether `deliveryId` is the id. The default is the one in the body. */
   readonly idOption?: "optional" | "required";
   /** Checks signatures. Default: by `algorithm`. */
   readonly check?: (keys: readonly Key[]) => SignatureCheck;
-  /** Further options; the sender checks them. */
+  /** Further options. The sender checks them. */
   readonly moreOptions?: readonly string[];
   /** The most bytes of a delivery, where the sender documents that. */
   readonly maxBody?: number;

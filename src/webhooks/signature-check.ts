@@ -11,15 +11,15 @@ export const algorithms = {
 } as const;
 
 /**
- * How a sender signs. Keys are secrets for HMAC; for the others public keys: their SPKI, or the 32 bytes of an Ed25519
- * key. RSA is PKCS #1 v1.5; an ECDSA signature is two numbers of 32 bytes (see `decodeDer`).
+ * How a sender signs. Keys are secrets for HMAC. For the others they are public keys: their SPKI, or the 32 bytes of an Ed25519
+ * key. RSA is PKCS #1 v1.5. An ECDSA signature is two numbers of 32 bytes (see `decodeDer`).
  */
 export type SignatureAlgorithm = keyof typeof algorithms;
 
 /** A secret or public key. Text stands for its UTF-8. */
 export type Key = string | Uint8Array;
 
-/** What a signature covers: one after the other, text as UTF-8. */
+/** The signed bytes: one after the other, text as UTF-8. */
 export type SignedParts = string | Uint8Array | readonly (string | Uint8Array)[];
 
 /** Whether any of the keys made any of the signatures for this. */
@@ -32,13 +32,13 @@ export type SignatureCheck = (signatures: readonly Uint8Array[], signed: SignedP
 const maxVerifications = 4;
 
 /**
- * Makes a check with one or several keys; several while a secret is being rotated. With a secret the content is signed
- * once, and each signature compared with that in constant time. Public keys verify each signature: of more than four
+ * Makes a check with one or several keys. There are several while a secret is being rotated. With a secret the content is
+ * signed once, and each signature compared with that in constant time. Public keys verify each signature: of more than four
  * none is checked, and the result is false.
  *
- * @param keys secrets for HMAC, where a string stands for its UTF-8; for other algorithms the bytes of public keys (see
+ * @param keys secrets for HMAC, where a string stands for its UTF-8. For other algorithms the bytes of public keys (see
  * `decodePublicKey`)
- * @throws {TypeError} at once: there is no key, or an empty one, which everybody knows; from the check: a key is none
+ * @throws {TypeError} at once: there is no key, or an empty one, which everybody knows. From the check: a key is none
  * of this algorithm
  *
  * @example
@@ -111,7 +111,7 @@ export async function importKey(algorithm: SignatureAlgorithm, key: Key): Promis
   }
 }
 
-/** What was signed, as one array. A single one is not copied: bodies may be large. */
+/** The signed bytes, as one array. A single one is not copied: bodies may be large. */
 export function joined(signed: SignedParts): Uint8Array<ArrayBuffer> {
   const parts = typeof signed === "string" || signed instanceof Uint8Array ? [signed] : signed;
   const bytes = parts.map(encoded).filter(({ length }) => length);

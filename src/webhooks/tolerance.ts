@@ -18,7 +18,7 @@ export const clockSkew = 10_000;
  *
  * @param provider the provider's name, for the error, which is a `WebhookVerificationError`: `outside-tolerance`
  * @param fallback the tolerance, in ms, if the options have none
- * @param anyFuture whether times in the future are not compared; default false
+ * @param anyFuture whether times in the future are not compared. Default false
  * @throws {RangeError} `tolerance` is out of range
  * @throws {TypeError} `now` is not a function
  *

@@ -6,11 +6,11 @@ import { badSignature, noneOfTheKeys, type WebhookProvider, WebhookVerificationE
 import { type Key, type SignatureCheck, type SignedParts, secretTag } from "./signature-check.ts";
 import { toleranceCheck } from "./tolerance.ts";
 
-/** What a request says was signed, before it is known whether it was. */
+/** The signed text according to the request, before it is known whether it was. */
 export interface SignedRequest {
-  /** The signatures; one that holds is enough. */
+  /** The signatures. One that holds is enough. */
   readonly signatures: readonly Uint8Array[];
-  /** What they cover: one after the other, text as UTF-8. */
+  /** The bytes that they cover: one after the other, text as UTF-8. */
   readonly signed: SignedParts;
   /** The URL among `signed`. The message for a bad signature names it, without the values in its query. Default none. */
   readonly url?: string | undefined;
@@ -30,24 +30,24 @@ export interface SignedRequest {
   /** The sender's name for the delivery, for logs. Default none. */
   readonly deliveryId?: string | undefined;
   /**
-   * Looks into what was signed. Called only after the signature was verified; what it returns replaces what is above.
+   * Looks into the signed text. Called only after the signature was verified. Its result replaces the fields above.
    * Throw a `WebhookVerificationError` to refuse the delivery.
    */
   readonly open?: (() => SignedContent | Promise<SignedContent>) | undefined;
 }
 
-/** What stands in signed content, and what the delivery is refused for only once it is known to be the sender's. */
+/** Fields of the signed content, and the reason for a refusal that only a genuine delivery gets. */
 export type SignedContent = Pick<SignedRequest, "timestamp" | "expires" | "id" | "scope">;
 
-/** Reads what was signed. Nothing of the request is known to be genuine yet. */
+/** Reads the signed text. Nothing of the request is known to be genuine yet. */
 export type ReadSigned = (request: Request, body: Uint8Array) => SignedRequest | Promise<SignedRequest>;
 
-/** What it takes to verify a sender's deliveries. */
+/** The parts that verify a sender's deliveries. */
 export interface VerifierOptions extends ToleranceOptions {
   readonly name: string;
   readonly check: SignatureCheck;
   readonly read: ReadSigned;
-  /** The keys whose tags tell this sender's ids from those of others. None if the name does. */
+  /** The keys whose tags tell this sender's ids from the ids of others. None if the name does. */
   readonly tagged: readonly Key[];
   /** The tolerance, in ms, if the options have none. */
   readonly defaultTolerance?: number | undefined;
@@ -64,7 +64,7 @@ export interface Verifier extends WebhookProvider {
 }
 
 /**
- * Makes a provider: reads what was signed, compares its time, checks the signature, and only then looks into it. All
+ * Makes a provider: reads the signed text, compares its time, checks the signature, and only then looks into it. All
  * senders end here.
  *
  * @throws {TypeError} `name` is empty, or `now` is not a function
@@ -115,7 +115,7 @@ export function verifier(options: VerifierOptions): Verifier {
 }
 
 /**
- * Refuses a body that is not bytes. A body that was read as text, or parsed and serialized again, is not what the
+ * Refuses a body that is not bytes. A body that was read as text, or parsed and serialized again, is not the text that the
  * sender signed, and would fail as a bad signature that nobody can explain.
  */
 function requireBytes(body: unknown): void {

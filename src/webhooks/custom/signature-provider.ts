@@ -23,7 +23,7 @@ type Described = Pick<
 
 /**
  * Options of `signatureProvider`: `header` and what describes the signature in it, or `read`. A value of the wrong type or
- * form is a `TypeError` at set-up; so are options that contradict each other. `tolerance` is 300 000 (5 minutes) by
+ * form is a `TypeError` at set-up. So are options that contradict each other. `tolerance` is 300 000 (5 minutes) by
  * default, and 10 000 for requests that say until when they may be accepted (`expires`).
  */
 export interface SignatureProviderOptions extends ToleranceOptions, Partial<Described> {
@@ -57,7 +57,7 @@ export interface SignatureProviderOptions extends ToleranceOptions, Partial<Desc
    */
   readonly retries?: number | undefined;
   /**
-   * Reads what was signed, where `header` and its like cannot say it: over the URL or parts of a form, or as a JWT. Nothing
+   * Reads the signed text if `header` and its like cannot say it: over the URL or parts of a form, or as a JWT. Nothing
    * of the request is known to be genuine yet: take no decision here but to refuse it, with a `WebhookVerificationError`,
    * and leave what needs the content to `open`.
    */
@@ -70,8 +70,8 @@ export interface SignatureProviderOptions extends ToleranceOptions, Partial<Desc
  * `verify` reads the headers, compares the time, checks the signature with each key, a secret's in constant time, and looks
  * into the body only after that.
  *
- * @throws {TypeError} at once: an option is unknown, missing or not of its form; `signedText` contradicts `id` or
- * `time`; `tolerance` or `now` is given without a time
+ * @throws {TypeError} at once: an option is unknown, missing or not of its form, `signedText` contradicts `id` or `time`, or
+ * `tolerance` or `now` is given without a time
  * @throws {RangeError} at once: `tolerance` or `retries` is out of range
  *
  * @example
@@ -151,7 +151,7 @@ const schema: Schema<SignatureProviderOptions> = {
   now: later,
 };
 
-/** A text of this form; default any that is not empty. */
+/** A text of this form. Default: any that is not empty. */
 function text(form?: RegExp): Check {
   return (option, value) => requireForm(option, value, form);
 }

@@ -33,7 +33,7 @@ export function metaChallenge(request: Request, verifyToken: string): Response |
  *
  * Call it only after `verify`: the answer is signed with the secret that Zoom signs with.
  *
- * @param secret the app's secret token; the one that Zoom has now, if it is being rotated
+ * @param secret the app's secret token. It is the one that Zoom has now, if it is being rotated
  * @throws {TypeError} `secret` is empty or contains white space
  *
  * @example

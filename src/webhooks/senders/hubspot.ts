@@ -14,10 +14,10 @@ const timeHeader = "x-hubspot-request-timestamp";
  * `X-HubSpot-Request-Timestamp`. HubSpot signs no id that is unique: the id is the hash of method, URL and body, without
  * each event's `attemptNumber`, which counts the retries. The older signatures v1 and v2 are ignored.
  *
- * A request contains up to 100 events, and HubSpot does not say that a retry has the same ones: where one event must be
+ * A request contains up to 100 events, and HubSpot does not say that a retry has equal ones: where one event must be
  * handled once, use its fields in a run of its own.
  *
- * @param options `secret`: the app's client secret; `url`: with the query that HubSpot adds, if any
+ * @param options `secret`: the app's client secret. `url`: with the query that HubSpot adds, if any
  * @throws {TypeError} at once: an option is unknown or not of its form
  *
  * @example

@@ -12,14 +12,14 @@ import type { SignedRequest } from "../verifier.ts";
  * the hash are compared, and the URL if you give it. A delivery is accepted from its `nbf` to its `exp`, 5 minutes
  * later. The JWT contains no id of the message, so you must choose one:
  *
- * - `id: "header"`: `Upstash-Message-Id`, which is the same in every retry, but not signed: who captured a delivery can
+ * - `id: "header"`: `Upstash-Message-Id`, which is equal in every retry, but not signed: anyone who captured a delivery can
  *   repeat it under new ids while its JWT is valid.
- * - `id: "body"`: the body's hash. Two messages with equal bodies are one, so each must contain an id of your own; never
- *   use it for schedules, whose bodies are all equal.
+ * - `id: "body"`: the body's hash. Two messages with equal bodies are one, so each must contain an id of your own. Never use it
+ *   for schedules, whose bodies are all equal.
  *
- * @param options `secret`: the current and the next signing key. With two and no `name`, every delivery costs two runs;
- * `url`: the one that the messages are published to: deliveries that were signed for another one (`sub`) are refused.
- * Default: not compared, as in QStash's own library; `tolerance`: how far the clocks may differ, default 10 000
+ * @param options `secret`: the current and the next signing key. With two and no `name`, every delivery costs two runs. `url`:
+ * the one that the messages are published to: deliveries that were signed for another one (`sub`) are refused. Default: not
+ * compared, as in QStash's own library. `tolerance`: how far the clocks may differ, default 10 000
  * @throws {TypeError} at once: an option is unknown, missing or not of its form
  *
  * @example

@@ -6,11 +6,10 @@ import type { WebhookProvider } from "../provider.ts";
 import { sender } from "../sender.ts";
 
 /**
- * Shopify's webhooks and events: `X-Shopify-Hmac-Sha256`, or since 2026 `Shopify-Hmac-Sha256`, is the base64
- * HMAC-SHA256 of the body. The other headers follow the same two ways of naming; where both are present, those without
- * `X-` count, as in Shopify's own libraries. The signature covers neither the delivery's id nor shop and topic, and
- * Shopify signs no time. The id is the body's hash, or with `id: "header"` `Shopify-Webhook-Id`, or `Shopify-Event-Id`
- * if that is absent.
+ * Shopify's webhooks and events: `X-Shopify-Hmac-Sha256`, or since 2026 `Shopify-Hmac-Sha256`, is the base64 HMAC-SHA256 of the
+ * body. The other headers follow these two ways of naming, too. If both are present, headers without `X-` count, as in
+ * Shopify's own libraries. The signature covers neither the delivery's id nor shop and topic, and Shopify signs no time. The id
+ * is the body's hash, or with `id: "header"` `Shopify-Webhook-Id`, or `Shopify-Event-Id` if that is absent.
  *
  * The scope is the topic: one action of a merchant is sent under several topics, whose bodies may be equal. A captured
  * body can therefore be sent once under each of `topics`: decide by the body what happened. The shop is left out of
@@ -20,7 +19,7 @@ import { sender } from "../sender.ts";
  * Bodies that contain only ids, such as those of `inventory_levels/disconnect`, are equal when the event happens again, and
  * then count as one: see docs/senders.md.
  *
- * Shopify waits 5 s for an answer and retries 8 times within 4 hours, with the same body. It may go on signing with an
+ * Shopify waits 5 s for an answer and retries 8 times within 4 hours, with an equal body. It may go on signing with an
  * old secret for an hour.
  *
  * @param options `secret`: the app's client secret

@@ -25,10 +25,10 @@ const v1 = { prefix: "v1,", decode: decodeBase64, length: 32 };
 const v1a = { prefix: "v1a,", decode: decodeBase64, length: 64 };
 
 /**
- * Standard Webhooks (https://www.standardwebhooks.com), which Svix, Clerk, Resend and others send: headers
- * `webhook-id`, `webhook-timestamp` and `webhook-signature` (or `svix-…`). The signature covers
- * `id.timestamp.body`. Schemes are `v1` (HMAC-SHA256) and `v1a` (Ed25519, if the platform's Web Crypto has it); other
- * schemes are skipped. One signature that holds is enough.
+ * Standard Webhooks (https://www.standardwebhooks.com), which Svix, Clerk, Resend and others send: headers `webhook-id`,
+ * `webhook-timestamp` and `webhook-signature` (or `svix-…`). The signature covers `id.timestamp.body`. Schemes are `v1`
+ * (HMAC-SHA256) and `v1a` (Ed25519, if the platform's Web Crypto has it). Other schemes are skipped. One signature that holds
+ * is enough.
  *
  * Stricter than the reference library where two readers could disagree: the timestamp must be plain decimal, base64
  * canonical, and no part of the id between dots may be a number. Otherwise a captured delivery could be split at other
@@ -49,7 +49,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvi
   }
   const secrets = decodeKeys("secret", secret);
   const publicKeys = decodeKeys("publicKey", publicKey);
-  // Polar signed with the text of a secret, and not with its bytes, until September 2026; its older secrets still do.
+  // Polar signed with the text of a secret, and not with its bytes, until September 2026. Its older secrets still do.
   const texts = listOf(secret).filter((text) => typeof text === "string" && text.startsWith("whsec_"));
   const checkV1 =
     secrets.length > 0 && signatureCheck("HMAC-SHA256", [...secrets, ...(texts as readonly string[])]);
@@ -98,7 +98,7 @@ function isComplete(request: Request, prefix: string): boolean {
 }
 
 /**
- * Decodes keys as senders show them: base64, with or without a prefix. Error messages say what is wrong without
+ * Decodes keys as senders show them: base64, with or without a prefix. Error messages name the problem without
  * repeating any part of a key.
  */
 export function decodeKeys(

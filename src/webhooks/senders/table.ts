@@ -22,7 +22,7 @@ const day = 24 * hour;
  * body. The id is the body's `id`, which interactions have, or else the hash of the body: webhook events have no id.
  * Discord names no tolerance, so none is applied unless you give one.
  *
- * Discord waits 3 s for an answer. It retries webhook events for up to 10 minutes; for interactions it publishes
+ * Discord waits 3 s for an answer. It retries webhook events for up to 10 minutes. For interactions it publishes
  * nothing.
  *
  * @param options `publicKey`: the application's, 64 hex digits
@@ -51,7 +51,7 @@ export function discord(options: PublicKeyOptions & ToleranceOptions): WebhookPr
  * twice, and then count as one: docs/senders.md lists them. `deliveryId` is `X-GitHub-Delivery`. GitHub signs no time.
  * The older `X-Hub-Signature` (SHA-1) is ignored.
  *
- * GitHub waits 10 s for an answer and does not retry by itself; a redelivery by hand or through its API keeps the
+ * GitHub waits 10 s for an answer and does not retry by itself. A redelivery by hand or through its API keeps the
  * body and the delivery id. Several webhooks may send an event in equal bodies: give each of them its own name.
  *
  * @param options `secret`: the webhook's, any text without a line break at its ends
@@ -102,7 +102,7 @@ export function lemonSqueezy(options: SecretOptions): WebhookProvider {
  *
  * Linear waits 5 s for an answer, accepts only 200, and retries after 1 minute, 1 hour and 6 hours.
  *
- * @param options `secret`: the webhook's signing secret; `tolerance`: default 60 000 (one minute)
+ * @param options `secret`: the webhook's signing secret. `tolerance`: default 60 000 (one minute)
  * @throws {TypeError} at once: an option is unknown or not of its form
  *
  * @example
@@ -137,7 +137,7 @@ export function linear(options: SecretOptions & IdOptions & ToleranceOptions): W
  */
 export function meta(options: SecretOptions): WebhookProvider {
   return sender("meta", options, {
-    // WhatsApp's; the others do not retry for longer.
+    // WhatsApp's. The others do not retry for longer.
     retries: 7 * day,
     header: "x-hub-signature-256",
     prefix: "sha256=",
@@ -151,7 +151,7 @@ export function meta(options: SecretOptions): WebhookProvider {
  *
  * Paddle waits 5 s for an answer, accepts only 200, and retries 60 times within 3 days.
  *
- * @param options `secret`: the notification destination's secret key, `pdl_ntfset_…`; `tolerance`: how far the time may be
+ * @param options `secret`: the notification destination's secret key, `pdl_ntfset_…`. `tolerance`: how far the time may be
  * in the past, default 5 000. As in Paddle's own library, a time in the future is not compared, so a clock of yours that is
  * slow refuses nothing
  * @throws {TypeError} at once: an option is unknown or not of its form
@@ -213,7 +213,7 @@ function decodeP256(text: string): Uint8Array {
 /**
  * Slack's requests: `X-Slack-Signature` is `v0=` and the hex HMAC-SHA256 of `v0:time:body`, with the time from
  * `X-Slack-Request-Timestamp`. The id is the body's `event_id`, or else the hash of the body: the bodies of slash
- * commands and interactions differ by an id of their own, and `url_verification` gets the same answer each time.
+ * commands and interactions differ by an id of their own, and `url_verification` gets one answer each time.
  *
  * Slack waits 3 s for an answer and sends an event three more times: at once, after 1 minute and after 5 minutes.
  *
@@ -240,8 +240,8 @@ export function slack(options: SecretOptions & ToleranceOptions): WebhookProvide
  * Square's webhooks: `x-square-hmacsha256-signature` is the base64 HMAC-SHA256 of the notification URL and the body. The
  * id is the body's `event_id`. Square signs no time of sending. The older `x-square-signature` (SHA-1) is ignored.
  *
- * @param options `secret`: the subscription's signature key; `url`: its notification URL, exactly as Square shows it.
- * Required, because nothing separates URL and body in what is signed: the request must not decide where the body begins
+ * @param options `secret`: the subscription's signature key. `url`: its notification URL, exactly as Square shows it.
+ * Required, because nothing separates URL and body in the signed text: the request must not decide where the body begins
  * @throws {TypeError} at once: an option is unknown, missing or not of its form
  *
  * @example
@@ -261,10 +261,10 @@ export function square(options: SecretOptions & Required<UrlOptions>): WebhookPr
 
 /**
  * Stripe's events, snapshot and thin: `Stripe-Signature` holds the time `t` and one or several signatures `v1`, each
- * the hex HMAC-SHA256 of `t.body`. One `v1` that holds is enough; other schemes are skipped. The id is the body's `id`.
+ * the hex HMAC-SHA256 of `t.body`. One `v1` that holds is enough. Other schemes are skipped. The id is the body's `id`.
  * Stricter than Stripe's library, which accepts any time in the future and reads some headers leniently.
  *
- * Stripe retries for up to 3 days; how long it waits for an answer is not published.
+ * Stripe retries for up to 3 days. How long it waits for an answer is not published.
  *
  * @param options `secret`: the endpoint's signing secret, which is used as it is, including `whsec_`
  * @throws {TypeError} at once: an option is unknown or not of its form
@@ -290,12 +290,12 @@ export function stripe(options: SecretOptions & ToleranceOptions): WebhookProvid
 /**
  * Twitch's EventSub: `Twitch-Eventsub-Message-Signature` is `sha256=` and the hex HMAC-SHA256 of the id in
  * `Twitch-Eventsub-Message-Id`, the time in `Twitch-Eventsub-Message-Timestamp` and the body. The id is the message's,
- * which is signed and stays the same when Twitch sends it again. `Twitch-Eventsub-Message-Type` is not signed: the body
+ * which is signed and does not change when Twitch sends it again. `Twitch-Eventsub-Message-Type` is not signed: the body
  * of a challenge has a `challenge`, which is the answer, and the body of an event has an `event`.
  *
  * Twitch waits a few seconds for an answer, and revokes subscriptions whose answers are late too often.
  *
- * @param options `secret`: of your subscriptions, 10 to 100 ASCII characters; `tolerance`: default 600 000 (10 minutes)
+ * @param options `secret`: of your subscriptions, 10 to 100 ASCII characters. `tolerance`: default 600 000 (10 minutes)
  * @throws {TypeError} at once: an option is unknown or not of its form
  *
  * @example
@@ -317,7 +317,7 @@ export function twitch(options: SecretOptions & ToleranceOptions): WebhookProvid
 
 /**
  * A time such as `2023-07-19T14:56:51.634234626Z`, in ms. In exactly this form, nothing of id or body can be read as a
- * part of the time, nor the reverse: nothing separates them in what is signed.
+ * part of the time, nor the reverse: nothing separates them in the signed text.
  */
 function parseUtc(name: string, header: string, time: string): number {
   const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/.exec(time);
@@ -328,7 +328,7 @@ function parseUtc(name: string, header: string, time: string): number {
 
 /**
  * Zoom's webhooks: `x-zm-signature` is `v0=` and the hex HMAC-SHA256 of `v0:time:body`, with the time from
- * `x-zm-request-timestamp`. Zoom signs no id. The id is the body's hash; `deliveryId` is `x-zm-trackingid`. Zoom asks
+ * `x-zm-request-timestamp`. Zoom signs no id. The id is the body's hash. `deliveryId` is `x-zm-trackingid`. Zoom asks
  * for the URL's confirmation, also every 72 hours: see `zoomChallenge`.
  *
  * Zoom waits 3 s for an answer and retries after 5, 25 and 85 minutes. It does not publish whether a retry has a new

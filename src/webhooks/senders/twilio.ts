@@ -9,15 +9,14 @@ import { type Key, type SignatureCheck, signatureCheck } from "../signature-chec
 import type { SignedRequest } from "../verifier.ts";
 
 /**
- * Twilio's webhooks: `X-Twilio-Signature` is the base64 HMAC of the URL and the form's fields, sorted by name. For other
- * bodies it is that of the URL alone, whose parameter `bodySHA256` is the body's hash. It is HMAC-SHA1 with the account's
- * auth token, or HMAC-SHA256 with a shared key of Twilio's webhook settings: give that as `secret`, or both in a list. The
- * port of the URL may be signed or not, as in Twilio's own library. Twilio signs neither an id nor a time. The id is
- * the hash of what is signed, not of the body: the same fields in another order or spelling have the same signature.
- * Requests that are equal in all of it count as one: see docs/senders.md for voice menus. With `id: "header"` the id
- * is `I-Twilio-Idempotency-Token`.
+ * Twilio's webhooks: `X-Twilio-Signature` is the base64 HMAC of the URL and the form's fields, sorted by name. For other bodies
+ * it is the signature of the URL alone, whose parameter `bodySHA256` is the body's hash. It is HMAC-SHA1 with the account's
+ * auth token, or HMAC-SHA256 with a shared key of Twilio's webhook settings: give that as `secret`, or both in a list. The port
+ * of the URL may be signed or not, as in Twilio's own library. Twilio signs neither an id nor a time. The id is the hash of the
+ * signed text, not of the body: equal fields in another order or spelling have an equal signature. Requests that are equal
+ * in all of it count as one: see docs/senders.md for voice menus. With `id: "header"` the id is `I-Twilio-Idempotency-Token`.
  *
- * @param options `secret`: the account's auth token, a shared key, or both; `url`: the parameter `bodySHA256`, which Twilio
+ * @param options `secret`: the account's auth token, a shared key, or both. `url`: the parameter `bodySHA256`, which Twilio
  * adds itself, is taken from the request
  * @throws {TypeError} at once: an option is unknown or not of its form
  *
@@ -35,7 +34,7 @@ export function twilio(options: SecretOptions & UrlOptions & IdOptions): Webhook
   });
 }
 
-/** Checks what is signed with the URL as it is given and with its port: `signed` has both, and one that holds is enough. */
+/** Checks the signed text with the URL as it is given and with its port: `signed` has both, and one that holds is enough. */
 function checkEither(keys: readonly Key[]): SignatureCheck {
   const checks = { 20: signatureCheck("HMAC-SHA1", keys), 32: signatureCheck("HMAC-SHA256", keys) };
   return async ([signature], signed) => {
@@ -92,7 +91,7 @@ function fieldsOf(name: string, body: Uint8Array): string {
   return names.flatMap((field) => [...fields.get(field)!].sort().map((value) => field + value)).join("");
 }
 
-/** The signature of either algorithm; its length tells which. */
+/** The signature of either algorithm. Its length tells which. */
 function decodeEither(text: string): Uint8Array | undefined {
   const bytes = decodeBase64(text);
   return bytes?.length === 20 || bytes?.length === 32 ? bytes : undefined;
