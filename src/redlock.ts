@@ -20,14 +20,14 @@ import {
   usingSchema,
 } from "./lock/options.ts";
 
-/** What a client is made of, and the defaults of its calls. */
+/** The parts of a client, and the defaults of its calls. */
 export interface RedlockOptions extends LockOptions {
   /**
    * The independent Redis databases, 1 or more, in any mix: `{ url, token }`, or any {@link Endpoint}, for example
-   * `upstashEndpoint(client)`. With n of them ⌊n/2⌋ + 1 must grant; that is not configurable.
+   * `upstashEndpoint(client)`. With n of them ⌊n/2⌋ + 1 must grant. That is not configurable.
    */
   readonly endpoints: readonly (HttpEndpointOptions | Endpoint)[];
-  /** Clocks, timers and randomness; for simulators and tests. Default: the platform's. */
+  /** Clocks, timers and randomness, for simulators and tests. Default: the platform's. */
   readonly runtime?: ClientParts["runtime"];
 }
 
@@ -44,7 +44,7 @@ export type Routine<Held extends Lock | undefined, Result> = (lock: Held) => Pro
  * A client for distributed locks on Redis databases that are reached over HTTP.
  *
  * The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/) with early
- * results, a fresh nonce in every round and fencing tokens; `docs/internals/algorithm.md` has the reasons.
+ * results, a fresh nonce in every round and fencing tokens. `docs/internals/algorithm.md` has the reasons.
  *
  * @example
  * const redlock = new Redlock({ endpoints: [{ url, token }] });
@@ -56,7 +56,7 @@ export class Redlock implements LockClient {
   /**
    * A client for locks on these endpoints. Its other options are the defaults of its calls. It sends nothing yet.
    *
-   * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are the same
+   * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are equal
    */
   constructor(given: RedlockOptions) {
     if (Array.isArray(given))
@@ -77,7 +77,7 @@ export class Redlock implements LockClient {
    * @param resource one name, or several that are acquired all together or not at all
    * @throws LockHeldError when it was still held after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason when it aborts. Any lock that it acquired, or may still acquire, is rolled back
    */
   acquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock>;
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
@@ -89,7 +89,7 @@ export class Redlock implements LockClient {
   /**
    * Acquires the lock in one round, or not.
    *
-   * @returns null when someone else holds it, or contenders that came at the same moment got a part each
+   * @returns null when someone else holds it, or contenders that came at once got a part each
    * @throws QuorumError when that could not be known
    * @throws RangeError when the options have a `wait`
    */

@@ -18,7 +18,7 @@ export function checkInteger(name: string, value: number, min: number, max: numb
   return value;
 }
 
-/** A value of the right type; null and arrays are not objects. */
+/** A value of the right type. Null and arrays are not objects. */
 export function checkType<Value>(name: string, value: Value, type: string): Value {
   if (typeof value === type && value !== null && !Array.isArray(value)) return value;
   throw wrongType(name, value, type === "object" ? "an object" : `a ${type}`);
@@ -29,13 +29,13 @@ export function checkThis(object: unknown, call: string): void {
   if (!object) throw new TypeError(`the method was taken off its object: call it as ${call}`);
 }
 
-/** The error for a value that is not what it must be: `expected` says what, with an article. */
+/** The error for a value of the wrong type: `expected` says what, with an article. */
 export function wrongType(name: string, value: unknown, expected: string): TypeError {
   const what = value === undefined ? "is missing: it must be" : "must be";
   return new TypeError(`${name} ${what} ${expected}${value === undefined ? "" : `, got ${show(value)}`}`);
 }
 
-/** Text of 1 … `most` characters. The message contains its length only; it may be a secret. */
+/** Text of 1 … `most` characters. The message contains its length only, because it may be a secret. */
 export function checkText(name: string, value: string, most = 255): string {
   const { length } = checkType(name, value, "string");
   if (length < 1 || length > most) {
@@ -45,7 +45,7 @@ export function checkText(name: string, value: string, most = 255): string {
   return checkWellFormed(name, value);
 }
 
-/** The name of what is locked or done once: text of 1 … `most` characters without a part that stands for a missing value. */
+/** The name of a lock or of work to do once: text of 1 … `most` characters without a part that stands for a missing value. */
 export function checkName(option: string, name: string, most = 1_024): string {
   checkText(option, name, most);
   const missing = missingPartOf(name);
@@ -65,8 +65,8 @@ export function missingPartOf(name: string): string | undefined {
 }
 
 /**
- * Text that UTF-8 can represent. Half of a surrogate pair arrives in Redis as the same replacement character as every
- * other half: different names would become one there.
+ * Text that UTF-8 can represent. Half of a surrogate pair arrives in Redis as the replacement character, so two such names
+ * would become one: different names would become one there.
  */
 export function checkWellFormed(name: string, value: string): string {
   if (!isWellFormed(value)) throw new RangeError(`${name} has half of a surrogate pair in it`);
@@ -116,7 +116,7 @@ export const abortSignal: Check = (name, value: unknown) => {
   throw wrongType(name, value, "an AbortSignal: controller.signal");
 };
 
-/** What is checked where it is used. */
+/** An option that its user checks. */
 export const later: Check = () => undefined;
 
 /** What {@link checkOptions} knows beside the schema. */
@@ -133,8 +133,8 @@ export interface OptionHints {
  * Checks options by their schema. One that it does not have is refused: a misspelt one would silently leave its default in
  * place. One that is undefined is absent.
  *
- * @param what what has these options, for the error
- * @throws TypeError | RangeError with the unknown name, and the closest valid one or where it belongs; or what a check throws
+ * @param what the function that takes these options, for the error
+ * @throws TypeError | RangeError with the unknown name, and the closest valid one or where it belongs, or the error of a check
  */
 export function checkOptions<Options extends object>(
   what: string,
@@ -177,7 +177,7 @@ function unknownOption(
   return new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
 }
 
-/** The name that was probably meant; undefined where none is near. */
+/** The name that was probably meant, or undefined if no name is near. */
 export function nearest(given: string, names: readonly string[]): string | undefined {
   const distance = (name: string) => Math.abs(name.length - given.length);
   return names

@@ -3,7 +3,7 @@
 const safeOrigin =
   /^https:|^http:\/\/([^.:]+|.+\.(local(host)?|internal|lan|home\.arpa)|(0|10|127|169\.254|172\.(1[6-9]|2\d|3[01])|192\.168)\.[\d.]+|\[(::1]|f[cde]\w\w:.*))(:\d+)?$/;
 
-/** How a wrong URL looks, and what it must be. The first that fits counts. */
+/** How a wrong URL looks, and the form that it must have. The first that fits counts. */
 const mistakes = [
   [/^["']/, "without quotes around it"],
   [/^rediss?:/i, "the REST API's https://host; for the Redis protocol there is redlock-edge/sockets"],

@@ -17,7 +17,7 @@ const maxBytes = 512 * 1024;
 /** What became of one command: its reply, or why there is none. */
 export type Outcome = { readonly reply: unknown } | { readonly error: EndpointError };
 
-/** A command, and the same as JSON. */
+/** A command, and its JSON. */
 export interface Encoded {
   readonly command: Command;
   readonly text: string;
@@ -35,7 +35,7 @@ interface Pending extends Encoded {
   stay?: () => void;
 }
 
-/** Not `queueMicrotask`: Jest's and Sinon's fake timers keep back what it is given, and the queue would never be sent. */
+/** Not `queueMicrotask`: Jest's and Sinon's fake timers hold its callbacks back, and the queue would never be sent. */
 const turnEnd = Promise.resolve();
 
 /** How an endpoint's commands are sent. */
@@ -50,7 +50,7 @@ interface Way {
 }
 
 /**
- * A function that sends commands, those of one turn together. A command that still waits when its signal aborts is never
+ * A function that sends commands, all commands of one turn together. A command that still waits when its signal aborts is never
  * sent. A request is aborted when no caller waits for its commands any more. Until then its answer reaches all of them.
  */
 export function batchingSend(way: Way): Endpoint["send"] {
@@ -70,7 +70,7 @@ export function batchingSend(way: Way): Endpoint["send"] {
 /** What reaches one endpoint. */
 class Batches {
   readonly #way: Way;
-  /** What waits to be sent, in the order of the calls. */
+  /** The commands that wait to be sent, in the order of the calls. */
   readonly #waiting = new Set<Pending>();
   /** Whether the end of this turn sends them. */
   #isDue = false;
@@ -100,7 +100,7 @@ class Batches {
   }
 
   #flush(): void {
-    // On Workers the platform itself queues what is too much: it knows whose request is whose.
+    // On Workers the platform itself queues excess requests: it knows whose request is whose.
     const free = sharesRequests() ? this.#way.maxRequests - this.#open : Infinity;
     for (let left = free; this.#waiting.size > 0 && left > 0; left -= 1) {
       // In several requests: a slow server then answers a part of them in time.
@@ -140,7 +140,7 @@ class Batches {
       unreported = 0;
     }
     let isOpen = true;
-    // If nobody waits for it, what waits takes its place, because `fetch` may not notice.
+    // If nobody waits for it, the next request takes its place, because `fetch` may not notice.
     const end = () => {
       if (isOpen) this.#open -= 1;
       isOpen = false;

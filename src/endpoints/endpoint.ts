@@ -6,16 +6,16 @@ import { onAbort } from "../runtime/abort.ts";
 export type Command = readonly (string | number)[];
 
 /**
- * Which commands an endpoint understands. `redis-8.4`: compare-and-set and compare-and-delete are native commands, `SET …
- * IFEQ` and `DELEX` (Redis 8.4, Valkey 9.2, or later). `upstash`: these, and scripts begin with a flag that only Upstash
- * knows; without it, Upstash runs a script under a lock on the whole database. `redis`: any Redis from 6.2; scripts do
- * what has no native command.
+ * Which commands an endpoint understands. `redis-8.4`: compare-and-set and compare-and-delete are native commands, `SET … IFEQ`
+ * and `DELEX` (Redis 8.4, Valkey 9.2, or later). `upstash`: these, and scripts begin with a flag that only Upstash knows.
+ * Without the flag, Upstash runs a script under a lock on the whole database. `redis`: any Redis from 6.2, where scripts
+ * replace missing commands.
  */
 export type Dialect = "upstash" | "redis-8.4" | "redis";
 
 /** One independent Redis, however it is reached. */
 export interface Endpoint {
-  /** The endpoint's name in votes, errors and events; must contain no secret. */
+  /** The endpoint's name in votes, errors and events. It must contain no secret. */
   readonly name: string;
   readonly dialect: Dialect;
   /**
@@ -28,9 +28,9 @@ export interface Endpoint {
    * settle soon after `signal` aborts. A command counts as sent, and is undone if it fails, unless the error is an
    * `EndpointError` with `unsent`.
    *
-   * @param onSent for the event `request` only. An endpoint that may keep commands waiting calls it when the command leaves, with
-   * the number of commands in its request; 0: another command of the request reports it. Without a call, the command counts
-   * as a request of its own, from the call of `send` to its end.
+   * @param onSent for the event `request` only. An endpoint that may keep commands waiting calls it when the command leaves,
+   * with the number of commands in its request. 0: another command of the request reports it. Without a call, the command
+   * counts as a request of its own, from the call of `send` to its end.
    */
   send(command: Command, signal: AbortSignal, onSent?: (commands: number) => void): Promise<unknown>;
   /**
@@ -40,11 +40,11 @@ export interface Endpoint {
   subscribe?(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** Who waits for a command. In Node, a signal for each round costs as much as the rest of a small request. */
+/** The callers that wait for a command. In Node, a signal for each round costs as much as the rest of a small request. */
 export interface Caller {
   /** Whether it waits no longer. */
   readonly hasGivenUp: boolean;
-  /** Calls `listener` as soon as it waits no longer; the returned function cancels that. */
+  /** Calls `listener` as soon as nobody waits any longer. The returned function cancels that. */
   onGiveUp(listener: () => void): () => void;
   /** Aborts as soon as it waits no longer. Made when it is needed. */
   readonly signal: AbortSignal;
@@ -117,7 +117,7 @@ export const endpointSchema: Schema<{ name?: string | undefined; dialect?: Diale
 
 /**
  * A server's error text without secrets: cut where Redis or Upstash begin to quote the command, or where JSON begins,
- * in which secrets are escaped; without any of `secrets`; at most 200 characters.
+ * in which secrets are escaped. The text contains none of `secrets` and has at most 200 characters.
  */
 export function withoutSecrets(text: string, secrets: Command): string {
   let clean = text;

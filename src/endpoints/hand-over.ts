@@ -41,7 +41,7 @@ export function sendThrough(name: string, { room, whenReady, call, errorOf }: Cl
       if (signal.aborted) throw new Error(sentFirst);
       isSent = true;
       onSent?.(1);
-      // Not given up at the timeout: what is executed late must be known, to be rolled back.
+      // Not given up at the timeout: a command that is executed late must be known, so that it can be rolled back.
       return await call(command.map(String), signal);
     } catch (error) {
       if (isSent) throw errorOf(error, command);

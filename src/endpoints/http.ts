@@ -14,10 +14,10 @@ export interface HttpEndpointOptions {
   /** The REST token. Never logged, and never sent to another address. */
   readonly token: string;
   /**
-   * Path below which a gateway serves the REST API, for example `"/redis"`: letters, digits, `-`, `_` and `.` between
-   * slashes. Commands are posted to exactly this path, and it is a part of the endpoint's default name. Then only scripts
-   * are used, whose success is an unguessable echo, so that a path that the gateway does not take off can grant nothing;
-   * an acquire is one more billed command. Default: none.
+   * Path below which a gateway serves the REST API, for example `"/redis"`: letters, digits, `-`, `_` and `.` between slashes.
+   * Commands are posted to exactly this path, and it is a part of the endpoint's default name. Then only scripts are used,
+   * whose success is an unguessable echo, so that a path that the gateway does not take off can grant nothing. An acquire then
+   * costs one more billed command. Default: none.
    */
   readonly basePath?: string | undefined;
   /**
@@ -94,7 +94,7 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
 /**
  * The endpoints of a client: each as it is, or made of `{ url, token }`.
  *
- * @throws TypeError | RangeError when one cannot be used, there is none, or two are the same
+ * @throws TypeError | RangeError when one cannot be used, there is none, or two are equal
  */
 export function asEndpoints(given: readonly (HttpEndpointOptions | Endpoint)[]): Endpoint[] {
   if (!Array.isArray(given) || given.length === 0) {
@@ -102,7 +102,7 @@ export function asEndpoints(given: readonly (HttpEndpointOptions | Endpoint)[]):
     throw wrongType("endpoints", given, `an array of at least one { url, token }, as in ${example}`);
   }
   const endpoints = given.map(asEndpoint);
-  // The same Redis twice is not a second opinion: a quorum of it proves nothing.
+  // One Redis that is listed twice is not a second opinion: a quorum of it proves nothing.
   const names = endpoints.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {

@@ -43,7 +43,7 @@ export function postTo(name: string, href: string, token: string): Post {
     const answer = Object(reply) as { error?: unknown; result?: unknown };
     const { error } = answer;
     if (status === 200 && "result" in answer && error === undefined) return { reply: answer.result };
-    // Redis's own errors come with status 400, or in a pipeline; every other status is the gateway's.
+    // Redis's own errors come with status 400, or in a pipeline. Every other status comes from the gateway.
     const said = typeof error === "string" ? withoutSecrets(error, [token, ...secrets]) : "";
     const kind: EndpointErrorKind = status !== 200 && status !== 400 ? "http" : said ? "redis" : "malformed";
     const reason = `HTTP ${status}, ${answerReason(said, status)}`;
@@ -108,11 +108,11 @@ function parse(text: string): unknown {
   }
 }
 
-/** Reads the body, or cancels it once it is too large; Workers count an unread body as an open connection. */
+/** Reads the body, or cancels it once it is too large, because Workers count an unread body as an open connection. */
 async function readText(response: Response, maxBytes: number): Promise<string> {
   const { body, headers } = response;
   const length = headers.get("content-length");
-  // The fast way, where the length is known and the body is not compressed; HTTP does not allow more bytes.
+  // The fast way, where the length is known and the body is not compressed. HTTP does not allow more bytes.
   if (length && Number(length) <= maxBytes && !headers.has("content-encoding")) return response.text();
   const reader = body?.getReader();
   const decoder = new TextDecoder();
@@ -147,9 +147,9 @@ export function subscriber(name: string, url: string, token: string): NonNullabl
  * The options of a POST to a server. They see to it that it reaches the server, and no other:
  *
  * - `redirect`: a token must never follow a redirect.
- * - `next`: the `fetch` of Next.js caches a request, and answers the same one from its cache, where a route says
+ * - `next`: the `fetch` of Next.js caches a request, and answers a repeated one from its cache if a route says
  *   `fetchCache = "auto"`, `"default-cache"` or `"force-cache"`: an extension that no server has seen would be granted.
- *   `revalidate: 0` and `cache: "no-store"` do not prevent the last; `internal` passes every cache. Others ignore it.
+ *   `revalidate: 0` and `cache: "no-store"` do not prevent the last one. `internal` passes every cache. Others ignore it.
  *
  * No `cache`, no `keepalive`: Workers refuse them.
  */
@@ -160,7 +160,7 @@ function postOptions(headers: HeadersInit, signal: AbortSignal, body: string | n
   return options;
 }
 
-/** Why `fetch` failed: Node puts the code (ECONNREFUSED) into the cause. With what is most often behind that code. */
+/** Why `fetch` failed: Node puts the code (ECONNREFUSED) into the cause. With the most frequent cause of that code. */
 export function networkReason(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { code?: string; name?: string } };
   // Where a program has loaded undici 7, the error of its parser has no code.
@@ -179,7 +179,7 @@ export function networkReason(error: unknown): string {
 }
 
 /**
- * What is wrong with an answer that has no reply of Redis in it.
+ * The problem with an answer that contains no reply of Redis.
  *
  * @param said the error in it, empty where there is none
  * @param status unknown behind a client of an SDK
@@ -187,6 +187,6 @@ export function networkReason(error: unknown): string {
 export function answerReason(said: string, status = 200): string {
   // A REST API is never "not found", whatever the answer says.
   if (said && status !== 404) return said;
-  // Others, such as 413, 429 and 502, are those of a gateway that has a REST API behind it.
+  // Others, such as 413, 429 and 502, come from a gateway that has a REST API behind it.
   return status < 405 ? "no answer of Upstash's REST API: is the URL right?" : "no usable reply";
 }

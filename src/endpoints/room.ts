@@ -3,7 +3,7 @@ import { sharesRequests } from "../runtime/runtime.ts";
 /** The places at first, and after a pause. */
 const first = 100;
 
-/** When the answer to one came: in time for twice as many; as soon as ever; in time; or not in time. */
+/** When the answer to one came: in time for twice as many, as soon as possible, in time, or not in time. */
 export type Promptness = "early" | "usual" | "late" | "never";
 
 /**
@@ -32,9 +32,9 @@ export class Room {
   }
 
   /**
-   * Waits for a place, and takes it: what is urgent does so before all else.
+   * Waits for a place, and takes it: an urgent request leaves before all others.
    *
-   * @param onGiveUp sees to it that its argument is called when this waits no longer; what it returns cancels that
+   * @param onGiveUp sees to it that its argument is called when this waits no longer. Its result cancels that
    * @returns whether it has a place
    */
   wait(isUrgent: boolean, onGiveUp: (giveUp: () => void) => () => void): Promise<boolean> {

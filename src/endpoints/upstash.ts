@@ -35,7 +35,7 @@ export interface UpstashEndpointOptions {
  *
  * It stays correct although the client retries and may invent replies, at one more billed command per acquire:
  * everything is sent as a script that recognises its own earlier execution and echoes the lock's token. The client cannot
- * cancel a single request; one that outlives its timeout is rolled back when it ends.
+ * cancel a single request. One that outlives its timeout is rolled back when it ends.
  *
  * Streams for `wakeUp` are opened beside the client, with its URL and token, where the client exposes them. Where it does
  * not, its URL is not checked.
@@ -85,12 +85,12 @@ function callOf(client: UpstashClient): ClientWay["call"] {
 function endpointErrorOf(name: string, error: Error, withoutTokens: (text: string) => string): EndpointError {
   const { message, name: kind } = error;
   if (kind === "UpstashJSONParseError") {
-    // It quotes what it could not parse: of that, only a refusal of the token is said.
+    // It quotes the text that it could not parse: of that, only a refusal of the token is said.
     const [, refusal = ""] = /body: (Unauthorized|Invalid token)/.exec(message) ?? [];
-    // The client does not show the status: what is not JSON is as often a page of a gateway.
+    // The client does not show the status: a text that is not JSON may also be a gateway's page.
     return answerError(name, refusal, 502);
   }
-  // JavaScript's own errors: the client reads a reply where there is none. Those of a failed fetch say other things.
+  // JavaScript's own errors: the client reads a reply where there is none. Messages of a failed fetch differ.
   const isOdd =
     kind === "TypeError" && /^Cannot read|is not an? |did not return| is (null|undefined)/.test(message);
   if (isOdd) return answerError(name, "", 200);
@@ -101,7 +101,7 @@ function endpointErrorOf(name: string, error: Error, withoutTokens: (text: strin
   return answerError(name, withoutTokens(message).replace(/^undefined$/, ""), 200);
 }
 
-/** `said`: Redis' own error; `""`: the answer is not one of the REST API. */
+/** `said`: Redis' own error. `""`: the answer is not one of the REST API. */
 function answerError(name: string, said: string, status: number): EndpointError {
   return new EndpointError(name, said ? "redis" : "malformed", answerReason(said, status));
 }

@@ -1,7 +1,7 @@
 import { permanentErrors } from "./server-errors.ts";
 
 /**
- * The kind of a {@link RedlockError}; stable, and the same in every realm and bundle. The first four
+ * The kind of a {@link RedlockError}. It is stable, and equal in every realm and bundle. The first four
  * belong to the lock client, the others to `redlock-edge/idempotency`, `/webhooks`, `/inbox` and `/sync`.
  */
 export type RedlockErrorCode =
@@ -31,7 +31,7 @@ const brand = Symbol.for("redlock-edge.error");
  * call rejects with its signal's `reason`.
  */
 export class RedlockError extends Error {
-  /** The kind of the error; use it where `instanceof` may fail. */
+  /** The kind of the error. Use it if `instanceof` may fail. */
   readonly code: RedlockErrorCode;
 
   constructor(code: RedlockErrorCode, message: string, options?: { readonly cause?: unknown }) {
@@ -44,7 +44,7 @@ export class RedlockError extends Error {
 }
 
 /**
- * Whether `value` is an error of this package, also when it comes from another realm (an iframe, a `vm`
+ * Whether `value` is an error of this package, even when it comes from another realm (an iframe, a `vm`
  * context) or from a second copy of the package, where `instanceof` fails.
  *
  * @example
@@ -68,19 +68,19 @@ export class LockHeldError extends RedlockError {
   readonly resources: readonly string[];
   /** How long `acquire` waited, in ms. */
   readonly waited: number;
-  /** When a quorum may be free again, in ms from now; known only with `fencing` or several resources. */
+  /** When a quorum may be free again, in ms from now. Known only with `fencing` or several resources. */
   readonly retryAfter: number | undefined;
   /**
-   * Who holds it, if so many endpoints have shown the same holder in the last round that no other can have a quorum. Known
-   * with `fencing`, several resources or a run's `lock`, because their script returns it; `inspect` tells it of any other
-   * lock. The message does not have it: messages may reach strangers.
+   * The holder, if enough endpoints named one holder in the last round that nobody else can have a quorum. Known with
+   * `fencing`, several resources or a run's `lock`, because their script returns it. For any other lock, `inspect` tells you
+   * the holder. The message does not have it: messages may reach strangers.
    */
   readonly holder: LockHolder | undefined;
 
   /**
    * Someone else holds the resources.
    *
-   * @param details `how`: how the message says that they are held; default: by someone else
+   * @param details `how`: how the message says that they are held. Default: by someone else
    */
   constructor(
     resources: readonly string[],
@@ -104,7 +104,7 @@ export interface Vote {
   /** The endpoint's name. */
   readonly endpoint: string;
   /**
-   * `granted`: it did what was requested. `held`: it has someone else's value. `lost`: it no longer has ours.
+   * `granted`: it did the requested work. `held`: it has someone else's value. `lost`: it no longer has ours.
    * `error`: no usable answer, see `cause`. `pending`: not answered when the round was decided.
    */
   readonly outcome: "granted" | "held" | "lost" | "error" | "pending";
@@ -114,13 +114,13 @@ export interface Vote {
 
 /** Too few endpoints answered, or their answers came too late to be of use. */
 export class QuorumError extends RedlockError {
-  /** Each endpoint's answer; those of outcome `error` carry their `cause`. */
+  /** Each endpoint's answer. An answer with the outcome `error` carries its `cause`. */
   readonly votes: readonly Vote[];
 
   /**
    * Too few endpoints answered in time.
    *
-   * @param details `late`: whether they answered, but too late; `ttl`: in ms, of what they were asked for; `why`: the reason,
+   * @param details `late`: whether they answered, but too late. `ttl`: in ms, that the call asked for. `why`: the reason,
    * instead of the votes
    */
   constructor(
@@ -161,7 +161,7 @@ export class LockLostError extends RedlockError {
  */
 export type EndpointErrorKind = "timeout" | "network" | "http" | "redis" | "malformed";
 
-/** What a server says if it would refuse the same request again. */
+/** The messages of servers that would refuse an equal request again. */
 const permanent = new RegExp(`\\b(${permanentErrors.join("|")})\\b`);
 
 /** One endpoint failed. Found as `cause` in the votes of a {@link QuorumError} and in `endpointError` events. */
@@ -172,7 +172,7 @@ export class EndpointError extends RedlockError {
   /** HTTP status, where there was an HTTP answer. */
   readonly status: number | undefined;
   /**
-   * Whether the same request would fail again until somebody changes the settings, the plan or the program. For example, the
+   * Whether an equal request would fail again until somebody changes the settings, the plan or the program. For example, the
    * token is wrong (401) or may not do this (403, NOPERM), there is no such endpoint (404), or the server does not know the
    * command. docs/errors.md has the whole list. Calls do not wait for such an endpoint.
    */
@@ -215,7 +215,7 @@ export function isEndpointError(error: unknown): error is EndpointError {
 }
 
 /**
- * What follows the reason of an error for which a time was too short. A ttl, lease or interval below a second is allowed,
+ * The sentence that follows the reason if a time was too short. A ttl, lease or interval below a second is allowed,
  * but usually seconds were meant.
  */
 export function secondsHint(ms: number | undefined): string {

@@ -1,8 +1,8 @@
 /**
- * Refusals that last: the same request would fail again until somebody changes the settings, the plan or the program. Each is
- * a part of what the server says.
+ * Refusals that last: an equal request would fail again until somebody changes the settings, the plan or the program. Each is a
+ * part of the server's message.
  *
- * Sources: Redis's `server.c`, `acl.c` and `script.c`; https://upstash.com/docs/redis/troubleshooting. Upstash documents no
+ * Sources: Redis's `server.c`, `acl.c` and `script.c`, and https://upstash.com/docs/redis/troubleshooting. Upstash documents no
  * text for a database that is paused or archived, so that row stands for what gateways say.
  */
 export const permanentErrors = [

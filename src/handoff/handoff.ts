@@ -17,7 +17,7 @@ export interface LockJSON {
   readonly value: string;
   readonly ttl: number;
   readonly fence?: number | undefined;
-  /** The sorted names of the endpoints: the receiver's client must have the same. */
+  /** The sorted names of the endpoints: the receiver's client must have an equal prefix. */
   readonly endpoints: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
  * twice, at most one process gets the lock. If several processes resume it at once, it is possible that none gets it.
  *
  * @throws LockLostError when another process was first, or the lock was released or has expired
- * @throws QuorumError when too few endpoints answered. You can try again, because `resume` puts back what it has taken
+ * @throws QuorumError when too few endpoints answered. You can try again, because `resume` puts the keys back
  * @throws TypeError | RangeError when `json` is not what `handoff` returned, or its lock has other endpoints
  *
  * @example

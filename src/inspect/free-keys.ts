@@ -10,7 +10,7 @@ import { freeScript } from "./free.lua.ts";
 /**
  * Deletes keys on every endpoint, and waits for most of them.
  *
- * @param name what they stand for, for the error
+ * @param name the name of their owner, for the error
  * @param shown how many of the keys, the first ones, show whether there was anything to free. Default: all
  * @returns whether there was anything to free
  * @throws QuorumError when too few endpoints answered

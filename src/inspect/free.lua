@@ -1,6 +1,6 @@
--- Deletes keys, no matter who holds what they stand for.
+-- Deletes keys, regardless of the holder.
 --
--- KEYS: the keys. ARGV: 1. `free`, for those who watch requests; 2. a nonce; 3. how many of the keys, the first ones, show
+-- KEYS: the keys. ARGV: 1. `free`, for people who watch requests. 2. a nonce. 3. how many of the keys, the first ones, show
 -- whether there was anything to free.
 --
 -- Reply: {nonce}, or {0} when there was nothing. A plain DEL would do, but a client in between could invent its reply.

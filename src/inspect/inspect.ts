@@ -19,15 +19,15 @@ export interface Inspection {
   /** Whether someone holds it on a quorum. */
   readonly held: boolean;
   /**
-   * Who holds it: the first 12 hex digits of the SHA-256 of the holder's `lock.token`; undefined when it is not held.
+   * Who holds it: the first 12 hex digits of the SHA-256 of the holder's `lock.token`, or undefined if the lock is free.
    * The token itself is a secret: with it anybody could release the lock.
    */
   readonly holder?: string | undefined;
-  /** The `note` that it was acquired with; undefined: it has none, or is not held. */
+  /** The `note` that it was acquired with. Undefined: it has none, or is not held. */
   readonly note?: string | undefined;
-  /** ms until it would be free by itself; 0 when it is not held. */
+  /** ms until it would be free by itself, or 0 if it is free. */
   readonly remaining: number;
-  /** The largest fence that any endpoint has drawn; undefined when none is known. */
+  /** The largest fence that any endpoint has drawn, or undefined if none is known. */
   readonly fence: number | undefined;
   /** By endpoint. */
   readonly votes: readonly InspectionVote[];
@@ -134,8 +134,8 @@ function mostFrequentHolder(snapshots: readonly LockSnapshot[]): {
 }
 
 /**
- * Frees a resource, no matter who holds it. For operators: the holder learns of it at its next extension or verification only,
- * and relies on its validity until then; only fencing protects what it writes.
+ * Frees a resource, no matter who holds it. For operators: the holder learns of it at its next extension or verification, and
+ * relies on its validity until then. Only fencing protects its writes.
  *
  * @returns whether there was anything to free
  * @throws QuorumError when too few endpoints answered

@@ -8,25 +8,26 @@ import { tokenLength } from "../runtime/runtime.ts";
 
 export { keyOf };
 
-/** What a key of this library's says. */
+/** The meaning of one of this library's keys. */
 export interface StoredKey {
   readonly key: string;
   readonly prefix: string;
   /**
-   * What is stored there:
-   * - `lock`: who holds the lock; `fence`: its counter;
-   * - `idem`: the record of an idempotent run; `tries`: the count of its runs; `flight`: the record of a `singleFlight`;
-   * - `slot`: who has a permit of a `Semaphore`; `limit`: how many permits there are;
-   * - `read-write`: who holds a `ReadWriteLock`; `writers`: which writers wait;
-   * - `fair`: who holds a `FairLock`; `queue`: who waits; `reentrant`: who holds a `ReentrantLock`;
-   * - `latch`, `barrier`: the arrivals; `debounce`: the last call; `once`: who claims or has the interval, `once-end`: when it
-   *   ends, `once-fence`: its counter;
-   * - `singleton`: the newest call;
-   * - `mailbox`: who has the turn; `mailbox-order` and `mailbox-values`: which messages wait; `mailbox-done`: that one was handled;
+   * The kind of the value:
+   * - `lock`: the lock's holder. `fence`: its counter.
+   * - `idem`: the record of an idempotent run. `tries`: the count of its runs. `flight`: the record of a `singleFlight`.
+   * - `slot`: a holder of a `Semaphore`'s permit. `limit`: the number of permits.
+   * - `read-write`: a holder of a `ReadWriteLock`. `writers`: the waiting writers.
+   * - `fair`: the holder of a `FairLock`. `queue`: its waiters. `reentrant`: the holder of a `ReentrantLock`.
+   * - `latch`, `barrier`: the arrivals. `debounce`: the last call. `once`: who claims or has the interval, `once-end`: when it
+   *   ends, `once-fence`: its counter.
+   * - `singleton`: the newest call.
+   * - `mailbox`: the holder of the turn. `mailbox-order` and `mailbox-values`: the waiting messages. `mailbox-done`: the mark
+   *   of a handled message.
    * - `void`: that something was rolled back, released or handed over.
    */
   readonly kind: string;
-  /** What was locked, or the synchronizer's name; of `idem`, `tries` and `flight` the hash of the scope and the key. */
+  /** The locked resource, or the synchronizer's name. For `idem`, `tries` and `flight`, the hash of the scope and the key. */
   readonly resource: string;
   /** Of `slot`: its number, from 0. */
   readonly slot?: number;
@@ -43,24 +44,24 @@ export function parseKey(key: string): StoredKey | undefined {
   const match = /^([^{}]*?):(?:slot:(\d+)|([a-z-]+)):\{([^}]+)\}(:.*)?$/s.exec(key);
   if (!match) return undefined;
   const [, prefix, slot, kind = "slot", tag, rest = ""] = match;
-  // A tombstone has a name behind that of the resource, and a handled message its id.
+  // A tombstone has a name after the resource's name, and a handled message its id.
   const named = kind === "void" || kind === "mailbox-done" ? rest.replace(/:[^:]*$/, "") : rest;
   const resource = named.slice(1) || tag!.replaceAll(/%25|%7D/g, decodeURIComponent);
   return { key, prefix: prefix!, kind, resource, ...(slot && { slot: Number(slot) }) };
 }
 
-/** What a value says. */
+/** The meaning of a value. */
 export type StoredValue = StoredHold | StoredRecord | StoredCount;
 
 /** Who holds a lock, a permit or an interval. */
 export interface StoredHold {
   readonly type: "hold";
   /**
-   * The random name of its handle; of `reentrant` the owner. Of `read-write`: `r` for a reader, else the writer's token. It
+   * The random name of its handle. For `reentrant`, the owner. Of `read-write`: `r` for a reader, else the writer's token. It
    * is a secret: with it anybody could release the lock.
    */
   readonly holder: string;
-  /** What it says of itself. */
+  /** Its note. */
   readonly note?: string;
 }
 
@@ -84,7 +85,7 @@ const holds: ReadonlySet<string> = new Set(["lock", "slot", "fair", "reentrant",
 /**
  * Reads a value.
  *
- * @param text a string as GET returns it; the first 800 bytes are enough
+ * @param text a string as GET returns it. The first 800 bytes are enough
  * @returns undefined where a value of this kind says nothing that can be shown, or has another form
  */
 export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): StoredValue | undefined {
@@ -102,7 +103,7 @@ export function holderIn({ kind }: Pick<StoredKey, "kind">, text: string): strin
   return text.replace(/^r\d+:/, "");
 }
 
-/** Of a member its group, which stands behind its nonce; of all others the nonce, and the note. */
+/** Of a member its group, which stands after its nonce. For all others, the nonce and the note. */
 function holdOf(value: string): Omit<StoredHold, "type"> {
   const { nonce, note } = parseHolder(value);
   return { holder: nonce.slice(tokenLength) || nonce, ...(note !== undefined && { note }) };
@@ -116,7 +117,7 @@ function recordOf(text: string): Omit<StoredRecord, "type"> {
 }
 
 /**
- * The random names in a value or in an argument of a command. Each is made by one client, and by no other; a lock's names
+ * The random names in a value or in an argument of a command. Each is made by one client, and by no other. A lock's names
  * its handle, a record's its run.
  */
 export function tokensIn(text: string): string[] {

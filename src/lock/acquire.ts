@@ -16,7 +16,7 @@ import type { WakeUpListener } from "./wake-up.ts";
 /**
  * Runs rounds until one acquires the lock or the waiting is over.
  *
- * @throws LockHeldError | QuorumError what the last round ended with, or what the protocol throws
+ * @throws LockHeldError | QuorumError the error of the last round, or of the protocol
  * @throws the signal's reason when it aborts
  */
 export function acquire(
@@ -28,7 +28,7 @@ export function acquire(
   return new Acquisition(settings, resources, options, protocol).run();
 }
 
-/** What it resolves with; or its error, where others hold the lock. */
+/** Its result, or its error if others hold the lock. */
 export async function orHeld<Value>(acquiring: Promise<Value>): Promise<Value | LockHeldError> {
   try {
     return await acquiring;
@@ -38,7 +38,7 @@ export async function orHeld<Value>(acquiring: Promise<Value>): Promise<Value | 
   }
 }
 
-/** A round that claims, and what has followed from it. */
+/** A round that claims, and its outcome. */
 interface Claimed extends Grant {
   readonly round: Round<CellAnswer>;
   /** Undefined: the caller's signal has aborted it. */
@@ -47,7 +47,7 @@ interface Claimed extends Grant {
   last: Decision;
   next: Next;
   lock?: Lock;
-  /** What the protocol ends the call with. */
+  /** The protocol's end of the call. */
   error?: unknown;
 }
 
@@ -62,7 +62,7 @@ class Acquisition {
   /** Whether each round so far was granted by some endpoint. */
   #isAlwaysSplit = true;
   #listener: WakeUpListener | undefined;
-  /** Ends a call whose next round is not sent. What the last one has shown says more than that. */
+  /** Ends a call whose next round is not sent. The finding of the last round says more than that. */
   #endWithoutTurn = (): never => {
     const votes = this.#settings.endpoints.map(({ name }) => ({
       endpoint: name,
@@ -134,12 +134,12 @@ class Acquisition {
     this.#rounds += 1;
     const settings = this.#settings;
     const { timeout, runtime } = settings;
-    // Fresh in every round: HTTP keeps no order, so a late undo of one round must not name what the next one claims.
+    // Fresh in every round: HTTP keeps no order, so a late undo of one round must not name the next round's claim.
     const cell = this.#protocol.cell(randomToken(runtime));
     const limit = progress.untilDeadline();
     const ttl = ttlWithin(settings.ttl, limit);
-    // The last round is not hasty, so that it can tell contention from an outage. It has its whole timeout for that, also
-    // if the deadline is near.
+    // The last round is not hasty, so that it can tell contention from an outage. It has its whole timeout for that, even if
+    // the deadline is near.
     const options = { timeout: settings.ttl, isHasty: progress.remaining() > timeout };
     const claim = (call: Call) => {
       const claimed = this.#protocol.claim(call, cell, ttl);
@@ -151,7 +151,7 @@ class Acquisition {
     return { protocol: this.#protocol, cell, round, ttl, limit, result, last: round, next: "pause" };
   }
 
-  /** Finds what follows from a round: a lock, if it is granted and confirmed, or what the protocol says. It never rejects. */
+  /** Decides the outcome of a round: a lock, if it is granted and confirmed, or the protocol's answer. It never rejects. */
   async #conclude(claimed: Claimed): Promise<void> {
     const { protocol, cell, round, ttl, result } = claimed;
     try {
@@ -162,7 +162,7 @@ class Acquisition {
           if (lock.remaining() > 0) claimed.lock = lock;
         }
       }
-      // Only now is it undone, so that the release knows what the protocol has found.
+      // Only now is it undone, so that the release knows the protocol's finding.
       if (result && !claimed.lock) claimed.next = (await protocol.next?.(round)) ?? "pause";
     } catch (error) {
       claimed.next = "end";

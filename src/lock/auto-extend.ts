@@ -5,7 +5,7 @@ import type { Validity } from "./validity.ts";
 /** What auto-extension depends on. */
 export interface AutoExtension {
   readonly runtime: Runtime;
-  /** ms to request each time; changes when the holder extends by hand. */
+  /** ms to request each time. It changes when the holder extends by hand. */
   ttl(): number;
   /** ms since the hold began. */
   held(): number;
@@ -17,7 +17,7 @@ export interface AutoExtension {
   extend(ttl: number): Promise<unknown>;
 }
 
-/** Of a ttl: extensions that are due within so much of it come at the same moment, so that they share requests. */
+/** Of a ttl: extensions that are due within so much of it come at one moment, so that they share requests. */
 const together = 1 / 64;
 
 /** Of a validity: the shortest pause after an extension that failed. */

@@ -1,7 +1,7 @@
 import { checkThis, wrongType } from "../check/check.ts";
 import { type AcquireOptions, type LockOptions, resolveSettings, type Settings } from "./options.ts";
 
-/** What a client is made of. */
+/** The parts of a client. */
 export interface ClientState {
   /** Endpoints, runtime and defaults, checked. */
   readonly settings: Settings;
@@ -9,11 +9,11 @@ export interface ClientState {
   readonly options: LockOptions;
 }
 
-/** A client: a {@link Redlock}. Nothing else will do: what the functions beside it need of it is internal. */
+/** A client: a {@link Redlock}. Nothing else will do: the parts that the functions beside it need are internal. */
 export interface LockClient {
-  /** That of {@link Redlock}. */
+  /** See {@link Redlock}. */
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
-  /** That of {@link Redlock}. */
+  /** See {@link Redlock}. */
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
 }
 

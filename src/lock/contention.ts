@@ -7,19 +7,19 @@ import { parseHolder } from "./note.ts";
 /** At most so many holds are remembered: they only serve a message. */
 const mostHolds = 1_000;
 
-/** What a client holds itself, so that an error can say that the client is in its own way. */
+/** The locks that a client holds itself, so that an error can say that the client is in its own way. */
 export class OwnHolds {
   /** By key, in the order of their beginning. */
   readonly #holds = new Map<string, { remaining(): number }>();
 
-  /** Remembers what has been acquired, and forgets what has ended. */
+  /** Remembers acquired locks, and forgets locks that have ended. */
   add(keys: readonly string[], hold: { remaining(): number }): void {
     for (const [key, oldest] of this.#holds) {
       if (oldest.remaining() > 0 && this.#holds.size < mostHolds) break;
       this.#holds.delete(key);
     }
     for (const key of keys) {
-      // A key that is there keeps its place otherwise, and what has ended behind it would stay.
+      // A key that is there keeps its place otherwise, and ended locks behind it would stay.
       this.#holds.delete(key);
       this.#holds.set(key, hold);
     }

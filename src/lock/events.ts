@@ -34,7 +34,7 @@ export type HoldEnd =
  * An event of a lock or an endpoint. No event contains a token or any other secret.
  *
  * Each call of `acquire` ends with `acquired` or `notAcquired`, and each hold ends with `released`, `lost` or `detached`,
- * unless its process ends before. Nothing follows the end of a hold. A call of `resume` ends in the same way.
+ * unless its process ends before. Nothing follows the end of a hold. A call of `resume` ends like an acquire.
  *
  * Where there is a hook, the end of the validity is noticed by a local timer even if nothing else asks for it. The timer
  * keeps no Node process alive.
@@ -46,10 +46,10 @@ export type RedlockEvent =
       readonly note?: string | undefined;
       readonly fence: number | undefined;
     })
-  /** The call has ended without a lock. `error`: what it rejects with. */
+  /** The call has ended without a lock. `error`: the error of its rejection. */
   | (CallEvent & { readonly type: "notAcquired"; readonly error: unknown })
   /**
-   * A round found the resource held. `retryIn`: ms until the next round; `undefined` when it was the last. `holder`: as in
+   * A round found the resource held. `retryIn`: ms until the next round, or `undefined` after the last one. `holder`: as in
    * {@link LockHeldError}.
    */
   | (CallEvent & {
@@ -77,11 +77,11 @@ export type RedlockEvent =
   | { readonly type: "endpointError"; readonly endpoint: string; readonly error: EndpointError }
   /**
    * A request to an endpoint has ended, sometimes after the call that it was for: one for each HTTP request, however many
-   * calls share it; over an SDK's client or a socket one for each command. Streams of `wakeUp` are none.
+   * calls share it. Over an SDK's client or a socket one for each command. Streams of `wakeUp` are none.
    */
   | (EndedRequest & { readonly type: "request" });
 
-/** Receives events. Its errors and rejections are ignored: observing must not change what is observed. */
+/** Receives events. Its errors and rejections are ignored: observing must not change the observed call. */
 export type EventHook<Event> = (event: Event) => void;
 
 /** Calls the hook, if there is one, and ignores its errors. */
@@ -90,6 +90,6 @@ export function emit<Event>(hook: EventHook<Event> | undefined, event: Event): v
     const returned: unknown = hook?.(event);
     if (returned instanceof Promise) returned.catch(() => undefined);
   } catch {
-    // A defect of the user's hook; the lock does not depend on it.
+    // A defect of the user's hook. The lock does not depend on it.
   }
 }

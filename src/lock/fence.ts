@@ -29,19 +29,19 @@ function leastFence(runtime: Pick<Runtime, "now">): number {
   return least;
 }
 
-/** The fence of a claim: drawn by a round, brought to a quorum, and kept as long as what was claimed. */
+/** The fence of a claim: drawn by a round, brought to a quorum, and kept as long as the claim. */
 export interface Fence {
   /** The lowest one that may be drawn, until {@link confirm} has taken the highest drawn one. */
   readonly value: number;
   /** A new round begins, which draws. */
   begin(): void;
-  /** The same cell with the counters, for a hold of this ttl. */
+  /** Adds the counters to the cell, for a hold of this ttl. */
   counted(cell: Cell, ttl: number): Cell;
   /**
    * Takes the highest fence of a granted round. If no quorum has it, raises the counters: a later holder meets at least one
    * endpoint of a quorum, and must not find a lower counter there.
    *
-   * @returns the second round, without whose grant there is no fence; undefined: a quorum has it
+   * @returns the second round, without whose grant there is no fence. Undefined: a quorum has it
    */
   confirm(granted: Round<CellAnswer>, cell: Cell, ttl: number): Round | undefined;
   /** Gives the cell a new ttl, and renews the counters if the hold may outlast them. */
@@ -49,7 +49,7 @@ export interface Fence {
 }
 
 /**
- * A fence larger than that of every earlier claim of these resources.
+ * A fence larger than the fence of every earlier claim of these resources.
  *
  * @param given the fence of a lock that another process has handed over. Default: each round draws one
  */
@@ -82,7 +82,7 @@ export function fenceOf(settings: Settings, resources: readonly string[], given?
       const raise = async (call: Ask): Promise<CellAnswer> => {
         const answer = await keep(call, counted(cell, ttl), 0);
         // A larger counter was drawn for another holder. If it counted, two that hold the lock at once, because a clock was
-        // set, could have the same fence.
+        // set, could share one fence.
         return answer.fence === highest ? answer : { outcome: "lost" };
       };
       return runRound(settings, raise, { timeout: ttl });
@@ -99,7 +99,7 @@ export function lockProtocol(settings: Settings, resources: readonly string[], n
   return (settings.fencing ? fenced : plain)(settings, resources, note);
 }
 
-/** A lock with a fence. `fence`: that of a lock that another process has handed over. */
+/** A lock with a fence. `fence`: the fence of a lock that another process has handed over. */
 export function fenced(
   settings: Settings,
   resources: readonly string[],

@@ -18,7 +18,7 @@ export interface FencedLock extends Lock {
   readonly fence: number;
 }
 
-/** What a {@link Lock} begins with. */
+/** The first state of a {@link Lock}. */
 export interface Grant {
   readonly protocol: Protocol;
   readonly cell: Cell;
@@ -30,8 +30,8 @@ export interface Grant {
 }
 
 /**
- * The handle of a successful acquire. It is valid for `remaining()` ms: that is what the holder may rely on,
- * and it ends by itself unless it is extended.
+ * The handle of a successful acquire. It is valid for `remaining()` ms: you may rely on it, and it ends by itself unless it is
+ * extended.
  *
  * @example
  * await using lock = await redlock.acquire("invoice:42", { fencing: true });
@@ -40,7 +40,7 @@ export interface Grant {
 export class Lock {
   /** The resources held, in the order given. */
   readonly resources: readonly string[];
-  /** Fencing token: larger than that of every earlier lock of these resources. Only with `fencing`. */
+  /** Fencing token: larger than the fence of every earlier lock of these resources. Only with `fencing`. */
   readonly fence: number | undefined;
   readonly #settings: Settings;
   readonly #protocol: Protocol;
@@ -97,7 +97,7 @@ export class Lock {
   }
 
   /**
-   * ms of validity that remain; ≤ 0 once it has ended. Counted from before the request that granted or extended it, by
+   * ms of validity that remain. ≤ 0 once it has ended. Counted from before the request that granted or extended it, by
    * the faster of two clocks, less the drift. On Cloudflare Workers both clocks stand still between I/O: after
    * long computation use {@link Lock.verify} instead.
    */
@@ -114,14 +114,14 @@ export class Lock {
   }
 
   /**
-   * Extends the lock on a quorum. It never creates a lock that is gone; where a quorum still has it, it is restored
+   * Extends the lock on a quorum. It never creates a lock that is gone. If a quorum still has it, it is restored
    * on endpoints that have lost it (a restart) and have nothing else in its place. If no quorum answers, the old
    * validity stands, or the shorter one that was requested: some endpoint may have begun to count.
    *
-   * @param ttl what to request from now on, in ms, an integer of at least 10; default: the lock's ttl
+   * @param ttl what to request from now on, in ms, an integer of at least 10. Default: the lock's ttl
    * @returns the new validity in ms
-   * @throws LockLostError when it is gone, or released meanwhile; without a request when its validity has ended
-   * @throws QuorumError when too few endpoints answered; it may be tried again while validity remains
+   * @throws LockLostError when it is gone, or released meanwhile. Sends no request if its validity has ended
+   * @throws QuorumError when too few endpoints answered. You can try again while validity remains
    */
   async extend(ttl: number = this.#ttl): Promise<number> {
     checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
@@ -133,12 +133,12 @@ export class Lock {
 
   /**
    * Releases the lock on every endpoint. Waits for a quorum, and without `waitUntil` for the others half as long again
-   * (at least 50 ms in all); their requests go on.
+   * (at least 50 ms in all). Their requests go on.
    *
    * It never rejects: in a `finally`, an error would replace the result of work that is done. Undefined: too few endpoints have
    * answered, so the ttl frees the lock. The event `released` says why, and you may try again.
    *
-   * @returns true: released on a quorum; false: it was already gone, or released before; undefined: it is not known
+   * @returns true: released on a quorum. False: it was already gone, or released before. Undefined: it is not known
    */
   async release(): Promise<boolean | undefined> {
     if (this.#isOver) return false;
@@ -151,7 +151,7 @@ export class Lock {
   }
 
   /**
-   * Asks a quorum whether the lock is still held. Changes nothing when it is; the validity stays as it was.
+   * Asks a quorum whether the lock is still held. If the lock is held, nothing changes, including its validity.
    *
    * @throws QuorumError when too few endpoints answered
    */

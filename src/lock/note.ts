@@ -1,7 +1,7 @@
 // What stands at the key of a lock: its nonce, and behind a space its note, if it has one. Values are compared whole. The
 // nonce alone identifies the holder and names its tombstone, because a note may be any text.
 
-/** A holder: its nonce, and what it says of itself. */
+/** A holder: its nonce and its note. */
 export interface Holder {
   readonly nonce: string;
   readonly note?: string | undefined;

@@ -21,11 +21,11 @@ import type { WakeUp } from "./wake-up.ts";
 
 export type { Backoff, BackoffBounds } from "../quorum/backoff.ts";
 
-/** What can be set on the client and overridden in each call. `undefined` leaves the default in place. */
+/** Options that you can set on the client and override in each call. `undefined` leaves the default in place. */
 export interface LockOptions {
   /** How long Redis keeps the lock, in ms: an integer from 10 to 2 147 483 647. Default 10 000 (10 seconds). */
   readonly ttl?: number | undefined;
-  /** How long `acquire` waits for a held lock, in ms; 0: one round. Default 5 000 (5 seconds). */
+  /** How long `acquire` waits for a held lock, in ms. 0: one round. Default 5 000 (5 seconds). */
   readonly wait?: number | undefined;
   /** Longest time for one HTTP request, in ms, at least 1. Default: 1 000 or a third of the ttl, if that is less. */
   readonly timeout?: number | undefined;
@@ -35,19 +35,19 @@ export interface LockOptions {
   readonly backoff?: Backoff | undefined;
   /** Draws a fencing token, refuses late requests, and reports when a held lock expires. Default false. */
   readonly fencing?: boolean | undefined;
-  /** The beginning of every key; without braces. Default `redlock`. */
+  /** The beginning of every key, without braces. Default `redlock`. */
   readonly prefix?: string | undefined;
   /**
-   * Keeps late requests alive, for example the Worker's `ctx`. Default: none; then calls wait for them, half as long
+   * Keeps late requests alive, for example the Worker's `ctx`. Default: none. Calls then wait for late requests, half as long
    * again as for the quorum.
    */
   readonly waitUntil?: WaitUntil | undefined;
-  /** Extends the lock at half of its ttl until it is released. Default false; `using`: true. */
+  /** Extends the lock at half of its ttl until it is released. Default false. `using`: true. */
   readonly autoExtend?: boolean | undefined;
   /** Longest time that auto-extension holds it, in ms: a stuck handler must not. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
   /**
-   * Wakes up waiters when what they wait for is released, instead of letting them poll: `pubSub` of `redlock-edge/wake-up`.
+   * Wakes up waiters when their lock is released, instead of letting them poll: `pubSub` of `redlock-edge/wake-up`.
    * Holders and waiters both need it. Default: none.
    */
   readonly wakeUp?: WakeUp | undefined;
@@ -57,7 +57,7 @@ export interface LockOptions {
 
 /** What belongs to one call only. */
 export interface AcquireOptions extends LockOptions {
-  /** Ends the waiting at once; the call rejects with its reason. What it acquired is rolled back all the same. */
+  /** Ends the waiting at once, and the call rejects with its reason. The locks that it acquired are still rolled back. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Wall-clock time in ms since 1970 at which the platform stops the code. Neither the waiting nor the lock's validity
@@ -76,7 +76,7 @@ export interface AcquireOptions extends LockOptions {
 export interface UsingOptions extends AcquireOptions {
   /**
    * Whether the routine runs without a lock if too many endpoints fail for a quorum. It then gets `undefined` in place of the
-   * lock, and the event `unguarded` reports it; if there is no `onEvent`, a line on the console does. A lock that is held is
+   * lock, and the event `unguarded` reports it. If there is no `onEvent`, a line on the console does. A lock that is held is
    * never ignored. Default false: the call throws the `QuorumError`.
    */
   readonly failOpen?: boolean | undefined;
@@ -128,7 +128,7 @@ export function checkLockOptions<Options extends LockOptions>(options: Options):
   return checkOptions<LockOptions>("a lock", options, lockSchema, { usual: "ttl", elsewhere }) as Options;
 }
 
-/** The same for the options of one acquire. `schema`: those of `using` have more. */
+/** Checks the options of one acquire. `schema`: the options of `using` have more. */
 export function checkAcquireOptions(
   options: UsingOptions,
   schema: Schema<AcquireOptions> = acquireSchema,
@@ -139,7 +139,7 @@ export function checkAcquireOptions(
   return options;
 }
 
-/** The same for a call that does not wait. */
+/** Checks the options of a call that does not wait. */
 export function checkTryOptions<Options extends LockOptions>(
   options: Options,
 ): Options & { readonly wait: 0 } {
@@ -234,7 +234,7 @@ export function checkPrefix(name: string, prefix: string): void {
   }
 }
 
-/** The same for every option that keeps late requests alive. */
+/** One check for every option that keeps late requests alive. */
 export function checkWaitUntil(name: string, waitUntil: WaitUntil): void {
   if (typeof waitUntil === "function" || typeof Object(waitUntil).waitUntil === "function") return;
   throw wrongType(name, waitUntil, "a function, or the platform's context");

@@ -12,31 +12,31 @@ import type { Waiter } from "./wake-up.ts";
 export type Decision = Pick<Round, "result" | "votes">;
 
 /**
- * What is asked of one endpoint to claim, extend and give back something. A plain lock, a fenced lock and a synchronizer
- * differ in this alone: rounds, waiting, validity and undoing are the same for all.
+ * The requests to one endpoint that claim, extend and give back something. A plain lock, a fenced lock and a synchronizer
+ * differ in this alone: rounds, waiting, validity and undoing are common to all.
  *
  * A protocol belongs to one call, so it may remember what its rounds have shown. An error that `confirm` or `next` throws ends
  * the call, once the round is undone.
  */
 export interface Protocol<A extends CellAnswer = CellAnswer> {
   /**
-   * The keys and the value of the next round's claim. Each round asks for it once, with a fresh nonce. All other requests of the
-   * round get this very object, so a protocol can look up by it what it knows of a round.
+   * The keys and the value of the next round's claim. Each round asks for it once, with a fresh nonce. All other requests of
+   * the round get this very object, so a protocol can use it to look up its notes on a round.
    */
   cell(nonce: string): Cell;
   /** Claims the cell at one endpoint. */
   claim(call: Call, cell: Cell, ttl: number): Promise<A>;
   /**
-   * What a quorum must agree on before the holder is told, for example the fence. Default: nothing.
+   * The values that a quorum must agree on before the holder is told, for example the fence. Default: nothing.
    *
-   * @returns what must be granted, too, as a rule a second round; undefined: they agree already
+   * @returns a further claim that must be granted, as a rule a second round. Undefined: they agree already
    */
   confirm?(granted: Round<A>, cell: Cell, ttl: number): Promise<Decision | undefined> | Decision | undefined;
   /** Gives the cell a new ttl. Never creates it. With ttl 0 it only checks that the cell stands. */
   extend(call: Call, cell: Cell, ttl: number): Promise<Answer>;
   /**
-   * Gives back exactly what the claim has acquired there, or may yet acquire. Asked at every endpoint, at the end of a hold
-   * and after a failed round, because a claim that was refused may have left something there. May be repeated.
+   * Gives back exactly the keys that the claim has acquired there, or may yet acquire. Asked at every endpoint, at the end of a
+   * hold and after a failed round, because a claim that was refused may have left something there. May be repeated.
    *
    * @param isAnnounced whether those that wait are told
    */
@@ -46,13 +46,13 @@ export interface Protocol<A extends CellAnswer = CellAnswer> {
   /** The fence, once a round is granted. Undefined: it has none. */
   readonly fence: number | undefined;
   /**
-   * What follows a round that has brought no lock: it was not granted, or granted too late, or `confirm` has not granted it.
-   * It is called before the round is undone, so that `release` knows what it has found. Default: a pause.
+   * The step after a round that has brought no lock: it was not granted, or granted too late, or `confirm` has not granted it.
+   * It is called before the round is undone, so that `release` knows its finding. Default: a pause.
    */
   next?(failed: Round<A>): Promise<Next> | Next;
   /** How the error says that it is held. Default: by someone else. */
   readonly heldText?: string | undefined;
-  /** What a quorum is needed for, as an error says it. Default: to acquire. */
+  /** The purpose of the quorum, in the words of an error. Default: to acquire. */
   readonly action?: string | undefined;
   /** The error of a hold that is lost. Default: a LockLostError. */
   lostError?(why: string): RedlockError;
@@ -66,19 +66,19 @@ export function lockKeys(prefix: string, resources: readonly string[]): readonly
 }
 
 /**
- * The key that refuses late requests of a claim. Each nonce has one of its own, because those of two contenders would
+ * The key that refuses late requests of a claim. Each nonce has one of its own, because the keys of two contenders would
  * overwrite each other.
  */
 export function tombstoneOf(prefix: string, resources: readonly string[], nonce: string): string {
   return `${keyOf(prefix, "void", resources[0]!)}:${nonce}`;
 }
 
-/** The same cell for a request that checks no tombstone and leaves none. */
+/** The cell for a request that checks no tombstone and leaves none. */
 export function withoutTombstone(cell: Cell): Cell {
   return cell.tombstone ? { ...cell, tombstone: undefined } : cell;
 }
 
-/** A plain lock. Several resources are claimed by a script, which checks a tombstone; `SET … NX` checks none. */
+/** A plain lock. Several resources are claimed by a script, which checks a tombstone, but `SET … NX` checks none. */
 export function plain(settings: Settings, resources: readonly string[], note?: string): Protocol {
   const { prefix } = settings;
   const keys = lockKeys(prefix, resources);

@@ -1,7 +1,7 @@
 import { type RedlockError, secondsHint } from "../errors/errors.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** What Redis adds to and takes from a ttl by rounding to whole ms; the constant part of the drift. */
+/** The ms by which Redis rounds a ttl up or down. It is the constant part of the drift. */
 const expiryPrecision = 2;
 
 /** Longest time (ms) for which an expiry can go unnoticed after a freeze. */
@@ -12,7 +12,7 @@ export function validityOf({ driftFactor }: { readonly driftFactor: number }, tt
   return ttl - (ttl * driftFactor + expiryPrecision);
 }
 
-/** What a {@link Validity} is made of. */
+/** The parts of a {@link Validity}. */
 export interface ValidityOptions {
   readonly runtime: Runtime;
   readonly driftFactor: number;
@@ -25,7 +25,7 @@ export interface ValidityOptions {
 }
 
 /**
- * How long a holder may rely on what it holds, and the local alarm for the end. The alarm needs no answer from an
+ * How long a holder may rely on its lock, and the local alarm for the end. The alarm needs no answer from an
  * endpoint: it goes off even if every request hangs.
  */
 export class Validity {
@@ -53,7 +53,7 @@ export class Validity {
     return validityOf(this.#options, ttl);
   }
 
-  /** ms of validity that remain; ≤ 0 once it has ended. */
+  /** ms of validity that remain. ≤ 0 once it has ended. */
   remaining(): number {
     return this.#loss || this.released ? 0 : this.budgetOf(this.#ttl) - this.#elapsed();
   }
@@ -84,7 +84,7 @@ export class Validity {
     this.onChange?.();
   }
 
-  /** Marks it as lost: someone else may hold it. Returns the error, also where it was released: then nothing changes. */
+  /** Marks it as lost: someone else may hold it. Returns the error, even if the lock was released: then nothing changes. */
   lose(why: string): RedlockError {
     const { lostError, onLost } = this.#options;
     if (this.released) return lostError(why);

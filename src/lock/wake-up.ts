@@ -17,7 +17,7 @@ export interface WakeUp {
   listen(settings: ListenerSettings, waiter: Waiter, resources: readonly string[]): WakeUpListener;
 }
 
-/** What a listener needs of the settings of its call. */
+/** The settings of a call that its listener needs. */
 export interface ListenerSettings extends RoundContext {
   readonly prefix: string;
 }
@@ -35,7 +35,7 @@ export interface Waiter {
 
 /** The waiting of one call. */
 export interface WakeUpListener {
-  /** Resolves when it is time to ask again, or as soon as `signal` aborts; the caller checks which. */
+  /** Resolves when it is time to ask again, or as soon as `signal` aborts. The caller checks the reason. */
   wait(pause: WakeUpPause): Promise<void>;
   /** Tells others, in the request of a round, that this one asks. */
   asking(call: Call): void;

@@ -7,11 +7,11 @@ import type { RedlockEvent } from "../lock/events.ts";
 /** An event of any part of this package that has `onEvent`. */
 export type ObservedEvent = RedlockEvent | HttpEvent;
 
-/** What a span and the metrics tell of the end of an operation. */
+/** The end of an operation, for its span and the metrics. */
 export interface OperationEnd {
   readonly operation: "acquire" | "hold" | "run";
   readonly outcome: string;
-  /** The `error.type`; undefined: nothing is wrong. */
+  /** The `error.type`. Undefined: nothing is wrong. */
   readonly error: string | undefined;
   /** How long it took. */
   readonly ms: number;
@@ -46,7 +46,7 @@ function endOfAcquire(event: Extract<ObservedEvent, { rounds: number }>): Operat
   }
   const error = typeOf(event.error);
   if (!isRedlockError(event.error)) return { ...end, outcome: "aborted", error };
-  // Somebody else has it: that is what a lock is for.
+  // Somebody else has it: a lock exists for that.
   if (error === "LOCK_HELD") return { ...end, outcome: "held" };
   return { ...end, outcome: error === "NO_QUORUM" ? "unavailable" : "failed", error };
 }

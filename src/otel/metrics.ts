@@ -6,7 +6,7 @@ const waitBounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.
 /** Bounds in seconds: of a hold or a run, up to `maxHold`. */
 const holdBounds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** Name, bounds and description of the durations, by what they are of. */
+/** Name, bounds and description of the durations, by their subject. */
 const durations = {
   acquire: ["redlock.acquire.duration", waitBounds, "From the call of acquire to its end"],
   hold: ["redlock.hold.duration", holdBounds, "From the acquire of a lock to the end of its hold"],

@@ -11,11 +11,11 @@ export interface OtelOptions {
   /** Makes the instruments. Default: the global provider's meter `redlock-edge`, as it is at the first event. */
   readonly meter?: Meter | undefined;
   /**
-   * Whether spans have the names of resources and keys. They are many, and may be personal; metrics never have them.
+   * Whether spans have the names of resources and keys. They are many, and may be personal, so metrics never have them.
    * Default false.
    */
   readonly names?: boolean | undefined;
-  /** Attributes of every span and every measurement, for example what the locks are for. Keep them few. Default: none. */
+  /** Attributes of every span and every measurement, for example the purpose of the locks. Keep them few. Default: none. */
   readonly attributes?: Attributes | undefined;
 }
 

@@ -41,7 +41,7 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (too
   let waited = 0;
   return (took = 0) => {
     attempt += 1;
-    // The user's function may return anything; a timer must not get NaN or a negative delay.
+    // The user's function may return anything, so a timer must not get NaN or a negative delay.
     if (typeof backoff === "function") {
       return Math.min(maxTimerDelay, Math.max(0, Number(backoff(attempt)) || 0));
     }

@@ -6,7 +6,7 @@ import { untilUsable } from "./round.ts";
 
 // The one loop that tries again: acquire, resume, run, arrive and store a result are attempts of it.
 
-/** What the calls of a client have in common: how long to try, and how long to pause between attempts. */
+/** The common part of a client's calls: how long to try, and how long to pause between attempts. */
 export interface RetrySettings {
   readonly runtime: Runtime;
   readonly backoff: Backoff;
@@ -41,7 +41,7 @@ export interface Progress {
 }
 
 /**
- * What follows a failed attempt: nothing, because none may succeed any more; another one after a pause; or another one at
+ * The step after a failed attempt: nothing, because none may succeed any more, another one after a pause, or another one at
  * once, even after `wait`, but not after the deadline.
  */
 export type Next = "end" | "pause" | Rest | "at-once";
@@ -54,16 +54,16 @@ export interface Rest {
   readonly within?: number;
 }
 
-/** A failed attempt, and what is to follow it. */
+/** A failed attempt, and the next step. */
 export interface FailedAttempt<Value> {
   readonly next: Next;
   /** The endpoints' answers: none follows while too many are unusable. Default: all are usable. */
   readonly votes?: readonly Vote[];
-  /** After so many ms what is in the way will have expired. Default: not known. */
+  /** The obstacle will have expired after so many ms. Default: not known. */
   readonly retryAfter?: number | undefined;
   /** How long the attempt took, in ms. Default 0. See {@link pauses}. */
   readonly took?: number;
-  /** Called with the pause before the next attempt; undefined: there is none. */
+  /** Called with the pause before the next attempt. Undefined: there is none. */
   report?(retryIn: number | undefined): void;
   /** Waits for a message, at most `longest` ms. Undefined where nobody publishes one: the loop pauses for `poll` ms. */
   rest?(poll: number, longest: number): Promise<void> | undefined;
@@ -74,7 +74,7 @@ export interface FailedAttempt<Value> {
 /**
  * Runs attempts, with pauses between them, until one has a value, none may succeed any more, or the time is over.
  *
- * @throws what the last attempt ended with, or the signal's reason
+ * @throws the error of the last attempt, or the signal's reason
  */
 export async function retry<Value>(
   settings: RetrySettings,

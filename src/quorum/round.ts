@@ -11,7 +11,7 @@ import { EndpointError, isEndpointError, type Vote } from "../errors/errors.ts";
 import { type Runtime, settledWithin, stopwatch, type WaitUntil } from "../runtime/runtime.ts";
 import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 
-// One round: the same request to every endpoint at once, and a result as soon as the answers allow one.
+// One round: one request to every endpoint at once, and a result as soon as the answers allow one.
 
 /** The failure of an endpoint stands in place of its answer. */
 export interface Failure {
@@ -19,10 +19,10 @@ export interface Failure {
   readonly cause: EndpointError;
 }
 
-/** Makes the request to one endpoint; `index` is its place in the client's order. */
+/** Makes the request to one endpoint. `index` is its place in the client's order. */
 export type Perform<A extends Answer> = (call: Call, index: number) => Promise<A>;
 
-/** One request of a round to one endpoint, and what has become of it. */
+/** One request of a round to one endpoint, and its outcome. */
 export class Call<A extends Answer = Answer> implements Ask {
   readonly endpoint: Endpoint;
   /**
@@ -79,7 +79,7 @@ export class Call<A extends Answer = Answer> implements Ask {
     }
   }
 
-  /** Sends a command beside its own, in the same request if it can. It does not matter what becomes of it. */
+  /** Sends a command beside its own, in one request if it can. It does not matter what becomes of it. */
   tell(command: Command): void {
     this.#request(command).catch(() => undefined);
   }
@@ -134,7 +134,7 @@ export interface RoundContext {
   readonly runtime: Runtime;
   /** An endpoint without an answer after so many ms counts as failed. */
   readonly timeout: number;
-  /** Keeps alive what goes on after the call. Default: the call waits for it, but not for what it repeats. */
+  /** Keeps alive what goes on after the call. Default: the call waits for it, but not for repeated requests. */
   readonly waitUntil?: WaitUntil | undefined;
   /** Called for every endpoint that failed. */
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
@@ -162,7 +162,7 @@ export class Round<A extends Answer = Answer> implements Caller {
   readonly calls: readonly Call<A>[];
   /** Resolves early: never waits for an endpoint whose answer cannot change it. */
   readonly result: Promise<RoundResult>;
-  /** Every call has its answer, or has timed out; or a hasty round is decided. */
+  /** Every call has its answer, or has timed out, or a hasty round is decided. */
   readonly done: Promise<void>;
   /** ms since before the first request was sent. */
   readonly elapsed: () => number;
@@ -177,7 +177,7 @@ export class Round<A extends Answer = Answer> implements Caller {
   /** Few rounds have one. */
   #listeners: Set<() => void> | undefined;
   #controller: AbortController | undefined;
-  /** What the signal aborts with. */
+  /** The reason of the signal. */
   #reason: Error | undefined;
 
   constructor(context: RoundContext, perform: Perform<A>, options: RoundOptions) {
@@ -277,7 +277,7 @@ export class Round<A extends Answer = Answer> implements Caller {
     return outcomes.includes("granted") && (outcomes.includes("held") || outcomes.includes("lost"));
   }
 
-  /** The time is over. The endpoints have a turn to say what they know, for example that a command was never sent. */
+  /** The time is over. The endpoints have a turn to report, for example that a command was never sent. */
   #abort(): void {
     const timeout = this.#timeout;
     // A usual mistake: seconds instead of ms.
@@ -288,7 +288,7 @@ export class Round<A extends Answer = Answer> implements Caller {
     for (const listener of this.#listeners ?? []) listener();
   }
 
-  /** Fails what has not answered in time. Not left to the endpoints: one may ignore its signal. */
+  /** Fails the calls that have not answered in time. Not left to the endpoints: one may ignore its signal. */
   #expire(): void {
     for (const call of this.calls) {
       call.settle({ outcome: "error", cause: timeoutError(call.endpoint.name, this.signal) });
@@ -326,11 +326,11 @@ export function runRound<A extends Answer>(
 }
 
 /**
- * For how many ms no later round can be granted, because too many endpoints have asked to be left alone; Infinity: too many
+ * For how many ms no later round can be granted, because too many endpoints have asked to be left alone. Infinity: too many
  * failed in a way that lasts.
  */
 export function untilUsable(votes: readonly Vote[]): number {
   const pauses = votes.map(({ cause }) => (cause?.permanent ? Infinity : (cause?.retryAfter ?? 0)));
-  // The longest pauses are those of the endpoints that a quorum can do without.
+  // The endpoints with the longest pauses are the ones that a quorum can do without.
   return pauses.sort((a, b) => b - a)[votes.length - quorumOf(votes.length)] ?? 0;
 }

@@ -1,4 +1,4 @@
-/** One endpoint's usable answer; more specific rounds add fields. */
+/** One endpoint's usable answer. More specific rounds add fields. */
 export interface Answer {
   readonly outcome: "granted" | "held" | "lost";
 }
@@ -21,9 +21,9 @@ export function isVeto(against: number, count: number): boolean {
 
 /**
  * The result that follows from the answers so far, or `undefined` while it is open. Failure is reported only once
- * contention and outage can be told apart; the last answer always decides.
+ * contention and outage can be told apart. The last answer always decides.
  *
- * @param calls one for each endpoint; without an answer while that is missing
+ * @param calls one for each endpoint, without an answer while it is missing
  */
 export function tally(
   calls: readonly { readonly answer: { readonly outcome: Answer["outcome"] | "error" } | undefined }[],

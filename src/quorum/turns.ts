@@ -5,10 +5,10 @@ import { maxTimerDelay, type Runtime } from "../runtime/runtime.ts";
 /** An answer within this share of its timeout is early: for twice as many, most would come in time. */
 const early = 0.25;
 
-/** An answer within so many times what the fastest one took is usual: far endpoints are not slow. */
+/** An answer within so many times the fastest one's time is usual: far endpoints are not slow. */
 const usual = 1.5;
 
-/** So many times what the fastest one took it takes after one more answer: the way to an endpoint may have become longer. */
+/** After one more answer, the factor of the fastest one's time: the way to an endpoint may have become longer. */
 const drift = 1.002;
 
 /** The least number of turns at once: if messages get lost, a few calls must not wait for each other. */
@@ -63,7 +63,7 @@ export class Turns {
     return took < usual * this.#fastest ? "usual" : "late";
   }
 
-  /** Resolves when its turn has come, with true; when it waits no longer or its signal aborts, with false. */
+  /** Resolves with true when its turn has come, and with false when it waits no longer or its signal aborts. */
   async #waitFor({ runtime, ms, signal }: Turn, isRelease: boolean): Promise<boolean> {
     if (ms <= 0 || signal?.aborted) return false;
     return this.#room.wait(isRelease, (giveUp) => {

@@ -3,11 +3,11 @@ import { keepAlive, settledWithin, sleep } from "../runtime/runtime.ts";
 import { type Call, type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
 
-/** Takes back on one endpoint exactly what the claim may have done there, and nothing newer. */
+/** Takes back on one endpoint exactly the writes that the claim may have made there, and nothing newer. */
 export type Release = (call: Call, claim: Call) => Promise<Answer>;
 
 /**
- * Undoes claims, one for each endpoint; a release is the same thing. HTTP keeps no order, so a claim without an answer may be
+ * Undoes claims, one for each endpoint. A release does that, too. HTTP keeps no order, so a claim without an answer may be
  * executed after its undo. At each endpoint, the undo waits until the claim there has settled, for a quarter of the timeout
  * at most. Then it is released. It is released again in these cases:
  *
@@ -31,7 +31,7 @@ export function undo(context: RoundContext, claims: readonly Call[], release: Re
   });
 }
 
-/** The same for claims whose failures have been reported, so that those of their undo are not news. */
+/** Undoes claims whose failures have been reported, so that failures of their undo are not news. */
 export function undoQuietly(context: RoundContext, claims: readonly Call[], release: Release): Round {
   return undo({ ...context, onFailure: undefined }, claims, release);
 }
@@ -54,7 +54,7 @@ async function repeatIfLate(
     (reason) => reason,
   );
   const late = await claim.ended;
-  // It was answered after its undo; or it had no answer then and has failed since, so it may have been executed last.
+  // It was answered after its undo, or it had no answer then and has failed since, so it may have been executed last.
   const isLate = late.outcome === "granted" || (late.outcome === "error" && claim.isSent && !before);
   if (isLate || isDropped(error)) await sendAgain(context, claim, release);
 }

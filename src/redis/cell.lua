@@ -1,17 +1,16 @@
--- Compare-and-set on n keys at one endpoint: what a lock or a run claims, keeps and ends.
+-- Compare-and-set on n keys at one endpoint: the keys that a lock or a run claims, keeps and ends.
 --
--- KEYS: the n keys; then the tombstone, if there is one; then the fence counters, if there are any.
+-- KEYS: the n keys, then the tombstone, if there is one, then the fence counters, if there are any.
 --
 -- ARGV:
 -- 1. the operation:
 --    `claim`: writes the next values, all or none. Each key must be free or have its next value already, and there must be
---    no tombstone. Draws a fence: one more than the largest counter, or the lowest fence if that is larger;
---    `prove`: the same, and deletes the tombstone, which does not exist. For an endpoint that has not deleted anything for
---    this process yet: one that refuses that could never release what it grants. There must be a tombstone's name;
---    `keep`: writes the next values, all or none. Each key must have what is expected there, or its next value already, and
---    there must be no tombstone.
---    Raises the counters to the lowest fence. ttl 0 only checks;
---    `end`: for each key by itself, writes the next value or deletes the key, where it has what is expected there. Leaves the
+--    no tombstone. Draws a fence: one more than the largest counter, or the lowest fence if that is larger.
+--    `prove`: does that, too, and deletes the tombstone, which does not exist. For an endpoint that has not deleted anything
+--    for this process yet: one that refuses that could never release its grants. There must be a tombstone's name.
+--    `keep`: writes the next values, all or none. Each key must have its expected value, or its next value already, and
+--    there must be no tombstone. Raises the counters to the lowest fence. ttl 0 only checks.
+--    `end`: for each key by itself, writes the next value or deletes the key, if it has its expected value. Leaves the
 --    tombstone
 -- 2. the token of the claim. It is unguessable, so no client in between can invent a reply with it
 -- 3. n
@@ -19,12 +18,12 @@
 -- 5. ttl of the tombstone in ms
 -- 6. the lowest fence
 -- 7. for how many ms a counter outlives the moment that its number names
--- 8 and on: for each key what is expected there, then the next value; `""` for nothing
+-- 8 and on: for each key the expected value, then the next one. `""` stands for nothing
 --
 -- Replies:
 -- {token, fence}: done
--- {token, hits}: `end` is done. A `t` for each key that had what was expected, an `f` for each other
--- {0, number, ms, value}: refused by the key with this number, 0 for the tombstone; its ms to live, and its value.
+-- {token, hits}: `end` is done. A `t` for each key that had its expected value, an `f` for each other
+-- {0, number, ms, value}: refused by the key with this number, 0 for the tombstone, its ms to live, and its value.
 --    The ms are -2 unless a lock is claimed: its next value is the token
 --
 -- A second execution changes nothing. Numbers are printed with %.0f: Lua would write 1.79e+12.
@@ -35,12 +34,12 @@ local tombstone, counters = n + 1, n + 2
 
 local function expected(i) return ARGV[6 + 2 * i] end
 local function following(i) return ARGV[7 + 2 * i] end
--- MGET finds nothing at a key of another type. SET with GET then fails with Redis's own error, and the rollback deletes what
--- the script has written before.
+-- MGET finds nothing at a key of another type. SET with GET then fails with Redis's own error, and the rollback deletes the
+-- script's earlier writes.
 local found = redis.call("MGET", unpack(KEYS))
 
 if op == "end" then
-  -- An earlier execution has found everything, and its reply is repeated. What a late `SET … NX` has written since goes, too.
+  -- An earlier execution has found everything, and its reply is repeated. A later write of a late `SET … NX` goes, too.
   local isRepeated = found[tombstone] == token
   local hits, gone = "", {}
   for i = 1, n do
@@ -64,7 +63,7 @@ end
 
 local keeps, isNew = op == "keep", false
 for i = 1, n do
-  -- A second execution finds what the first one has written.
+  -- A second execution finds the values of the first one.
   local isOwn = found[i] == following(i) or keeps and found[i] == expected(i)
   if not isOwn and (found[i] or keeps) then
     local remaining = -2

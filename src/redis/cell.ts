@@ -56,7 +56,7 @@ const granted: CellAnswer = { outcome: "granted" };
 /** By endpoint: whether it has deleted as a release does. False: it has refused that. Without an entry it is not known. */
 export const releases: WeakMap<Endpoint, boolean> = new WeakMap();
 
-/** Claims the cell if it is empty; by script, also if it has these values already. */
+/** Claims the cell if it is empty. The script grants it, too, if it has these values already. */
 export function claim(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
   const isReleasable = hasRelease(ask);
   if (!isPlain(ask, cell) || !(isReleasable || compares(ask))) return claimByScript(ask, cell, ttl);
@@ -77,7 +77,7 @@ export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<Ce
   return other === null || other === own ? granted : { outcome: "held", other };
 }
 
-/** Deletes what is not there yet, natively. */
+/** Deletes a key that is not there yet, natively. */
 async function proveRelease(ask: Ask, cell: Cell): Promise<void> {
   await end(ask, cell);
   releases.set(ask.endpoint, true);
@@ -97,7 +97,7 @@ async function claimByScript(ask: Ask, cell: Cell, ttl: number): Promise<CellAns
 /**
  * Gives the cell a new ttl, and raises its counters. Never creates it. ttl 0 writes no value.
  *
- * @param next the value to write at each key. Default: what is there
+ * @param next the value to write at each key. Default: the present value
  */
 export function keep(ask: Ask, cell: Cell, ttl: number, next?: string): Promise<CellAnswer> {
   if (isPlain(ask, cell) && compares(ask) && ttl > 0) {
@@ -127,7 +127,9 @@ export function end(
   return notingRefusal(ask, operate(ask, cell, { operation: "end", ttl: next?.ttl ?? 0, words }));
 }
 
-/** Remembers that the endpoint refuses what a release needs: nothing is claimed there until it has shown the contrary. */
+/**
+ * Remembers that the endpoint refuses a command that a release needs: nothing is claimed there until it has shown the contrary.
+ */
 function notingRefusal(ask: Ask, ending: Promise<CellAnswer>): Promise<CellAnswer> {
   return ending.catch((error: unknown) => {
     if ((error as Partial<EndpointError>).permanent) releases.set(ask.endpoint, false);
@@ -135,7 +137,7 @@ function notingRefusal(ask: Ask, ending: Promise<CellAnswer>): Promise<CellAnswe
   });
 }
 
-/** What the script does. `words`: for each key, the value that is expected there, and the next one; `""` for nothing. */
+/** The script's operation. `words`: for each key, the expected value, and the next one. `""` stands for nothing. */
 interface Change {
   readonly operation: "claim" | "prove" | "keep" | "end";
   readonly ttl: number;
@@ -152,7 +154,7 @@ async function operate(ask: Ask, cell: Cell, { operation, ttl, words }: Change):
   if (reply[0] !== value) return refusal(ask, operation, reply, keys.length);
   if (operation === "end") return endAnswer(reply[1], keys.length);
   if (!counters) return granted;
-  // The token shows that the script has run. What it found is not quoted, because a client in between may have put it there.
+  // The token shows that the script has run. The found value is not quoted, because a client in between may have put it there.
   const fence = readCounter(reply[1]);
   if (!fence) throw new Error(foreignData(counters.keys));
   return { outcome: "granted", fence };
@@ -187,7 +189,7 @@ function atKey(index: number): Pick<CellAnswer, "blockedBy"> {
 
 /** Whether these can be a key's value and the ms until it expires, as a script returns them. */
 export function isSnapshot({ endpoint }: Ask, value: unknown, remaining: unknown): boolean {
-  // A client in between may have parsed the value; nothing else turns text into another type.
+  // A client in between may have parsed the value. Nothing else turns text into another type.
   return Number.isSafeInteger(remaining) && (typeof value === "string" || !endpoint.exactReplies);
 }
 
@@ -231,7 +233,7 @@ function compares({ endpoint }: Ask): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
 }
 
-/** Whether the endpoint is known to delete as a release does: what can never be released must not be acquired. */
+/** Whether the endpoint is known to delete as a release does: a lock that can never be released must not be acquired. */
 function hasRelease(ask: Ask): boolean {
   return releases.get(ask.endpoint) ?? compares(ask);
 }

@@ -1,6 +1,6 @@
--- Reads what is stored at a key, and changes nothing. A script, because only a primary executes it: a replica may lag.
+-- Reads the value of a key, and changes nothing. A script, because only a primary executes it: a replica may lag.
 --
--- KEYS: the key; a counter. ARGV: `peek`, for those who watch requests.
+-- KEYS: the key, and a counter. ARGV: `peek`, for people who watch requests.
 --
 -- Reply: {value or "", ms until the key expires, counter or ""}. The ms are -2 where there is no key.
 

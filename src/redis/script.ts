@@ -30,7 +30,7 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
 const known = new WeakMap<Endpoint, Set<Script>>();
 
 /**
- * Runs a script: by its text the first time, by its hash from then on, also while the text is on the way: the hash usually
+ * Runs a script: by its text the first time, by its hash from then on, even while the text is on the way: the hash usually
  * arrives after it. A server that does not know the hash gets the text.
  */
 export async function runScript(
@@ -63,7 +63,10 @@ export async function runScript(
   }
 }
 
-/** Adds to a server's error what it leaves out. Redis before 7.2 does not say which command of a script a user may not run. */
+/**
+ * Adds to a server's error the part that it leaves out. Redis before 7.2 does not say which command of a script a user may not
+ * run.
+ */
 function explain(error: unknown, { source }: Script, keys: readonly string[]): never {
   if (!isEndpointError(error)) throw error;
   const { endpoint, kind, message, status } = error;

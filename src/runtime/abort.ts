@@ -2,15 +2,15 @@
 const known = new WeakMap<object, Set<() => void>>();
 
 /**
- * Calls `callback` when `signal`, which has not aborted yet, does; the returned function cancels it. All callbacks of a
- * signal share one listener: many calls may have the same signal, and Node warns of a leak above ten listeners.
+ * Calls `callback` when `signal` aborts. The signal has not aborted yet. The returned function cancels the call. All callbacks
+ * of a signal share one listener: many calls may share a signal, and Node warns of a leak above ten listeners.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const callbacks = known.get(signal) ?? new Set();
   known.set(signal, callbacks);
   // A signal that has this listener already does not take it once more.
   signal.addEventListener("abort", callAll);
-  // One of its own: the same function may be given twice.
+  // One of its own: a caller may pass one function twice.
   const entry = () => callback();
   callbacks.add(entry);
   return () => {

@@ -52,8 +52,8 @@ export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
 }
 
 /**
- * The same bytes under the narrower type that newer type libraries require of Web Crypto and of bodies: their buffer
- * must not be shared memory. This is not checked; the platform throws a `TypeError` for shared memory.
+ * Returns the bytes under the narrower type that newer type libraries require of Web Crypto and of bodies: their buffer
+ * must not be shared memory. This is not checked. The platform throws a `TypeError` for shared memory.
  */
 export function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes as Uint8Array<ArrayBuffer>;

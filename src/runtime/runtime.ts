@@ -2,7 +2,7 @@ import { onAbort } from "./abort.ts";
 import { toHex } from "./bytes.ts";
 
 /**
- * Clocks, timers and randomness. All of this package's time comes from here, so that a simulator can replace it; in
+ * Clocks, timers and randomness. All of this package's time comes from here, so that a simulator can replace it. In
  * production you need not pass one.
  */
 export interface Runtime {
@@ -11,7 +11,7 @@ export interface Runtime {
   /** Monotonic clock in ms. May stand still while the platform freezes the process. */
   monotonic(): number;
   /**
-   * Calls `callback` once after `ms`; the returned function cancels it. `keepsAlive` false: the process may end before,
+   * Calls `callback` once after `ms`. The returned function cancels it. `keepsAlive` false: the process may end before,
    * if nothing else keeps it alive. Default true.
    */
   timer(ms: number, callback: () => void, keepsAlive?: boolean): () => void;
@@ -32,7 +32,7 @@ export const systemRuntime: Runtime = {
     // By the library that has set it: fake timers may come or go before it is cancelled.
     const cancel = clearTimeout;
     const id = setTimeout(callback, ms);
-    // Only Node and Bun have it; elsewhere the id is a number.
+    // Only Node and Bun have it. Elsewhere the id is a number.
     if (!keepsAlive) Object(id).unref?.();
     return () => cancel(id);
   },
@@ -99,7 +99,7 @@ function steadyClock(runtime: Runtime): () => number {
   };
 }
 
-/** Resolves after `ms`, or as soon as `signal` aborts; the caller checks which. */
+/** Resolves after `ms`, or as soon as `signal` aborts. The caller checks the reason. */
 export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -147,7 +147,7 @@ export type WaitUntil =
  * Keeps work that has begun alive by the platform's `waitUntil`. Its failure is ignored there, as a failure of a
  * `waitUntil` that is asynchronous: it must not end the process as an unhandled rejection.
  *
- * @returns whether the platform keeps it alive; if not, the caller has to wait for it
+ * @returns whether the platform keeps it alive. If not, the caller has to wait for it
  */
 export function keepAlive(
   { waitUntil }: { readonly waitUntil?: WaitUntil | undefined },

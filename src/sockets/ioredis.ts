@@ -51,9 +51,9 @@ interface Client extends IoredisClient, Emitter {
  * `maxRetriesPerRequest: 0` or `autoResendUnfulfilledCommands: false`, and without `reconnectOnError`. A Cluster client
  * always sends again. Commands go past `enableAutoPipelining`.
  *
- * While the client is not connected, commands wait for it, at most for their timeout; from a second after a connection
+ * While the client is not connected, commands wait for it, at most for their timeout. From one second after the connection
  * broke, they fail at once. None is queued. A lazy client is connected by the first one. For `wakeUp`, a duplicate of the
- * client is connected while somebody waits; with a Cluster client, waiters poll.
+ * client is connected while somebody waits. With a Cluster client, waiters poll.
  *
  * @throws TypeError when `client` is not a client of ioredis, returns numbers as strings, or connects to replicas
  *
@@ -110,7 +110,7 @@ function checkClient(client: IoredisClient): void {
 function pastAutoPipelines(client: Client): Client {
   return Object.create(client, {
     options: { value: { ...client.options, enableAutoPipelining: false } },
-    // The client itself must send, because what it notes of its commands would otherwise stay here.
+    // The client itself must send, because its notes on its commands would otherwise stay here.
     sendCommand: { value: (command: object) => client.sendCommand(command) },
   }) as Client;
 }
@@ -126,7 +126,7 @@ function makeLink(client: Client): Link {
   const state: LinkState = {
     readyEvent: "ready",
     brokenEvent: "close",
-    // While a connection closes, what is called would be queued.
+    // While a connection closes, new commands would be queued.
     isReady: () => client.status === "ready" && client.stream?.writable !== false,
     isClosed: () => client.status === "end",
     connect() {
@@ -142,10 +142,10 @@ function subscriptionOf(client: Client, { onMessage, onEnd }: SubscriptionEvents
     lazyConnect: false,
     retryStrategy: null,
     enableOfflineQueue: true,
-    // What is closed has nothing to wait for.
+    // A closed client has nothing to wait for.
     disconnectTimeout: 0,
   });
-  // Without a listener ioredis prints it; the end that follows is enough.
+  // Without a listener ioredis prints it. The end that follows is enough.
   duplicate.on("error", () => undefined);
   duplicate.on("end", onEnd);
   duplicate.on("message", onMessage as (argument?: unknown) => void);

@@ -16,7 +16,7 @@ export interface Emitter {
   listenerCount(event: string): number;
 }
 
-/** What a client says about its connection. */
+/** The state of a client's connection. */
 export interface LinkState {
   isReady(): boolean;
   /** Whether it will not connect by itself. */
@@ -74,7 +74,7 @@ export class Link {
   readonly #noteError: (error: unknown) => void;
   /** Whether the last attempt to connect has failed. */
   #hasFailed = false;
-  /** ms since the connection broke; undefined: it stands, or there was none yet. */
+  /** ms since the connection broke. Undefined: it stands, or there was none yet. */
   #brokenFor: (() => number) | undefined;
   #lastError: string | undefined;
 
@@ -106,8 +106,8 @@ export class Link {
   }
 
   /**
-   * Waits until the client is connected; undefined: it is. Rejects when it is closed, and while attempts to connect fail, as a
-   * request to a server that is down does; but not in the first second after a connection broke.
+   * Waits until the client is connected. Undefined: it is. Rejects when it is closed, and while attempts to connect fail, as a
+   * request to a server that is down does, but not in the first second after a connection broke.
    */
   whenReady(signal: AbortSignal): Promise<void> | undefined {
     if (this.#state.isReady()) return undefined;

@@ -13,7 +13,7 @@ export interface NodeRedisClient {
   withTypeMapping: unknown;
 }
 
-/** Options of one command: those of a client of version 5 and later. */
+/** Options of one command: the members of a client of version 5 and later. */
 interface CommandOptions {
   readonly abortSignal: AbortSignal;
   readonly typeMapping: object;
@@ -70,9 +70,9 @@ type Sender = (command: readonly string[], options: CommandOptions) => Promise<u
  * its pool. Replies are exact, because these never send a command again that a server may have executed. The Sentinel client
  * does, so everything is sent through it as a script that recognises its own earlier execution.
  *
- * While the client is not connected, commands wait for it, at most for their timeout; from a second after a connection
+ * While the client is not connected, commands wait for it, at most for their timeout. From one second after the connection
  * broke, they fail at once. None stays in its queue. For `wakeUp`, a duplicate of a client with one connection is connected
- * while somebody waits; with any other client, waiters poll.
+ * while somebody waits. With any other client, waiters poll.
  *
  * @throws TypeError when `client` is not a client of node-redis 5 or later
  *
@@ -95,7 +95,7 @@ export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpoi
   return { name, dialect, exactReplies, send, ...(hasStreams && { subscribe: link.subscribe }) };
 }
 
-/** What the kinds of clients differ in. */
+/** The differences between the kinds of clients. */
 interface Kind {
   readonly sender: Sender;
   /** Where it sends commands to, as far as it says so. */
@@ -141,7 +141,7 @@ function checkClient(client: NodeRedisClient): void {
   if (typeof client === "string") throw new TypeError("not a URL: nodeRedisEndpoint(createClient({ url }))");
   const other = Object(client) as object;
   const isClient = "isReady" in other || isCluster(other) || isPool(other);
-  // What a Sentinel client lends has no events.
+  // A client that a Sentinel client lends has no events.
   if (isClient && "withTypeMapping" in other && "on" in other) return;
   if ("status" in other && "call" in other) throw new TypeError("this is ioredis: ioredisEndpoint(client)");
   if ("createScript" in other) throw new TypeError("this is @upstash/redis: upstashEndpoint(client)");
@@ -176,7 +176,7 @@ function subscriptionOf(client: Client, { onMessage, onEnd }: SubscriptionEvents
   let isClosed = false;
   const close = () => {
     isClosed = true;
-    // Destroyed before, it would connect all the same, and stay.
+    // Destroyed before, it would still connect, and stay.
     if (!isConnecting && duplicate.isOpen) duplicate.destroy();
   };
   duplicate.on("connect", () => {
@@ -191,7 +191,7 @@ function subscriptionOf(client: Client, { onMessage, onEnd }: SubscriptionEvents
   duplicate.on("error", end);
   const connected = duplicate.connect();
   connected.catch(end);
-  // In the order of the calls; and the same listener, so that a channel that is subscribed again meanwhile stays.
+  // In the order of the calls, and with one listener, so that a channel that is subscribed again meanwhile stays.
   const onText = (text: string, channel: string) => onMessage(channel, text);
   return {
     subscribe: (channel) => connected.then(() => duplicate.subscribe(channel, onText)),

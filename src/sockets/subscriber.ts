@@ -7,7 +7,7 @@ export interface Subscription {
   close(): void;
 }
 
-/** What a connection reports. */
+/** The reports of a connection. */
 export interface SubscriptionEvents {
   onMessage(channel: string, text: string): void;
   /** It has ended, and does not connect again. */
