@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { LockHeldError } from "../../../../src/index.ts";
 import { Semaphore, type SemaphoreOptions } from "../../../../src/sync/index.ts";
 import { slotScript } from "../../../../src/sync/internal/slot.lua.ts";
-import type { VirtualClient } from "../../../support/virtual-client.ts";
+import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { syncWorld } from "../../../support/virtual-sync.ts";
 
 // The rounds of a semaphore in virtual time: which slot is proposed, when, and what the endpoints keep.
@@ -54,6 +55,24 @@ describe("the limit", () => {
     await above[0]!.release();
     expect(await atOnce(three.tryAcquire())).toBe(null);
     expect((await atOnce(five.tryAcquire()))!.slot).toBe(above[0]!.slot);
+  });
+
+  test("that differs is an event with both limits, once for each call, granted or not", async () => {
+    const { runtime, client, atOnce } = newWorld();
+    const own = client();
+    const two = slots(own, { limit: 2 });
+    await atOnce(two.acquire());
+    await atOnce(two.acquire());
+    const [waiting, granted] = [client(), client()];
+    const refused = watch(slots(waiting, { limit: 1 }).acquire({ wait: 50 }));
+    await runtime.advance(100);
+    expect(refused.error).toBeInstanceOf(LockHeldError);
+    await atOnce(slots(granted).acquire());
+    const mismatches = [own, waiting, granted].map(({ events }) =>
+      events.filter(({ type }) => type === "limitMismatch"),
+    );
+    const mismatch = { type: "limitMismatch", resources: ["s"], inUse: 2 };
+    expect(mismatches).toEqual([[], [{ ...mismatch, limit: 1 }], [{ ...mismatch, limit: 3 }]]);
   });
 
   test("that is larger is forgotten with its last permit, whatever smaller ones do", async () => {
