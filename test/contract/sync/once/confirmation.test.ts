@@ -76,6 +76,18 @@ describe("a confirmation", () => {
   });
 });
 
+test("the last part of a ms of a claim is not retried: timers of whole ms would not let it pass", async () => {
+  const { runtime, client } = newWorld();
+  const { timer } = runtime;
+  runtime.timer = (ms, callback) => timer(Math.floor(ms), callback);
+  const own = client();
+  for (const link of own.links) link.fate = (command) => (isConfirmation(command) ? "refused" : "delivered");
+  // Its validity is 47.5 ms.
+  const lost = call(own, { ttl: 50 }, unreachable);
+  await runtime.advance(50);
+  expect(lost.error).toBeInstanceOf(QuorumError);
+});
+
 describe("foreign data", () => {
   test.each([
     ["text", "once-end", ["SET", "garbage"]],
