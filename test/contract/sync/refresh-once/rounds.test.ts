@@ -281,6 +281,17 @@ describe("an answer that cannot be written", () => {
     expect(error.message).toMatch(/"n" .* write .*must be true .*, or false .*rowCount === 1/);
   });
 
+  test("is written although its first write hangs: after half of the ttl it is written again", async () => {
+    const { client, call, runtime, store } = newWorld();
+    let writes = 0;
+    store.fail = () => (writes++ === 0 ? new Promise<void>(() => undefined) : undefined);
+    const slow = call(client());
+    await runtime.advance(4_900);
+    expect(slow.settled).toBe(false);
+    await runtime.advance(300);
+    expect([slow.value?.name, store.row.name]).toEqual(["t1", "t1"]);
+  });
+
   test("is given up where the store has a newer one", async () => {
     const { client, call, runtime, store } = newWorld();
     const newer = { name: "newer", until: start + life };
