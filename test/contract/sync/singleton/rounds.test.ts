@@ -210,6 +210,17 @@ describe("cancel", () => {
     }
   });
 
+  test("keeps a job's lock while its looks for a newer call have no quorum", async () => {
+    const { call, job, runtime, client } = newWorld();
+    const own = client();
+    const lone = call("cancel", job("0", 6_000), own);
+    await runtime.advance(100);
+    for (const link of own.links)
+      link.fate = (command) => (String(command[3]).includes(":singleton:") ? "refused" : "delivered");
+    await runtime.advance(6_000);
+    expect(lone).toEqual(ran("0"));
+  });
+
   test("waits for twice the ttl, unless told otherwise", async () => {
     const { call, runtime, put, client, each } = newWorld();
     put("n", [0, 1, 2]);
