@@ -33,19 +33,23 @@ export async function autoExtend(validity: Validity, extension: AutoExtension): 
   const endsBy = maxHold < limit ? `maxHold ${maxHold} ms${secondsHint(maxHold)}` : "deadline";
   void validity.signal; // from now on the end is noticed even if nobody asks
   let hasFailed = false;
+  let isLast = false;
+  let usual = ttl();
   // The deadline may have cut its ttl already.
   while (validity.endsBy === undefined) {
-    const whole = validity.budgetOf(ttl());
+    // The last extension is cut. If it fails, the pauses stay as long as the usual ones.
+    if (!isLast) usual = ttl();
+    const whole = validity.budgetOf(usual);
     const remaining = validity.remaining();
     const pause = hasFailed
       ? Math.max(remaining / 2, shortestPause * whole)
-      : untilShared(runtime, remaining - whole / 2, together * ttl());
+      : untilShared(runtime, remaining - whole / 2, together * usual);
     const isDue = await rest(validity, runtime, Math.max(Math.floor(pause), 1));
     if (validity.released || validity.loss) return;
     if (!isDue) continue;
-    // The last extension is cut, so that nothing is held longer than allowed.
-    const next = Math.floor(Math.min(ttl(), Math.min(maxHold, limit) - held()));
-    const isLast = next < ttl();
+    // So that nothing is held longer than allowed.
+    const next = Math.floor(Math.min(usual, Math.min(maxHold, limit) - held()));
+    isLast = next < usual;
     try {
       if (!isLast || validity.budgetOf(next) > validity.remaining()) await extend(next);
       hasFailed = false;

@@ -90,6 +90,12 @@ describe("automatic extensions before the end", () => {
     expect(reason).toContain(`maxHold ${maxHold} ms`);
   });
 
+  test("are few where the last one, which is cut, fails again and again", async () => {
+    const { sent } = await extendedUntilLost({ maxHold: 1_000, timeout: 5 }, "refused");
+    // At half of what remains, and at least a 16th of the usual validity apart.
+    expect(sent).toBeLessThanOrEqual(9);
+  });
+
   test.each([300, 3_300])("are few, and none outlasts a deadline in %i ms", async (ms) => {
     const { runtime } = virtualWorld();
     const { sent, lostAt, reason } = await extendedUntilLost({ deadline: runtime.now() + ms });
