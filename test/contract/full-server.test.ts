@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { Idempotency } from "../../src/idempotency/index.ts";
 import type { Command, Redlock } from "../../src/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { FairLock, ReadWriteLock, Semaphore } from "../../src/sync/index.ts";
+import { FairLock, Mailbox, ReadWriteLock, Semaphore } from "../../src/sync/index.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
 import { type EndpointSet, type Local, openLocal } from "../support/local-endpoints.ts";
@@ -53,6 +53,28 @@ const begins: Readonly<Record<string, Begin>> = {
   "a fair lock": holding((redlock) => new FairLock(redlock, "a").acquire()),
   "a permit": holding((redlock) => new Semaphore(redlock, "a", { limit: 2 }).acquire()),
   "a write lock": holding((redlock) => new ReadWriteLock(redlock, "a").acquireWrite()),
+  "a turn of a mailbox": async (redlock) => {
+    let finish = (): void => undefined;
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const message = { id: crypto.randomUUID(), value: 1 };
+    let posted: Promise<object> | undefined;
+    await new Promise<void>((begun) => {
+      posted = new Mailbox(redlock, "a").post(message, async (messages) => {
+        for await (const _ of messages) {
+          begun();
+          await finished;
+        }
+      });
+    });
+    return async () => {
+      finish();
+      expect(await posted).toEqual({ status: "handled", left: 0 });
+      const again = new Mailbox(redlock, "a").post(message, () => expect.unreachable());
+      expect(await again).toEqual({ status: "duplicate", left: 0 });
+    };
+  },
   "a run that fails": failingRun({}),
   "a run with a lock that fails": failingRun({ lock: "b", maxAttempts: 3 }),
 };
@@ -67,7 +89,7 @@ describe.skipIf(!redisServer).each(sets)("a full server, by $via, $dialect diale
   /** Of what is left, counters and tombstones hold nothing. */
   const held = async () => {
     const keys = ((await execute("KEYS", "*")) as unknown[]).map(String);
-    return keys.filter((key) => !/^redlock:(fence|void|limit):/.test(key));
+    return keys.filter((key) => !/^redlock:(fence|void|limit|mailbox-done|mailbox-values):/.test(key));
   };
 
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 
 /** The twin of `mailboxScript`, which says what it does. */
 export const mailboxTwin: Twin = {
-  sha: "6eda16f1de7fd17f3afadd31aac72c4c0668b85b",
+  sha: "ecdae552bc126969660d982c20d92fdab3e72843",
   run,
 };
 
@@ -61,9 +61,9 @@ class Place {
   }
 
   forget(id: string, mark: string): void {
-    this.call("SET", mark, 1, "PX", this.retention);
     this.call("ZREM", this.order, id);
     this.call("HDEL", this.values, ...["v", "c", "a", "n"].map((name) => name + id));
+    this.call("SET", mark, 1, "PX", this.retention);
   }
 
   fail(id: string): void {

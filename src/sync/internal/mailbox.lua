@@ -32,9 +32,10 @@ local holder, at = string.match(found[1] or "", "^(%w+) (%d+)$")
 if found[1] and not holder then return {token, "foreign"} end
 
 local function forget(id, mark)
-  redis.call("SET", mark, 1, "PX", retention)
+  -- A full server refuses SET, but not after a command that frees memory.
   redis.call("ZREM", order, id)
   redis.call("HDEL", values, "v" .. id, "c" .. id, "a" .. id, "n" .. id)
+  redis.call("SET", mark, 1, "PX", retention)
 end
 
 local function fail(id)
