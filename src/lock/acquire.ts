@@ -28,7 +28,7 @@ export function acquire(
   return new Acquisition(settings, resources, options, protocol).run();
 }
 
-/** Its result, or its error if others hold the lock. */
+/** The result of an acquire, or its error if others hold the lock. */
 export async function orHeld<Value>(acquiring: Promise<Value>): Promise<Value | LockHeldError> {
   try {
     return await acquiring;

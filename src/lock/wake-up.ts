@@ -17,7 +17,7 @@ export interface WakeUp {
   listen(settings: ListenerSettings, waiter: Waiter, resources: readonly string[]): WakeUpListener;
 }
 
-/** The settings of a call that its listener needs. */
+/** The settings that a call's listener needs. */
 export interface ListenerSettings extends RoundContext {
   readonly prefix: string;
 }

@@ -56,7 +56,7 @@ export class HeldResponse {
   readonly #mask: Mask;
   /** held: the shadow answers. Passing: as if nothing were replaced. Dropped: another response was sent. */
   #phase: "held" | "passing" | "dropped" = "held";
-  /** The handler's head of the response. It `isImplied` by the body, not by `writeHead` or `flushHeaders`. */
+  /** The head of the handler's response. `isImplied`: by the body, not by `writeHead` or `flushHeaders`. */
   #head: { readonly status: number; readonly message: string; readonly isImplied: boolean } | undefined;
   #isWriting = false;
   /** All of it, with its end. */
@@ -149,7 +149,7 @@ export class HeldResponse {
   #stop(): void {
     if (this.#phase !== "held") return;
     const { sink } = this.#shadow;
-    // The bytes that the writer is ahead.
+    // Passes on the bytes by which the writer is ahead.
     this.#cap = Number.POSITIVE_INFINITY;
     sink.uncork();
     this.#askForMore?.();

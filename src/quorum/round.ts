@@ -134,7 +134,7 @@ export interface RoundContext {
   readonly runtime: Runtime;
   /** An endpoint without an answer after so many ms counts as failed. */
   readonly timeout: number;
-  /** Keeps alive what goes on after the call. Default: the call waits for it, but not for repeated requests. */
+  /** Keeps alive what goes on after the call. Default: the call waits for it, but not for its repetitions. */
   readonly waitUntil?: WaitUntil | undefined;
   /** Called for every endpoint that failed. */
   readonly onFailure?: ((error: EndpointError) => void) | undefined;

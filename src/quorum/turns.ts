@@ -5,10 +5,10 @@ import { maxTimerDelay, type Runtime } from "../runtime/runtime.ts";
 /** An answer within this share of its timeout is early: for twice as many, most would come in time. */
 const early = 0.25;
 
-/** An answer within so many times the fastest one's time is usual: far endpoints are not slow. */
+/** An answer is usual if it takes at most so many times as long as the fastest one: far endpoints are not slow. */
 const usual = 1.5;
 
-/** After one more answer, the factor of the fastest one's time: the way to an endpoint may have become longer. */
+/** After each answer, the time of the fastest one grows by this factor: the way to an endpoint may have become longer. */
 const drift = 1.002;
 
 /** The least number of turns at once: if messages get lost, a few calls must not wait for each other. */
