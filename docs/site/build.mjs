@@ -1,6 +1,7 @@
 // Builds the site from the docs as they are: `npm run site`. Fails if a link of it leads nowhere.
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import process from "node:process";
 import { readArguments } from "../../tools/arguments.mjs";
 import { project } from "../../tools/load.mjs";
 import { npmCi } from "../../tools/npm-ci.mjs";
@@ -11,19 +12,24 @@ import { llmsText, readPages } from "./pages.mjs";
 
 const root = join(project, "docs/site");
 
-async function buildSite(base, folder) {
+async function buildSite({ base, origin }, folder) {
   npmCi("docs/site");
+  // The configuration reads them.
+  process.env.SITE_BASE = base;
+  if (origin !== undefined) process.env.SITE_ORIGIN = origin;
   const { build } = await import("vitepress");
   const pages = readPages();
   await rm(join(root, ".pages"), { recursive: true, force: true });
   await writePages(pages, join(root, ".pages"));
+  await writeApi(join(root, ".pages/api"));
+  await linkGuides(join(root, ".pages/api"), pages);
   await build(root, { base, outDir: folder });
   await writePages(pages, folder);
+  await cp(join(root, "favicon.svg"), join(folder, "favicon.svg"));
+  await cp(join(root, ".pages/api"), join(folder, "api"), { recursive: true });
   const manifest = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
   await write(join(folder, "llms.txt"), llmsText(pages, manifest));
   await write(join(folder, "playground", "index.html"), await playgroundHtml());
-  await writeApi(join(folder, "api"), { Documentation: base });
-  await adaptApi(join(folder, "api"), pages, base);
   const dead = await deadLinks(folder, base);
   if (dead.length > 0) throw new Error(`links that lead nowhere:\n${dead.join("\n")}`);
 }
@@ -36,16 +42,15 @@ async function writePages(pages, folder) {
   }
 }
 
-/** The reference leads to the pages of the docs that docstrings name, and asks for no icon, as the other pages. */
-async function adaptApi(folder, pages, base) {
-  const names = await readdir(folder, { recursive: true });
-  for (const name of names.filter((each) => each.endsWith(".html"))) {
-    const html = await readFile(join(folder, name), "utf8");
-    const linked = html.replace(/<code>(docs\/[\w/-]+\.md)<\/code>/g, (found, file) => {
+/** The reference leads to the pages of the docs that docstrings name. */
+async function linkGuides(folder, pages) {
+  for (const name of await readdir(folder)) {
+    const text = await readFile(join(folder, name), "utf8");
+    const linked = text.replace(/`(docs\/[\w/-]+\.md)`/g, (found, file) => {
       const page = pages.get(file);
-      return page ? `<a href="${base}${page.path.replace(/md$/, "html")}">${page.title}</a>` : found;
+      return page ? `[${page.title}](../${page.path})` : found;
     });
-    await write(join(folder, name), linked.replace("<head>", '<head><link rel="icon" href="data:,">'));
+    await write(join(folder, name), linked);
   }
 }
 
@@ -54,7 +59,7 @@ async function write(file, text) {
   await writeFile(file, text);
 }
 
-const usage = "npm run site [-- --base /redlock-edge/]";
-const { base } = readArguments({ base: { type: "string", default: "/" } }, usage);
-await buildSite(base, join(root, "dist"));
+const usage = "npm run site [-- --base /redlock-edge/] [--origin https://you.github.io]";
+const options = readArguments({ base: { type: "string", default: "/" }, origin: { type: "string" } }, usage);
+await buildSite(options, join(root, "dist"));
 console.log("wrote docs/site/dist");

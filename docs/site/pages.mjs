@@ -212,8 +212,8 @@ export function sidebarOf(pages) {
   ];
 }
 
-/** The reference from docstrings, which is no page. */
-const api = { text: "API reference", link: "/api/", target: "_self" };
+/** The reference from docstrings, which stands in no file of the repository. */
+export const api = { text: "API reference", link: "/api/index.md", collapsed: true };
 
 const examplesOf = ({ links }) => links.filter((link) => /^examples\/.*\.md$/.test(link));
 

@@ -1,15 +1,22 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { renderMermaidSVG } from "beautiful-mermaid";
 import { defineConfig } from "vitepress";
 import { project } from "../../../tools/load.mjs";
 import { repositoryAddress } from "../../../tools/whole-links.mjs";
-import { anchorOf, programsBegin, readPages, sidebarOf } from "../pages.mjs";
-import { addressRows, miniSearch, rowsAsSections } from "../search.mjs";
+import { apiModules } from "../api.mjs";
+import { anchorOf, api, programsBegin, readPages, sidebarOf } from "../pages.mjs";
+import { addressRows, exportsOf, miniSearch, sectionsOf } from "../search.mjs";
 
 const { name, description } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+const { SITE_ORIGIN: origin, SITE_BASE: base = "/" } = process.env;
 const pages = readPages();
 const byPath = new Map(Array.from(pages.values(), (page) => [page.path, page]));
+const modules = new Map(
+  apiModules(join(project, "docs/site/.pages/api")).map((each) => [`api/${each.file}`, each]),
+);
+const descriptionOf = (path) => byPath.get(path)?.description ?? modules.get(path)?.sentence;
 const navigation = (file) => ({ text: pages.get(file).title, link: `/${pages.get(file).path}` });
 const address = repositoryAddress();
 
@@ -26,6 +33,36 @@ function drawDiagram(text) {
   );
 }
 
+/** What a link to a page shows in a chat. The picture needs a whole address. */
+function preview(path, { title, description: text }) {
+  const properties = {
+    "og:type": "website",
+    "og:site_name": name,
+    "og:title": title,
+    "og:description": text,
+  };
+  if (origin !== undefined) {
+    properties["og:url"] = origin + base + path.replace(/md$/, "html").replace(/(^|\/)index\.html$/, "$1");
+    properties["og:image"] = `${origin}${base}images/playground.png`;
+  }
+  const metas = Object.entries(properties).map(([property, content]) => ["meta", { property, content }]);
+  return [...metas, ["meta", { name: "twitter:card", content: "summary_large_image" }]];
+}
+
+/** Below the reference are its modules. */
+function withModules(groups) {
+  const items = Array.from(modules, ([path, { name: text }]) => ({ text, link: `/${path}` }));
+  return groups.map((group) => ({
+    ...group,
+    items: group.items.map((item) => (item === api ? { ...item, items } : item)),
+  }));
+}
+
+function frontmatterOf(path, page) {
+  if (path.startsWith("api/")) return { pageClass: "api" };
+  return page?.isSource || page?.hasPrograms ? { aside: false, pageClass: "source" } : {};
+}
+
 export default defineConfig({
   title: name,
   description,
@@ -33,19 +70,23 @@ export default defineConfig({
   srcDir: ".pages",
   outDir: "dist",
   cacheDir: "node_modules/.cache/vitepress",
-  head: [["link", { rel: "icon", href: "data:," }]],
+  sitemap: origin && { hostname: origin + base },
   transformPageData({ relativePath }) {
     const page = byPath.get(relativePath);
+    const module = modules.get(relativePath);
     return {
+      ...(module && { title: `API of ${module.name}` }),
       // VitePress does not escape it.
-      description: page?.description.replaceAll('"', "'"),
-      frontmatter: page?.isSource || page?.hasPrograms ? { aside: false, pageClass: "source" } : {},
+      description: descriptionOf(relativePath)?.replace(/["`]/g, "'"),
+      frontmatter: frontmatterOf(relativePath, page),
     };
   },
-  // Readers of https://llmstxt.org look for the page's Markdown.
-  transformHead({ pageData: { relativePath }, siteData: { base } }) {
-    if (!byPath.has(relativePath)) return [];
-    return [["link", { rel: "alternate", type: "text/markdown", href: base + relativePath }]];
+  transformHead({ pageData: { relativePath }, title: fullTitle, description: text }) {
+    const icon = ["link", { rel: "icon", type: "image/svg+xml", href: `${base}favicon.svg` }];
+    if (!byPath.has(relativePath) && !relativePath.startsWith("api/")) return [icon];
+    // Readers of https://llmstxt.org look for the page's Markdown.
+    const own = ["link", { rel: "alternate", type: "text/markdown", href: base + relativePath }];
+    return [icon, own, ...preview(relativePath, { title: fullTitle, description: text })];
   },
   // The pages that a page links to are together larger than it.
   router: { prefetchLinks: false },
@@ -72,22 +113,22 @@ export default defineConfig({
       navigation("examples/README.md"),
       { text: "Playground", link: "/playground/", target: "_self" },
     ],
-    sidebar: sidebarOf(pages),
+    sidebar: withModules(sidebarOf(pages)),
     outline: [2, 3],
     socialLinks: address && [{ icon: "github", link: address }],
     search: {
       provider: "local",
       options: {
-        miniSearch,
-        _render(text, env, markdown) {
-          if (byPath.get(env.relativePath)?.isSource) return "";
-          // Colours would take seconds. The renderer is that of the pages.
-          const { highlight } = markdown.options;
-          markdown.set({ highlight: null });
-          const html = markdown.render(text.split(programsBegin)[0], env);
-          markdown.set({ highlight });
-          return rowsAsSections(html);
+        miniSearch: {
+          ...miniSearch,
+          _splitIntoSections(file, text) {
+            const sections = sectionsOf(text, anchorOf);
+            return /\/api\/[^/]+$/.test(file) ? exportsOf(sections) : sections;
+          },
         },
+        detailedView: true,
+        // The sections need no HTML, whose colours would take seconds.
+        _render: (text, env) => (byPath.get(env.relativePath)?.isSource ? "" : text.split(programsBegin)[0]),
       },
     },
   },
