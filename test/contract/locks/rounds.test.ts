@@ -123,6 +123,23 @@ describe("an endpoint of one's own", () => {
     expect(call.error).toBeInstanceOf(QuorumError);
     expect(sent).toEqual(expected);
   });
+
+  test("that can never send a release is asked again after each timeout", async () => {
+    const world = virtualWorld({ count: 1 });
+    let releases = 0;
+    const redlock = clientOf(world, (command, signal) => {
+      if (command[0] === "SET") return world.endpoints[0]!.send(command, signal);
+      releases += 1;
+      // Time would stand still in an endless loop.
+      if (releases > 20) return new Promise(() => undefined);
+      return Promise.reject(new EndpointError("e1", "timeout", "its queue is full", { unsent: true }));
+    });
+    const lock = await redlock.acquire("r");
+    void lock.release();
+    await world.runtime.advance(1_000);
+    // The first one is repeated at once.
+    expect(releases).toBe(12);
+  });
 });
 
 test.each([
