@@ -5,9 +5,12 @@ import {
   CountDownLatch,
   CyclicBarrier,
   FairLock,
+  type Hold,
   Mailbox,
   type MailboxHandler,
   ReadWriteLock,
+  ReentrantLock,
+  Semaphore,
 } from "../../../src/sync/index.ts";
 import { channelOf } from "../../../src/wake-up/channel.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
@@ -99,6 +102,18 @@ test("Mailbox: those that stand by are told when the turn ends", async () => {
   finish();
   await world.runtime.advance(20);
   expect(calls.map(({ value }) => value?.status)).toEqual(["handled", "handled", "handled"]);
+});
+
+test.each<[string, (redlock: Redlock) => Promise<Hold>]>([
+  ["Semaphore", (redlock) => new Semaphore(redlock, "a", { limit: 1 }).acquire()],
+  ["ReentrantLock", (redlock) => new ReentrantLock(redlock, "a").acquire()],
+])("%s: a release wakes up who waits", async (_, acquire) => {
+  const world = virtualWorld();
+  const held = await acquire(clientOf(world));
+  const [waiting] = await inTurn(world, [() => acquire(clientOf(world))]);
+  await held.release();
+  await world.runtime.advance(5);
+  expect(waiting!.value).toBeDefined();
 });
 
 describe("ReadWriteLock", () => {
