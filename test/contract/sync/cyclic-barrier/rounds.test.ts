@@ -53,6 +53,17 @@ describe("three parties", () => {
   });
 });
 
+test("each request costs as much as is documented", async () => {
+  const world = newWorld({ count: 1, dialect: "upstash" });
+  const meet = (id: string) => party(world, id, { parties: 2 }).meet();
+  meet("a");
+  await world.runtime.advance(15);
+  meet("b");
+  await world.runtime.advance(0);
+  // Two to arrive, and one in the pause; two to arrive as the last one, and one to pass.
+  expect(world.endpoints[0]!.log.map(({ billed }) => billed)).toEqual([2, 6, 3, 2, 5, 6]);
+});
+
 describe("the number of a generation", () => {
   test("begins with the time in units of the ttl: higher than those that a quorum has forgotten", async () => {
     const world = newWorld();
