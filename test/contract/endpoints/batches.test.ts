@@ -68,6 +68,7 @@ describe("calls that begin in one turn", () => {
 describe("an endpoint without /pipeline", () => {
   test.each<[string, RawReply]>([
     ["that answers 404", { status: 404, body: '{"error":"not found"}' }],
+    ["that answers 405", { status: 405, body: "Method Not Allowed" }],
     ["that answers 501", { status: 501, body: "Not Implemented" }],
     [
       "that takes the path for a command",
