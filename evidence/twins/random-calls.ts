@@ -4,6 +4,7 @@ import { peekScript } from "../../src/redis/peek.lua.ts";
 import type { Script } from "../../src/redis/script.ts";
 import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
+import { mailboxScript } from "../../src/sync/internal/mailbox.lua.ts";
 import { memberScript } from "../../src/sync/internal/member.lua.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
 import { slotScript } from "../../src/sync/internal/slot.lua.ts";
@@ -213,6 +214,69 @@ const queue: RandomScript = {
       : ["DEL", draw.pick(["fair", "queue", "void:0001a", `void:${nonces[0]}`])],
 };
 
+const ids = ["ia", "ib", "ic", "iü"];
+const stamps = [1_699_999_999_000, 1_700_000_000_000, 1_700_000_000_005, 1_700_000_600_000];
+
+/** As JSON, and sometimes so large that only a few are shown at once. */
+const messageOf = (draw: Draw) =>
+  draw.chance(0.06) ? `v"${draw.pick(["x", "ü"]).repeat(260_000)}"` : draw.pick(['v"a"', "v1", 'v"ü"']);
+
+const mailbox: RandomScript = {
+  name: "mailboxScript",
+  script: mailboxScript,
+  call(draw) {
+    const token = draw.pick(nonces);
+    const op = draw.pick(["post", "post", "post", "step", "step", "step", "end", "keep", "look"] as const);
+    const { marked, args } = mailboxCalls[op](draw);
+    const keys = ["box", "order", "values", `void:${token}`, ...marked.map((id) => `done:${id}`)];
+    const ttl = op === "keep" && draw.chance(0.3) ? 0 : draw.pick([...ttls, 30_000]);
+    return { keys, args: [op, token, ttl, draw.pick([1_000, 86_400_000]), 60_000, ...args] };
+  },
+  disturbance: (draw) =>
+    draw.pick([
+      ["DEL", "box"],
+      ["DEL", "order", "values"],
+      ["DEL", `done:${draw.pick(ids)}`],
+      ["SET", `void:${draw.pick(nonces)}`, draw.pick(["ended", "closed", "void"])],
+      ["DEL", ...nonces.map((token) => `void:${token}`)],
+      ["SET", "box", draw.pick(["foreign", `${nonces[0]} 2`, `${nonces[1]} x`])],
+      hash(draw, "box", `done:${ids[0]}`),
+    ]),
+};
+
+/** Some of the ids, each once. */
+const someIds = (draw: Draw, probability: number) => ids.filter(() => draw.chance(probability));
+
+type MailboxCall = (draw: Draw) => { readonly marked: readonly string[]; readonly args: readonly Word[] };
+
+/** The ids whose marks are among the keys, and the arguments, by operation. */
+const mailboxCalls: Readonly<Record<"post" | "step" | "end" | "keep" | "look", MailboxCall>> = {
+  post(draw) {
+    const limits = [draw.pick([2, 3, 100]), Number(draw.chance(0.2))];
+    const head = [draw.pick(stamps), draw.pick([0, 0, ...stamps]), ...limits];
+    if (draw.chance(0.2)) return { marked: [], args: head };
+    const id = draw.pick(ids);
+    const dropped = draw.chance(0.1) ? [draw.pick(ids)] : [];
+    const args = [...head, id, draw.pick(["call1", "call2"]), messageOf(draw), ...dropped];
+    return { marked: [id, ...dropped], args };
+  },
+  step(draw) {
+    const done = someIds(draw, 0.3);
+    const puts = someIds(draw, 0.2);
+    const left = draw.chance(0.3) ? someIds(draw, 0.5) : [];
+    const counts = [done.length, puts.length, left.length, draw.integer(0, left.length)];
+    const entries = puts.flatMap(() => [draw.pick(stamps), draw.pick(["call1", ""]), messageOf(draw)]);
+    const args = [draw.integer(1, 6), Number(draw.chance(0.5)), ...counts, ...done, ...puts, ...left];
+    return { marked: [...done, ...puts], args: [...args, ...entries] };
+  },
+  end(draw) {
+    const done = someIds(draw, 0.2);
+    return { marked: done, args: done };
+  },
+  keep: () => ({ marked: [], args: [] }),
+  look: () => ({ marked: [], args: [] }),
+};
+
 /** Every script, each of which has a twin. */
 export const randomScripts: readonly RandomScript[] = [
   cell,
@@ -223,4 +287,5 @@ export const randomScripts: readonly RandomScript[] = [
   arrival,
   slot,
   queue,
+  mailbox,
 ];

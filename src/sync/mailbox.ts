@@ -268,7 +268,8 @@ class MailboxCall<Value> {
       const { left } = taken.turn;
       if (end === "closed")
         return { status: this.#isHandled || !this.#message ? "handled" : "duplicate", left };
-      if (end === "stopped") return { status: this.#isHandled ? "handled" : "queued", left };
+      const isOver = this.#limit <= this.#elapsed();
+      if (end === "stopped" || isOver) return { status: this.#isHandled ? "handled" : "queued", left };
       // What may wait besides is left to the next call.
       if (end === "lost" && this.#isHandled) return { status: "handled", left };
     }

@@ -2,7 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 
 /** The twin of `mailboxScript`, which says what it does. */
 export const mailboxTwin: Twin = {
-  sha: "ecdae552bc126969660d982c20d92fdab3e72843",
+  sha: "833e0c03ae8458b7ea4b751e263967c6815177d9",
   run,
 };
 
@@ -112,7 +112,8 @@ function run(twin: TwinCall): readonly Reply[] {
 
 function post(place: Place, { call, keys, args }: TwinCall, { holder, found }: State): readonly Reply[] {
   const { token, retention } = place;
-  const [, , ttl, , , givenStamp, own, limit, isOnly, id] = args as string[];
+  const [, , ttl, , , givenStamp, own, limit, only, id] = args as string[];
+  const isOnly = only === "1";
   let [from, value] = [args[10], args[11]];
   if (keys[5] !== undefined) place.forget(args[12]!, keys[5]);
   if (id !== undefined && found[4] != null) return [token, "handled"];
@@ -126,16 +127,17 @@ function post(place: Place, { call, keys, args }: TwinCall, { holder, found }: S
   );
   const last = whole(lastStamp ?? 0);
   let begun = next ?? "";
-  const stamp = isOnly === "1" ? Math.max(whole(givenStamp!), last + 1) : whole(givenStamp!);
+  const stamp = isOnly ? Math.max(whole(givenStamp!), last + 1) : whole(givenStamp!);
+  if (stamp <= last && holder !== token && attempt !== token) return [token, "late", String(last)];
   let message = whole(own!) > 0 ? whole(own!) : stamp;
   const isRepeated = known != null && attempt === token;
   const takes = holder === undefined && found[3] == null && !isRepeated;
   if (id !== undefined) {
     if (known != null) {
       const old = whole(place.score(id)!);
-      if (caller === from) message = Math.max(old, message);
+      if (caller === from && !isOnly) message = Math.max(old, message);
       else [message, from, value] = [old, "", known];
-    } else if (place.size() >= whole(limit!)) return [token, "full", place.first()];
+    } else if (!takes && place.size() >= whole(limit!)) return [token, "full", place.first()];
     place.add(id, message);
   }
   if (takes && begun === "?") begun = place.first();

@@ -28,6 +28,7 @@ export interface Entry {
 export interface Posted {
   /** The stamp of the turn, which is its fence. */
   readonly stamp: number;
+  /** Its stamp: 0 if it is that of the turn. */
   readonly message?: Omit<Entry, "failures"> | undefined;
   /** The id of a message that it drops. */
   readonly drops?: string | undefined;
@@ -49,7 +50,7 @@ export interface Step {
 
 /** The answer of an endpoint. */
 export interface MailboxAnswer extends CellAnswer {
-  readonly state: "stored" | "handled" | "full" | "open" | "closed" | "lost";
+  readonly state: "stored" | "late" | "handled" | "full" | "open" | "closed" | "lost";
   /** Who has the turn. */
   readonly holder?: string;
   /** The largest stamp that was there before. */
@@ -97,6 +98,8 @@ export class Place {
     );
     if (typeof first !== "string") throw unexpectedReply();
     if (state === "handled") return { outcome: "held", state, entries: [] };
+    if (state === "late" && isStamp(first))
+      return { outcome: "held", state, last: Number(first), entries: [] };
     if (state === "full") return { outcome: "held", state, oldest: first.slice(1), entries: [] };
     if (state !== "stored" || !isStamp(last) || !isStamp(given)) throw unexpectedReply();
     const outcome = first === token ? "granted" : "held";
@@ -207,19 +210,40 @@ export interface View {
 /**
  * What a round has shown. A message that a quorum has in one round was not handled: a quorum remembers what was. And if one was
  * acknowledged before the post of another began, both are in the same view, so the order within the view is enough.
+ *
+ * An endpoint that does not show all may have what it does not show: what comes after that is left to a later view.
+ *
+ * @param puts what the round has put: an endpoint has it that does not know it as handled, whether it shows it or not
  */
-export function viewOf(answers: readonly MailboxAnswer[], endpoints: number): View {
+export function viewOf(
+  answers: readonly MailboxAnswer[],
+  endpoints: number,
+  puts: readonly Entry[] = [],
+): View {
   const quorum = quorumOf(endpoints);
   const byId = new Map<string, Entry[]>();
-  for (const entry of answers.flatMap(({ entries }) => entries)) {
-    byId.set(entry.id, [...(byId.get(entry.id) ?? []), entry]);
+  for (const { entries, handled = [] } of answers) {
+    const isPut = ({ id }: Entry) => !handled.includes(id) && !entries.some((entry) => entry.id === id);
+    for (const entry of [...entries, ...puts.filter(isPut)]) {
+      byId.set(entry.id, [...(byId.get(entry.id) ?? []), entry]);
+    }
   }
+  const horizon = Math.min(...answers.map(horizonOf));
   const all = [...byId.values()].map((copies) => ({ count: copies.length, entry: entryOf(copies, quorum) }));
   all.sort(({ entry: a }, { entry: b }) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1));
+  const before = all.filter(({ entry }) => entry.stamp < horizon);
+  const shown = before.length > 0 ? before : all;
   const isReady = ({ count }: { readonly count: number }) => count >= quorum;
   const entries = (isOf: (one: { readonly count: number }) => boolean) =>
-    all.filter(isOf).map(({ entry }) => entry);
+    shown.filter(isOf).map(({ entry }) => entry);
   return { ready: entries(isReady), strays: entries((one) => !isReady(one)) };
+}
+
+/** The stamp from which on an endpoint may have more than it shows: see `look` of the script. Infinity: it shows all. */
+function horizonOf({ entries }: MailboxAnswer): number {
+  // No character has more than three bytes.
+  const bytes = entries.reduce((sum, { json }) => sum + 3 * json.length, 0);
+  return entries.length < 32 && bytes < 5e5 ? Infinity : entries.at(-1)!.stamp;
 }
 
 /**
@@ -229,8 +253,10 @@ export function viewOf(answers: readonly MailboxAnswer[], endpoints: number): Vi
 function entryOf(copies: readonly Entry[], quorum: number): Entry {
   const latest = new Map<string, Entry>();
   for (const copy of copies) {
-    const known = latest.get(copy.call);
-    if (!known || copy.stamp > known.stamp) latest.set(copy.call, copy);
+    // Of several calls nobody knows which one has stamped it.
+    const from = copy.call || `at ${copy.stamp}`;
+    const known = latest.get(from);
+    if (!known || copy.stamp > known.stamp) latest.set(from, copy);
   }
   const [first] = [...latest.values()].sort((a, b) => a.stamp - b.stamp);
   const counts = copies.map(({ failures }) => failures).sort((a, b) => b - a);

@@ -2,13 +2,16 @@ import type { Settings } from "../../lock/options.ts";
 import { announce, type Protocol } from "../../lock/protocol.ts";
 import type { Waiter } from "../../lock/wake-up.ts";
 import type { Next } from "../../quorum/retry.ts";
-import { type Call, type Round, runRound } from "../../quorum/round.ts";
+import type { Call, Round } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import type { Cell } from "../../redis/cell.ts";
 import { type Entry, type MailboxAnswer, type Place, type View, viewOf } from "./mailbox-place.ts";
 
 /** Kind of the messages that wake those that stand by. */
 export const mailboxWaiter = "mailbox";
+
+/** How often a call tries again at once because its stamp is too small. Where many post at once, others overtake it again. */
+const mostHurries = 3;
 
 /** The last stamp that a client has given in a mailbox, in ms since 1970. */
 export interface Clock {
@@ -50,6 +53,7 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   #stamp = 0;
   #drops: string | undefined;
   #round: Round<MailboxAnswer> | undefined;
+  #hurries = 0;
 
   constructor(settings: Settings, name: string, place: Place, rules: PostRules) {
     this.#settings = settings;
@@ -75,25 +79,22 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
 
   cell(nonce: string): Cell {
     this.#rules.tokens.add(nonce);
-    this.#restamp(0);
+    const { clock } = this.#rules;
+    clock.stamp = Math.max(clock.stamp + 1, Math.floor(this.#settings.runtime.now()));
+    this.#stamp = clock.stamp;
     return { keys: [nonce], value: nonce };
   }
 
   claim(call: Call, { value }: Cell, ttl: number): Promise<MailboxAnswer> {
     const { message } = this.#rules;
     const stamp = this.#stamp;
-    const posted = message && { ...message, stamp: this.#position ?? stamp };
+    const posted = message && { ...message, stamp: this.#position ?? 0 };
     return this.#place.post(call, value, ttl, { stamp, message: posted, drops: this.#drops });
   }
 
-  confirm(granted: Round<MailboxAnswer>, cell: Cell, ttl: number): Round<MailboxAnswer> | undefined {
+  /** Keeps what it shows: each endpoint of a quorum has a smaller stamp of every earlier turn, so there is nothing to confirm. */
+  confirm(granted: Round<MailboxAnswer>): undefined {
     this.#round = granted;
-    const last = lastOf(this.#granted());
-    if (last < this.#stamp) return undefined;
-    // An earlier turn, or a message that was acknowledged before this call began, may have this stamp or a larger one.
-    this.#restamp(last + 1);
-    this.#round = runRound(this.#settings, (call) => this.claim(call, cell, ttl));
-    return this.#round;
   }
 
   extend(call: Call, { value }: Cell, ttl: number): Promise<MailboxAnswer> {
@@ -128,21 +129,19 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
     const stored = answers.filter(({ state, holder }) => state === "stored" && holder && !tokens.has(holder));
     const groups = stored.map(({ holder }) => stored.filter((other) => other.holder === holder));
     const queued = groups.find(({ length }) => length >= quorum);
-    if (!queued) return "pause";
-    if (message && this.#position === undefined && lastOf(queued) >= this.#stamp) return "at-once";
-    this.#position ??= this.#stamp;
+    // Others have had its stamp already, or a larger one.
+    if (!queued) {
+      if (answers.every(({ state }) => state !== "late") || this.#hurries === mostHurries) return "pause";
+      this.#hurries += 1;
+      return "at-once";
+    }
+    this.#position ??= Math.max(this.#stamp, ...queued.map((answer) => answer.stamp ?? 0));
     return message && standBy ? "pause" : this.#end("queued");
   }
 
   #end(state: PostState): "end" {
     this.state = state;
     return "end";
-  }
-
-  #restamp(least: number): void {
-    const { clock } = this.#rules;
-    clock.stamp = Math.max(clock.stamp + 1, Math.floor(this.#settings.runtime.now()), least);
-    this.#stamp = clock.stamp;
   }
 
   #granted(): MailboxAnswer[] {

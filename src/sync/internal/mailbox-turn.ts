@@ -122,10 +122,9 @@ export class Turn<Value> {
   /** Calls the handler until nothing waits, or it must stop; then gives the turn back. */
   async serve(): Promise<TurnEnd> {
     while (!this.#mustStop()) {
-      const isIdle =
-        this.#fresh(this.#view.ready).length === 0 && this.#fresh(this.#view.strays).length === 0;
-      if (isIdle) await this.#step(true);
-      else await this.#callHandler();
+      const { ready, strays } = this.#view;
+      if (this.#fresh(ready).length > 0) await this.#callHandler();
+      else await this.#step(this.#fresh(strays).length === 0);
     }
     if (this.#end !== "closed") await this.#lock.release();
     return this.#end!;
@@ -220,7 +219,7 @@ export class Turn<Value> {
   async #giveUp(entry: Entry, error: unknown): Promise<void> {
     const { id, failures } = entry;
     const { done, failed } = this.#work;
-    failed.set(id, error);
+    failed.set(id, error ?? new Error(`the message ${JSON.stringify(id)} has failed ${failures} times`));
     try {
       const value: Value = JSON.parse(entry.json);
       await this.#rules.onFailed?.({ id, value, attempts: failures, error });
@@ -251,15 +250,9 @@ export class Turn<Value> {
     const again = [...ready, ...strays].map(({ id }) => id).filter((id) => done.has(id));
     const told = [...new Set([...done, ...again])];
     const failures = this.#failures;
+    const puts = this.#fresh(strays);
     const left = [...failures, ...[...failed.keys()].filter((id) => !failures.includes(id) && !done.has(id))];
-    const step = {
-      number: this.#steps,
-      closes,
-      done: told,
-      puts: this.#fresh(strays),
-      left,
-      failed: failures.length,
-    };
+    const step = { number: this.#steps, closes, done: told, puts, left, failed: failures.length };
     const round = runRound(settings, (call) => {
       const answer = place.step(call, this.#token, step);
       // Those that stand by.
@@ -275,7 +268,10 @@ export class Turn<Value> {
       if (!keepAlive(settings, closed)) await round.mostlyDone();
       return;
     }
-    const open = round.answers().filter(({ state }) => state === "open");
+    const openAnswers = () => round.answers().filter(({ state }) => state === "open");
+    // One that has lost the turn, and one at which something waits, decide the round before the others have answered.
+    if (openAnswers().length < quorumOf(settings.endpoints.length)) await round.done;
+    const open = openAnswers();
     if (open.length < quorumOf(settings.endpoints.length)) {
       // Some have let it go and others not, or nobody knows: the turn is not whole any more.
       this.#end = "lost";
@@ -283,7 +279,7 @@ export class Turn<Value> {
     }
     this.#failures = [];
     for (const { handled = [] } of open) for (const id of handled) done.add(id);
-    this.#view = viewOf(open, settings.endpoints.length);
+    this.#view = viewOf(open, settings.endpoints.length, puts);
     const waiting = new Set([...this.#view.ready, ...this.#view.strays].map(({ id }) => id));
     // A quorum remembers the others.
     for (const id of told) if (!waiting.has(id)) done.delete(id);

@@ -64,16 +64,21 @@ if op == "post" then
   local name = id or ""
   local it = redis.call("HMGET", values, "last", "next", "v" .. name, "c" .. name, "a" .. name)
   local last, begun, known = tonumber(it[1] or 0), it[2] or "", it[3]
-  if ARGV[9] == "1" then stamp = math.max(stamp, last + 1) end
+  local isOnly = ARGV[9] == "1"
+  if isOnly then stamp = math.max(stamp, last + 1) end
+  -- It would come before others that were here first. Not said to a second execution: the first one may have taken the turn.
+  if stamp <= last and holder ~= token and it[5] ~= token then return {token, "late", text(last)} end
   local message = own > 0 and own or stamp
   -- A second execution must not take a turn that the first one was refused.
   local takes = not holder and not found[4] and not (known and it[5] == token)
   if id then
     if known then
       local old = tonumber(redis.call("ZSCORE", order, id))
-      -- Only the call that it comes from may move it back, and not once another call counts on its place.
-      if it[4] == call then message = math.max(old, message) else message, call, value = old, "", known end
-    elseif size() >= arg(8) then
+      -- Only the call that it comes from may move it back, and not once another call counts on its place. At an only endpoint
+      -- its first place is the right one.
+      if it[4] == call and not isOnly then message = math.max(old, message) else message, call, value = old, "", known end
+    -- Who takes the turn makes room: nobody else might.
+    elseif not takes and size() >= arg(8) then
       return {token, "full", redis.call("ZRANGE", order, 0, 0)[1] or ""}
     end
     redis.call("ZADD", order, "GT", text(message), id)
