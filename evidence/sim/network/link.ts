@@ -225,7 +225,7 @@ class Link {
     try {
       const reply = server.execute(command);
       const granted = request.isDone(reply);
-      this.#note(request, before, { granted, copy, found });
+      this.#note(request, before, { granted, reply, copy, found });
       const execution = { where: server.name, granted, before: contentsBefore, after: contents() };
       checkCell(world, request, execution);
       if (request.operation === "claim" && !granted) this.#checkRefusal(request, command);
@@ -250,7 +250,7 @@ class Link {
   #note(
     request: Request,
     { remaining, stood }: Before,
-    { granted, copy, found }: { granted: boolean; copy: number; found: Snapshot | undefined },
+    { found, ...answered }: { granted: boolean; reply: Reply; copy: number; found: Snapshot | undefined },
   ): void {
     const [process, server] = [this.#process, this.#server];
     if (remaining > 0) {
@@ -258,7 +258,7 @@ class Link {
       this.#world.check("validity is honest", this.#remaining(request) >= remaining, what);
     }
     const stands = stood && standsFor(server, request) > 0;
-    this.#wire.executed(process, server, request, { granted, copy, stood, stands, found });
+    this.#wire.executed(process, server, request, { ...answered, stood, stands, found });
   }
 
   /** A repeated request must not be refused because of its first execution: then nobody would roll that back. */

@@ -1,14 +1,15 @@
 import type { Reply } from "../../../local/src/memory/index.ts";
 import type { Command } from "../../../src/index.ts";
+import type { Mail } from "./mailboxes.ts";
 
 /** What a command of the library does. Simulations check the library by what it sends, not by its internal state. */
 export interface Request {
   /**
    * `claim`: writes values where there are none; `restore`: the same, for a holder that knows that the server has lost them;
    * `keep`: changes the ttl of values, replaces them, or only looks whether they are there; `end`: removes them, or replaces
-   * them by what is no claim; `free`: removes whatever is there; `peek`: reads; `announce`: says that a call was made; `tell`: publishes.
+   * them by what is no claim; `free`: removes whatever is there; `peek`: reads; `announce`: says that a call was made; `mail`: is about a mailbox; `tell`: publishes.
    */
-  readonly operation: "claim" | "restore" | "keep" | "end" | "free" | "peek" | "announce" | "tell";
+  readonly operation: "claim" | "restore" | "keep" | "end" | "free" | "peek" | "announce" | "mail" | "tell";
   readonly keys: readonly string[];
   /** The whole value, or the pending record. Of a run with locks the value of its locks. */
   readonly value: string;
@@ -29,6 +30,8 @@ export interface Request {
   readonly announces?: { readonly key: string; readonly id: string } | undefined;
   /** The counter that is read beside the first key. */
   readonly counter?: string | undefined;
+  /** What it says to a mailbox. */
+  readonly mail?: Mail;
   /** A further key that the request depends on. */
   readonly about?: string;
   /** Whether a server's reply says that it was done. */
@@ -63,9 +66,9 @@ export function successorOf({ next, ...request }: Request): Request | undefined 
   return { ...request, value, own: request.keys.map(() => value) };
 }
 
-/** Whether a request claims nothing: it is about the count of a key's runs, or publishes. */
+/** Whether a request claims nothing that has a trail: it is about the count of a key's runs or a mailbox, or publishes. */
 export function isCount({ operation, value }: Request): boolean {
-  return operation === "tell" || value.startsWith("A1 ");
+  return operation === "tell" || operation === "mail" || value.startsWith("A1 ");
 }
 
 /** Whether a request is about the tombstone of a message that hands a lock over, which a process claims that resumes the lock. */

@@ -1,8 +1,10 @@
 import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
+import { mailboxScript } from "../../../src/sync/internal/mailbox.lua.ts";
 import { memberScript } from "../../../src/sync/internal/member.lua.ts";
 import { queueScript } from "../../../src/sync/internal/queue.lua.ts";
 import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
+import { readMail } from "./mailboxes.ts";
 import { partsOf, type Request, requestOf } from "./request.ts";
 
 // The scripts of synchronizers, whose arguments say what they do. All else is rehearsed: see rehearsal.ts.
@@ -69,12 +71,16 @@ const readArrival: Read = (keys, [nonce = "", to = "", , ttl]) => {
   return requestOf("announce", keys, to, { ttl: Number(ttl), isDone });
 };
 
+const readMailbox: Read = (keys, args) =>
+  valueRequest("mail", keys.slice(0, 1), args[1]!, { mail: readMail(keys, args) });
+
 /** By script. Arrivals and announcements acquire nothing: they stay, or stand until a later one replaces them. */
 const readers: readonly (readonly [Script, Read])[] = [
   [slotScript, readSlots],
   [memberScript, readMember],
   [arrivalScript, readArrival],
   [queueScript, readTicket],
+  [mailboxScript, readMailbox],
   [
     intervalScript,
     ([key, , , tombstone], [value = "", operation = ""]) =>

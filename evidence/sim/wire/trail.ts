@@ -1,3 +1,4 @@
+import type { Reply } from "../../../local/src/memory/index.ts";
 import type { Process } from "../world/process.ts";
 import type { Server } from "../world/server.ts";
 import type { Snapshot } from "./standing.ts";
@@ -5,6 +6,7 @@ import type { Snapshot } from "./standing.ts";
 /** One execution of a request. */
 export interface Execution {
   readonly granted: boolean;
+  readonly reply: Reply;
   /** Which execution of the same message it is; the first is 0. */
   readonly copy: number;
   /** Whether the value stood there before, and stands there now, of requests that extend or release it. */

@@ -4,6 +4,7 @@ import type { Process } from "../world/process.ts";
 import type { Server } from "../world/server.ts";
 import type { World } from "../world/world.ts";
 import { Announcements } from "./announcements.ts";
+import { Mailboxes } from "./mailboxes.ts";
 import { Rehearsal } from "./rehearsal.ts";
 import { isCompletion, isCount, isMessage, nonceOf, type Request, successorOf } from "./request.ts";
 import { Rounds } from "./rounds.ts";
@@ -38,11 +39,13 @@ export class Wire extends Rounds {
   readonly #counted = new Map<string, Set<string>>();
   /** The announcements of debounced calls. */
   readonly announcements: Announcements;
+  readonly mailboxes: Mailboxes;
 
   constructor(world: World, wakeUps: WakeUps) {
     super(world);
     this.#wakeUps = wakeUps;
     this.announcements = new Announcements(world);
+    this.mailboxes = new Mailboxes(world);
   }
 
   /** What a command does. */
@@ -60,6 +63,7 @@ export class Wire extends Rounds {
       this.announcements.sent(process, request);
       return request;
     }
+    if (request.mail) this.mailboxes.sent({ process, server }, request.value, request.mail);
     if (isCount(request) || isMessage(request)) return request;
     const trail = this.trail(process, server, request);
     const restores = request.operation === "claim" && trail.answeredLost && !isCompletion(command);
@@ -145,6 +149,10 @@ export class Wire extends Rounds {
     const { operation } = request;
     if (operation === "announce") {
       this.announcements.executed(server, request, granted);
+      return;
+    }
+    if (request.mail) {
+      this.mailboxes.executed(server, request.value, request.mail, execution);
       return;
     }
     if (operation === "end" && execution.stood && !execution.stands) this.#removed(request);

@@ -10,6 +10,7 @@ import { ReadWriteWorkload, ReentrantWorkload, SemaphoreWorkload } from "./holds
 import { RunWorkload } from "./idempotency.ts";
 import { LatchWorkload } from "./latch.ts";
 import { LockWorkload } from "./lock.ts";
+import { MailboxWorkload } from "./mailbox.ts";
 import { OnceWorkload } from "./once.ts";
 import { OperatorWorkload } from "./operator.ts";
 import { RefreshWorkload } from "./refresh.ts";
@@ -37,6 +38,7 @@ const workloads: Readonly<Record<Work, new (shared: SharedContext, draw: Draw) =
   debounce: DebounceWorkload,
   singleton: SingletonWorkload,
   refresh: RefreshWorkload,
+  mailbox: MailboxWorkload,
 };
 
 /** Creates the workloads of these kinds, each with a random source of its own. Kinds may have one in common. */

@@ -152,6 +152,26 @@ const needs = {
   "one run per tick": [...exclusive, "kept memory"],
   /** A debounced call does not run when a quorum had a later one before its second round. */
   "a later call replaces it": exclusive,
+  /** At most one turn of a mailbox has validity left. */
+  "one turn at a time": exclusive,
+  /** What a mailbox has acknowledged is handled, given up or dropped, once somebody drains it. */
+  "an acknowledged message is not lost": ["kept memory"],
+  /**
+   * While the network is good, every message is handled when all posts have returned, and once. At any time, no message that
+   * was left with a holder is unseen when a quorum has let its turn go, and each endpoint lets go only what it has shown.
+   */
+  "a close leaves nothing behind": ["kept memory"],
+  /**
+   * A message that was acknowledged before the post of another began is handled before it, unless one of them has failed, or the
+   * other is handled before its post has returned.
+   */
+  "messages keep their order": [...exclusive, "kept memory"],
+  /** What a quorum remembers as handled before a turn was asked for is not read in it, and nothing is read twice in a turn. */
+  "a message is handled once": ["kept memory"],
+  /** When a post says that its message is queued, a quorum has it and knows the holder; when handled, it was. */
+  "what is said of a message is true": [],
+  /** A message has failed at most as often as it has waited in another turn. */
+  "failures of a message are true": [],
   /**
    * At one endpoint, a claim writes its values at all its keys, or at none, and never over another's; a keep does so where
    * all have what is expected there.

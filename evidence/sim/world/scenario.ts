@@ -114,6 +114,7 @@ export type Work =
   | "attempts"
   | "flight"
   | "burst"
+  | "mailbox"
   | Synchronizer;
 
 /** Draws a scenario. */

@@ -6,7 +6,8 @@ import { goodNetwork, type StreamConditions } from "./world.ts";
 /**
  * What a simulation is about: locks and idempotent runs, the same with operators, dying handlers and garbled answers,
  * runs with locks, waiters that are woken up, single flights beside runs of the same keys, endpoints at addresses of all
- * kinds, many calls at once, servers that forget scripts or are broken, synchronizers, or one synchronizer only.
+ * kinds, many calls at once, servers that forget scripts or are broken, posts to a mailbox, synchronizers, or one
+ * synchronizer only.
  */
 export type Theme = keyof typeof scenarios | "sync" | Synchronizer;
 
@@ -33,6 +34,7 @@ const seedsOf: Readonly<Partial<Record<Theme, readonly number[]>>> = {
   refresh: [41],
   singleton: [47],
   servers: [53],
+  mailbox: [5, 23, 29],
 };
 
 /** The default theme of a seed. */
@@ -180,6 +182,15 @@ function withServers(scenario: Scenario, draw: Draw): Scenario {
   };
 }
 
+/** The same scenario with posts to one mailbox, and handlers that take a while. */
+function withMailbox(scenario: Scenario, draw: Draw): Scenario {
+  const link = drawLink(scenario, draw, 0.3);
+  // Sometimes more messages wait than an endpoint shows at once.
+  const most = draw.chance(0.1) ? 14 : 8;
+  const size = { processes: draw.integer(2, most / 2), calls: draw.integer(3, most) };
+  return { ...scenario, ...plainly, ...link, ...size, handingOff: false, work: ["mailbox"] };
+}
+
 /** The same scenario, with one or two synchronizers in place of locks. */
 function withSynchronizers(scenario: Scenario, draw: Draw, theme: "sync" | Synchronizer): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
@@ -195,6 +206,7 @@ const scenarios = {
   addresses: withAddresses,
   batches: withBatches,
   servers: withServers,
+  mailbox: withMailbox,
 };
 
 export const themes = [...Object.keys(scenarios), "sync", ...synchronizers] as readonly Theme[];

@@ -1,0 +1,321 @@
+import type { Reply } from "../../../local/src/memory/index.ts";
+import { quorumOf } from "../field.ts";
+import { type Assumption, invariants } from "../world/invariants.ts";
+import type { Process } from "../world/process.ts";
+import type { Server } from "../world/server.ts";
+import type { World } from "../world/world.ts";
+
+// What mailboxes do on the wire: who has had a turn, which messages stand where, and which are remembered as handled.
+
+/** A message's id as endpoints know it, and the key that says that it was handled. */
+interface Named {
+  readonly id: string;
+  readonly mark: string;
+}
+
+/** One request of the script of mailboxes. */
+export interface Mail {
+  readonly op: string;
+  readonly order: string;
+  /** The message that a `post` brings. */
+  readonly posts?: (Named & { readonly call: string }) | undefined;
+  readonly closes: boolean;
+  /** Those that are handled, or dropped. */
+  readonly done: readonly Named[];
+  readonly drops?: string | undefined;
+  readonly puts: readonly Named[];
+  /** How many it leaves to another turn. */
+  readonly left: readonly string[];
+}
+
+/** Reads a request by the words of its command. */
+export function readMail(keys: readonly string[], args: readonly string[]): Mail {
+  const [op = ""] = args;
+  const named = (ids: readonly string[], from = 0) =>
+    ids.map((id, index) => ({ id, mark: keys[4 + from + index]! }));
+  const none = { op, order: keys[1]!, closes: false, done: [], puts: [], left: [] };
+  if (op === "end") return { ...none, done: named(args.slice(5)) };
+  if (op === "post") {
+    const [id, call = "", , drops] = args.slice(9);
+    const posts = id === undefined ? undefined : { ...named([id])[0]!, call };
+    return { ...none, posts, drops, done: drops === undefined ? [] : named([drops], 1) };
+  }
+  if (op !== "step") return none;
+  const [done = 0, puts = 0, left = 0] = args.slice(7, 10).map(Number);
+  const ids = args.slice(11);
+  const leftIds = ids.slice(done + puts, done + puts + left);
+  const more = { closes: args[6] === "1", left: leftIds };
+  return {
+    ...none,
+    ...more,
+    done: named(ids.slice(0, done)),
+    puts: named(ids.slice(done, done + puts), done),
+  };
+}
+
+/** One attempt to get the turn, at one endpoint. */
+interface Place {
+  isGranted: boolean;
+  /** A request was sent that gives it back. */
+  isReturned: boolean;
+  isRefused: boolean;
+  isEnded: boolean;
+  isClosed: boolean;
+  /** Messages that have come since the holder has last looked. */
+  arrived: number;
+}
+
+/** One attempt to get the turn. */
+interface Attempt {
+  readonly process: Process;
+  /** When its first request was sent, in virtual ms. */
+  readonly sent: number;
+  readonly places: Map<Server, Place>;
+  /** Since when a quorum has closed it. */
+  closedAt: number | undefined;
+}
+
+/** A call of `post`: by attempt and endpoint, who had the turn when its message was stored. */
+interface Posting {
+  readonly call: string;
+  readonly stored: Map<string, Map<Server, string>>;
+}
+
+/** What is known of a message, whoever has posted it. */
+interface Letter {
+  readonly marked: Set<Server>;
+  markedAt: number;
+  droppedAt: number;
+  /** The turns that it has waited in, at some endpoint. */
+  readonly turns: Set<string>;
+}
+
+/** Between which process and which endpoint a request is. */
+interface Way {
+  readonly process: Process;
+  readonly server: Server;
+}
+
+interface LastPost {
+  readonly stored: number;
+  readonly isHeld: boolean;
+  readonly holder: string | undefined;
+}
+
+/** Observes the requests of mailboxes. There is one in a world. */
+export class Mailboxes {
+  readonly #world: World;
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #last = new Map<Process, string>();
+  /** The last call, by process and id. */
+  readonly #postings = new Map<string, Posting>();
+  readonly #calls = new Set<string>();
+  readonly #letters = new Map<string, Letter>();
+  /** By endpoint and id. */
+  readonly #lastStored = new Map<string, string>();
+  /** The ids that wait, by endpoint. */
+  readonly #waiting = new Map<Server, readonly string[]>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  sent({ process, server }: Way, token: string, mail: Mail): void {
+    if (mail.op === "end" && this.#attempts.has(token)) this.#placeOf(server, token).isReturned = true;
+    if (mail.op !== "post") return;
+    this.#last.set(process, token);
+    if (!this.#attempts.has(token)) {
+      const { now } = this.#world;
+      this.#attempts.set(token, { process, sent: now, places: new Map(), closedAt: undefined });
+    }
+    if (mail.drops !== undefined) this.#letter(mail.drops).droppedAt = this.#world.now;
+    const { posts } = mail;
+    if (!posts) return;
+    const key = `${process.name} ${posts.id}`;
+    // Of an earlier call a request may be sent yet.
+    if (this.#calls.has(posts.call)) return;
+    this.#calls.add(posts.call);
+    this.#postings.set(key, { call: posts.call, stored: new Map() });
+  }
+
+  executed(server: Server, token: string, mail: Mail, { reply, copy }: { reply: Reply; copy: number }): void {
+    const [, state, holder] = reply as [string, string, string];
+    if (state === "foreign") return;
+    const attempt = this.#attempts.get(token);
+    // Whoever looks has no attempt.
+    if (!attempt) return;
+    const place = this.#placeOf(server, token);
+    for (const { id } of mail.done) this.#mark(server, id);
+    if (mail.op === "post" && state === "stored") this.#stored(server, token, mail, holder);
+    if (mail.op === "post") {
+      const isKnown = state === "stored" && this.#isLastStored(server, token, mail);
+      this.#checkGrant(attempt, place, isKnown, { state, granted: holder === token, copy, server });
+    }
+    if (mail.op === "end") place.isEnded = true;
+    const now = server.execute(["ZRANGE", mail.order, 0, -1]) as string[];
+    if (mail.op === "step") this.#stepped(server, attempt, mail, { state, waiting: now });
+    this.#waiting.set(server, now);
+    this.#checkMarks(server, mail, now);
+  }
+
+  /** The last attempt of a process to get the turn. */
+  lastAttempt(process: Process): string {
+    return this.#last.get(process)!;
+  }
+
+  /** When the first request of an attempt was sent. */
+  sentAt(token: string): number {
+    return this.#attempts.get(token)!.sent;
+  }
+
+  /** Since when a quorum has closed a turn; undefined: none has. */
+  closedAt(token: string): number | undefined {
+    return this.#attempts.get(token)?.closedAt;
+  }
+
+  /** Since when a quorum remembers that a message is done; Infinity: none does. */
+  doneAt(id: string): number {
+    return this.#letter(`i${id}`).markedAt;
+  }
+
+  /** When a message was dropped for a newer one; Infinity: it was not. */
+  droppedAt(id: string): number {
+    return this.#letter(`i${id}`).droppedAt;
+  }
+
+  /** In how many turns but this one a message has waited. */
+  otherTurns(id: string, token: string): number {
+    return [...this.#letter(`i${id}`).turns].filter((other) => other !== token).length;
+  }
+
+  /**
+   * What the last post of a message by a process has left behind: at how many endpoints one attempt has stored it, whether a
+   * quorum has shown it who had the turn, and that holder, if it is another one.
+   */
+  lastPost(process: Process, id: string): LastPost {
+    const attempts = [...(this.#postings.get(`${process.name} i${id}`)?.stored ?? [])];
+    const quorum = quorumOf(this.#world.servers.length);
+    const own = new Set(attempts.map(([token]) => token));
+    const groups = attempts.flatMap(([, holders]) => {
+      const names = [...holders.values()];
+      return names.filter((name) => name && names.filter((other) => other === name).length >= quorum);
+    });
+    const stored = Math.max(0, ...attempts.map(([, holders]) => holders.size));
+    return { stored, isHeld: groups.length > 0, holder: groups.findLast((name) => !own.has(name)) };
+  }
+
+  /** Whoever lives has given back what endpoints have given it. */
+  checkAtEnd(): void {
+    for (const { process, places } of this.#attempts.values()) {
+      if (!process.alive) continue;
+      for (const [server, { isGranted, isReturned, isClosed }] of places) {
+        if (!isGranted) continue;
+        const what = () => `${process.name} has not given back the turn that it has from ${server.name}`;
+        this.#world.check("nothing is abandoned", isReturned || isClosed, what, []);
+      }
+    }
+  }
+
+  #placeOf(server: Server, token: string): Place {
+    const { places } = this.#attempts.get(token)!;
+    const none = { isGranted: false, isReturned: false, isRefused: false, isEnded: false, isClosed: false };
+    const place = places.get(server) ?? { ...none, arrived: 0 };
+    places.set(server, place);
+    return place;
+  }
+
+  #letter(id: string): Letter {
+    let letter = this.#letters.get(id);
+    if (!letter) {
+      letter = { marked: new Set(), markedAt: Infinity, droppedAt: Infinity, turns: new Set() };
+      this.#letters.set(id, letter);
+    }
+    return letter;
+  }
+
+  #mark(server: Server, id: string): void {
+    const letter = this.#letter(id);
+    letter.marked.add(server);
+    if (letter.marked.size < quorumOf(this.#world.servers.length)) return;
+    letter.markedAt = Math.min(letter.markedAt, this.#world.now);
+  }
+
+  #stored(server: Server, token: string, { posts }: Mail, holder: string): void {
+    const attempt = this.#attempts.get(token)!;
+    if (posts) {
+      const posting = this.#postings.get(`${attempt.process.name} ${posts.id}`)!;
+      if (posting.call === posts.call) {
+        const holders = posting.stored.get(token) ?? new Map<Server, string>();
+        // A repetition that finds the turn free again takes nothing back of what was said.
+        posting.stored.set(token, holders.set(server, holder || holders.get(server) || ""));
+      }
+      this.#letter(posts.id).turns.add(holder);
+    }
+    if (holder === token) {
+      for (const id of this.#waiting.get(server) ?? []) this.#letter(id).turns.add(token);
+      attempt.places.get(server)!.arrived = 0;
+      return;
+    }
+    const others = this.#attempts.get(holder)?.places.get(server);
+    if (others && posts) others.arrived += 1;
+  }
+
+  /** Whether it was the last one that has stored a message at an endpoint: another post of the message replaces what is known of it. */
+  #isLastStored(server: Server, token: string, { posts }: Mail): boolean {
+    const key = `${server.name} ${posts?.id}`;
+    const isLast = posts !== undefined && this.#lastStored.get(key) === token;
+    if (posts) this.#lastStored.set(key, token);
+    return isLast;
+  }
+
+  /** What was given back, or refused, is not taken by a request that comes late or twice. */
+  #checkGrant(
+    { process }: Attempt,
+    place: Place,
+    isKnown: boolean,
+    { state, granted, copy, server }: { state: string; granted: boolean; copy: number; server: Server },
+  ): void {
+    const what = () =>
+      `${server.name} gives the turn to ${process.name}, which has given it back or was refused it`;
+    const again: readonly Assumption[] = copy > 0 ? ["single execution"] : [];
+    if (place.isEnded || place.isClosed) {
+      const needs = [...invariants["rolled back stays rolled back"], ...again];
+      this.#world.check("rolled back stays rolled back", !granted, what, needs);
+    } else if (place.isRefused) {
+      this.#world.check("nothing is abandoned", !granted, what, isKnown ? [] : ["single execution"]);
+    }
+    if (!granted) place.isRefused ||= state === "stored";
+    // Nobody knows of a repetition: its ttl frees the turn.
+    else if (copy === 0) place.isGranted = true;
+  }
+
+  #stepped(
+    server: Server,
+    attempt: Attempt,
+    { closes, left }: Mail,
+    { state, waiting }: { readonly state: string; readonly waiting: readonly string[] },
+  ): void {
+    const world = this.#world;
+    const place = attempt.places.get(server)!;
+    if (closes && place.arrived > 0) world.count("mailbox: posted during a close", place.arrived);
+    if (closes && state === "open") world.count("mailbox: not closed");
+    if (state === "open") place.arrived = 0;
+    if (state !== "closed" || place.isClosed) return;
+    place.isClosed = true;
+    place.arrived = 0;
+    const unseen = waiting.filter((id) => !left.includes(id));
+    const what = () => `${server.name} lets the turn go, and ${unseen} wait`;
+    world.check("a close leaves nothing behind", unseen.length === 0, what);
+    const closed = [...attempt.places.values()].filter(({ isClosed }) => isClosed);
+    if (closed.length >= quorumOf(world.servers.length)) attempt.closedAt ??= world.now;
+  }
+
+  /** What an endpoint remembers as handled does not wait there. */
+  #checkMarks(server: Server, { posts, done, puts }: Mail, waiting: readonly string[]): void {
+    for (const { id, mark } of [...(posts ? [posts] : []), ...done, ...puts]) {
+      if (server.execute(["GET", mark]) === null) continue;
+      const what = () => `${id} waits at ${server.name}, which knows that it is handled`;
+      this.#world.check("a message is handled once", !waiting.includes(id), what);
+    }
+  }
+}

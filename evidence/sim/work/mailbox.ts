@@ -1,0 +1,358 @@
+import {
+  type FailedMessage,
+  Mailbox,
+  type MailboxHandler,
+  type MailboxOptions,
+  type MailboxTurn,
+  type Message,
+  type Messages,
+  type Posted,
+} from "../../../src/sync/index.ts";
+import { checkFences } from "../checks/fences.ts";
+import { Holds, newHold } from "../checks/holds.ts";
+import { Letters } from "../checks/letters.ts";
+import type { Draw } from "../draw.ts";
+import { keyOf } from "../field.ts";
+import type { Process } from "../world/process.ts";
+import type { World } from "../world/world.ts";
+import type { Actor, SharedContext } from "./actor.ts";
+import type { Outcome } from "./calls.ts";
+import { type DrawnOptions, drawOptions, drawSignal } from "./options.ts";
+import type { Workload } from "./workload.ts";
+
+const name = "inbox";
+const key = keyOf("mailbox", name);
+
+const codes = ["LOCK_HELD", "NO_QUORUM", "MAILBOX_FULL"] as const;
+
+/** How many messages each process posts after the faults. */
+const probes = 5;
+
+/** The handler has failed, or has left a turn that is lost. */
+class Failed extends Error {}
+
+/** How a handler behaves. */
+interface Manner {
+  readonly reads: "each" | "batches" | "nothing";
+  /** The probabilities that it fails at a message, and that it returns after one although others wait. */
+  readonly fails: number;
+  readonly breaks: number;
+  /** ms for each message, at most. */
+  readonly length: number;
+  /** Whether it returns where its turn is lost. Else it throws. */
+  readonly isQuiet: boolean;
+  /** The probability that its process dies at a message. */
+  readonly dies: number;
+}
+
+/** One call. */
+interface MailboxCall {
+  readonly invoked: number;
+  /** By the process's wall clock; Infinity: there is none. */
+  readonly deadline: number;
+  readonly disturbances: number;
+  /** Since when its handler is called; undefined: it was not. */
+  began: number | undefined;
+}
+
+/** Processes that post to one mailbox, and handle what is there. */
+export class MailboxWorkload implements Workload {
+  readonly blockingKeys: readonly string[] = ["redlock:mailbox:*"];
+  // The probes handle what is left, one message after another, with an endpoint that is silent.
+  readonly patience = 150_000;
+  readonly #shared: SharedContext;
+  readonly #world: World;
+  readonly #holds: Holds;
+  readonly #letters: Letters;
+  readonly #rules: MailboxOptions<string>;
+  /** Whether handlers fail, while there are faults. */
+  readonly #isFlaky: boolean;
+  /** Whether most handlers read nothing, while there are faults. */
+  readonly #isLazy: boolean;
+  readonly #slowest: number;
+  #posted = 0;
+  #probing = 0;
+
+  constructor(shared: SharedContext, draw: Draw) {
+    const { world, scenario, wire } = shared;
+    const { ttl } = scenario;
+    this.#shared = shared;
+    this.#world = world;
+    this.#holds = new Holds(world, "one turn at a time");
+    // Less than a turn may take.
+    const retention = draw.chance(0.1) ? Math.max(1_000, 2 * ttl) : undefined;
+    this.#letters = new Letters(world, wire.mailboxes, retention !== undefined);
+    this.#isFlaky = draw.chance(0.4);
+    this.#isLazy = draw.chance(0.15);
+    this.#slowest = draw.pick([0.02, 0.1, 0.1, 0.6]) * ttl;
+    this.#rules = {
+      ttl: 2 * ttl,
+      maxSize: draw.pick([2, 100, 100, 100]),
+      onFull: draw.pick(["refuse", "drop-oldest"]),
+      maxAttempts: draw.pick([undefined, undefined, 1, 2]),
+      maxHold: draw.pick([3 * ttl, 300_000]),
+      retention,
+      onFailed: (message) => this.#giveUp(message),
+    };
+  }
+
+  async perform(actor: Actor): Promise<void> {
+    const { draw } = actor;
+    if (draw.chance(0.1)) return this.#drain(actor);
+    const id = draw.chance(0.15) ? this.#letters.anyId(draw) : undefined;
+    const message = this.#newMessage(actor.process, id);
+    const isQuick = draw.chance(0.3);
+    for (let tries = draw.integer(1, 3); tries > 0; tries -= 1) {
+      const outcome = await this.#post(actor, message);
+      if ("value" in outcome) break;
+      await actor.sleep(draw.between(0, 20));
+    }
+    // Others arrive while somebody handles the first ones.
+    if (isQuick) await this.#post(actor, this.#newMessage(actor.process));
+  }
+
+  /** Posts messages at the same time as the others. When all calls have returned, nothing is left. */
+  async probe(actor: Actor, bound: number): Promise<void> {
+    const { draw } = actor;
+    this.#probing += 1;
+    for (let count = 0; count < probes; count += 1) {
+      await actor.sleep(draw.pick([0, draw.between(0, 40)]));
+      await this.#probeOnce(actor, bound);
+    }
+    this.#probing -= 1;
+    if (this.#probing > 0) return;
+    this.#letters.checkNothingWaits();
+    await this.#call(actor, {
+      what: "probe: drain",
+      bound,
+      run: (call) => {
+        const mailbox = new Mailbox<string>(actor.redlock, name, this.#rules);
+        return mailbox.drain(this.#handler(actor, call, kind), { ...patient, wait: 10 * bound });
+      },
+    });
+  }
+
+  recheck(process: Process): void {
+    this.#holds.recheck(process);
+  }
+
+  checkAtEnd(): void {
+    // The largest stamp is remembered for as long as messages are.
+    if (this.#rules.retention === undefined) checkFences(this.#world, this.#holds.all);
+    this.#letters.checkAtEnd();
+    this.#shared.wire.mailboxes.checkAtEnd();
+  }
+
+  #newMessage({ name: by }: Process, known?: string): { readonly id: string; readonly value: string } {
+    this.#posted += 1;
+    return { id: known ?? `${by}-${this.#posted}`, value: `of ${by}` };
+  }
+
+  async #probeOnce(actor: Actor, bound: number): Promise<void> {
+    const { process, draw, redlock } = actor;
+    const message = this.#newMessage(process);
+    const mailbox = new Mailbox<string>(redlock, name, this.#rules);
+    const manner = { ...kind, reads: draw.pick(["each", "batches"] as const), length: draw.pick([0, 10]) };
+    this.#letters.posted(message.id, { isProbe: true });
+    for (;;) {
+      const outcome = await this.#call(actor, {
+        what: `probe: post ${message.id}`,
+        bound,
+        run: (call) =>
+          mailbox.post(message, this.#handler(actor, call, manner), { ...patient, wait: 10 * bound }),
+      });
+      this.#letters.over(this.#shared.wire.mailboxes.lastAttempt(process));
+      if ("value" in outcome) return this.#letters.acknowledged(process, message.id, outcome.value.status);
+      // It is full.
+      await actor.sleep(50);
+    }
+  }
+
+  async #post(
+    actor: Actor,
+    message: { readonly id: string; readonly value: string },
+  ): Promise<Outcome<Posted>> {
+    const { process, redlock, draw } = actor;
+    const mailbox = new Mailbox<string>(redlock, name, this.#rules);
+    const options = { ...this.#draw(actor), standBy: draw.chance(0.2) };
+    const manner = this.#drawManner(actor);
+    this.#letters.posted(message.id, { isProbe: false });
+    const outcome = await this.#call(actor, {
+      what: `post ${message.id} ${JSON.stringify(options)}`,
+      ...options,
+      bound: this.#boundOf(options),
+      run: (call) => mailbox.post(message, this.#handler(actor, call, manner), options),
+    });
+    if ("value" in outcome) {
+      this.#world.count(`mailbox: ${outcome.value.status}`);
+      this.#letters.acknowledged(process, message.id, outcome.value.status);
+    }
+    return outcome;
+  }
+
+  async #drain(actor: Actor): Promise<void> {
+    const options = this.#draw(actor);
+    const manner = this.#drawManner(actor);
+    await this.#call(actor, {
+      what: `drain ${JSON.stringify(options)}`,
+      ...options,
+      bound: this.#boundOf(options),
+      run: (call) =>
+        new Mailbox<string>(actor.redlock, name, this.#rules).drain(
+          this.#handler(actor, call, manner),
+          options,
+        ),
+    });
+  }
+
+  #draw(actor: Actor): DrawnOptions & { readonly signal: AbortSignal | undefined } {
+    const drawn = drawOptions(actor);
+    return { ...drawn, signal: drawSignal(actor, 2 * drawn.ttl) };
+  }
+
+  #drawManner({ draw, scenario }: Actor): Manner {
+    const isFlaky = this.#isFlaky;
+    return {
+      reads: draw.chance(this.#isLazy ? 0.9 : 0.05) ? "nothing" : draw.pick(["each", "each", "batches"]),
+      fails: isFlaky ? 0.1 : 0,
+      breaks: draw.pick([0, 0, 0.3]),
+      length: draw.pick([0, this.#slowest, this.#slowest]),
+      isQuiet: draw.chance(0.5),
+      dies: scenario.faults.includes("client killed") ? 0.01 : 0,
+    };
+  }
+
+  /** ms within which a call ends that may handle all that others post meanwhile. */
+  #boundOf({ wait, timeout }: DrawnOptions): number {
+    const { processes, calls } = this.#shared.scenario;
+    const messages = 3 * processes * calls;
+    return wait + 20 * timeout + messages * (this.#slowest + 4 * timeout);
+  }
+
+  async #call<Value>(
+    { process, calls }: Actor,
+    { what, bound, run, signal, deadline = Infinity, ...limits }: CallPlan<Value>,
+  ): Promise<Outcome<Value>> {
+    const world = this.#world;
+    const { pausedFor, disturbances } = process;
+    const call: MailboxCall = { invoked: world.now, deadline, disturbances, began: undefined };
+    const outcome = await calls.make(process, {
+      counted: "mailbox",
+      what,
+      bound,
+      codes,
+      run: () => run(call),
+      signal,
+      // A message whose processes have died is given up without an error of their own.
+      isExpected: (error) =>
+        error instanceof Failed || (error instanceof Error && / has failed \d+ times$/.test(error.message)),
+    });
+    const { wait, timeout, ttl } = limits;
+    if (wait === undefined || timeout === undefined || ttl === undefined) return outcome;
+    // Until it has the turn or needs none.
+    const took = (call.began ?? world.now) - call.invoked - (process.pausedFor - pausedFor);
+    const most = 1.5 * (wait + 10 * Math.min(timeout, ttl)) + 60;
+    world.check("calls end", took <= most, () => `${process.name}: ${what} went on for ${took.toFixed()} ms`);
+    return outcome;
+  }
+
+  #handler(actor: Actor, call: MailboxCall, manner: Manner): MailboxHandler<string> {
+    return async (messages, turn) => {
+      const { process, world } = actor;
+      const token = this.#shared.wire.mailboxes.lastAttempt(process);
+      const hold = newHold({
+        resources: [name],
+        nonce: token,
+        process,
+        remaining: () => turn.remaining(),
+        lossReported: () => turn.signal.aborted,
+        invoked: call.invoked,
+        acquired: world.now,
+        fence: turn.fence,
+        standing: () => world.servers.map((server) => standsFor(server, token)),
+      });
+      call.began ??= world.now;
+      world.count("mailbox: turn");
+      this.#holds.add(hold);
+      try {
+        await this.#read(actor, { call, manner, turn, token }, messages);
+      } finally {
+        hold.releaseInvoked = world.now;
+        this.#holds.end(hold);
+      }
+    };
+  }
+
+  async #read(actor: Actor, reading: Reading, messages: Messages<string>): Promise<void> {
+    const { manner } = reading;
+    if (manner.reads === "nothing") return;
+    if (manner.reads === "each") {
+      for await (const message of messages) {
+        if (!(await this.#handle(actor, reading, [message])) || actor.draw.chance(manner.breaks)) return;
+      }
+      return;
+    }
+    for await (const batch of messages.batches()) {
+      if (!(await this.#handle(actor, reading, batch)) || actor.draw.chance(manner.breaks)) return;
+    }
+  }
+
+  /** @returns whether the turn goes on */
+  async #handle(actor: Actor, reading: Reading, batch: readonly Message<string>[]): Promise<boolean> {
+    const { process, draw, world } = actor;
+    const { manner, turn, token, call } = reading;
+    const isLate = process.wallClock() > call.deadline + 1 && process.disturbances === call.disturbances;
+    const what = () => `${process.name} begins ${batch[0]!.id} after its deadline`;
+    world.check("calls end", !isLate, what);
+    for (const message of batch) this.#letters.read(message, token);
+    const fail = (why: string) => {
+      for (const { id } of batch) this.#letters.failed(id);
+      return new Failed(why);
+    };
+    for (const { id } of batch) {
+      if (draw.chance(manner.dies) && world.processes.filter(({ alive }) => alive).length > 2) process.kill();
+      await actor.sleep(draw.between(0, manner.length));
+      if (draw.chance(manner.fails)) throw fail("it failed");
+      if (turn.remaining() <= 0) {
+        if (manner.isQuiet) return false;
+        throw fail("the turn is lost");
+      }
+      this.#letters.handled(id);
+    }
+    return true;
+  }
+
+  #giveUp({ id, attempts }: FailedMessage<string>): void {
+    this.#world.count("mailbox: given up");
+    this.#letters.givenUp(id, attempts);
+  }
+}
+
+/** How probes handle messages. */
+const kind: Manner = { reads: "each", fails: 0, breaks: 0, length: 10, isQuiet: false, dies: 0 };
+
+const patient = { ttl: 2_000, maxHold: 1e9 };
+
+/** A call and its limits, where they are checked. */
+interface CallPlan<Value> extends Partial<DrawnOptions> {
+  readonly what: string;
+  readonly bound: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly run: (call: MailboxCall) => Promise<Value>;
+}
+
+/** A handler at work. */
+interface Reading {
+  readonly call: MailboxCall;
+  readonly manner: Manner;
+  readonly turn: MailboxTurn;
+  /** Of the turn. */
+  readonly token: string;
+}
+
+/** For how many ms of true time a turn stands at an endpoint. */
+function standsFor(server: World["servers"][number], token: string): number {
+  const text = server.execute(["GET", key]) as string | null;
+  if (!text?.startsWith(`${token} `)) return 0;
+  return Math.max(0, Number(server.execute(["PTTL", key]))) / server.rate;
+}
