@@ -43,14 +43,22 @@ export const twoHolders: readonly Invariant[] = [
 export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolean {
   if (only) return theme === only;
   const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
+  if (patches.some(({ file }) => /\/(internal\/)?mailbox/.test(file))) return theme === "mailbox";
   if (areIn("sync/debounce.")) return theme === "debounce";
   if (areIn("sync/singleton.")) return theme === "singleton";
   if (areIn("sync/refresh-once.")) return theme === "refresh";
   if (areIn("wake-up/")) return theme === "wake-ups";
   if (areIn("sync/") || ["interval", "member", "queue"].some((name) => areIn(`twins/${name}-twin.ts`)))
-    return !["locks", "operators", "locked-runs", "wake-ups", "debounce", "singleton", "refresh"].includes(
-      theme,
-    );
+    return ![
+      "locks",
+      "operators",
+      "locked-runs",
+      "wake-ups",
+      "debounce",
+      "singleton",
+      "refresh",
+      "mailbox",
+    ].includes(theme);
   return theme === "operators" || !operated.some(areIn);
 }
 
