@@ -100,7 +100,7 @@ eachInTurns(stores([1, 3], [1, 3]))("a mailbox on $title", ({ open, engine }) =>
     await post("warm");
     await allArrived(own.links);
     // Takes the turn with the message, and lets it go.
-    expect(await costOf(store, own, () => post("a"))).toEqual([2, 21]);
+    expect(await costOf(store, own, () => post("a"))).toEqual([2, 20]);
     let queued: number[] | undefined;
     const turn = await costOf(store, own, async () => {
       await mailbox.post({ id: "b", value: 1 }, async (messages) => {
@@ -111,6 +111,6 @@ eachInTurns(stores([1, 3], [1, 3]))("a mailbox on $title", ({ open, engine }) =>
     // Joins the queue.
     expect(queued).toEqual([1, 9]);
     // The turn, what joins it, and the step to that.
-    expect(turn).toEqual([2 + 1 + 1, 21 + 9 + 9]);
+    expect(turn).toEqual([2 + 1 + 1, 20 + 9 + 9]);
   });
 });
