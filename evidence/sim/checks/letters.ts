@@ -181,7 +181,7 @@ export class Letters {
     const inOrder = [...letters].sort((one, other) => one.place! - other.place!);
     // The first of those that were handled later.
     let earliest: Letter | undefined;
-    for (const letter of inOrder.toReversed()) {
+    for (const letter of [...inOrder].reverse()) {
       const next = earliest;
       // What is handled while it is being posted may have an old stamp yet.
       if (next && letter.acknowledged <= letter.handledAt) {

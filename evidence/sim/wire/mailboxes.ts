@@ -201,10 +201,10 @@ export class Mailboxes {
       return names.filter((name) => name && names.filter((other) => other === name).length >= quorum);
     });
     const stored = Math.max(0, ...attempts.map(([, holders]) => holders.size));
-    return { stored, isHeld: groups.length > 0, holder: groups.findLast((name) => !own.has(name)) };
+    return { stored, isHeld: groups.length > 0, holder: groups.filter((name) => !own.has(name)).at(-1) };
   }
 
-  /** Whoever lives has given back what endpoints have given it. */
+  /** A process that lives has given back what endpoints have given it. */
   checkAtEnd(): void {
     for (const { process, places } of this.#attempts.values()) {
       if (!process.alive) continue;
