@@ -316,7 +316,7 @@ class MailboxCall<Value> {
     if (state === "full") throw new MailboxFullError(this.#rules.name, maxSize);
     if (state === "queued") return { status: "queued", left: 0 };
     if (state === "duplicate") return { status: "duplicate", left: 0 };
-    // It stood by for as long as it may: its message is with the holder all the same.
+    // It stood by for as long as it may: its message is with the holder.
     if (wasQueued && isRedlockError(error)) return { status: "queued", left: 0 };
     throw error;
   }

@@ -81,7 +81,7 @@ interface Posting {
   readonly stored: Map<string, Map<Server, string>>;
 }
 
-/** What is known of a message, whoever has posted it. */
+/** What is known of a message, from every call that has posted it. */
 interface Letter {
   readonly marked: Set<Server>;
   markedAt: number;
@@ -142,7 +142,7 @@ export class Mailboxes {
     const [, state, holder] = reply as [string, string, string];
     if (state === "foreign") return;
     const attempt = this.#attempts.get(token);
-    // Whoever looks has no attempt.
+    // A call that only looks has no attempt.
     if (!attempt) return;
     const place = this.#placeOf(server, token);
     for (const { id } of mail.done) this.#mark(server, id);

@@ -17,7 +17,7 @@
 -- `keep`, which renews the turn; ttl 0 only looks
 -- `end`, which gives the turn back: the ids that are done
 --
--- Replies: {token, state, ...}. The state "foreign" says that another program has written at the turn's key. An id that was handled is never in the order, whoever has written so, and in which order
+-- Replies: {token, state, ...}. The state "foreign" says that another program has written at the turn's key. An id that was handled is never in the order, in whichever order
 -- the requests are executed.
 
 local op, token, ttl, retention, kept = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
@@ -129,7 +129,7 @@ local done, puts, count, failed = arg(8), arg(9), arg(10), arg(11)
 local function doneAt(i) return 11 + i end
 local function putAt(i) return doneAt(done) + i end
 local function leftAt(i) return putAt(puts) + i end
--- True, whoever has the turn.
+-- This is true even if the turn is lost.
 for i = 1, done do forget(ARGV[doneAt(i)], KEYS[4 + i]) end
 if holder ~= token then return {token, found[4] == "closed" and "closed" or "lost"} end
 -- A step that is executed after a later one: the holder has gone on meanwhile.

@@ -76,7 +76,7 @@ test("a post takes the turn of a full mailbox, if nobody has it", async () => {
   expect(handled).toEqual(["a", "b", "c"]);
 });
 
-test("a handler that reads nothing ends the turn, also where too few endpoints have the message", async () => {
+test("a handler that reads nothing ends the turn, even if too few endpoints have the message", async () => {
   const { runtime, client, open, end, after } = newWorld();
   const cut = client({ wait: 0 });
   end({ ...cut, links: cut.links.slice(1) });

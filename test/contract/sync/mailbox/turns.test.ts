@@ -169,7 +169,7 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     ]);
   });
 
-  test("gives up a message that has failed as often as it may, also where its process has ended", async () => {
+  test("gives up a message that has failed as often as it may, even if its process has ended", async () => {
     const world = newWorld(count);
     const given: FailedMessage<string>[] = [];
     const options = { maxAttempts: 2, onFailed: (message: FailedMessage<string>) => given.push(message) };
