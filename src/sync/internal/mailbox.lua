@@ -17,8 +17,8 @@
 -- `keep`, which renews the turn; ttl 0 only looks
 -- `end`, which gives the turn back: the ids that are done
 --
--- Replies: {token, state, ...}. The state "foreign" says that another program has written at the turn's key. An id that was handled is never in the order, in whichever order
--- the requests are executed.
+-- Replies: {token, state, ...}. The state "foreign" says that another program has written at the turn's key. An id that was
+-- handled is never in the order, in whichever order the requests are executed.
 
 local op, token, ttl, retention, kept = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local turn, order, values, tombstone = unpack(KEYS)
