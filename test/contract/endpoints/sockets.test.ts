@@ -235,6 +235,19 @@ describe.skipIf(!redisServer)("over sockets", () => {
     expect(nodeRedisEndpoint(nodeRedis()).exactReplies).toBe(true);
   });
 
+  test("ioredis without autoResendUnfulfilledCommands fails what it would forget", async () => {
+    const endpoint = ioredisEndpoint(ioredis({ autoResendUnfulfilledCommands: false }));
+    await (await redlockOf(endpoint).acquire("before")).release();
+    proxy.loses = "replies";
+    const acquired = rejection(redlockOf(endpoint).acquire("a"));
+    await until(async () => (await keys()) === 1, "the lock to be stored");
+    proxy.loses = undefined;
+    proxy.down(true);
+    proxy.down(false);
+    expect(causeOf(await acquired).kind).toBe("network");
+    await until(async () => (await keys()) === 0, "the rollback");
+  });
+
   test.each<[string, () => Endpoint]>([
     ["a lazy ioredis client", () => ioredisEndpoint(ioredis({ lazyConnect: true }))],
     ["one that may read from replicas", () => ioredisEndpoint(ioredis({ readOnly: true }))],
