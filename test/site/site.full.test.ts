@@ -12,14 +12,15 @@ import { serveFolder } from "./served.ts";
 // The site as a reader gets it, under the path that GitHub Pages gives it. Its build fails for a dead link.
 
 const base = "/redlock-edge/";
+const origin = "https://docs.example";
 const folder = "docs/site/dist";
 let pages: string[];
 
 beforeAll(async () => {
-  await promisify(execFile)(process.execPath, ["docs/site/build.mjs", "--base", base]);
+  await promisify(execFile)(process.execPath, ["docs/site/build.mjs", "--base", base, "--origin", origin]);
   const names = await readdir(folder, { recursive: true });
-  pages = names.filter((name) => name.endsWith(".html") && !/^(404\.html|(playground|api)\/.*)$/.test(name));
-}, 240_000);
+  pages = names.filter((name) => name.endsWith(".html") && !/^(404\.html|playground\/.*)$/.test(name));
+}, 400_000);
 
 const textOf = (name: string) => readFile(join(folder, name), "utf8");
 
@@ -45,13 +46,39 @@ it("has a title, a description, one h1 and texts for images on every page", asyn
   expect(titles.size).toBe(pages.length);
 });
 
+it("shows a title, a text and a picture where somebody links to a page, and an icon", async () => {
+  for (const name of pages) {
+    const html = await textOf(name);
+    expect(html, name).toContain(`<link rel="icon" type="image/svg+xml" href="${base}favicon.svg">`);
+    const address = origin + base + name.replace(/(^|\/)index\.html$/, "$1");
+    expect(html, name).toContain(`<meta property="og:url" content="${address}">`);
+    expect(html, name).toMatch(/<meta property="og:title" content="[^"]+">/);
+    expect(html, name).toMatch(/<meta property="og:description" content="[^"]+">/);
+    const picture = html.split(`<meta property="og:image" content="${origin}${base}`)[1]?.split('"')[0];
+    expect((await readFile(join(folder, picture!))).length, name).toBeGreaterThan(10_000);
+  }
+  const addresses = (await textOf("sitemap.xml")).match(/<loc>[^<]+/g)!;
+  expect(addresses).toHaveLength(pages.length);
+  for (const each of addresses) expect(each.startsWith(`<loc>${origin}${base}`), each).toBe(true);
+});
+
+it("has a page for each module, with a sentence about it", async () => {
+  const modules = (await textOf("api/index.md")).match(/^\| \[`.*$/gm)!;
+  const { exports } = JSON.parse(await readFile("package.json", "utf8"));
+  for (const path of Object.keys(exports).filter((each) => !each.endsWith(".json")))
+    expect(modules.join("\n")).toContain(`\`redlock-edge${path.slice(1)}\``);
+  for (const row of modules) expect(row).toMatch(/\) \| [A-Z].+\. \|$/);
+  const pagesOfApi = pages.filter((name) => name.startsWith("api/"));
+  expect(pagesOfApi).toHaveLength(modules.length + 1);
+});
+
 it("has every page as Markdown, and an index of the docs for language models", async () => {
   const index = await textOf("llms.txt");
   expect(index).toMatch(/^# redlock-edge\n\n> .+\n\n[^#]+\n## Start\n\n- \[Getting started\]/);
   for (const name of pages) {
     const path = name.replace(/html$/, "md");
     expect(await textOf(path), name).toMatch(/^# /);
-    if (!path.startsWith("worker/")) expect(index).toContain(`](${path})`);
+    if (!/^(worker|api)\//.test(path)) expect(index).toContain(`](${path})`);
   }
 });
 
@@ -115,10 +142,30 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await context.close();
   });
 
+  it.each([1_280, 390])("has one right edge for prose, tables and code at %i px", async (width) => {
+    const viewport = { width, height: 800 };
+    const context = await browser.newContext({ viewport, javaScriptEnabled: false });
+    const page = await context.newPage();
+    for (const name of [
+      "options.html",
+      "lock.html",
+      "examples/cron/index.html",
+      "api/redlock-edge.http.html",
+    ]) {
+      await page.goto(url + name);
+      const edges = await page
+        .locator(`.vp-doc > div > :is(p, table, div[class*="language-"])`)
+        .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().right)));
+      expect(edges.length, name).toBeGreaterThan(5);
+      expect(new Set(edges).size, name).toBe(1);
+    }
+    await context.close();
+  });
+
   it.each(["light", "dark"] as const)("has readable colours and no errors: %s", async (scheme) => {
     // What is not in view is not looked at.
     const { page, problems, close } = await openPage(browser, url, { scheme, height: 16_000 });
-    const chosen = ["", "choosing", "examples/d1-fence/index", "internals/architecture"];
+    const chosen = ["", "choosing", "examples/d1-fence/index", "api/redlock-edge.sync"];
     for (const name of chosen) {
       await page.goto(name === "" ? url : `${url}${name}.html`);
       expect(await faintTexts(page), name).toEqual([]);
