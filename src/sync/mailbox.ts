@@ -18,7 +18,14 @@ import {
 } from "./internal/hold.ts";
 import { type Entry, Place } from "./internal/mailbox-place.ts";
 import { PostProtocol } from "./internal/mailbox-protocol.ts";
-import { type FailedMessage, type MailboxHandler, Turn, type Work } from "./internal/mailbox-turn.ts";
+import {
+  type FailedMessage,
+  lostError,
+  type MailboxHandler,
+  Turn,
+  type TurnEnd,
+  type Work,
+} from "./internal/mailbox-turn.ts";
 
 /** Options of a mailbox, and defaults of its calls. */
 export interface MailboxOptions<Value = unknown> extends Omit<SyncOptions, "autoExtend"> {
@@ -151,6 +158,7 @@ export class Mailbox<Value> {
    * @param handler reads messages, as in the example of {@link Mailbox}; not called if another call has the turn
    *
    * @throws what the handler has thrown at this message: the message stays, and the next turn tries it again
+   * @throws LockLostError when the turn is lost, for example after `maxHold`, and `wait` is over
    * @throws MailboxFullError when `maxSize` messages wait
    * @throws QuorumError | LockHeldError when neither the turn nor a quorum of endpoints could be had within `wait`
    * @throws RangeError when the value is too large; TypeError when it is no JSON
@@ -257,22 +265,35 @@ class MailboxCall<Value> {
   }
 
   async run(): Promise<Posted> {
-    const { failed } = this.#work;
     for (;;) {
       const taken = await this.#take();
       if ("status" in taken) return taken;
       const end = await taken.turn.serve();
-      const id = this.#message?.id;
-      if (id !== undefined && failed.has(id)) throw failed.get(id);
-      if (!this.#message && this.handled === 0 && failed.size > 0) throw [...failed.values()][0];
-      const { left } = taken.turn;
-      if (end === "closed")
-        return { status: this.#isHandled || !this.#message ? "handled" : "duplicate", left };
       const isOver = this.#limit <= this.#elapsed();
-      if (end === "stopped" || isOver) return { status: this.#isHandled ? "handled" : "queued", left };
-      // What may wait besides is left to the next call.
-      if (end === "lost" && this.#isHandled) return { status: "handled", left };
+      const mayGoOn = end === "long" || (end === "lost" && this.#elapsed() < this.settings.wait);
+      // Once its own message is handled, what waits besides is left to the next call if the turn is lost.
+      if (mayGoOn && !isOver && !this.#hasFailed && !(end === "lost" && this.#isHandled)) continue;
+      return { status: this.#statusAfter(end, isOver), left: taken.turn.left };
     }
+  }
+
+  /** Whether the handler has failed at its own message. */
+  get #hasFailed(): boolean {
+    return this.#message !== undefined && this.#work.failed.has(this.#message.id);
+  }
+
+  /** What has become of the message once the call goes on no longer; or its error. */
+  #statusAfter(end: TurnEnd, isOver: boolean): Posted["status"] {
+    const { failed } = this.#work;
+    if (this.#isHandled) return "handled";
+    // The handler has run beyond the deadline, so the message stays.
+    if (isOver && end === "lost") return "queued";
+    if (this.#hasFailed) throw failed.get(this.#message!.id);
+    if (!this.#message && this.handled === 0 && failed.size > 0) throw [...failed.values()][0];
+    if (!this.#message && this.handled > 0) return "handled";
+    if (end === "lost") throw lostError(this.#rules.name);
+    if (end !== "closed") return "queued";
+    return this.#message ? "duplicate" : "handled";
   }
 
   /** Takes the turn, or finds that it needs none. */

@@ -23,7 +23,7 @@ import type { Workload } from "./workload.ts";
 const name = "inbox";
 const key = keyOf("mailbox", name);
 
-const codes = ["LOCK_HELD", "NO_QUORUM", "MAILBOX_FULL"] as const;
+const codes = ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST", "MAILBOX_FULL"] as const;
 
 /** How many messages each process posts after the faults. */
 const probes = 5;

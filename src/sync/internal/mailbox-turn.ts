@@ -1,3 +1,4 @@
+import { LockLostError } from "../../errors/errors.ts";
 import { emit } from "../../lock/events.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { Settings } from "../../lock/options.ts";
@@ -192,14 +193,22 @@ export class Turn<Value> {
     return entries.filter(({ id }) => !done.has(id) && !failed.has(id));
   }
 
-  /** The handler is done with what it has read, unless the turn was lost: then it may have noticed, and left it. */
+  /**
+   * The handler is done with what it has read, unless the turn was lost: then it may have noticed, and left it. A message that
+   * takes too long for every turn must not keep this call from the others.
+   */
   #finish(): void {
     const entries = this.#current;
     this.#current = [];
-    if (entries.length === 0 || this.#lock.remaining() <= 0) return;
-    this.#longest = Math.max(this.#longest, this.#sinceRead());
+    const { done, failed } = this.#work;
+    if (entries.length > 0) this.#longest = Math.max(this.#longest, this.#sinceRead());
+    const isLost = this.#lock.remaining() <= 0;
     for (const { id } of entries) {
-      this.#work.done.add(id);
+      if (isLost) {
+        failed.set(id, lostError(this.#rules.name));
+        continue;
+      }
+      done.add(id);
       this.#work.handled += 1;
       this.#rules.onHandled(id);
     }
@@ -290,6 +299,11 @@ export class Turn<Value> {
     if (isWhole) await this.#lock.abandon({ type: "released", elapsed: 0, freed: true });
     else await this.#lock.release();
   }
+}
+
+/** The error of a call whose turn was lost before its message was handled. */
+export function lostError(name: string): LockLostError {
+  return new LockLostError([name], "the turn ended before the message was handled");
 }
 
 function messageOf<Value>({ id, json, failures }: Entry): Message<Value> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError, type Redlock } from "../../../../src/index.ts";
+import { LockLostError, QuorumError, type Redlock } from "../../../../src/index.ts";
 import {
   type FailedMessage,
   Mailbox,
@@ -338,4 +338,28 @@ test("a value that is too large, or no JSON, is refused before anything is sent"
     /is a variable in it not set/,
   );
   expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+});
+
+test("a message that takes too long for every turn is left, and the others are handled", async () => {
+  const world = newWorld();
+  const [first, second] = [world.client(), world.client()];
+  const handler: MailboxHandler<string> = async (messages) => {
+    for await (const { value } of messages) {
+      await world.pause(value === "a" ? 5_000 : 1);
+      world.handled.push(value);
+    }
+  };
+  const options = { maxHold: ttl, wait: 0 };
+  const holding = watch(world.post(first, "a", handler, { options }));
+  await world.runtime.advance(10);
+  await passed(world, 1, world.post(second, "b", handler, { options }));
+  await world.runtime.advance(20_000);
+  expect(holding.error).toBeInstanceOf(LockLostError);
+  expect(
+    await passed(world, 10_000, world.mailbox(second.redlock, options).drain(handler, { wait: 9_000 })),
+  ).toMatchObject({
+    handled: 1,
+  });
+  expect(world.handled.filter((value) => value === "b")).toEqual(["b"]);
+  expect(world.handled.length).toBeLessThan(5);
 });
