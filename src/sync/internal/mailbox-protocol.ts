@@ -42,8 +42,6 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   readonly waiter: Waiter = { kind: mailboxWaiter, name: "free" };
   readonly heldText = ": another call has its turn, and no quorum has the message";
   state: PostState = "open";
-  /** Ids that were dropped for the message. */
-  readonly dropped: string[] = [];
   readonly #settings: Settings;
   readonly #name: string;
   readonly #place: Place;
@@ -123,7 +121,6 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
     if (full.length >= quorum) {
       if (!dropsOldest) return this.#end("full");
       this.#drops = full.map(({ oldest }) => oldest!).sort((a, b) => count(full, b) - count(full, a))[0];
-      this.dropped.push(this.#drops!);
       return "at-once";
     }
     const stored = answers.filter(({ state, holder }) => state === "stored" && holder && !tokens.has(holder));
