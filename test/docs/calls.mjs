@@ -157,6 +157,52 @@ export const calls = {
     await Promise.all(["a", "b", "c"].map((id) => worker(id, phases(id))));
     assert.deepEqual(done.map(([phase]) => phase).join(""), "111222");
   },
+  "docs/mailbox.md received": (received) =>
+    atBot(async (answered) => {
+      const receive = (id, text) => received("7", { id, text });
+      assert.deepEqual([await receive("1", "hello"), await receive("1", "hello")], ["handled", "duplicate"]);
+      assert.deepEqual(answered, ["hello"]);
+    }),
+  "docs/mailbox.md default": (app, env) =>
+    atBot(async (answered) => {
+      const works = [];
+      const body = JSON.stringify({ id: "1", thread: "8", text: "hello" });
+      for (let delivery = 0; delivery < 2; delivery += 1) {
+        const request = new Request(origin, { method: "POST", body });
+        const { status } = await app.fetch(request, env, { waitUntil: (work) => works.push(work) });
+        assert.equal(status, 202);
+      }
+      await Promise.all(works);
+      assert.deepEqual(answered, ["hello"]);
+    }),
+  "docs/mailbox.md everyMinute": (everyMinute) => atBot(() => everyMinute(["7", "8"])),
+  "docs/mailbox.md append": (append, env) =>
+    inPostgres(env, async (client) => {
+      await client.query("CREATE TABLE thread (log text, last text, fence bigint)");
+      await client.query("INSERT INTO thread VALUES ('', '', 0)");
+      const messages = (async function* () {
+        yield { id: "1", value: "hello" };
+      })();
+      await append(messages, { fence: 5 });
+      await assert.rejects(append([{ id: "2", value: "late" }], { fence: 4 }), /a later turn has written/);
+      assert.equal((await client.query("SELECT log FROM thread")).rows[0].log, "hello");
+    }),
+  "docs/mailbox.md steer": (steer) =>
+    atBot(async (answered) => {
+      const batches = () => [[{ value: "no" }, { value: "yes" }]];
+      await steer({ batches }, { signal: new AbortController().signal });
+      assert.deepEqual(answered, ["no\nyes"]);
+    }),
+  "docs/mailbox.md thread": (thread) =>
+    atBot(async (answered) => {
+      const fail = async (messages) => {
+        for await (const { id } of messages) throw new Error(`cannot answer ${id}`);
+      };
+      const post = () => thread.post({ id: "1", value: "hello" }, fail);
+      for (let attempt = 0; attempt < 5; attempt += 1) await assert.rejects(post(), /cannot answer 1/);
+      assert.deepEqual(answered, ['{"id":"1","value":"hello","attempts":5}']);
+      assert.equal((await post()).status, "duplicate");
+    }),
   "docs/webhooks.md bill": (bill) => handledAs("billed", bill),
   "docs/webhooks.md mail": (mail) => handledAs("mailed", mail),
   "docs/senders.md acme": async (acme) => {
@@ -184,6 +230,22 @@ async function deliveredTwice(handle) {
     statuses.push(response.headers.get("idempotent-replayed") ?? status);
   }
   assert.ok(/^(true|replayed)$/.test(statuses[1]), `the second delivery was handled again: ${statuses}`);
+}
+
+/** Calls with the texts that bot.example gets. */
+async function atBot(call) {
+  const { fetch } = globalThis;
+  const texts = [];
+  globalThis.fetch = async (input, init) => {
+    if (!String(input).startsWith("https://bot.example")) return fetch(input, init);
+    texts.push(init.body);
+    return new Response();
+  };
+  try {
+    await call(texts);
+  } finally {
+    globalThis.fetch = fetch;
+  }
 }
 
 /** Calls with a client of PostgreSQL. Without it, test/support/postgres.ts has warned, and CI fails. */

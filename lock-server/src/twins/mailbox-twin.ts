@@ -8,6 +8,9 @@ export const mailboxTwin: Twin = {
 
 type Texts = readonly (string | null)[];
 
+/** The script counts bytes. */
+const encoder = new TextEncoder();
+
 /** The commands of the script about one mailbox. */
 class Place {
   readonly call: TwinCall["call"];
@@ -79,7 +82,7 @@ class Place {
       const id = flat[at]!;
       if (left.has(id) || bytes >= 5e5) continue;
       const [value, from, failures] = this.fields(`v${id}`, `c${id}`, `n${id}`);
-      bytes += (value ?? "").length;
+      bytes += encoder.encode(value ?? "").length;
       entries.push(id, flat[at + 1]!, from ?? "", failures ?? "0", value ?? "");
     }
     return entries;
