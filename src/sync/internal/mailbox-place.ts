@@ -2,7 +2,7 @@ import type { Ask } from "../../endpoints/ask.ts";
 import type { Settings } from "../../lock/options.ts";
 import { tombstoneOf } from "../../lock/protocol.ts";
 import { quorumOf } from "../../quorum/tally.ts";
-import { type CellAnswer, tombstoneRetention } from "../../redis/cell.ts";
+import { type CellAnswer, readCounter, tombstoneRetention } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { foreignData, runScript, unexpectedReply } from "../../redis/script.ts";
 import { randomToken } from "../../runtime/runtime.ts";
@@ -96,14 +96,13 @@ export class Place {
       { op: "post", token, ttl, ids },
       args,
     );
-    if (typeof first !== "string") throw unexpectedReply();
     if (state === "handled") return { outcome: "held", state, entries: [] };
-    if (state === "late" && isStamp(first))
-      return { outcome: "held", state, last: Number(first), entries: [] };
+    if (state === "late") return { outcome: "held", state, last: wholeOf(first), entries: [] };
+    if (typeof first !== "string") throw unexpectedReply();
     if (state === "full") return { outcome: "held", state, oldest: first.slice(1), entries: [] };
-    if (state !== "stored" || !isStamp(last) || !isStamp(given)) throw unexpectedReply();
+    if (state !== "stored") throw unexpectedReply();
     const outcome = first === token ? "granted" : "held";
-    const stamps = { last: Number(last), stamp: Number(given) };
+    const stamps = { last: wholeOf(last), stamp: wholeOf(given) };
     return { outcome, state, holder: first, ...stamps, entries: entriesOf(flat) };
   }
 
@@ -132,8 +131,8 @@ export class Place {
   async look(call: Ask): Promise<MailboxAnswer & { readonly size: number }> {
     const token = randomToken(this.#settings.runtime);
     const [state, holder, size] = await this.#run(call, { op: "look", token, ttl: 0, ids: [] }, []);
-    if (state !== "seen" || typeof holder !== "string" || !isStamp(size)) throw unexpectedReply();
-    return { outcome: "granted", state: "open", holder, size: Number(size), entries: [] };
+    if (state !== "seen" || typeof holder !== "string") throw unexpectedReply();
+    return { outcome: "granted", state: "open", holder, size: wholeOf(size), entries: [] };
   }
 
   /** Gives the turn a new ttl; with ttl 0 it only looks. */
@@ -181,8 +180,20 @@ export class Place {
 }
 
 /** A number of a script's reply, which a client in between may have parsed. */
-function isStamp(word: unknown): boolean {
-  return (typeof word === "string" || typeof word === "number") && /^\d+$/.test(String(word));
+function wholeOf(word: unknown): number {
+  const count = word === 0 || word === "0" ? 0 : readCounter(word);
+  if (count === undefined) throw unexpectedReply();
+  return count;
+}
+
+/** The answers that name one holder, if a quorum of endpoints does. */
+export function agreeing<A extends Pick<MailboxAnswer, "holder">>(
+  answers: readonly A[],
+  quorum: number,
+): readonly A[] | undefined {
+  const named = answers.filter(({ holder }) => holder);
+  const groups = named.map(({ holder }) => named.filter((other) => other.holder === holder));
+  return groups.find(({ length }) => length >= quorum);
 }
 
 function entriesOf(flat: unknown): Entry[] {
@@ -190,10 +201,8 @@ function entriesOf(flat: unknown): Entry[] {
   const entries: Entry[] = [];
   for (let at = 0; at < words.length; at += 5) {
     const [id, stamp, call, failures, value] = words.slice(at, at + 5);
-    const isEntry =
-      typeof id === "string" && typeof value === "string" && isStamp(stamp) && isStamp(failures);
-    if (!isEntry) throw unexpectedReply();
-    const counts = { stamp: Number(stamp), failures: Number(failures) };
+    if (typeof id !== "string" || typeof value !== "string") throw unexpectedReply();
+    const counts = { stamp: wholeOf(stamp), failures: wholeOf(failures) };
     entries.push({ id: id.slice(1), ...counts, call: String(call), json: value.slice(1) });
   }
   return entries;

@@ -5,7 +5,7 @@ import type { Next } from "../../quorum/retry.ts";
 import type { Call, Round } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import type { Cell } from "../../redis/cell.ts";
-import { type Entry, type MailboxAnswer, type Place, type View, viewOf } from "./mailbox-place.ts";
+import { agreeing, type Entry, type MailboxAnswer, type Place, type View, viewOf } from "./mailbox-place.ts";
 
 /** Kind of the messages that wake those that stand by. */
 export const mailboxWaiter = "mailbox";
@@ -123,9 +123,8 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
       this.#drops = full.map(({ oldest }) => oldest!).sort((a, b) => count(full, b) - count(full, a))[0];
       return "at-once";
     }
-    const stored = answers.filter(({ state, holder }) => state === "stored" && holder && !tokens.has(holder));
-    const groups = stored.map(({ holder }) => stored.filter((other) => other.holder === holder));
-    const queued = groups.find(({ length }) => length >= quorum);
+    const stored = answers.filter(({ state, holder }) => state === "stored" && !tokens.has(holder ?? ""));
+    const queued = agreeing(stored, quorum);
     // Others have had its stamp already, or a larger one.
     if (!queued) {
       if (answers.every(({ state }) => state !== "late") || this.#hurries === mostHurries) return "pause";

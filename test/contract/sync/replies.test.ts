@@ -217,6 +217,8 @@ const asks: Record<string, Ask> = {
       (own) => [own, "stored", own, "x", 5, []],
       (own) => [own, "stored", own, 0, 5.5, []],
       (own) => [own, "full", 1],
+      (own) => [own, "late", "x"],
+      (own) => [own, "late"],
       ...ofMessages.map(
         (list): Reply =>
           (own) => [own, "stored", own, 0, 5, list],
@@ -262,6 +264,14 @@ describe.each(Object.entries(asks))("%s", (_, { garbage, ...ask }) => {
     },
   );
 });
+
+test.each([1_700, "1700"])(
+  "a post takes %j as the last stamp: a client in between may have parsed it",
+  async (last) => {
+    const { value: given } = await outcomeWith(post, (own) => [own, "late", last]);
+    expect(given).toMatchObject({ outcome: "held", state: "late", last: 1_700 });
+  },
+);
 
 test.each(["x", "", "0", -1, 0.5, 1_001, [], true])(
   "forceRelease of a semaphore does not take %j",
