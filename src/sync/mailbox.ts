@@ -16,7 +16,7 @@ import {
   type WaitOptions,
   waitSchema,
 } from "./internal/hold.ts";
-import { type Entry, Place } from "./internal/mailbox-place.ts";
+import { agreeing, type Entry, Place } from "./internal/mailbox-place.ts";
 import { PostProtocol } from "./internal/mailbox-protocol.ts";
 import {
   type FailedMessage,
@@ -201,9 +201,7 @@ export class Mailbox<Value> {
     const answers = (await query(settings, ["inspect", [this.name]], (call) => place.look(call))).answers();
     const quorum = quorumOf(settings.endpoints.length);
     const sizes = answers.map(({ size }) => size).sort((a, b) => b - a);
-    const count = (holder: string | undefined) => answers.filter((other) => other.holder === holder).length;
-    const isHeld = answers.some(({ holder }) => holder && count(holder) >= quorum);
-    return { isHeld, waiting: sizes[quorum - 1]! };
+    return { isHeld: agreeing(answers, quorum) !== undefined, waiting: sizes[quorum - 1]! };
   }
 
   #settings(options: PostOptions): Settings {
@@ -243,11 +241,10 @@ class MailboxCall<Value> {
   readonly #rules: CallRules<Value>;
   readonly #message: Pick<Entry, "id" | "json" | "call"> | undefined;
   readonly #place: Place;
-  readonly #work: Work = { done: new Set(), failed: new Map(), handled: 0 };
+  readonly #work: Work = { done: new Set(), failed: new Map(), handled: new Set() };
   readonly #tokens = new Set<string>();
   readonly #elapsed: () => number;
   readonly #limit: number;
-  #isHandled = false;
 
   constructor(rules: CallRules<Value>, message: Pick<Entry, "id" | "json"> | undefined) {
     const { settings, name, options } = rules;
@@ -261,7 +258,7 @@ class MailboxCall<Value> {
 
   /** How many messages it has handled. */
   get handled(): number {
-    return this.#work.handled;
+    return this.#work.handled.size;
   }
 
   async run(): Promise<Posted> {
@@ -275,6 +272,11 @@ class MailboxCall<Value> {
       if (mayGoOn && !isOver && !this.#hasFailed && !(end === "lost" && this.#isHandled)) continue;
       return { status: this.#statusAfter(end, isOver), left: taken.turn.left };
     }
+  }
+
+  /** Whether it has handled its own message. */
+  get #isHandled(): boolean {
+    return this.#message !== undefined && this.#work.handled.has(this.#message.id);
   }
 
   /** Whether the handler has failed at its own message. */
@@ -298,7 +300,7 @@ class MailboxCall<Value> {
 
   /** Takes the turn, or finds that it needs none. */
   async #take(): Promise<{ readonly turn: Turn<Value> } | Posted> {
-    const { name, options, onFull, clock, maxSize } = this.#rules;
+    const { name, options, onFull, clock } = this.#rules;
     const { signal, deadline, standBy = false } = options;
     const settings = { ...this.settings, wait: Math.max(0, this.settings.wait - this.#elapsed()) };
     const protocol = new PostProtocol(settings, name, this.#place, {
@@ -313,7 +315,7 @@ class MailboxCall<Value> {
     try {
       lock = await acquire(settings, [name], { signal, deadline }, protocol);
     } catch (error) {
-      return this.#withoutTurn(protocol, error, maxSize);
+      return this.#withoutTurn(protocol, error);
     }
     const { handler: handle, maxAttempts, onFailed } = this.#rules;
     const rules = {
@@ -325,16 +327,13 @@ class MailboxCall<Value> {
       onFailed,
       signal,
       untilDeadline: () => this.#limit - this.#elapsed(),
-      onHandled: (id: string) => {
-        if (id === this.#message?.id) this.#isHandled = true;
-      },
     };
     return { turn: new Turn(rules, lock, protocol.view, this.#work) };
   }
 
-  #withoutTurn({ state, wasQueued }: PostProtocol, error: unknown, maxSize: number): Posted {
+  #withoutTurn({ state, wasQueued }: PostProtocol, error: unknown): Posted {
     if (this.#isHandled || (state === "duplicate" && wasQueued)) return { status: "handled", left: 0 };
-    if (state === "full") throw new MailboxFullError(this.#rules.name, maxSize);
+    if (state === "full") throw new MailboxFullError(this.#rules.name, this.#rules.maxSize);
     if (state === "queued") return { status: "queued", left: 0 };
     if (state === "duplicate") return { status: "duplicate", left: 0 };
     // It stood by for as long as it may: its message is with the holder.

@@ -69,7 +69,8 @@ export interface Work {
   readonly done: Set<string>;
   /** The errors of messages that it leaves to another turn, or has given up. */
   readonly failed: Map<string, unknown>;
-  handled: number;
+  /** All ids that it has handled. */
+  readonly handled: Set<string>;
 }
 
 /** What a turn depends on. */
@@ -83,8 +84,6 @@ export interface TurnRules<Value> {
   /** ms until no message is to be begun any more. Infinity: there is no deadline. */
   readonly untilDeadline: () => number;
   readonly signal: AbortSignal | undefined;
-  /** Called when the call has handled a message. */
-  readonly onHandled: (id: string) => void;
 }
 
 /** A turn: its holder handles messages in order, until nothing waits. */
@@ -200,7 +199,7 @@ export class Turn<Value> {
   #finish(): void {
     const entries = this.#current;
     this.#current = [];
-    const { done, failed } = this.#work;
+    const { done, failed, handled } = this.#work;
     if (entries.length > 0) this.#longest = Math.max(this.#longest, this.#sinceRead());
     const isLost = this.#lock.remaining() <= 0;
     for (const { id } of entries) {
@@ -209,8 +208,7 @@ export class Turn<Value> {
         continue;
       }
       done.add(id);
-      this.#work.handled += 1;
-      this.#rules.onHandled(id);
+      handled.add(id);
     }
   }
 
