@@ -81,7 +81,7 @@ export interface Scenario {
   readonly wakeUps: WakeUpConditions | undefined;
 }
 
-/** The synchronizers, each with a workload of its own in `work/`. */
+/** The synchronizers, each with a workload of its own in `workloads/`. */
 export const synchronizers = [
   "semaphore",
   "once",
