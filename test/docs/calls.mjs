@@ -122,31 +122,32 @@ export const calls = {
     assert.equal(await changed("shop-1", 4), "indexed version 4");
   },
   "docs/refresh-once.md accessToken": async (accessToken, env) => {
-    const { fetch } = globalThis;
     const used = [];
-    globalThis.fetch = (input, init) => {
-      if (!String(input).startsWith("https://login.example")) return fetch(input, init);
-      used.push(init.body.get("refresh_token"));
+    const login = ({ body }) => {
+      used.push(body.get("refresh_token"));
       const n = used.length;
       return Response.json({ access_token: `access-${n}`, refresh_token: `refresh-${n}`, expires_in: 3_600 });
     };
-    await inPostgres(env, async (client) => {
-      // That of Auth.js, as far as it matters here.
-      await client.query(`CREATE TABLE accounts ("userId" text, provider text, access_token text, refresh_token text,
-        expires_at bigint, fence bigint NOT NULL DEFAULT 0)`);
-      await client.query("INSERT INTO accounts VALUES ('7', 'acme', 'access-0', 'refresh-0', 0)");
-      const refreshed = () => Promise.all([accessToken("7"), accessToken("7"), accessToken("7")]);
-      assert.deepEqual(await refreshed(), ["access-1", "access-1", "access-1"]);
-      // It can be read and not be written: what is refreshed is written as soon as the table takes it.
-      await client.query("UPDATE accounts SET expires_at = 0; ALTER TABLE accounts RENAME fence TO fence_1");
-      const writing = accessToken("7");
-      while (used.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
-      await client.query("ALTER TABLE accounts RENAME fence_1 TO fence");
-      assert.equal(await writing, "access-2");
-      assert.equal((await client.query("SELECT * FROM accounts")).rows[0].refresh_token, "refresh-2");
-      assert.deepEqual(used, ["refresh-0", "refresh-1"]);
-    });
-    globalThis.fetch = fetch;
+    await answering("https://login.example", login, () =>
+      inPostgres(env, async (client) => {
+        // That of Auth.js, as far as it matters here.
+        await client.query(`CREATE TABLE accounts ("userId" text, provider text, access_token text, refresh_token text,
+          expires_at bigint, fence bigint NOT NULL DEFAULT 0)`);
+        await client.query("INSERT INTO accounts VALUES ('7', 'acme', 'access-0', 'refresh-0', 0)");
+        const refreshed = () => Promise.all([accessToken("7"), accessToken("7"), accessToken("7")]);
+        assert.deepEqual(await refreshed(), ["access-1", "access-1", "access-1"]);
+        // It can be read and not be written: what is refreshed is written as soon as the table takes it.
+        await client.query(
+          "UPDATE accounts SET expires_at = 0; ALTER TABLE accounts RENAME fence TO fence_1",
+        );
+        const writing = accessToken("7");
+        while (used.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+        await client.query("ALTER TABLE accounts RENAME fence_1 TO fence");
+        assert.equal(await writing, "access-2");
+        assert.equal((await client.query("SELECT * FROM accounts")).rows[0].refresh_token, "refresh-2");
+        assert.deepEqual(used, ["refresh-0", "refresh-1"]);
+      }),
+    );
   },
   "docs/sync.md stored": async (stored) => {
     for (const part of ["1", "2", "3", "4", "5"]) await stored("7", part);
@@ -233,16 +234,22 @@ async function deliveredTwice(handle) {
 }
 
 /** Calls with the texts that bot.example gets. */
-async function atBot(call) {
-  const { fetch } = globalThis;
+function atBot(call) {
   const texts = [];
-  globalThis.fetch = async (input, init) => {
-    if (!String(input).startsWith("https://bot.example")) return fetch(input, init);
-    texts.push(init.body);
+  const bot = ({ body }) => {
+    texts.push(body);
     return new Response();
   };
+  return answering("https://bot.example", bot, () => call(texts));
+}
+
+/** Calls while a function answers requests to a site, by their options. */
+async function answering(site, answer, call) {
+  const { fetch } = globalThis;
+  globalThis.fetch = async (input, init) =>
+    String(input).startsWith(site) ? answer(init) : fetch(input, init);
   try {
-    await call(texts);
+    await call();
   } finally {
     globalThis.fetch = fetch;
   }
