@@ -18,11 +18,7 @@ export const mailboxMutants: readonly Mutant[] = [
     name: "a minority queues a message",
     breaks: "a message is acknowledged that the holder may never see",
     patches: [
-      patch(
-        "sync/internal/mailbox-protocol.ts next",
-        "groups.find(({ length }) => length >= quorum)",
-        "groups[0]",
-      ),
+      patch("sync/internal/mailbox-protocol.ts next", "agreeing(stored, quorum)", "agreeing(stored, 1)"),
     ],
     noticedBy: ["what is said of a message is true"],
   },
