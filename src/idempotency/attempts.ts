@@ -8,30 +8,28 @@ import { foreignData } from "../redis/script.ts";
 import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
-/** One of the runs of a key that began and neither completed nor failed. It may begin if the count is granted. */
+/** A run that is counted. It may begin if the count is granted. */
 export interface Attempt extends Decision {
-  /** How many such runs began before it, if so many are allowed at most: then it must not begin. */
+  /** The number of runs before it that did not end, if it is too large: then this run must not begin. */
   readonly dead: number | undefined;
   /**
    * Takes the count back, once.
    *
-   * @param hasBegun whether the handler has, and has failed: then this run has ended, and nothing counts any more
+   * @param hasBegun whether the handler has begun, and failed: then the key starts from 0 again
    */
   takeBack(hasBegun: boolean): Promise<void>;
 }
 
-/** The count at one endpoint. */
 type CountSnapshot = Answer & {
-  /** The text that this run has found or written. */
+  /** What this run has found or written. */
   readonly text: string;
-  /** The count before this run. 0: none. */
   readonly before: number;
 };
 
 /**
- * Counts a run before its handler begins. A quorum then has its count. The next run reads it at one endpoint at least
- * and exceeds it. So each run that began has a count of its own, and none goes missing. Every write compares with a
- * text that this run has read or written: a late write cannot change the count of a later run.
+ * Counts a run before its handler begins, on a quorum. The next run reads the count at one endpoint of that quorum at
+ * least, so no run goes missing. Every write compares with a text that this run has read or written, so a late write
+ * cannot change the count of a later run.
  *
  * @param within ms of the claim that remain
  */
@@ -45,7 +43,6 @@ export async function countAttempt(
   const reading = runRound(settings, (call) => readOrWrite(call, cellOf(1), retention), options);
   const isRead = (await reading.result) === "granted";
   const count = 1 + Math.max(0, ...reading.answers().map(({ before }) => before));
-  // Replaces every endpoint's count by this run's, by comparison with the text that the endpoint returned.
   const raiseOne = async (call: Ask, index: number): Promise<Answer> => {
     const snapshot = await reading.calls[index]!.ended;
     if (snapshot.outcome === "error") throw snapshot.cause;
@@ -63,14 +60,13 @@ export async function countAttempt(
       const own = cellOf(isRaised ? count : 1);
       const takeBackOne = (call: Ask) =>
         isRaised && !hasBegun ? keep(call, own, retention, cellOf(count - 1).value) : end(call, own);
-      // Its result may have been known before every endpoint answered: this must not overtake those requests.
+      // The count may be decided before every endpoint has answered, and the undo must not overtake those requests.
       takenBack ??= undoQuietly(settings, last.calls, unlessRefused(takeBackOne)).mostlyDone();
       return takenBack;
     },
   };
 }
 
-/** Writes a count of 1 where there is none, and reads it where there is one. */
 async function readOrWrite(call: Ask, first: Cell, retention: number): Promise<CountSnapshot> {
   const { other } = await claimOrRead(call, first, retention);
   const before = other === undefined ? 0 : countOf(other);

@@ -3,12 +3,12 @@ import { isVeto, quorumOf, type RoundResult } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { classifyRecords, type RecordState } from "./record.ts";
 
-// The begin: one round that claims the key, or reads what another run has stored there. Nothing is read with a plain
-// GET, which a lagging replica may answer: every decision of a run comes from a command that writes or compares.
+// Nothing is read with a plain GET, because a lagging replica may answer it. Every decision comes from a command that
+// writes or compares.
 
-/** The meaning of the answers to a begin. */
+/** What the answers to a claim mean. */
 export type BeginState =
-  /** A quorum granted the claim, and no complete run is known. */
+  /** A quorum granted the claim, and no run is complete. */
   | { readonly kind: "run" }
   /** Too few endpoints answered. */
   | { readonly kind: "unclear" }
@@ -16,18 +16,15 @@ export type BeginState =
   | { readonly kind: "locked" }
   | RecordState;
 
-/** The part of a call that shows what its endpoint has stored. */
 type BeginCall = Pick<Call<CellAnswer>, "answer">;
 
-/**
- * The claim of a run: with another fingerprint a record belongs to another call. `isAlone`: no lock is claimed with the key.
- */
+/** `isAlone`: the claim has no locks. */
 interface Begun {
   readonly fingerprint: string;
   readonly isAlone: boolean;
 }
 
-/** Decides a round of begins. It waits for every endpoint if later answers may change it. */
+/** Waits for every endpoint if later answers may change the decision. */
 export async function stateOfBegin(round: Round<CellAnswer>, begun: Begun): Promise<BeginState> {
   const result = await round.result;
   const state = classifyBegin(round.calls, result, begun);
@@ -38,12 +35,11 @@ export async function stateOfBegin(round: Round<CellAnswer>, begun: Begun): Prom
   return classifyBegin(round.calls, result, begun);
 }
 
-/** The record that a begin has found in the place of its own. */
+/** The record that stood in the way. */
 export function recordFound({ answer }: BeginCall): string | undefined {
   return answer?.outcome === "held" && answer.blockedBy === undefined ? answer.other : undefined;
 }
 
-/** The meaning of the answers so far. */
 export function classifyBegin(
   calls: readonly BeginCall[],
   result: RoundResult,
@@ -53,21 +49,21 @@ export function classifyBegin(
   const others = calls.flatMap((call) => recordFound(call) ?? []);
   const state = classifyRecords(others, fingerprint, count);
   if (result === "granted") {
-    // A quorum is ours, but the effect of a run that could complete on a minority only has happened nevertheless.
+    // A quorum is ours, but a run that completed on a minority has had its effect.
     const isComplete = state.kind === "replay" || (state.kind === "mismatch" && state.complete);
     return isComplete ? state : { kind: "run" };
   }
   if (state.kind !== "split-vote") return state;
-  // With locks, it may be a lock or a counter that is not a string: the endpoints' error names the keys.
+  // With locks, the key of another type may be a lock's or a counter's. Then the endpoint's error names it.
   if (isAlone && isVeto(calls.filter(isWrongType).length, count)) return { kind: "corrupt" };
   const locked = calls.filter(({ answer }) => answer?.outcome === "held" && answer.blockedBy !== undefined);
   if (isVeto(locked.length, count)) return { kind: "locked" };
-  // From so few answers nobody can have a quorum. With more, contenders may have kept it from each other.
+  // So few endpoints give nobody a quorum. With more of them, contenders may have kept it from each other.
   const answered = calls.filter(({ answer }) => answer && answer.outcome !== "error").length;
   return result === "unavailable" && answered < quorumOf(count) ? { kind: "unclear" } : state;
 }
 
-/** Whether an endpoint says that the value at the key is not a string, but a list, a hash or the like. */
+/** Whether the value at the key is a list, a hash or the like. */
 function isWrongType({ answer }: BeginCall): boolean {
   return answer?.outcome === "error" && answer.cause.message.includes("WRONGTYPE");
 }

@@ -9,16 +9,15 @@ import { type RunRecord, recordText, type UnstoredReason } from "./record.ts";
 import { withinBytes } from "./result.ts";
 import { type RunRequest, settleTimeout } from "./run-request.ts";
 
-/** The record of a complete run, on its way to a quorum. */
+/** Brings the record of a complete run to a quorum. */
 export class Completion {
-  /** As it is stored. */
   text: string;
-  /** The text that was tried before: some endpoint may have stored it. */
+  /** A text that some endpoint may have stored before. */
   former: string | undefined;
   readonly #request: RunRequest<unknown>;
   #record: RunRecord;
   readonly #underWay: Promise<unknown>[] = [];
-  /** The errors of endpoints that refused the result for its size: they would do so again. */
+  /** Endpoints that refused the result for its size would do so again. */
   readonly #refusals = new Map<Endpoint, unknown>();
 
   constructor(request: RunRequest<unknown>, record: RunRecord) {
@@ -27,12 +26,10 @@ export class Completion {
     this.text = recordText(this.#record);
   }
 
-  /** Why the record has no result, where it has none. */
   get unstored(): UnstoredReason | undefined {
     return this.#record.unstored;
   }
 
-  /** Stores it at an endpoint, unless that has refused it for its size. */
   async storeOne(endpoint: Endpoint, put: () => Promise<CellAnswer>): Promise<CellAnswer> {
     if (!this.unstored && this.#refusals.has(endpoint)) throw this.#refusals.get(endpoint);
     const storing = put();
@@ -46,8 +43,8 @@ export class Completion {
   }
 
   /**
-   * Releases the lock, which stores it, and tries again for as long as the lease lasts when no quorum answers. Resolves when a
-   * quorum has decided, or when the retries go on in the background.
+   * Releases the lock, which stores the record. Tries again within the lease if no quorum answers, in the background
+   * after a while.
    *
    * @returns true: stored. False: another run took over. Undefined: too few endpoints have answered
    */
@@ -62,7 +59,7 @@ export class Completion {
       if (!isFirst) isStored = await this.#release(lock);
       isFirst = false;
       return isStored === undefined ? { next: "pause", end: () => undefined } : { value: undefined };
-      // An error of the user's backoff ends the retries, not the call: its effect has happened.
+      // The effect has happened, so an error of the user's backoff ends only the retries.
     }).catch(() => undefined);
     if (!keepAlive(settings, retries)) await settledWithin(runtime, settleTimeout(settings), retries);
     return isStored;
@@ -74,14 +71,13 @@ export class Completion {
   }
 
   /**
-   * Leaves out a result that is too large for a quorum of the endpoints: no retry can fix that, and without a record the effect
-   * would be repeated when the lease ends. A result that a minority has stored stays, because another call may have brought it
-   * to a quorum.
+   * Leaves out a result that is too large for a quorum, because without a record the effect would be repeated when the
+   * lease ends. A result that a minority has stored stays: another call may have brought it to a quorum.
    */
   async #leavesOut(): Promise<boolean> {
     const { settings } = this.#request;
     if (this.unstored || this.#refusals.size === 0) return false;
-    // Those that answer after the decision may refuse it for its size as well.
+    // Late answers may be refusals for the size too.
     await settledWithin(settings.runtime, settings.timeout, Promise.all(this.#underWay));
     if (!isVeto(this.#refusals.size, settings.endpoints.length)) return false;
     this.former = this.text;

@@ -2,13 +2,10 @@ import { checkName, checkType, wrongType } from "../check/check.ts";
 import { sha256Hex } from "../runtime/bytes.ts";
 import { noFingerprint } from "./record.ts";
 
-/** The owner of a key: `run()`, an HTTP request, or `singleFlight()`. Equal keys of two kinds are two keys. */
+/** Equal keys of two kinds are two keys. */
 export type KeyKind = "run" | "http" | "flight";
 
-/**
- * The hash of a key, its scope and its kind, and of a request's handler. They are hashed as JSON, so that no delimiter
- * in them can make two keys equal. The lists of `run` and the other kinds differ in length.
- */
+/** Hashes JSON, so that no delimiter in a name can make two keys equal. */
 export function hashKey(
   scope: string | readonly string[],
   key: string,
@@ -19,10 +16,7 @@ export function hashKey(
   return sha256Hex(new TextEncoder().encode(JSON.stringify(name)));
 }
 
-/**
- * A scope: one name or several, none of them empty. A scope with empty parts would be shared by callers that are
- * unrelated.
- */
+/** An empty part would let unrelated callers share keys. */
 export function checkScope(name: string, scope: string | readonly string[]): string | readonly string[] {
   const parts: unknown = typeof scope === "string" ? [scope] : scope;
   if (!Array.isArray(parts) || parts.length === 0) {
@@ -38,10 +32,10 @@ export function checkScope(name: string, scope: string | readonly string[]): str
   return scope;
 }
 
-/** A fingerprint as it is stored: a hash of the content, never the content. */
+/** Only the hash of the content is stored. */
 export function fingerprintOf(content: string | Uint8Array | undefined): Promise<string> | string {
   if (content === undefined) return noFingerprint;
-  // Not by its class: the bytes may come from another realm, such as a test's.
+  // Not by class, because the bytes may come from another realm, such as a test's.
   if (typeof content !== "string" && Object(content).byteLength === undefined) {
     throw wrongType(
       "fingerprint",

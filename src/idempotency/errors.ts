@@ -1,11 +1,11 @@
 import { RedlockError } from "../errors/errors.ts";
 import type { UnstoredReason } from "./record.ts";
 
-/** Another run of this key is running. */
+/** Another run of this key is under way. */
 export class InProgressError extends RedlockError {
   /** The key of the call. */
   readonly key: string;
-  /** When to try again, in ms: by then the other run has ended, or its lease has, unless it was renewed. */
+  /** ms until the other run's lease ends, unless that run renews it. */
   readonly retryAfter: number;
 
   constructor(key: string, retryAfter: number) {
@@ -43,7 +43,7 @@ export class LeaseLostError extends RedlockError {
   }
 }
 
-/** `maxAttempts` runs of the key began and neither completed nor failed. No further run may begin. */
+/** `maxAttempts` runs of the key began and did not end. No further run may begin. */
 export class DeadKeyError extends RedlockError {
   /** The key of the call. */
   readonly key: string;
@@ -59,8 +59,8 @@ export class DeadKeyError extends RedlockError {
 }
 
 /**
- * The value at the key was not written by this library, or the codec cannot decode its result (then `cause` is the
- * codec's error). The handler did not run, and nothing was changed.
+ * The value at the key is no record of this library, or the codec cannot decode its result (then `cause` is the codec's
+ * error). The handler did not run, and nothing was changed.
  */
 export class RecordCorruptError extends RedlockError {
   /** The key of the call. */
@@ -78,8 +78,8 @@ export class RecordCorruptError extends RedlockError {
 }
 
 /**
- * The key is complete: its handler ran and returned, but the result could not be stored and cannot be returned again. Do
- * not repeat the effect. The first caller got the value, with `outcome.unstored`.
+ * The key is complete, but its result could not be stored. Do not repeat the effect: it has happened. The first caller
+ * got the value, with `outcome.unstored`.
  *
  * @example
  * if (error instanceof ResultUnavailableError) return await findPayment(key); // it was made: look it up
@@ -87,7 +87,7 @@ export class RecordCorruptError extends RedlockError {
 export class ResultUnavailableError extends RedlockError {
   /** The key of the call. */
   readonly key: string;
-  /** `unserializable`: the codec could not encode the result. `too-large`: it is larger than the limit. */
+  /** `unserializable`: the codec could not encode it. `too-large`: it exceeds the limit. */
   readonly reason: UnstoredReason;
 
   constructor(key: string, reason: UnstoredReason) {

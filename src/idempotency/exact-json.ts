@@ -21,19 +21,18 @@ export function parseExactJson(text: string): unknown {
   return value;
 }
 
-/** Strings, with the colon behind a name, and numbers that may be rounded: 15 digits without an exponent never are. */
+/** Strings, each with the colon of a name, and numbers that JavaScript may round: with 15 digits it never does. */
 const tokens =
   /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|-?\d[\d.]{15,}(?:e[+-]?\d+)?|-?\d[\d.]*e[+-]?\d+|-0[\d.]*/gi;
 
-/** Begins the text of a number, and once more each string that begins with it. JSON has no other spelling of it. */
+/** Marks the text of a number. A string that begins with it gets it once more. */
 const mark = "\\u0000";
 
-/** Whether JavaScript prints the number that it reads: with other digits or another sign, it has read another one. */
 function isExact(token: string): boolean {
   return token.length < 400 && decimal(token) === decimal(String(Number(token)));
 }
 
-/** Equal for each spelling of a number: 100, 1e2 and 100.0. */
+/** One text for 100, 1e2 and 100.0. */
 function decimal(number: string): string {
   const [, sign, whole, fraction = "", power = "0"] = /^(-?)(\d+)\.?(\d*)(?:e(.+))?$/i.exec(number) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, "");

@@ -10,18 +10,18 @@ import { type KeyOptions, type KeyReading, type KeySnapshot, openKey, readKey } 
 import { classifyRecords, isPending, noFingerprint } from "./record.ts";
 import type { RecordKeys } from "./run-request.ts";
 
-/** How often a key is removed again where something was written to it meanwhile. */
+/** How often to remove again if something was written meanwhile. */
 const maxRemovals = 3;
 
 /**
- * Removes the result, the count of attempts, and any text that is not a record, so that the key can run again. A run
- * under way is not removed: its handler would learn of it too late, and two handlers would run.
+ * Removes the result, the count of attempts and any text that is no record, so that the key can run again. A run under
+ * way stays: its handler would learn of the removal too late, and two handlers would run.
  *
  * @returns whether there was anything to remove
  * @throws InProgressError when a run is under way
- * @throws RecordCorruptError when there is a value of another type, such as a list: it stays
- * @throws QuorumError when an endpoint did not answer: the next run would find a copy that it keeps. The values of the
- * other endpoints are removed
+ * @throws RecordCorruptError when the value has another type, such as a list: it stays
+ * @throws QuorumError when an endpoint did not answer: the next run would find its copy. The other endpoints' values
+ * are removed
  * @throws TypeError | RangeError when an option is wrong or unknown
  *
  * @example
@@ -37,13 +37,13 @@ export async function forgetKey(
     const reading = await readKey(settings, keys, "forget");
     const { snapshots, texts, round } = reading;
     const step = nextStep(reading, settings.endpoints.length);
-    // A run that is busy then has begun since the removal.
+    // A run that is busy now has begun since the removal.
     if (step === "done" || (step === "busy" && removals > 0)) return removals > 0;
     if (step === "busy") {
       throw new InProgressError(keys.key, Math.max(1_000, ...snapshots.map(({ remaining }) => remaining)));
     }
     const isStuck = step === "remove" && removals >= maxRemovals;
-    // A list or a hash: the scripts read them as empty, and compare nothing with them.
+    // The scripts read a list or a hash as empty, and never remove it.
     if (isStuck && texts.includes("")) throw new RecordCorruptError(keys.key);
     if (isStuck || step === "unclear") throw new QuorumError("forget", [keys.key], round.votes());
     const votes = await remove(settings, keys, reading);
@@ -51,7 +51,6 @@ export async function forgetKey(
   }
 }
 
-/** What to do after a reading. */
 function nextStep({ snapshots, texts }: KeyReading, count: number): "busy" | "done" | "unclear" | "remove" {
   if (classifyRecords(texts, noFingerprint, count).kind === "busy") return "busy";
   const silent = count - snapshots.length;
@@ -59,15 +58,12 @@ function nextStep({ snapshots, texts }: KeyReading, count: number): "busy" | "do
     ({ text, counted }) => counted === "" && (text === undefined || isPending(text)),
   );
   if (isClean) return silent === 0 ? "done" : "unclear";
-  // Silent endpoints may complete a run's quorum, and a copy that one of them keeps would be found again.
+  // A silent endpoint may complete a run's quorum, and its copy would be found again.
   const mayBeRunning = texts.filter(isPending).length + silent >= quorumOf(count);
   return mayBeRunning ? "unclear" : "remove";
 }
 
-/**
- * Removes the values that were read, by comparison: a run that has begun or been counted since stays. Resolves with the
- * endpoints' answers.
- */
+/** Compares with the values that were read, so that a run that has begun since stays. */
 async function remove(
   settings: Settings,
   { name, counter }: RecordKeys,
@@ -75,7 +71,7 @@ async function remove(
 ): Promise<readonly Vote[]> {
   const removeOne = async (call: Ask, index: number): Promise<Answer> => {
     const snapshot = round.calls[index]!.answer!;
-    // Reported by the reading. Nothing is known there to remove.
+    // This endpoint has shown nothing to remove.
     if (snapshot.outcome === "error") return { outcome: "lost" };
     const { text, counted }: KeySnapshot = snapshot;
     if (text !== undefined && !isPending(text)) await end(call, { keys: [name], value: text });

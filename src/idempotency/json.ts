@@ -1,10 +1,10 @@
-// What JSON does to results. A value that it writes differently is stored: a Date as a string, an object without its methods
-// and its undefined properties, a hole in an array as null. A value that it would lose is not stored.
+// A value that JSON writes differently is stored: a Date as a string, an object without its methods. A value that JSON
+// would lose is refused.
 
-/** Text of JSON for a value. @throws TypeError where JSON has no text for it, or would lose a part of it */
+/** @throws TypeError when JSON has no text for it, or would lose a part of it */
 export function jsonOf(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;
-  // After the text: a circle has ended there.
+  // After the text, because JSON.stringify ends circles.
   const loss = lossIn(value);
   if (loss)
     throw new TypeError(`the result${loss}, which JSON would lose: return plain data, or pass a codec`);
@@ -12,7 +12,7 @@ export function jsonOf(value: unknown): string {
   return text;
 }
 
-/** The place and the kind of the loss, as the end of a sentence. Undefined: nothing. */
+/** Where and what JSON would lose, as the end of a sentence. */
 function lossIn(value: unknown): string | undefined {
   const own = lossInItself(value);
   if (own || typeof value !== "object" || !value || hasJson(value)) return own;
@@ -25,9 +25,9 @@ function lossIn(value: unknown): string | undefined {
   return undefined;
 }
 
-/** The part of a value that JSON would lose, apart from its members: the end of a sentence, or undefined. */
+/** What JSON would lose of the value, apart from its members. */
 export function lossInItself(value: unknown): string | undefined {
-  // Node's Buffer has a toJSON of its own. Elsewhere such bytes have none.
+  // Node's Buffer has a toJSON. Other bytes have none.
   if (hasJson(value) && !ArrayBuffer.isView(value)) return undefined;
   switch (typeof value) {
     case "number":
@@ -43,12 +43,10 @@ export function lossInItself(value: unknown): string | undefined {
   }
 }
 
-/** Whether its class itself defines its JSON. */
 export function hasJson(value: unknown): value is { toJSON(): unknown } {
   return typeof (value as { readonly toJSON?: unknown } | null | undefined)?.toJSON === "function";
 }
 
-/** Whether JSON cannot read what its class has. */
 function isUnread(value: object): boolean {
   if (Array.isArray(value)) return false;
   const isEmpty = Object.keys(value).length === 0 && !isPlain(value);
@@ -61,7 +59,7 @@ function isUnread(value: object): boolean {
   );
 }
 
-/** Whether it has no class, even if it comes from another realm. */
+/** Works for objects of another realm too. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

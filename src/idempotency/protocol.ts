@@ -17,36 +17,34 @@ import type { StoredResult } from "./result.ts";
 import { type RunRequest, remainingRetention, settleTimeout } from "./run-request.ts";
 
 type Replay<Value> = Extract<BeginState, { kind: "replay" }> & {
-  /** The decoded result, where there is one. */
   readonly value?: Value | undefined;
 };
 
-/** The finding of a call's last round. A finding that is an error at once ends the call. */
+/** What the last round of a call has found. */
 export type RunState<Value> =
   | Exclude<BeginState, { kind: "replay" | "mismatch" | "corrupt" }>
   | Replay<Value>
-  /** Complete, but too old to be returned. `isRemoved`: this call has removed it from a quorum. `votes`: of that. */
+  /** Complete, but too old to be returned. `isRemoved`: this call has removed it from a quorum. */
   | { readonly kind: "stale"; readonly isRemoved: boolean; readonly votes: readonly Vote[] };
 
 /**
- * A run is a lock whose cell has one more key, the record. Without `lock` it has this key alone. The round that claims it reads
- * what other runs have stored there. A release puts the result in the record's place.
+ * A run is a lock whose cell has one more key, the record. The claim reads what other runs have stored there. The
+ * release puts the result in the record's place.
  */
 export class RunProtocol<Value> implements Protocol<CellAnswer> {
-  /** A record that an endpoint has lost is written there when the run is complete. */
+  /** A lost record is written again when the run completes. */
   readonly isRestorable = false;
   readonly action: string;
-  /** If it is a replay when `acquire` has failed, the call returns the result in it. */
   state: RunState<Value> = { kind: "unclear" };
   readonly #request: RunRequest<Value>;
-  /** The protocol of the locks that the run holds with its key. Undefined: it has none. */
+  /** Undefined: the run holds no locks. */
   readonly #locks: Protocol | undefined;
-  /** By the cell of a claim: the undo of an earlier round may go on while a later one counts anew. */
+  /** By cell, because the undo of an earlier round may go on while a later one counts. */
   readonly #attempts = new Map<Cell, Attempt>();
   #startedAt = 0;
-  /** The cell of the last round. */
+  /** Of the last round. */
   #cell: Cell | undefined;
-  /** The cell under which the handler has begun. */
+  /** Of the claim under which the handler runs. */
   #held: Cell | undefined;
   #completion: Completion | undefined;
 
@@ -82,9 +80,8 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   /**
-   * Refuses a granted claim if a minority of the endpoints has the result of a run. Otherwise, before the handler runs, a quorum
-   * has its fence, and its attempt is counted: after the claim, so that contenders do not count, and before the handler, so
-   * that each of its crashes does.
+   * Refuses the claim if even a minority has another run's result. Draws the fence and counts the attempt: after the
+   * claim, so that contenders do not count, and before the handler, so that each of its crashes does.
    */
   async confirm(granted: Round<CellAnswer>, cell: Cell, ttl: number): Promise<Decision | undefined> {
     const { key, settings, maxAttempts } = this.#request;
@@ -93,7 +90,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
       return { result: Promise.resolve("refused"), votes: () => granted.votes() };
     const raised = await this.#locks?.confirm?.(granted, cell, ttl);
     const within = validityOf(settings, ttl) - granted.elapsed();
-    // Refused here means lost between the two rounds.
+    // Refused means: lost between the two rounds.
     const isLost = raised && (await raised.result) !== "granted";
     if (isLost || within <= 0 || maxAttempts === Infinity) return raised;
     const attempt = await countAttempt(this.#request, parseHolder(cell.value).nonce, within);
@@ -103,19 +100,19 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   async next(failed: Round<CellAnswer>): Promise<Next> {
-    // If it was granted, `confirm` has looked.
+    // `confirm` has looked at a granted round.
     if ((await failed.result) !== "granted") await this.#look(failed);
     const { state } = this;
     if (state.kind === "replay") return "end";
     if (state.kind === "stale" && state.isRemoved) return "at-once";
-    // Even without `wait`: those that have a part each are giving it back.
+    // Even without `wait`, because contenders with a part each are giving it back.
     const isSettling = state.kind === "split-vote" || state.kind === "stale";
     return isSettling ? { within: settleTimeout(this.#request.settings) } : "pause";
   }
 
   /**
-   * Frees the key and the locks. The record of a complete run takes their place instead: the result of this one, or the result
-   * that a quorum has of another one, which also replaces complete records that only a minority has.
+   * Frees the key and the locks. The record of a complete run takes the claim's place: this run's result, or the result
+   * of another run that a quorum has.
    */
   async release(call: Call, cell: Cell, claim: Call): Promise<Answer> {
     const { name, retention } = this.#request;
@@ -143,12 +140,12 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return new LeaseLostError(this.#request.key, why.replace("(ttl ", "(lease "));
   }
 
-  /** The handler begins, under the claim of the last round: from now on the release of that claim ends the run. */
+  /** The handler begins. From now on the release of this claim ends the run. */
   begin(): void {
     this.#held = this.#cell;
   }
 
-  /** The handler has returned: from now on a release stores this result. */
+  /** The handler has returned. From now on the release stores this result. */
   complete({ result, unstored }: StoredResult<Value>): Completion {
     const { settings, fingerprint } = this.#request;
     const at = Math.max(Math.floor(settings.runtime.now()), this.#startedAt);
@@ -158,7 +155,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return this.#completion;
   }
 
-  /** A lease is one timeout longer than the time until the deadline: that is the time to store the result. */
+  /** One timeout longer than the deadline, so that there is time to store the result. */
   #leaseOf(ttl: number): number {
     const { settings, deadline } = this.#request;
     return deadline === Infinity ? ttl : Math.min(settings.ttl, ttl + settings.timeout);
@@ -173,24 +170,23 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     this.state = found.kind === "replay" ? await this.#replay(round, found) : found;
   }
 
-  /** Decodes another run's result, and makes sure that a quorum has it. */
   async #replay(round: Round<CellAnswer>, found: Replay<Value>): Promise<RunState<Value>> {
     const { key, codec, isStale } = this.#request;
     const { record, text, decided } = found;
     if (isStale?.(record)) return this.#remove(text);
     let value: Value | undefined;
     try {
-      // Decoded before it is written to further endpoints: an unreadable result must not spread.
+      // Decode first: an unreadable result must not spread to more endpoints.
       if (record.result !== undefined) value = codec.decode(record.result);
     } catch (cause) {
       throw new RecordCorruptError(key, { cause });
     }
-    // No caller gets it before a quorum has it: until then another run could store a different one.
+    // Until a quorum has it, another run could still store a different result.
     const isDecided = decided || (await this.#bringToQuorum(round, found));
     return isDecided ? { ...found, value } : { kind: "split-vote" };
   }
 
-  /** Removes a complete record by comparison: what another call has begun or stored since stays. */
+  /** Compares, so that anything newer stays. */
   async #remove(text: string): Promise<RunState<Value>> {
     const { settings, name } = this.#request;
     const removal = runRound(settings, (call) => end(call, { keys: [name], value: text }));
@@ -208,8 +204,8 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   /**
-   * Stores a complete record at one endpoint, even if the pending one has expired, as long as nobody else has begun: the
-   * effect has happened. Another run's record is never changed.
+   * Stores a complete record at one endpoint. It replaces an expired pending record too, because the effect has
+   * happened, but never another run's record.
    */
   async #complete(call: Ask, claimed: Claimed, next: Replacement): Promise<CellAnswer> {
     const { name } = this.#request;
@@ -225,26 +221,23 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return keep(call, { keys: [name], value, values: [former] }, retention, text);
   }
 
-  /** Ends a claim. If the begin may still be executed, a tombstone refuses it: it would hold the locks for nobody. */
+  /** If the claim may still be executed, a tombstone refuses it, because it would hold the locks for nobody. */
   async #end(call: Ask, { cell, claim }: Claimed, next?: Replacement): Promise<CellAnswer> {
     const target = claim.isOver ? withoutTombstone(cell) : cell;
     const answer = await end(call, target, next && { values: [next.text], ttl: next.retention });
-    // A lock that had expired is free as well.
+    // An expired lock is free too.
     return answer.blockedBy === undefined ? answer : { outcome: "granted" };
   }
 }
 
-/** A cell, and its claim at one endpoint. */
 interface Claimed {
   readonly cell: Cell;
   readonly claim: Call;
 }
 
-/** What takes the place of a record. */
 interface Replacement {
-  /** A complete record. */
   readonly text: string;
   readonly retention: number;
-  /** The record that this run tried to store before: it may be stored here, but not on a quorum. */
+  /** A record of this run that a minority may have stored before. */
   readonly former?: string | undefined;
 }

@@ -4,37 +4,30 @@ import type { IdempotencyEvent } from "./events.ts";
 import type { RunRecord } from "./record.ts";
 import type { Codec } from "./result.ts";
 
-/** A key, and the names that it has in Redis. */
+/** A key, and its names in Redis. */
 export interface RecordKeys {
   readonly key: string;
-  /** Of the record. */
   readonly name: string;
-  /** Of the count of runs. */
   readonly counter: string;
 }
 
-/** Everything that one call of `run()` needs. */
+/** One call of `run()`. The options have the meaning of each field. */
 export interface RunRequest<Value> extends RecordKeys {
   /** `ttl` is the lease. */
   readonly settings: Settings;
   readonly fingerprint: string;
-  /** The resources that are locked with the key. Undefined: the key alone is claimed. */
   readonly lock: readonly string[] | undefined;
-  /** Stored with these locks. */
   readonly note: string | undefined;
-  /** How long a result is kept, in ms. */
   readonly retention: number;
   readonly codec: Codec<Value>;
   readonly signal: AbortSignal | undefined;
-  /** Wall-clock time in ms since 1970, or Infinity. */
+  /** Or Infinity. */
   readonly deadline: number;
-  /** Whether the handler runs without protection in an outage. */
   readonly failOpen: boolean;
   /** Infinity: runs are not counted. */
   readonly maxAttempts: number;
-  /** The most bytes that a record with its result may take in a request. */
   readonly maxResult: number;
-  /** Whether a complete record is too old to be returned: it is removed, and the handler may run. Default: none is. */
+  /** Whether a complete record is too old to be returned. Default: never. */
   readonly isStale: ((record: RunRecord) => boolean) | undefined;
   readonly onEvent: EventHook<IdempotencyEvent> | undefined;
 }
@@ -42,17 +35,14 @@ export interface RunRequest<Value> extends RecordKeys {
 type Timing = Pick<RunRequest<unknown>, "settings" | "retention">;
 
 /**
- * The longest time in ms to wait for a split vote to end, or for a result to reach its quorum. In a whole lease, the sender
- * of a webhook would give up.
+ * How long to wait, in ms, for a split vote to end or for a result to reach its quorum. A whole lease would be too long
+ * for the sender of a webhook.
  */
 export function settleTimeout({ timeout, wait }: Settings): number {
   return Math.max(wait, 2 * timeout);
 }
 
-/**
- * When to try again, in ms: by then the other run has ended, or its lease has. At least a second, because the lease may
- * have been renewed.
- */
+/** ms until the other run's lease ends. At least a second, because the run may have renewed it. */
 export function retryAfter({ settings }: Timing, { at }: RunRecord): number {
   const age = settings.runtime.now() - at;
   return Math.min(settings.ttl, Math.max(1_000, settings.ttl - age));

@@ -20,29 +20,32 @@ import { type RunRequest, retryAfter } from "./run-request.ts";
 /** The part of a run that its handler sees. */
 export interface RunContext {
   readonly key: string;
-  /** Identifies this run. No other run shares it. A secret, which no log shows: the property is not enumerable. */
+  /**
+   * Identifies this run. It is a secret, because its owner can end the claim. No log shows it, because the property is
+   * not enumerable.
+   */
   readonly token: string;
   /** Aborts with {@link LeaseLostError} as soon as another run may have taken over. */
   readonly signal: AbortSignal;
-  /** ms of the lease that remain. The lease is renewed meanwhile. */
+  /** ms of the lease that remain. The library renews it. */
   remaining(): number;
   /** Larger than the fence of every earlier lock and run of the resources. Only with `lock`. */
   readonly fence?: number | undefined;
 }
 
-/** The part of a run with `lock` that its handler sees. */
+/** The {@link RunContext} of a run with `lock`. */
 export interface LockedRunContext extends RunContext {
   readonly fence: number;
 }
 
-/** The result of a call: the handler's value as it is stored, or the value of the run that came first. */
+/** What {@link Idempotency.run} returns: the handler's value, or the value of the run that came first. */
 export interface Outcome<Value> {
   readonly status: "executed" | "replayed";
   readonly value: Value;
   /**
-   * Why the result is not stored. It is absent if the result is stored. `unserializable`, `too-large`: the key is complete, the
-   * handler does not run again, and duplicates get a {@link ResultUnavailableError}. `no-quorum`: too few endpoints have stored
-   * it so far. Storing goes on within the lease, and if that fails, the next call runs the handler again.
+   * Why the result is not stored. Absent: it is stored. `unserializable`, `too-large`: the key is complete, and
+   * duplicates get a {@link ResultUnavailableError}. `no-quorum`: too few endpoints have stored it so far. The library
+   * goes on trying within the lease. If that fails, the next call runs the handler again.
    */
   readonly unstored?: UnstoredReason | "no-quorum";
 }
@@ -50,7 +53,7 @@ export interface Outcome<Value> {
 /** What {@link Idempotency.run} runs. */
 export type Handler<Value, Run extends RunContext = RunContext> = (run: Run) => Promise<Value> | Value;
 
-/** Executes the handler under a claim of the key, or returns another run's result. Reports the call's end. */
+/** Executes the handler under a claim of the key, or returns another run's result. */
 export async function run<Value>(
   request: RunRequest<Value>,
   handler: Handler<Value>,
@@ -63,7 +66,7 @@ export async function run<Value>(
   try {
     lock = await acquire(settings, resources, { signal, deadline }, protocol);
   } catch (error) {
-    // If anything is known of another run, it counts.
+    // Another run that is known of counts more than the outage.
     const isUnknown = protocol.state.kind === "unclear" || protocol.state.kind === "run";
     if (request.failOpen && isUnknown && isOutage(error))
       return runUnguarded(request, handler, { error, elapsed: elapsed() });
@@ -82,15 +85,14 @@ export async function run<Value>(
   return store(request, { protocol, lock, report }, value);
 }
 
-/** What handlers get that run without protection. */
+/** The contexts of handlers that run without protection. */
 const unguarded = new WeakSet<RunContext>();
 
-/** Whether the handler of this run has no protection: see `failOpen`. */
+/** Whether this handler runs without protection: see `failOpen`. */
 export function isUnguarded(run: RunContext): boolean {
   return unguarded.has(run);
 }
 
-/** Runs the handler without protection. Its result is as the codec returns it, but is stored nowhere. */
 async function runUnguarded<Value>(
   { key, settings, codec, signal, onEvent }: RunRequest<Value>,
   handler: Handler<Value>,
@@ -124,14 +126,10 @@ function contextOf(key: string, lock: Pick<Lock, "token" | "fence" | "signal" | 
     },
     remaining: () => lock.remaining(),
   };
-  // No log shows it: with it, the claim could be ended.
   return Object.defineProperty(context, "token", { enumerable: false });
 }
 
-/**
- * Stores the handler's result. The effect has happened, so the caller gets its value even where storing fails: as later
- * callers get it, or, where they do not, as the handler returned it.
- */
+/** Stores the result. The effect has happened, so the caller gets the value even if storing it fails. */
 async function store<Value>(
   { key, settings, codec }: RunRequest<Value>,
   {
@@ -143,7 +141,7 @@ async function store<Value>(
 ): Promise<Outcome<Value>> {
   const result = encodeResult(codec, value);
   const completion = protocol.complete(result);
-  // From here on the local clock does not matter: each endpoint compares the record.
+  // From here on each endpoint compares the record, so the local clock no longer matters.
   const isStored = await completion.store(lock);
   if (isStored === false) {
     report("lost");
@@ -160,7 +158,7 @@ async function store<Value>(
   return { status: "executed", value: reason === "too-large" ? value : result.value, unstored: reason };
 }
 
-/** How a call is reported that ends with an error. */
+/** The event of each error. */
 const endings: { readonly [Code in RedlockErrorCode]?: IdempotencyEvent["type"] } = {
   IN_PROGRESS: "busy",
   LOCK_HELD: "locked",
@@ -170,10 +168,7 @@ const endings: { readonly [Code in RedlockErrorCode]?: IdempotencyEvent["type"] 
   NO_QUORUM: "unavailable",
 };
 
-/**
- * Ends a call whose handler has not run: returns another run's result, or throws. A duplicate comes here, too, because it gets
- * no lock. `error`: what `acquire` has thrown.
- */
+/** Ends a call whose handler has not run. A duplicate ends here too, because it gets no lock. */
 function endWithout<Value>(
   { key, settings, signal, ...request }: RunRequest<Value>,
   state: RunState<Value>,
@@ -190,7 +185,7 @@ function endWithout<Value>(
     return { status: "replayed", value: state.value as Value };
   }
   let why: RedlockError = error;
-  // If endpoints failed, they may be the reason rather than other runs.
+  // If endpoints failed, they may be the reason, not other runs.
   if (state.kind === "split-vote" && !error.cause) why = new InProgressError(key, settings.timeout);
   if (state.kind === "busy")
     why = new InProgressError(key, retryAfter({ settings, ...request }, state.record));

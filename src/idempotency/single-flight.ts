@@ -12,10 +12,9 @@ import { type Codec, type JsonResult, json } from "./result.ts";
 /** Options of {@link singleFlight}. */
 export interface SingleFlightOptions<Value> {
   /**
-   * For how many ms a value is shared with callers that come later: from 0 to 2 592 000 000 (30 days). Or a function of
-   * the value, for example of a token's `expires_in`: less than 0 counts as 0, and more than 30 days as 30 days. If it
-   * throws, or returns no number, the value is not shared, and the event `unstored` has the error. Callers that wait
-   * already share a value of any ttl.
+   * How long a value is shared with later callers, in ms: 0 to 2 592 000 000 (30 days), or a function of the value, for
+   * example of a token's `expires_in`. If the function throws, or returns no number, the value is not shared, and the
+   * event `unstored` has the error. Callers that already wait share a value of any ttl.
    */
   readonly ttl: number | ((value: Value) => number);
   /** How long to wait for another caller's value, in ms. Default 10 000 (10 seconds). */
@@ -25,20 +24,19 @@ export interface SingleFlightOptions<Value> {
   /** Separates keys of different origin. See `RunOptions`. Default: none. */
   readonly scope?: string | readonly string[];
   /**
-   * Whether the value is computed without protection if too many endpoints fail for a quorum: then several callers may compute
-   * at once. See `RunOptions`. Default false: the call throws the `QuorumError`.
+   * Whether to compute without protection if too many endpoints fail for a quorum: then several callers may compute at
+   * once. Default false: the call throws the `QuorumError`.
    */
   readonly failOpen?: boolean | undefined;
   /** Ends the waiting at once, and the call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Called with the events of the call's runs, as `onEvent` of `Idempotency`. A call may need several. `unstored` says
-   * that a value could not be shared with other processes, and why. Its errors are ignored. Default: none.
+   * Called with the events of the call's runs. `unstored` says why a value could not be shared. Its errors are ignored.
+   * Default: none.
    */
   readonly onEvent?: EventHook<IdempotencyEvent> | undefined;
 }
 
-/** The longest ttl, in ms: 30 days. */
 const longestTtl = 30 * 86_400_000;
 
 const { wait, lease, onEvent } = idempotencySchema;
@@ -55,7 +53,7 @@ const schema: Schema<SingleFlightOptions<unknown>> = {
   onEvent,
 };
 
-/** A value as it is stored: its ttl in ms, a space, and its JSON. */
+/** Stores the ttl in ms, a space, and the value's JSON. */
 function flightCodec<Value>(ttl: SingleFlightOptions<Value>["ttl"]): Codec<Value> {
   return {
     encode: (value) => `${typeof ttl === "number" ? ttl : ttlOf(ttl(value))} ${json.encode(value)}`,
@@ -63,11 +61,10 @@ function flightCodec<Value>(ttl: SingleFlightOptions<Value>["ttl"]): Codec<Value
   };
 }
 
-/** The result of a function `ttl`, within the bounds. */
 function ttlOf(ms: unknown): number {
-  // One that is async by mistake must not end the process by an unhandled rejection.
+  // An async function given by mistake must not end the process by an unhandled rejection.
   if (ms instanceof Promise) ms.catch(() => undefined);
-  // The message does not show it: it may be a part of the value.
+  // The message does not show the value, because it may be a part of a token.
   if (typeof ms !== "number" || Number.isNaN(ms)) throw new TypeError("ttl must return a number of ms");
   return Math.min(Math.max(ms, 0), longestTtl);
 }
@@ -81,12 +78,12 @@ export interface FlightContext {
 type Compute<Value> = (context: FlightContext) => Promise<Value> | Value;
 
 /**
- * Computes a value once on all replicas: one caller computes, the others wait for its value and share it until its ttl
- * ends. Use it for work that is expensive or must not run twice at once, such as the refresh of a token. It is not a lock:
- * after a crash, or with `failOpen` in an outage, a second caller may compute while the first one still does.
+ * Computes a value once on all replicas: one caller computes, and the others wait and share its value until its ttl
+ * ends. Use it for expensive work such as the refresh of a token. It is not a lock: after a crash, or with `failOpen`
+ * in an outage, a second caller may compute while the first one still does.
  *
- * Every caller gets the value as JSON returns it. A value that cannot be stored (it takes more than about 1 MB, or JSON
- * would lose a part of it) is returned as it is, and not shared: the callers compute, one after another.
+ * Every caller gets the value as JSON returns it. A value that cannot be stored (more than about 1 MB, or not JSON) is
+ * returned but not shared, so the callers compute one after another.
  *
  * @throws what `compute` throws, to the caller that computed
  * @throws InProgressError when another caller is still computing after `wait`
@@ -119,7 +116,7 @@ export async function singleFlight<Value>(
       throw error;
     }
   };
-  // Callers that have waited for it share a value of any ttl.
+  // A value that was computed while this call waited counts, whatever its ttl.
   const isStale = ({ at, result }: RunRecord) =>
     result === undefined || !(at >= began || at + Number.parseFloat(result) > runtime.now());
   const idempotency = new Idempotency(redlock, { lease, retention: longestTtl, onEvent });
@@ -130,10 +127,10 @@ export async function singleFlight<Value>(
       const remaining = Math.max(0, wait - elapsed());
       return (await idempotency.run<Value>(key, { ...ofKey, failOpen, wait: remaining }, fly)).value;
     } catch (error) {
-      // Whatever its code: the computation may use this library, too.
+      // Check this first, because `compute` may use this library and throw its errors.
       if (thrown) throw thrown.error;
       const code = isRedlockError(error) ? error.code : undefined;
-      // Another caller took over while this one computed: its value is the newer one.
+      // Another caller took over while this one computed. Its value is newer.
       if (code !== "LEASE_LOST") throw error;
     }
   }
