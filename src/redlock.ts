@@ -145,7 +145,9 @@ export class Redlock implements LockClient {
   ): Promise<Result> {
     // With a fence, and with or without a lock, as the options say: the overloads have said so.
     const routine = rest[rest.length - 1] as Routine<Lock | undefined, Result>;
-    if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
+    if (typeof routine !== "function") {
+      throw new TypeError("using needs a routine as its last argument: redlock.using(resource, routine)");
+    }
     const { failOpen, ...options } = checkAcquireOptions(
       rest.length > 1 ? (rest[0] as UsingOptions) : {},
       usingSchema,

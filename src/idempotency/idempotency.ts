@@ -11,7 +11,7 @@ import {
   type Schema,
   typed,
 } from "../check/check.ts";
-import { clientStateOf, type LockClient } from "../lock/client.ts";
+import { checkCall, clientStateOf, type LockClient } from "../lock/client.ts";
 import type { EventHook } from "../lock/events.ts";
 import {
   type ClientParts,
@@ -233,8 +233,12 @@ export class Idempotency {
     ...rest: [Handler<Value>] | [RunOptions<Value>, Handler<Value, LockedRunContext>]
   ): Promise<Outcome<Value>> {
     checkThis(this, "idempotency.run(…)");
-    const handler = checkType("handler", rest.at(-1), "function") as Handler<Value>;
-    const options: AnyRunOptions<Value> = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
+    const [options, handler] = (rest.length > 1 ? rest : [{}, rest[0]]) as [
+      AnyRunOptions<Value>,
+      Handler<Value>,
+    ];
+    const places = rest.length > 1 ? "key, { fingerprint }, handler" : "key, handler";
+    checkCall(`idempotency.run(${places})`, { key, options, handler });
     checkOptions<AnyRunOptions<unknown>>("run", options as AnyRunOptions<unknown>, runSchema);
     const { signal, deadline = Infinity, codec = json, note, failOpen = false, isStale } = options;
     const { settings, ...rules } = this.#resolve(options);

@@ -1,6 +1,6 @@
-import { abortSignal, checkNumber, checkOptions, checkType, type Schema, typed } from "../check/check.ts";
+import { abortSignal, checkNumber, checkOptions, type Schema, typed } from "../check/check.ts";
 import { isRedlockError } from "../errors/errors.ts";
-import { clientStateOf, type LockClient } from "../lock/client.ts";
+import { checkCall, clientStateOf, type LockClient } from "../lock/client.ts";
 import type { EventHook } from "../lock/events.ts";
 import { stopwatch } from "../runtime/runtime.ts";
 import { checkScope } from "./digest.ts";
@@ -100,8 +100,8 @@ export async function singleFlight<Value>(
   options: SingleFlightOptions<Value>,
   compute: Compute<Value> & JsonResult<Value>,
 ): Promise<Value> {
+  checkCall("singleFlight(redlock, key, { ttl: 60_000 }, compute)", { redlock, key, options, compute });
   checkOptions<SingleFlightOptions<never>>("singleFlight", options as never, schema, { required: ["ttl"] });
-  checkType("compute", compute, "function");
   const { runtime } = clientStateOf(redlock).settings;
   const { ttl, lease = 10_000, wait = 10_000, failOpen, onEvent } = options;
   const { signal = new AbortController().signal } = options;

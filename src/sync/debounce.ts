@@ -1,5 +1,5 @@
-import { checkInteger, checkName, checkOptions, checkType, integer, type Schema } from "../check/check.ts";
-import { type LockClient, settingsOf } from "../lock/client.ts";
+import { checkInteger, checkName, checkOptions, integer, type Schema } from "../check/check.ts";
+import { checkCall, type LockClient, settingsOf } from "../lock/client.ts";
 import { sleep } from "../runtime/runtime.ts";
 import { type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
@@ -53,8 +53,8 @@ export async function debounce<Value>(
   options: DebounceOptions,
   routine: () => Promise<Value> | Value,
 ): Promise<DebounceOutcome<Value>> {
+  checkCall("debounce(redlock, name, { window: 2_000 }, routine)", { redlock, name, options, routine });
   checkName("name", name);
-  checkType("routine", routine, "function");
   // Not as the other synchronizers do: a deadline does not belong to any call of this one.
   const hints = { usual: "window", required: ["window"] };
   const { window, ...given } = checkOptions("debounce", options, schema, hints);

@@ -47,7 +47,11 @@ export class FairLock {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
-    this.#holds = new Holds(redlock, name, options, { what: "a fair lock", ofCall: notedSchema });
+    this.#holds = new Holds(redlock, name, options, {
+      what: "a fair lock",
+      call: "new FairLock(redlock, name)",
+      ofCall: notedSchema,
+    });
     this.name = name;
   }
 

@@ -66,8 +66,11 @@ export async function forceRelease(
   name: string,
   options: Pick<SyncOptions, "prefix" | "timeout" | "onEvent"> = {},
 ): Promise<boolean> {
+  if (!Object.hasOwn(kindsOf, kind)) {
+    const kinds = Object.keys(kindsOf).join(", ");
+    throw new TypeError(`there is no synchronizer of kind ${String(kind)}; there are ${kinds}`);
+  }
   checkText("name", name, 1_024);
-  if (!Object.hasOwn(kindsOf, kind)) throw new TypeError(`there is no synchronizer of kind ${String(kind)}`);
   const { prefix, timeout, onEvent } = syncSchema;
   checkSyncOptions("forceRelease", options, { prefix, timeout, onEvent });
   const settings = settingsOf(redlock, { ttl: defaultTtl }, options);

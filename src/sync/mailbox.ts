@@ -1,7 +1,7 @@
 import { checkInteger, checkName, checkType, integer, oneOf, type Schema, typed } from "../check/check.ts";
 import { isRedlockError } from "../errors/errors.ts";
 import { acquire } from "../lock/acquire.ts";
-import { type LockClient, settingsOf } from "../lock/client.ts";
+import { checkCall, type LockClient, settingsOf } from "../lock/client.ts";
 import { emit } from "../lock/events.ts";
 import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
@@ -131,6 +131,7 @@ export class Mailbox<Value> {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: MailboxOptions<Value> = {}) {
+    checkCall("new Mailbox(redlock, name)", { redlock, name, options });
     checkSyncOptions("a mailbox", options as MailboxOptions, schema);
     const {
       maxSize = 100,

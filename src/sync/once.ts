@@ -1,8 +1,8 @@
-import { checkInteger, checkName, checkType, integer, type Schema } from "../check/check.ts";
+import { checkInteger, checkName, integer, type Schema } from "../check/check.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import { LockHeldError, QuorumError } from "../errors/errors.ts";
 import { acquire, orHeld } from "../lock/acquire.ts";
-import { clientStateOf, type LockClient, settingsOf } from "../lock/client.ts";
+import { checkCall, clientStateOf, type LockClient, settingsOf } from "../lock/client.ts";
 import { timeUntilFree } from "../lock/contention.ts";
 import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
@@ -82,8 +82,8 @@ export async function once<Value>(
   options: OnceOptions,
   routine: (context: OnceContext) => Promise<Value> | Value,
 ): Promise<OnceOutcome<Value>> {
+  checkCall("once(redlock, name, { every: 60_000 }, routine)", { redlock, name, options, routine });
   checkName("name", name);
-  checkType("routine", routine, "function");
   const { every, ...given } = checkSyncOptions("once", options, schema, {
     required: ["every"],
     usual: "every",

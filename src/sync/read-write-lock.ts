@@ -37,7 +37,10 @@ export class ReadWriteLock {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
-    this.#holds = new Holds(redlock, name, options, { what: "a read-write lock" });
+    this.#holds = new Holds(redlock, name, options, {
+      what: "a read-write lock",
+      call: "new ReadWriteLock(redlock, name)",
+    });
     this.name = name;
   }
 

@@ -36,7 +36,11 @@ export class ReentrantLock {
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, given: ReentrantLockOptions = {}) {
-    this.#holds = new Holds(redlock, name, given, { what: "a reentrant lock", own: { owner: checkText } });
+    this.#holds = new Holds(redlock, name, given, {
+      what: "a reentrant lock",
+      call: "new ReentrantLock(redlock, name)",
+      own: { owner: checkText },
+    });
     this.name = name;
     this.#owner = given.owner ?? randomToken(settingsOf(redlock).runtime);
   }

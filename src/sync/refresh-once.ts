@@ -1,6 +1,6 @@
 import { checkName, checkType, type Schema, typed, wrongType } from "../check/check.ts";
 import { LockLostError, secondsHint } from "../errors/errors.ts";
-import { type LockClient, settingsOf } from "../lock/client.ts";
+import { checkCall, type LockClient, settingsOf } from "../lock/client.ts";
 import type { Lock } from "../lock/lock.ts";
 import type { Settings } from "../lock/options.ts";
 import { retry } from "../quorum/retry.ts";
@@ -76,6 +76,7 @@ export async function refreshOnce<Value>(
   key: string,
   options: RefreshOptions<Value>,
 ): Promise<Value> {
+  checkCall("refreshOnce(redlock, key, { read, isFresh, refresh, write })", { redlock, key, options });
   checkName("key", key);
   checkSyncOptions("refreshOnce", options as RefreshOptions<unknown>, schema, hints);
   const { read, isFresh, refresh, write, signal, deadline, note, ...lockOptions } = options;

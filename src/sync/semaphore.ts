@@ -73,6 +73,7 @@ export class Semaphore {
     const hints = { required: ["limit"], usual: "limit" };
     this.#holds = new Holds(redlock, name, given, {
       what: "a semaphore",
+      call: "new Semaphore(redlock, name, { limit: 3 })",
       own,
       ofCall: notedSchema,
       ...hints,

@@ -1,7 +1,7 @@
-import { checkName, checkType, oneOf, type Schema } from "../check/check.ts";
+import { checkName, oneOf, type Schema } from "../check/check.ts";
 import { LockHeldError } from "../errors/errors.ts";
 import { acquire, orHeld } from "../lock/acquire.ts";
-import { type LockClient, settingsOf } from "../lock/client.ts";
+import { checkCall, type LockClient, settingsOf } from "../lock/client.ts";
 import { holderOf } from "../lock/contention.ts";
 import { lockProtocol } from "../lock/fence.ts";
 import type { Lock } from "../lock/lock.ts";
@@ -101,11 +101,11 @@ export async function singleton<Mode extends SingletonMode, Value>(
   options: SingletonOptions<Mode>,
   job: Job<Value>,
 ): Promise<SingletonOutcome<Mode, Value>> {
+  checkCall('singleton(redlock, name, { mode: "skip" }, job)', { redlock, name, options, job });
   checkName("name", name);
   const { mode, ...given } = checkSyncOptions("singleton", options as SingletonOptions, schema, {
     required: ["mode"],
   });
-  checkType("job", job, "function");
   const { signal, deadline, note, ...lockOptions } = given;
   const { ttl, maxHold, wait: patience } = settingsOf(redlock, lockOptions);
   const wait = { skip: undefined, coalesce: maxHold + ttl, cancel: 2 * ttl }[mode];

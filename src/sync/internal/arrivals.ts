@@ -1,7 +1,7 @@
 import { checkName, integer, type Schema } from "../../check/check.ts";
 import type { Ask } from "../../endpoints/ask.ts";
 import { QuorumError } from "../../errors/errors.ts";
-import { type LockClient, settingsOf } from "../../lock/client.ts";
+import { checkCall, type LockClient, settingsOf } from "../../lock/client.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
 import { retry } from "../../quorum/retry.ts";
 import { type Round, runRound } from "../../quorum/round.ts";
@@ -96,6 +96,8 @@ export class Arrivals {
     given: ArrivalDefaults & { readonly count?: number; readonly parties?: number },
   ) {
     const schema = { ...defaultsSchema, [counted]: integer(1, 1_000) } as Schema<typeof given>;
+    const Kind = kind === "latch" ? "CountDownLatch" : "CyclicBarrier";
+    checkCall(`new ${Kind}(redlock, name, { ${counted}: 3 })`, { redlock, name, options: given });
     checkSyncOptions(`a ${kind}`, given, schema, { required: [counted], usual: counted });
     const { count, parties, ...defaults } = given;
     this.count = (count ?? parties)!;

@@ -1,7 +1,7 @@
 import { checkName, checkOptions, checkText, type OptionHints, type Schema } from "../../check/check.ts";
 import { LockHeldError } from "../../errors/errors.ts";
 import { acquire, orHeld } from "../../lock/acquire.ts";
-import { type LockClient, settingsOf } from "../../lock/client.ts";
+import { checkCall, type LockClient, settingsOf } from "../../lock/client.ts";
 import type { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
@@ -87,6 +87,8 @@ export interface HoldProtocol<Reply extends CellAnswer = CellAnswer> extends Pro
 /** The name of a synchronizer in errors, and the options that it adds. */
 interface Described<Own> extends OptionHints {
   readonly what: string;
+  /** How one is made. */
+  readonly call: string;
   /** The schema of its own options. */
   readonly own?: Schema<Own>;
   /** The schema of a call. Default: without a note. */
@@ -108,8 +110,9 @@ export class Holds {
     redlock: LockClient,
     name: string,
     defaults: SyncOptions,
-    { what, own, ofCall = waitSchema as Schema<NotedOptions>, ...hints }: Described<unknown>,
+    { what, call, own, ofCall = waitSchema as Schema<NotedOptions>, ...hints }: Described<unknown>,
   ) {
+    checkCall(call, { redlock, name, options: defaults });
     checkSyncOptions(what, defaults, { ...syncSchema, ...own }, hints);
     this.#redlock = redlock;
     this.#name = checkName("name", name);

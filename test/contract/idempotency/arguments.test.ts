@@ -13,6 +13,8 @@ type Call = (options: unknown) => unknown;
 const { redlock, links } = virtualWorld().client();
 const idempotency = new Idempotency(redlock);
 const { run: takenOff } = idempotency;
+/** For calls that the compiler would refuse. */
+const untyped = Object(idempotency) as Record<string, (...given: unknown[]) => unknown>;
 const handler = () => expect.unreachable("nothing may run");
 /** What the compiler would refuse. */
 const wrong = (value: unknown): never => value as never;
@@ -94,6 +96,24 @@ test.each(scopes)("the scope %j", async (scope, type, said) => {
 
 test.each<[what: string, call: () => unknown, type: Errors, said: string]>([
   ["no handler", () => idempotency.run("k", wrong(undefined)), TypeError, "handler is missing"],
+  [
+    "a handler as the key",
+    () => untyped.run!(handler),
+    TypeError,
+    "key must be a string, as in idempotency.run(key, handler), got function",
+  ],
+  [
+    "the handler before the options",
+    () => untyped.run!("k", handler, {}),
+    TypeError,
+    "options must be an object, as in idempotency.run(key, { fingerprint }, handler), got function",
+  ],
+  [
+    "a flight of its key",
+    () => singleFlight(wrong("k"), wrong({ ttl: 0 }), wrong(handler), handler),
+    TypeError,
+    "redlock must be a client: new Redlock({ endpoints }), as in singleFlight(redlock, key, { ttl: 60_000 }, compute)",
+  ],
   ["no computation", () => singleFlight(redlock, "k", { ttl: 0 }, wrong(7)), TypeError, "compute must be"],
   [
     "no client",
@@ -119,7 +139,7 @@ test.each<[what: string, call: () => unknown, type: Errors, said: string]>([
 
 test.each<[key: unknown, type: Errors, said: string]>([
   ["", RangeError, "key must have at least 1 character, has 0"],
-  [7, TypeError, "key must be a string, got number"],
+  [7, TypeError, "key must be a string"],
   [undefined, TypeError, "key is missing: it must be a string"],
 ])("the key %j", async (key, type, said) => {
   for (const call of [

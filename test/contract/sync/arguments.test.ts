@@ -108,11 +108,22 @@ const makers: Record<string, Maker> = {
 describe.each(Object.entries(makers))(
   "%s",
   (kind, { make, needed, usual = "ttl", called = kind, without }) => {
+    // If an argument is left out, those after it are in wrong places.
+    const client = "must be a client: new Redlock({ endpoints })";
+    const asIn = `as in ${/^[A-Z]/.test(kind) ? "new " : ""}${kind}(redlock, `;
     const given = (options: object) => () => make({ ...needed, ...options });
     const cases: Case[] = [
       ["no name", () => make(needed ?? {}, ""), RangeError, "must have 1 … 1024 characters, has 0"],
       ["several names", () => make(needed ?? {}, ["a", "b"]), TypeError, "must be a string"],
       ["no client", () => make(needed ?? {}, "n", {}), TypeError, "redlock must be a client"],
+      [
+        "a name as the client",
+        () => make(unreachable, needed ?? {}, "n"),
+        TypeError,
+        `redlock ${client}, ${asIn}`,
+      ],
+      ["options as the name", () => make(unreachable, needed ?? {}), TypeError, ` must be a string, ${asIn}`],
+      ["a function as the options", () => make(unreachable), TypeError, `options must be an object, ${asIn}`],
       ["a number as options", () => make(5), TypeError, `did you mean { ${usual}: 5 }?`],
       ["tll", given({ tll: 5 }), TypeError, `${called} has no option "tll"; did you mean ttl?`],
       ...Object.entries(without ?? { ...fences, ...ofCalls }).map(
@@ -275,16 +286,16 @@ test.each<Case>([
   ],
   ["no job", () => singleton(redlock, "n", { mode: "skip" }, wrong(7)), TypeError, "job must be a function"],
   [
-    "a function as parts",
-    () => refreshOnce(redlock, "n", wrong(unreachable)),
-    TypeError,
-    "refreshOnce needs an object",
-  ],
-  [
     "another kind to free",
     () => forceRelease(redlock, wrong("Lock"), "n"),
     TypeError,
-    "no synchronizer of kind Lock",
+    "no synchronizer of kind Lock; there are Semaphore, ",
+  ],
+  [
+    "no kind to free",
+    () => forceRelease(redlock, wrong("n"), wrong(undefined)),
+    TypeError,
+    "no synchronizer of kind n",
   ],
   ["timeout 0", () => forceRelease(redlock, "once", "n", { timeout: 0 }), RangeError, "timeout (ms) must be"],
   [
