@@ -90,8 +90,34 @@ export function number(min: number, max: number, unit?: "ms"): Check {
 }
 
 /** An integer within bounds, both included. */
-export function integer(min: number, max: number, unit?: "ms"): Check {
-  return (name, value) => checkInteger(unit ? `${name} (${unit})` : name, value, min, max);
+export function integer(min: number, max: number): Check {
+  return (name, value) => checkInteger(name, value, min, max);
+}
+
+/** By option: the calls of this process have been told once. */
+const toldOfSeconds = new Set<string>();
+
+/** Whether somebody has probably written seconds: so short a time, an hour of seconds, or days of them. */
+function isInSeconds(ms: number, least: number): boolean {
+  return ms > 0 && (ms < least || ms === 3_600 || (ms % 86_400 === 0 && ms <= 31 * 86_400));
+}
+
+/**
+ * Says on the console, once for each option, that a time was probably meant in seconds. Such a time is taken, because tests need
+ * short times. But a lock or a result would be kept for a thousandth of what was meant, and nothing else would tell.
+ *
+ * @param least a shorter time is probably one in seconds
+ */
+export function tellOfSeconds(name: string, ms: number, least = 1_000): void {
+  if (!isInSeconds(ms, least) || toldOfSeconds.has(name)) return;
+  toldOfSeconds.add(name);
+  const meant = (1_000 * ms).toLocaleString("en").replaceAll(",", "_");
+  console.warn(`redlock-edge: ${name}: ${ms} is ${ms} ms; did you mean ${name}: ${meant}?`);
+}
+
+/** An integer of ms within bounds, as {@link tellOfSeconds} looks at it. */
+export function milliseconds(min: number, max: number, least?: number): Check {
+  return (name, value) => tellOfSeconds(name, checkInteger(`${name} (ms)`, value, min, max), least);
 }
 
 /** A value of this type. */

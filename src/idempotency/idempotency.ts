@@ -7,6 +7,7 @@ import {
   checkType,
   integer,
   later,
+  milliseconds,
   oneOf,
   type Schema,
   typed,
@@ -126,8 +127,8 @@ const { maxHold, timeout, backoff, waitUntil } = lockSchema;
 
 /** The schema of {@link IdempotencyOptions}. */
 export const idempotencySchema: Schema<IdempotencyOptions> = {
-  lease: integer(10, maxTimerDelay, "ms"),
-  retention: integer(10, 2 ** 45, "ms"),
+  lease: milliseconds(10, maxTimerDelay),
+  retention: milliseconds(10, 2 ** 45),
   wait: lockSchema.wait,
   maxHold,
   timeout,

@@ -1,4 +1,4 @@
-import { abortSignal, checkNumber, checkOptions, type Schema, typed } from "../check/check.ts";
+import { abortSignal, checkNumber, checkOptions, type Schema, tellOfSeconds, typed } from "../check/check.ts";
 import { isRedlockError } from "../errors/errors.ts";
 import { checkCall, clientStateOf, type LockClient } from "../lock/client.ts";
 import type { EventHook } from "../lock/events.ts";
@@ -43,7 +43,8 @@ const { wait, lease, onEvent } = idempotencySchema;
 
 const schema: Schema<SingleFlightOptions<unknown>> = {
   ttl(name, ttl: unknown) {
-    if (typeof ttl !== "function") checkNumber(`${name} (ms)`, ttl as number, 0, longestTtl);
+    if (typeof ttl === "function") return;
+    tellOfSeconds(name, checkNumber(`${name} (ms)`, ttl as number, 0, longestTtl));
   },
   wait,
   lease,

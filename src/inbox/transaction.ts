@@ -1,4 +1,12 @@
-import { checkOptions, checkType, integer, number, oneOf, type Schema } from "../check/check.ts";
+import {
+  checkNumber,
+  checkOptions,
+  checkType,
+  integer,
+  oneOf,
+  type Schema,
+  tellOfSeconds,
+} from "../check/check.ts";
 import { type Dialect, mysql, postgres, sqlite, tables } from "./dialects.ts";
 import { type Execute, enter, requireTransaction, runStep } from "./enter.ts";
 import { type InboxEntry, type NotFirst, rowOf } from "./entry.ts";
@@ -65,7 +73,8 @@ export interface PruneOptions extends DialectOptions {
 
 const pruneSchema: Schema<PruneOptions> = {
   ...dialectSchema,
-  olderThan: number(0, Number.MAX_SAFE_INTEGER, "ms"),
+  olderThan: (name, value) =>
+    tellOfSeconds(name, checkNumber(`${name} (ms)`, value, 0, Number.MAX_SAFE_INTEGER)),
   limit: integer(1, 2 ** 31 - 1),
 };
 

@@ -5,7 +5,7 @@ import {
   checkOptions,
   checkText,
   checkType,
-  integer,
+  milliseconds,
   number,
   type Schema,
   typed,
@@ -84,7 +84,7 @@ export interface UsingOptions extends AcquireOptions {
 
 /** The schema of {@link LockOptions}. */
 export const lockSchema: Schema<LockOptions> = {
-  ttl: integer(10, maxTimerDelay, "ms"),
+  ttl: milliseconds(10, maxTimerDelay, 100),
   wait: number(0, Infinity, "ms"),
   timeout: number(1, maxTimerDelay, "ms"),
   driftFactor: number(0, 0.5),

@@ -1,4 +1,4 @@
-import { checkInteger, checkName, checkOptions, integer, type Schema } from "../check/check.ts";
+import { checkInteger, checkName, checkOptions, milliseconds, type Schema } from "../check/check.ts";
 import { checkCall, type LockClient, settingsOf } from "../lock/client.ts";
 import { sleep } from "../runtime/runtime.ts";
 import { type WaitOptions, waitSchema } from "./internal/hold.ts";
@@ -27,8 +27,8 @@ const maxWindow = 2 ** 30 - 1;
 
 const schema: Schema<DebounceOptions> = {
   ...usual,
-  window: integer(1, maxWindow, "ms"),
-  ttl: integer(10, maxWindow, "ms"),
+  window: milliseconds(1, maxWindow, 1),
+  ttl: milliseconds(10, maxWindow, 100),
 };
 
 /**

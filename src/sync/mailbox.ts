@@ -1,4 +1,13 @@
-import { checkInteger, checkName, checkType, integer, oneOf, type Schema, typed } from "../check/check.ts";
+import {
+  checkInteger,
+  checkName,
+  checkType,
+  integer,
+  milliseconds,
+  oneOf,
+  type Schema,
+  typed,
+} from "../check/check.ts";
 import { isRedlockError } from "../errors/errors.ts";
 import { acquire } from "../lock/acquire.ts";
 import { checkCall, type LockClient, settingsOf } from "../lock/client.ts";
@@ -95,7 +104,7 @@ type Rules<Value> = {
 const ownSchema: Schema<OwnOptions> = {
   maxSize: integer(1, 10_000),
   onFull: oneOf("refuse", "drop-oldest"),
-  retention: integer(1_000, 2 ** 45, "ms"),
+  retention: milliseconds(1_000, 2 ** 45),
   maxBytes: integer(1, 1_000_000),
   maxAttempts: integer(1, Number.MAX_SAFE_INTEGER),
   onFailed: typed("function"),

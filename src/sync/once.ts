@@ -1,4 +1,4 @@
-import { checkInteger, checkName, integer, type Schema } from "../check/check.ts";
+import { checkInteger, checkName, milliseconds, type Schema } from "../check/check.ts";
 import type { Ask } from "../endpoints/ask.ts";
 import { LockHeldError, QuorumError } from "../errors/errors.ts";
 import { acquire, orHeld } from "../lock/acquire.ts";
@@ -39,7 +39,7 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" 
 }
 
 const { autoExtend: _extend, maxHold: _hold, wakeUp: _wakeUp, ...usual } = waitSchema;
-const schema: Schema<OnceOptions> = { ...usual, every: integer(20, maxTimerDelay, "ms") };
+const schema: Schema<OnceOptions> = { ...usual, every: milliseconds(20, maxTimerDelay) };
 
 /** The argument of a run's routine. */
 export interface OnceContext {

@@ -6,8 +6,8 @@ import {
   checkText,
   checkType,
   checkWellFormed,
-  integer,
   later,
+  milliseconds,
   type OptionHints,
   oneOf,
   type Schema,
@@ -107,7 +107,7 @@ interface Given {
 
 describe("checkOptions", () => {
   const schema: Schema<Given> = {
-    ttl: integer(10, 100, "ms"),
+    ttl: milliseconds(10, 100),
     wait: later,
     fencing: typed("boolean"),
     fenceRetention: later,

@@ -5,7 +5,7 @@ import fastify from "fastify";
 import { Hono } from "hono";
 import { Redis as Ioredis } from "ioredis";
 import { createClient, createCluster } from "redis";
-import { expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Faults, start } from "../../local/src/index.ts";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { handoff, resume } from "../../src/handoff/index.ts";
@@ -34,6 +34,7 @@ const untyped = (value: object) => value as Record<string, (...given: unknown[])
 const endpoint = memoryEndpoint();
 const redlock = new Redlock({ endpoints: [endpoint] });
 const none = () => undefined;
+const rows = () => ({ rows: [] });
 const ok = () => new Response("ok");
 const env = (vars: Record<string, unknown>) => () => new Redlock({ endpoints: endpointsFromEnv(vars) });
 const url = "https://eu1-fond-owl-12345.upstash.io";
@@ -377,4 +378,56 @@ test("each typical mistake has an error that names the argument and the way out"
     expect.soft(message, mistake).toMatch(remedy);
     for (const secret of secrets) expect.soft(message, mistake).not.toContain(secret);
   }
+});
+
+// Tests of users need short times, so these are taken.
+describe("a time that was probably meant in seconds", () => {
+  /** The package, as nobody has called it yet. */
+  async function freshPackage() {
+    vi.resetModules();
+    const { Redlock } = await import("../../src/index.ts");
+    const runs = await import("../../src/idempotency/index.ts");
+    const sync = await import("../../src/sync/index.ts");
+    const inbox = await import("../../src/inbox/index.ts");
+    return { redlock: new Redlock({ endpoints: [memoryEndpoint()] }), ...runs, ...sync, ...inbox };
+  }
+  type Fresh = Awaited<ReturnType<typeof freshPackage>>;
+
+  async function linesOf(use: (fresh: Fresh) => unknown): Promise<unknown[]> {
+    const warn = vi.spyOn(console, "warn").mockImplementation(none);
+    try {
+      const fresh = await freshPackage();
+      await use(fresh);
+      await use(fresh);
+      return warn.mock.calls.flat();
+    } finally {
+      warn.mockRestore();
+    }
+  }
+
+  test.each<[option: string, meant: string, ms: number, use: (fresh: Fresh, ms: number) => unknown]>([
+    ["ttl", "30_000", 30, ({ redlock }, ttl) => redlock.using("a", { ttl }, none)],
+    ["lease", "60_000", 60, (fresh, lease) => new fresh.Idempotency(fresh.redlock, { lease })],
+    ["every", "3_600_000", 3_600, (fresh, every) => fresh.once(fresh.redlock, "a", { every }, none)],
+    ["ttl", "300_000", 300, (fresh, ttl) => fresh.singleFlight(fresh.redlock, "a", { ttl }, none)],
+    [
+      "retention",
+      "604_800_000",
+      604_800,
+      (fresh, retention) => new fresh.Idempotency(fresh.redlock, { retention }),
+    ],
+    ["olderThan", "2_592_000_000", 2_592_000, (fresh, olderThan) => fresh.pruneInbox(rows, { olderThan })],
+  ])("is told once: %s: %s", async (option, meant, ms, use) => {
+    const line = `redlock-edge: ${option}: ${ms} is ${ms} ms; did you mean ${option}: ${meant}?`;
+    expect(await linesOf((fresh) => use(fresh, ms))).toEqual([line]);
+  });
+
+  test("is none that somebody may want", async () => {
+    const lines = await linesOf(async ({ redlock, singleFlight, debounce }) => {
+      await redlock.using("a", { ttl: 100, wait: 300, timeout: 50 }, none);
+      await debounce(redlock, "a", { window: 1 }, none);
+      await singleFlight(redlock, "a", { ttl: 0, lease: 1_000 }, none);
+    });
+    expect(lines).toEqual([]);
+  });
 });

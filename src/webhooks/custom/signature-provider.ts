@@ -2,8 +2,8 @@ import {
   type Check,
   checkOptions,
   checkType,
-  integer,
   later,
+  milliseconds,
   type Schema,
   typed,
 } from "../../check/check.ts";
@@ -146,7 +146,7 @@ const schema: Schema<SignatureProviderOptions> = {
   key: later,
   tagSecrets: typed("boolean"),
   read: typed("function"),
-  retries: integer(0, 2 ** 45, "ms"),
+  retries: milliseconds(0, 2 ** 45),
   tolerance: later,
   now: later,
 };
