@@ -1,4 +1,4 @@
-import { wrongType } from "./check/check.ts";
+import { refuseMethods } from "./check/foreign-names.ts";
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
 import { LockHeldError } from "./errors/errors.ts";
@@ -59,14 +59,8 @@ export class Redlock implements LockClient {
    * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are equal
    */
   constructor(given: RedlockOptions) {
-    if (Array.isArray(given))
-      throw wrongType(
-        "the argument",
-        given,
-        "an object, as in new Redlock({ endpoints: endpointsFromEnv(env) })",
-      );
-    const { endpoints, runtime, ...options } = given ?? {};
-    const list = asEndpoints(endpoints);
+    const { endpoints, runtime, ...options } = Object(given) as RedlockOptions;
+    const list = asEndpoints(endpoints, given);
     checkLockOptions(options);
     setClientState(this, { settings: resolveSettings({ endpoints: list, runtime }, options), options });
   }
@@ -172,17 +166,19 @@ export class Redlock implements LockClient {
       await lock[Symbol.asyncDispose]();
     }
   }
-
-  /** @internal */
-  lock(): never {
-    return otherName("redlock.lock", "redlock.using, or redlock.acquire");
-  }
-
-  /** @internal */
-  on(): never {
-    return otherName("redlock.on", "the option onEvent");
-  }
 }
+
+refuseMethods("redlock", Redlock.prototype, {
+  lock: "redlock.using, or redlock.acquire",
+  disposer: "redlock.using",
+  release: "lock.release()",
+  unlock: "lock.release()",
+  extend: "lock.extend(ttl)",
+  isLocked: "inspect(redlock, name) of redlock-edge/inspect",
+  quit: "the client's own method: redlock opens no connection",
+  disconnect: "the client's own method: redlock opens no connection",
+  on: "the option onEvent",
+});
 
 /** @param options checked */
 async function acquireOn(
@@ -196,9 +192,4 @@ async function acquireOn(
   const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
   const resources = checkResources(resource);
   return acquire(own, resources, options, lockProtocol(own, resources, options.note));
-}
-
-/** The error of a method that other packages have. */
-function otherName(called: string, here: string): never {
-  throw new TypeError(`there is no ${called} here: use ${here}`);
 }

@@ -57,7 +57,9 @@ function remedyFor(env: Record<string, unknown>): string {
   if (named)
     return `${named} has a prefix: give { url: env.${named}, token: env.${named.replace(/URL$/, "TOKEN")} }`;
   const ofSockets = ["REDIS_URL", "KV_URL", "UPSTASH_REDIS_URL"].find((name) => env[name]);
-  return ofSockets
-    ? `${ofSockets} is of the Redis protocol: set the REST API's URL and token, or use redlock-edge/sockets`
-    : 'for local endpoints, "npx redis-rest-local" prints it';
+  if (ofSockets)
+    return `${ofSockets} is of the Redis protocol: set the REST API's URL and token, or use redlock-edge/sockets`;
+  const ofNode = (globalThis as { process?: { env?: object } }).process?.env;
+  const file = env === ofNode ? "if a file has it, start with node --env-file=.env; " : "";
+  return `${file}"npx redis-rest-local" gives you local endpoints; for your own Redis, use redlock-edge/sockets`;
 }

@@ -53,6 +53,10 @@ const schema: Schema<HttpEndpointOptions> = {
   pipelines: typed("boolean"),
 };
 
+const ofSockets = "a client of ioredis, and ioredisEndpoint(client) of redlock-edge/sockets";
+/** Where options belong that somebody gives an endpoint. */
+const elsewhere = { host: ofSockets, port: ofSockets, password: ofSockets };
+
 /**
  * An endpoint that speaks Upstash's REST protocol through the global `fetch`: one POST for all commands of a turn of the
  * event loop, one attempt.
@@ -72,7 +76,8 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
 function restEndpoint(options: HttpEndpointOptions, where: string, number: string): Endpoint {
   const { url, token } = checkType(where, options, "object");
   // An object of a class has more than options, as a local endpoint does.
-  if (Object.getPrototypeOf(options) === Object.prototype) checkOptions(where, options, schema);
+  if (Object.getPrototypeOf(options) === Object.prototype)
+    checkOptions(where, options, schema, { elsewhere });
   for (const option of ["url", "token"] as const) {
     if (options[option]) continue;
     const variable = `UPSTASH_REDIS_REST_${option.toUpperCase()}${number}`;
@@ -94,13 +99,14 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
 /**
  * The endpoints of a client: each as it is, or made of `{ url, token }`.
  *
+ * @param options what the client was given: another package's client in it tells what to write
  * @throws TypeError | RangeError when one cannot be used, there is none, or two are equal
  */
-export function asEndpoints(given: readonly (HttpEndpointOptions | Endpoint)[]): Endpoint[] {
-  if (!Array.isArray(given) || given.length === 0) {
-    const example = "new Redlock({ endpoints: endpointsFromEnv(env) })";
-    throw wrongType("endpoints", given, `an array of at least one { url, token }, as in ${example}`);
-  }
+export function asEndpoints(
+  given: readonly (HttpEndpointOptions | Endpoint)[],
+  options: unknown = given,
+): Endpoint[] {
+  if (!Array.isArray(given) || given.length === 0) throw noEndpoints(given, options);
   const endpoints = given.map(asEndpoint);
   // One Redis that is listed twice is not a second opinion: a quorum of it proves nothing.
   const names = endpoints.map(({ name }) => name);
@@ -111,18 +117,38 @@ export function asEndpoints(given: readonly (HttpEndpointOptions | Endpoint)[]):
   return endpoints;
 }
 
-/** Clients of @upstash/redis, node-redis and ioredis: a property that the ones before do not have, and what to do. */
+/** Clients of @upstash/redis, node-redis and ioredis: a property that the ones before do not have, and what to import. */
 const wrappers = [
-  ["createScript", "upstashEndpoint(client)"],
-  ["isOpen", "nodeRedisEndpoint(client) of redlock-edge/sockets"],
-  ["evalsha", "ioredisEndpoint(client) of redlock-edge/sockets"],
+  ["createScript", "upstashEndpoint", "redlock-edge"],
+  ["isOpen", "nodeRedisEndpoint", "redlock-edge/sockets"],
+  ["evalsha", "ioredisEndpoint", "redlock-edge/sockets"],
 ] as const;
+
+function wrapperOf(client: unknown): (typeof wrappers)[number] | undefined {
+  return wrappers.find(([property]) => property in Object(client));
+}
+
+/** The error of a client without a list of endpoints, as `new Redlock([client])`, `(client)` and `({ client })` make it. */
+function noEndpoints(given: unknown, options: unknown): TypeError {
+  const clients = [options, ...Object.values(Object(options))].flat();
+  const [, wrapper, from] = clients.map(wrapperOf).find(Boolean) ?? [];
+  const what = wrapper
+    ? `an array, as in new Redlock({ endpoints: [${wrapper}(client)] }), with ${wrapper} of ${from}`
+    : "an array of at least one { url, token }, as in new Redlock({ endpoints: endpointsFromEnv(env) })";
+  return wrongType("endpoints", given, what);
+}
 
 function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: readonly unknown[]): Endpoint {
   const where = `endpoints[${index}]`;
   // The value is not shown: it may be a token.
   if (typeof given !== "object" || given === null) {
-    const hint = typeof given === "function" ? ", not a function: call it" : "";
+    const isRedis = /^rediss?:/.test(given);
+    const hint =
+      typeof given === "function"
+        ? ", not a function: call it"
+        : isRedis
+          ? "; for the Redis protocol there is redlock-edge/sockets"
+          : "";
     throw new TypeError(`${where} must be { url, token }${hint}`);
   }
   const { send, name, dialect } = given as Partial<Endpoint>;
@@ -131,8 +157,9 @@ function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: r
     checkDialect(`${where}.dialect`, dialect!);
     return given as Endpoint;
   }
-  for (const [property, wrapped] of wrappers) {
-    if (property in given) throw new TypeError(`${where} is another package's client; wrap it: ${wrapped}`);
+  const [, wrapper, from] = wrapperOf(given) ?? [];
+  if (wrapper) {
+    throw new TypeError(`${where} is another package's client; wrap it: ${wrapper}(client) of ${from}`);
   }
   return restEndpoint(given as HttpEndpointOptions, where, all.length > 1 ? `_${index + 1}` : "");
 }

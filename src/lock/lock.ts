@@ -1,4 +1,5 @@
 import { checkInteger } from "../check/check.ts";
+import { refuseMethods, refuseProperties } from "../check/foreign-names.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors/errors.ts";
 import { type Call, leastPatience, type Round, runRound } from "../quorum/round.ts";
@@ -172,18 +173,6 @@ export class Lock {
     await this.release();
   }
 
-  /** @internal */
-  unlock(): never {
-    throw new TypeError("there is no lock.unlock here: use lock.release");
-  }
-
-  /** @internal A routine written for `redlock`, which passes the signal alone, would never see an abort. */
-  get aborted(): never {
-    throw new TypeError(
-      "there is no lock.aborted here: use lock.signal.aborted, as in async ({ signal }) => …",
-    );
-  }
-
   /** @internal Watches for the end of the hold, to report it, and begins auto-extension. */
   activate(): void {
     const settings = this.#settings;
@@ -344,6 +333,18 @@ export class Lock {
     if (onEvent) emit(onEvent, { ...end, resources: this.resources, held: this.#held() });
   }
 }
+
+refuseMethods("lock", Lock.prototype, {
+  unlock: "lock.release()",
+  isLocked: "lock.remaining() > 0, or lock.verify()",
+});
+refuseProperties("lock", Lock.prototype, {
+  expiration: "lock.remaining(), the ms that are left",
+  value: "lock.token",
+  isAcquired: "lock.remaining() > 0",
+  // A routine written for `redlock`, which passes the signal alone, would never see an abort.
+  aborted: "lock.signal.aborted, as in async ({ signal }) => …",
+});
 
 /** How often a lost claim is made again: a contender may have its part there for a moment. */
 const restoreTries = 3;

@@ -252,7 +252,10 @@ function checkWakeUp(name: string, wakeUp: WakeUp): void {
 export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): number {
   const left = deadline - runtime.now();
   if (left > 0) return left;
-  throw new RangeError(`deadline was ${Math.ceil(-left)} ms ago; it is a time such as Date.now() + 5_000`);
+  // As Lambda's remaining time less a reserve, it has passed when the function begins.
+  const isNear = left > -60_000;
+  const hint = isNear ? "give the function a longer timeout" : "it is a time such as Date.now() + 5_000";
+  throw new RangeError(`deadline was ${Math.ceil(-left)} ms ago; ${hint}`);
 }
 
 /**

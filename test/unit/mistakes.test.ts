@@ -34,6 +34,7 @@ const untyped = (value: object) => value as Record<string, (...given: unknown[])
 const endpoint = memoryEndpoint();
 const redlock = new Redlock({ endpoints: [endpoint] });
 const none = () => undefined;
+const ioredis = new Ioredis({ lazyConnect: true });
 const rows = () => ({ rows: [] });
 const ok = () => new Response("ok");
 const env = (vars: Record<string, unknown>) => () => new Redlock({ endpoints: endpointsFromEnv(vars) });
@@ -156,6 +157,46 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       async () => untyped(await redlock.acquire(freshKey())).unlock!(),
       /use lock.release/,
     ],
+    ...Object.fromEntries(
+      ["expiration", "value", "isAcquired"].map((name) => [
+        `lock.${name} of other packages`,
+        [async () => untyped(await redlock.acquire(freshKey()))[name], /: use lock\.(remaining\(\)|token)/],
+      ]),
+    ),
+    ...Object.fromEntries(
+      ["release", "extend", "unlock", "quit", "disposer", "isLocked"].map((name) => [
+        `redlock.${name} of other packages`,
+        [() => untyped(redlock)[name]!("a", 5_000), /there is no redlock\.\w+ here: use /],
+      ]),
+    ),
+    ...Object.fromEntries(
+      Object.entries({
+        "new Redlock([client])": () => new Redlock(any([ioredis])),
+        "new Redlock(client)": () => new Redlock(any(ioredis)),
+        "new Redlock({ client })": () => new Redlock(any({ client: ioredis })),
+        "new Redlock({ clients })": () => new Redlock(any({ clients: [ioredis] })),
+        "endpoints that are a client": at(ioredis),
+      }).map(([form, make]) => [
+        form,
+        [make, /as in new Redlock\(\{ endpoints: \[ioredisEndpoint\(client\)] }\), with ioredisEndpoint of/],
+      ]),
+    ),
+    "a URL of Redis": [
+      at(["redis://localhost:6379"]),
+      /for the Redis protocol there is redlock-edge\/sockets/,
+    ],
+    "a host and a port": [
+      at([{ host: "localhost", port: 6379 }]),
+      /"host"; it belongs to a client of ioredis/,
+    ],
+    "Lambda's time is over when it begins": [
+      () => redlock.using("a", { deadline: Date.now() + 1_000 - 1_500 }, none),
+      /ms ago; give the function a longer timeout/,
+    ],
+    "a duration as the deadline": [
+      () => redlock.using("a", { deadline: 10_000 }, none),
+      /it is a time such as Date\.now\(\) \+ 5_000/,
+    ],
     "a routine that expects the signal": [
       () => redlock.using(freshKey(), (signal) => untyped(signal).aborted),
       /use lock.signal.aborted/,
@@ -196,10 +237,7 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     ],
     "an endpoint's function that is not called": [at([memoryEndpoint]), /not a function: call it/],
     "url and token exchanged": at([{ url: token, token: url }]),
-    "an ioredis client": [
-      at([new Ioredis({ lazyConnect: true })]),
-      /: ioredisEndpoint\(client\) of redlock-edge\/sockets/,
-    ],
+    "an ioredis client": [at([ioredis]), /: ioredisEndpoint\(client\) of redlock-edge\/sockets/],
     "a node-redis client": [at([createClient()]), /: nodeRedisEndpoint\(client\) of redlock-edge\/sockets/],
     "a Cluster client of node-redis": [
       at([createCluster({ rootNodes: [] })]),
@@ -211,7 +249,14 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     "upstashEndpoint(undefined)": () => upstashEndpoint(any(undefined)),
     "upstashEndpoint of another client": () => upstashEndpoint(any({ eval: none })),
     "endpointsFromEnv(undefined)": () => endpointsFromEnv(any(undefined)),
-    "an empty environment": env({}),
+    "an empty environment": [
+      env({}),
+      /"npx redis-rest-local" gives you local endpoints; for your own Redis, use redlock-edge\/sockets/,
+    ],
+    "a file of variables that Node has not read": [
+      () => new Redlock({ endpoints: endpointsFromEnv(process.env) }),
+      /UPSTASH_REDIS_REST_URL is missing; if a file has it, start with node --env-file=.env; /,
+    ],
     "Hono's context for its env": [
       env({ req: {}, env: { UPSTASH_REDIS_REST_URL: url } }),
       /endpointsFromEnv\(c\.env\)/,
