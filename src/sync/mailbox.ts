@@ -9,6 +9,7 @@ import {
   typed,
 } from "../check/check.ts";
 import { isRedlockError } from "../errors/errors.ts";
+import { digestOf } from "../inspect/inspect.ts";
 import { acquire } from "../lock/acquire.ts";
 import { checkCall, type LockClient, settingsOf } from "../lock/client.ts";
 import { emit } from "../lock/events.ts";
@@ -88,6 +89,8 @@ export interface Drained {
 export interface MailboxState {
   /** Whether a call has the turn. */
   readonly isHeld: boolean;
+  /** Which call has it: the first 12 hex digits of the SHA-256 of its token, as `redlock-edge list` shows it. */
+  readonly holder?: string | undefined;
   /** How many messages wait, the one that is being handled included. */
   readonly waiting: number;
 }
@@ -211,7 +214,9 @@ export class Mailbox<Value> {
     const answers = (await query(settings, ["inspect", [this.name]], (call) => place.look(call))).answers();
     const quorum = quorumOf(settings.endpoints.length);
     const sizes = answers.map(({ size }) => size).sort((a, b) => b - a);
-    return { isHeld: agreeing(answers, quorum) !== undefined, waiting: sizes[quorum - 1]! };
+    const token = agreeing(answers, quorum)?.[0]?.holder;
+    const holder = token === undefined ? undefined : await digestOf(token);
+    return { isHeld: token !== undefined, holder, waiting: sizes[quorum - 1]! };
   }
 
   #settings(options: PostOptions): Settings {

@@ -49,7 +49,11 @@ eachInTurns(stores([1, 3], [1, 3]))("a mailbox on $title", ({ open, engine }) =>
       if (index === 0) continue;
       expect((await others.post({ id: String(index), value }, collect(handled))).status).toBe("queued");
     }
-    expect(await others.inspect()).toEqual({ isHeld: true, waiting: values.length });
+    expect(await others.inspect()).toEqual({
+      isHeld: true,
+      holder: expect.stringMatching(/^[0-9a-f]{12}$/),
+      waiting: values.length,
+    });
     proceed();
     expect(await holding).toEqual({ status: "handled", left: 0 });
     expect(handled).toEqual(values.map((value, index) => [String(index), value]));
