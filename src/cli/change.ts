@@ -44,7 +44,13 @@ async function change(
     if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
     const finding = target && (await look(redlock, target, environment));
     // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
-    if (finding && isNowhere(finding)) return outcome(exitCode.nothing, nothing);
+    if (finding && isNowhere(finding)) {
+      const kinds = finding.kinds?.map((kind) => `--kind ${kind}`).join(" or ");
+      return outcome(
+        exitCode.nothing,
+        kinds ? `${name}: there was no lock to free, but a synchronizer: ${kinds}` : nothing,
+      );
+    }
     const known = finding ? findingLines(finding, width) : [];
     for (const line of [...known, ...layout([[warning]], width)]) warn(line);
     const answer = await ask(printable(`${verb} ${name}? [y/N] `));
@@ -60,8 +66,12 @@ async function change(
       return outcome(exitCode.refused, text, { retryAfter });
     }
     if (!(error instanceof QuorumError)) throw error;
-    const causes = error.votes.flatMap(({ cause }) => cause?.message ?? []);
-    throw new Error(`${failed}: ${causes.join("; ")}`, { cause: error });
+    const causes = error.votes.flatMap(({ cause }) => cause?.message ?? []).join("; ");
+    const hasAnswer = error.votes.some(({ cause }) => !cause);
+    const what = hasAnswer
+      ? `${failed}: ${causes}`
+      : `no endpoint has answered: ${causes}. To see what to fix: redlock-edge doctor`;
+    throw new Error(what, { cause: error });
   }
 }
 

@@ -2,6 +2,7 @@ import type { KeyInspection, KeyVote } from "../idempotency/index.ts";
 import { QuorumError, type Vote } from "../index.ts";
 import type { Inspection, InspectionVote } from "../inspect/index.ts";
 import { quorumOf } from "../quorum/tally.ts";
+import type { MailboxState } from "../sync/index.ts";
 import { failureOf } from "./access.ts";
 import { counted, duration, layout } from "./text.ts";
 
@@ -25,6 +26,8 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes" |
   readonly why: string;
   /** The synchronizers that use the name. */
   readonly kinds?: readonly string[];
+  /** How many messages wait in the mailbox, the one that is being handled included. */
+  readonly waiting?: number;
   readonly holder?: string | undefined;
   readonly note?: string | undefined;
   /** ms until the ttl, the lease or the retention ends. */
@@ -44,11 +47,11 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes" |
 const reasons: Readonly<Record<Finding["state"], string>> = {
   held: "a quorum has the same holder",
   free: "no endpoint that answered has a holder",
-  "in use": "no lock of this name is held, but a synchronizer has keys of it: free --kind removes them",
+  "in use": "no lock has this name, but a synchronizer has it; to see its holders: redlock-edge list",
   pending: "a run began and did not end: it is under way, or its process has died",
   complete: "a run is complete: duplicates get its result",
   corrupt: "a value is not a record: calls get RecordCorruptError until it is forgotten",
-  none: "no endpoint that answered has a record: the next call runs its function",
+  none: "no endpoint that answered has a record of this name: the next call with it runs its function",
   undecided: "no record has a quorum: the next call decides",
 };
 
@@ -74,7 +77,10 @@ function answersOf(
   return { votes, quorum: quorumOf(votes.length) };
 }
 
-const undecided = { state: "undecided", why: "too few endpoints answered to know" } as const;
+const undecided = {
+  state: "undecided",
+  why: "too few endpoints answered to know; to see what to fix: redlock-edge doctor",
+} as const;
 
 /** @param now ms since 1970 */
 export function lockFinding(resource: string, found: Inspection | QuorumError, now: number): Finding {
@@ -113,6 +119,15 @@ export function withSynchronizers(
   if (used === 0 || used + silent < finding.quorum) return finding;
   const kinds = [...new Set(found.flatMap((each) => each ?? []))];
   return { ...finding, state: "in use", why: reasons["in use"], kinds };
+}
+
+/** A name that a mailbox uses, perhaps beside other synchronizers. */
+export function withMailbox(finding: Finding, { isHeld, holder, waiting }: MailboxState): Finding {
+  const messages = `${waiting === 1 ? "1 message waits" : `${waiting} messages wait`}`;
+  const why = isHeld
+    ? `a call has the mailbox's turn; ${messages}, the one that it handles included`
+    : `${messages}, and no call has the mailbox's turn: the next post or drain handles all`;
+  return { ...finding, why, holder, waiting };
 }
 
 /** @param elsewhere under which other name its record may be */
@@ -172,7 +187,7 @@ export function findingLines(finding: Finding, width: number): string[] {
     why,
     found,
     quorum: agreement(finding),
-    holder: holder && `${holder} (SHA-256 of its lock.token, first 12 digits)`,
+    holder: holder && (state === "held" ? `${holder} (SHA-256 of its lock.token, first 12 digits)` : holder),
     note: note && quoted(note),
     age: age !== undefined && `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`,
     remaining: remaining && `${duration(remaining)}, ${endings[state]}`,
@@ -197,5 +212,6 @@ function voteCells({ endpoint, state, remaining, error, ...vote }: FoundVote, al
     fence && fence !== all.fence && `fence ${fence}`,
     attempts && attempts !== all.attempts && counted(attempts, "attempt"),
   ];
-  return [endpoint, state, error?.message ?? cells.filter(Boolean).join(", ")];
+  const shown = all.state === "in use" && state === "free" ? "no lock" : state;
+  return [endpoint, shown, error?.message ?? cells.filter(Boolean).join(", ")];
 }

@@ -5,9 +5,17 @@ import { settingsOf } from "../lock/client.ts";
 import { runRound } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import { kindsOf } from "../sync/force-release.ts";
+import { Mailbox } from "../sync/index.ts";
 import { type Call, clientOf } from "./access.ts";
 import { type Environment, type ExitCode, exitCode, type Outcome, untilStopped } from "./environment.ts";
-import { type Finding, findingLines, keyFinding, lockFinding, withSynchronizers } from "./finding.ts";
+import {
+  type Finding,
+  findingLines,
+  keyFinding,
+  lockFinding,
+  withMailbox,
+  withSynchronizers,
+} from "./finding.ts";
 import { type Target, targetOf } from "./target.ts";
 
 /** Inspects a resource or a key. Too few answers are a finding as well. */
@@ -23,7 +31,11 @@ async function findingOf(redlock: Redlock, target: Target): Promise<Finding> {
   }
   const { resource } = target;
   const finding = lockFinding(resource, await inspect(redlock, resource).catch(quorumError), Date.now());
-  return finding.state === "free" ? withSynchronizers(finding, await usersOf(redlock, resource)) : finding;
+  if (finding.state !== "free") return finding;
+  const used = withSynchronizers(finding, await usersOf(redlock, resource));
+  if (!used.kinds?.includes("Mailbox")) return used;
+  const state = await new Mailbox(redlock, resource).inspect().catch(quorumError);
+  return state instanceof QuorumError ? used : withMailbox(used, state);
 }
 
 /** By endpoint: the kinds of synchronizers that have keys of a name there. Undefined: it did not answer. */
@@ -31,7 +43,10 @@ async function usersOf(redlock: Redlock, name: string): Promise<(readonly string
   const settings = settingsOf(redlock);
   const round = runRound(settings, async (call) => {
     const asked = Object.entries(kindsOf).map(async ([kind, [part]]) => {
-      return (await call.send(["EXISTS", keyOf(settings.prefix, part, name)])) === 1 ? kind : [];
+      // Messages may wait while nobody has the turn.
+      const parts = kind === "Mailbox" ? [part, "mailbox-order"] : [part];
+      const keys = parts.map((each) => keyOf(settings.prefix, each, name));
+      return Number(await call.send(["EXISTS", ...keys])) > 0 ? kind : [];
     });
     return { outcome: "granted", kinds: (await Promise.all(asked)).flat() } as const;
   });

@@ -1,4 +1,5 @@
 import { checkInteger, nearest } from "../check/check.ts";
+import { nameHere } from "../check/foreign-options.ts";
 import { checkDialect, type Dialect } from "../endpoints/endpoint.ts";
 import { kindsOf } from "../sync/force-release.ts";
 import type { SynchronizerKind } from "../sync/index.ts";
@@ -150,12 +151,25 @@ function checkKind(name: string, given: string): SynchronizerKind {
   throw new UsageError(`${name} is one of ${kinds.join(", ")}, not '${given}'${didYouMean(given, kinds)}`);
 }
 
-/**
- * The end of an error about an unknown name.
- *
- * @param before what stands before the names when they are typed
- */
-export function didYouMean(given: string, names: readonly string[], before = ""): string {
+/** What other programs call the options, by their names here. */
+const foreign: Readonly<Partial<Record<OptionName, string>>> = {
+  "read-env": "dotenv env env-file envfile file",
+  yes: "f force y",
+  key: "id idempotency-key k",
+  webhook: "provider",
+  "secret-env": "secret",
+  kind: "type",
+  prefix: "key-prefix n p",
+};
+
+/** The option that was probably meant, or undefined if none is near. */
+export function optionNear(given: string, names: readonly OptionName[]): OptionName | undefined {
+  const translated = names.find((name) => foreign[name]?.split(" ").includes(given));
+  return translated ?? ((nameHere(given, names) ?? nearest(given, names)) as OptionName | undefined);
+}
+
+/** The end of an error about an unknown name. */
+export function didYouMean(given: string, names: readonly string[]): string {
   const near = nearest(given, names);
-  return near === undefined ? "" : `; did you mean ${before}${near}?`;
+  return near === undefined ? "" : `; did you mean ${near}?`;
 }

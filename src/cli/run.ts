@@ -10,7 +10,7 @@ import {
   UsageError,
   untilStopped,
 } from "./environment.ts";
-import { commonOptions, didYouMean, type OptionName, options, type Values } from "./options.ts";
+import { commonOptions, didYouMean, type OptionName, optionNear, options, type Values } from "./options.ts";
 import { jsonLine, layout } from "./text.ts";
 
 /** The `redlock-edge` command. Resolves with the exit code. */
@@ -25,13 +25,13 @@ export async function runCommand(args: readonly string[], environment: Environme
   const command = commands.find((each) => each.name === name);
   let access: Access | undefined;
   try {
-    if (name === "--help" || name === "-h" || name === "help") return print(helpOfAll(helpWidth));
+    if (name === "--help" || name === "-h" || name === "help") {
+      const about = commands.find((each) => each.name === rest[0]);
+      return print(about ? helpOf(about, helpWidth) : helpOfAll(helpWidth));
+    }
     if (name === "--version" || name === "-v") return print([await environment.version()]);
     if (!command) {
-      const names = commands.map((each) => each.name);
-      const what =
-        name === undefined ? "a command is missing" : `unknown command '${name}'${didYouMean(name, names)}`;
-      throw new UsageError(`${what}; there are ${names.join(", ")}`);
+      throw new UsageError(unknownCommand(name));
     }
     const { argument, values } = parseLine(command, rest);
     if (values.help) return print(helpOf(command, helpWidth));
@@ -53,6 +53,14 @@ export async function runCommand(args: readonly string[], environment: Environme
   } finally {
     access?.close();
   }
+}
+
+function unknownCommand(given: string | undefined): string {
+  const names = commands.map(({ name }) => name);
+  const known = `there are ${names.join(", ")}`;
+  if (given === undefined) return `a command is missing; ${known}`;
+  const meant = commands.find(({ foreign }) => foreign.split(" ").includes(given))?.name;
+  return `unknown command '${given}'${didYouMean(meant ?? given, names) || `; ${known}`}`;
 }
 
 /** The argument of a command line, and the values of all options. */
@@ -90,13 +98,18 @@ function parsed(
 
 /** What to write instead, behind what Node says of a command line. Ids and names may begin with a dash. */
 function remedyFor(message: string, names: readonly OptionName[]): string {
-  const [, unknown] = /^Unknown option '--(.*)'$/.exec(message) ?? [];
-  if (unknown !== undefined) return didYouMean(unknown, names, "--");
   const [, option] = /^Option '(.*)' argument is ambiguous$/.exec(message) ?? [];
   if (option !== undefined) return `; for a value that begins with a dash: ${option}=-…`;
-  return message.startsWith("Unknown option '-")
-    ? "; a name that begins with a dash stands behind all options: -- -…"
-    : "";
+  const [, dashes, unknown = ""] = /^Unknown option '(--?)(.*)'$/.exec(message) ?? [];
+  if (dashes === undefined) return "";
+  const near = optionNear(unknown, names);
+  if (near) return `; did you mean --${near}?`;
+  if (dashes === "-") return "; a name that begins with a dash stands behind all options: -- -…";
+  const elsewhere = optionNear(unknown, Object.keys(options) as OptionName[]);
+  const owners = commands.filter((command) => elsewhere && command.options.includes(elsewhere));
+  if (owners.length > 0)
+    return `; --${elsewhere} is an option of ${owners.map(({ name }) => name).join(", ")}`;
+  return `; there are ${names.map((name) => `--${name}`).join(", ")}`;
 }
 
 function argumentOf({ name, usage }: Command, { key }: Values, positionals: readonly string[]): string {
@@ -104,6 +117,8 @@ function argumentOf({ name, usage }: Command, { key }: Values, positionals: read
   if (key === "") throw new UsageError("the key is missing");
   if (usage[0] !== "" && key === undefined && only === "")
     throw new UsageError(`${name} needs ${usage.join(", or ")}`);
+  if (extra !== undefined && name === "list")
+    throw new UsageError(`list shows all names; to see one: redlock-edge inspect ${extra}`);
   if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
   if (key !== undefined && only !== "") throw new UsageError("either a resource or --key, not both");
   return only;

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { Idempotency, inspectKey, type KeyOptions } from "../idempotency/index.ts";
 import { QuorumError, type Redlock } from "../index.ts";
-import { secretTag } from "../webhooks/index.ts";
+import * as webhooks from "../webhooks/index.ts";
 import type { Access, Call } from "./access.ts";
 import { UsageError } from "./environment.ts";
 import { keyOptions, type Values } from "./options.ts";
@@ -65,6 +65,7 @@ export async function keyTarget(
       `several records have this key; add: ${found.map(({ said }) => said).join(", or: ")}`,
     );
   }
+  if (found.length === 0) mustHaveSecret(webhook, values, variables);
   const { options, said } = found[0] ?? exact!;
   return {
     key,
@@ -120,17 +121,40 @@ const routes = [
   "/webhook",
 ];
 
+/** The part of a variable's name that stands for a sender. */
+const markOf = (sender: string) => sender.toUpperCase().replaceAll("-", "_");
+
+/** The variables that look like the secret of a sender. */
+function likelySecrets(sender: string, variables: Variables): string[] {
+  const names = Object.keys(variables).filter((name) => variables[name]);
+  return names.filter((name) => name.includes(markOf(sender)) && /SECRET|KEY/.test(name));
+}
+
+/**
+ * Without the secret, the record of a delivery has an unknown name, so nobody can say that there is none.
+ *
+ * @throws UsageError if the secret of a sender that has one is not known
+ */
+function mustHaveSecret(sender: string, { "secret-env": secret }: Values, variables: Variables): void {
+  const plain = (name: string) => name.toLowerCase().replaceAll("-", "");
+  // Another name is a provider's `name`. Its keys have no tag.
+  const hasTag = Object.keys(webhooks).some((name) => plain(name) === plain(sender));
+  if (!hasTag || secret !== undefined || likelySecrets(sender, variables).length > 0) return;
+  throw new UsageError(
+    `to find a delivery from ${sender}, its secret is needed, because a tag of it is in the name of the record; no variable has ${markOf(sender)} and SECRET in its name: set one in the shell or in the file of --read-env, or name the variable with --secret-env`,
+  );
+}
+
 /** The possible places of a delivery's record. The first is the one that the given options name. */
 async function guessesOf(sender: string, values: Values, variables: Variables): Promise<Guess[]> {
   const { handler, scope, "secret-env": secret } = values;
-  const mark = sender.toUpperCase().replaceAll("-", "_");
-  const likely = Object.keys(variables).filter((name) => name.includes(mark) && /SECRET|KEY/.test(name));
+  const likely = likelySecrets(sender, variables);
   const handlers =
     handler === undefined ? [undefined, ...routes.map((x) => x.replace("x", sender))] : [handler];
   const guesses: Guess[] = [];
   for (const name of secret === undefined ? [undefined, ...likely] : [secret]) {
     const material = name === undefined ? undefined : variables[name];
-    const tag = material ? [await secretTag(keyMaterialOf(sender, material))] : [];
+    const tag = material ? [await webhooks.secretTag(keyMaterialOf(sender, material))] : [];
     for (const route of handlers) {
       const options = { kind: "http", scope: [sender, ...tag, ...scope] } as const;
       const added = [name !== secret && `--secret-env ${name}`, route !== handler && `--handler ${route}`];

@@ -59,7 +59,7 @@ function signature(finding: Finding): string {
 
 /** A look for people: a line, or several of a narrow terminal. */
 export function linesOf({ finding, at }: Look, change: Change, width: number): string[] {
-  const { remaining, holder, note, fence, attempts, votes } = finding;
+  const { remaining, holder, note, fence, waiting, attempts, votes } = finding;
   const states = votes.map(({ endpoint, state, error }) => (error ? `${endpoint} ${error.message}` : state));
   const parts = [
     headlineOf(finding),
@@ -68,6 +68,7 @@ export function linesOf({ finding, at }: Look, change: Change, width: number): s
     holder && `holder ${holder}`,
     note && `note ${quoted(note)}`,
     fence && `fence ${fence}`,
+    waiting !== undefined && `waiting ${waiting}`,
     attempts && `attempts ${attempts}`,
     change !== "extended" && `votes ${states.join(", ")}`,
   ];

@@ -36,8 +36,7 @@ export const serverRemedies: Readonly<Record<string, string>> = {
 
 const unreachable = "UNREACHABLE";
 const asPage = "copy {both} from the database's page";
-const restUrl =
-  "set {url} to the REST URL of the database, https://….upstash.io, not to a dashboard's or a proxy's address";
+const rightUrl = "set {url} to {address}";
 
 /** By its kind, its status or 0, and its message: what to do about a failure. The first that fits counts. */
 const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])[] = [
@@ -54,7 +53,7 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
     "name all databases REDIS_URL, REDIS_URL_1, …, and set no REST variables",
   ],
   ["CONFIG", /^config/, asPage],
-  ["NOT_REST", /no answer of Upstash/, restUrl],
+  ["NOT_REST", /no answer of Upstash/, rightUrl],
   [
     "TOKEN",
     /^\w+ 40[13]|WRONGPASS|NOAUTH|unauthorized|invalid token|without any password/i,
@@ -68,7 +67,7 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
   [
     unreachable,
     /^network .*ECONNREFUSED/,
-    "check the host and port of {url}; for local endpoints, start npx redis-rest-local, and use the variables that it prints",
+    "nothing listens there: check the host and port of {url}; {start}",
   ],
   [
     unreachable,
@@ -83,7 +82,7 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
   [unreachable, /^network/, "check the network, and the host and port of {url}"],
   ["READ_ONLY", /NOPERM/, "set {token} to one that may write, not to a read-only one"],
   ["LIMIT", /^\w+ 429|limit/i, "the plan's limit is reached: wait until it is reset, or change the plan"],
-  ["NOT_REST", /^malformed|^http [1-4]/, restUrl],
+  ["NOT_REST", /^malformed|^http [1-4]/, rightUrl],
   ["SERVER", /^/, "the server has a problem; see its status page or its log, and try again"],
 ];
 
@@ -91,6 +90,17 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
 const prefaces: Readonly<Record<string, string>> = {
   TOKEN: "it refuses the {secret}: ",
   READ_ONLY: "the {secret} may not write: ",
+};
+
+const restWords = {
+  secret: "token",
+  address: "the REST URL of the database, https://….upstash.io, not to a dashboard's or a proxy's address",
+  start: "for local endpoints, start npx redis-rest-local, and use the variables that it prints",
+};
+const socketWords = {
+  secret: "password",
+  address: "the address of a Redis server, redis://host:port, not to that of a web page or a REST API",
+  start: "if it is your own server, start it: redis-server --port <port>",
 };
 
 /** A failure, and what to do about it, in the words of the variables that name the endpoint. */
@@ -105,8 +115,8 @@ export function remedyFor(
   const url = variable ?? "its URL";
   const token = variable?.replace("URL", "TOKEN") ?? "its token";
   const words: Readonly<Record<string, string>> = url.startsWith("REDIS_URL")
-    ? { url, both: url, token: `the password in ${url}`, secret: "password" }
-    : { url, both: `${url} and ${token}`, token, secret: "token" };
+    ? { ...socketWords, url, both: url, token: `the password in ${url}` }
+    : { ...restWords, url, both: `${url} and ${token}`, token };
   const inWords = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, word: string) => words[word]!);
   const remedy = code === "SERVER" ? known?.[1] : undefined;
   return { code, message: inWords(prefaces[code] ?? "") + message, fix: remedy ?? inWords(fix) };

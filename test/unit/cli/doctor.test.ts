@@ -52,6 +52,8 @@ const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partia
   ["silence", atFirst("timeout", "no answer in time")],
   ["nothing listens on this machine", atFirst("network", "(ECONNREFUSED)"), local],
   ["nothing listens elsewhere", atFirst("network", "(ECONNREFUSED)")],
+  ["no Redis server listens", atFirst("network", "(ECONNREFUSED)"), { variable: "REDIS_URL" }],
+  ["no Redis server", atFirst("malformed", "PING has another reply than PONG"), { variable: "REDIS_URL_2" }],
   ["no such host", atFirst("network", "(ENOTFOUND)"), { variable: undefined }],
   ["a port without TLS", atFirst("network", "(ERR_SSL_WRONG_VERSION_NUMBER)")],
   ["a proxy's certificate", atFirst("network", "(UNABLE_TO_VERIFY_LEAF_SIGNATURE)")],

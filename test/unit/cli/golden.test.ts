@@ -82,12 +82,21 @@ async function crash(key: string) {
   hasDied = true;
 }
 
+/** Posts to a mailbox, and never ends handling it. */
+function holdTurn(name: string): Promise<void> {
+  return new Promise((begun) => {
+    const forever = () => new Promise<never>(() => begun());
+    void new Mailbox(redlock, name).post({ id: "a", value: 1 }, forever).catch(() => undefined);
+  });
+}
+
 /** What happens before a scene, by its heading. */
 const before: Readonly<Record<string, () => unknown>> = {
   "somebody holds it": () => redlock.acquire("held", { fencing: true }),
   "it says who it is": () => redlock.acquire("noted", { note: 'nightly "import"\u001b[2J\u202e\n' }),
   "one endpoint is down": () => down(3),
   "two endpoints are down": () => down(2, 3),
+  "no endpoint answers": () => down(1, 2, 3),
   "three holders have a part each": async () => {
     for (const number of [1, 2, 3]) await store(number, "redlock:lock:{part}", `t${`${number}`.repeat(32)}`);
   },
@@ -95,6 +104,12 @@ const before: Readonly<Record<string, () => unknown>> = {
     for (const number of [1, 2, 3]) await store(number, "redlock:fence:{ahead}", "9999999999999");
   },
   "a semaphore": () => semaphore("partner").acquire(),
+  "a call has the turn of a mailbox": async () => {
+    await holdTurn("thread:1");
+    const rest = new Mailbox(redlock, "thread:1");
+    for (const id of ["b", "c"]) await rest.post({ id, value: 1 }, () => undefined);
+  },
+  "its turn has ended, and its messages wait": () => on([1, 2, 3], "DEL", "redlock:mailbox:{thread:1}"),
   "a complete run": () => idempotency.run("evt", () => "hidden-result"),
   "two endpoints have lost it": () => endLeases(2, 3),
   "a run that began and did not end": () => crash("slow"),
@@ -198,11 +213,7 @@ const users: Readonly<Record<SynchronizerKind, () => unknown>> = {
       .arriveAndWait("a", { wait: 0 })
       .catch(({ code }) => expect(code).toBe("ARRIVALS_MISSING")),
   once: () => once(redlock, "used", { every: 60_000 }, () => 1),
-  Mailbox: () =>
-    new Promise<void>((begun) => {
-      const forever = () => new Promise<never>(() => begun());
-      void new Mailbox(redlock, "used").post({ id: "a", value: 1 }, forever).catch(() => undefined);
-    }),
+  Mailbox: () => holdTurn("used"),
 };
 
 test.each(Object.entries(users))("a name that a %s uses is in use, and not free", async (kind, use) => {

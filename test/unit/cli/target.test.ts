@@ -34,8 +34,8 @@ test.each<[Partial<Values>, options: object]>([
     { kind: "flight", scope: "a" },
   ],
   [
-    { webhook: "github", scope: ["a"], handler: "/hook" },
-    { kind: "http", scope: ["github", "a"], handler: "/hook" },
+    { webhook: "billing", scope: ["a"], handler: "/hook" },
+    { kind: "http", scope: ["billing", "a"], handler: "/hook" },
   ],
   [
     { http: true, handler: "pay" },
@@ -87,6 +87,14 @@ describe("the record of a delivery", () => {
     await expect(target({ webhook: "stripe" }, variables)).rejects.toThrow(
       /^several records have this key; add: .* --handler \/webhooks, or: .* --handler \/webhook$/,
     );
+  });
+
+  test("is not said to be missing if the sender's secret is", async () => {
+    await expect(target({ webhook: "lemon-squeezy" }, variables)).rejects.toThrow(
+      /^to find a delivery from lemon-squeezy, its secret .* LEMON_SQUEEZY and SECRET in its name.* --secret-env$/,
+    );
+    await run({ scope: ["github"], handler: "/hook" });
+    expect(await target({ webhook: "github", handler: "/hook" })).not.toHaveProperty("found");
   });
 
   test.each<[Partial<Values>, missing: RegExp]>([
