@@ -202,6 +202,11 @@ export function findingLines(finding: Finding, width: number): string[] {
   return [...layout([[headlineOf(finding)]], width), ...layout(rows, width)];
 }
 
+/** A state, where "free" would be said of a name that is in use. */
+export function stateText(state: FoundVote["state"], all: Finding): string {
+  return all.state === "in use" && state === "free" ? "no lock" : state;
+}
+
 /** What an endpoint has, without what all have. */
 function voteCells({ endpoint, state, remaining, error, ...vote }: FoundVote, all: Finding): string[] {
   const { age, holder, fence, attempts } = vote;
@@ -212,6 +217,5 @@ function voteCells({ endpoint, state, remaining, error, ...vote }: FoundVote, al
     fence && fence !== all.fence && `fence ${fence}`,
     attempts && attempts !== all.attempts && counted(attempts, "attempt"),
   ];
-  const shown = all.state === "in use" && state === "free" ? "no lock" : state;
-  return [endpoint, shown, error?.message ?? cells.filter(Boolean).join(", ")];
+  return [endpoint, stateText(state, all), error?.message ?? cells.filter(Boolean).join(", ")];
 }

@@ -103,8 +103,9 @@ function listLines(found: Listing, { prefix, limit }: Values, width: number): st
     ...(complete || answered < quorum
       ? []
       : [`there may be more: the walk ended after --limit ${limit} keys of a database`]),
-    ...(answered < quorum ? ["to see what to fix: redlock-edge doctor"] : []),
-    `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`,
+    answered < quorum
+      ? "to see what to fix: redlock-edge doctor"
+      : `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`,
   ];
   const rows = held.map((row) => cellsOf(row, found));
   const head = ["kind", "name", "holder", "time left", "endpoints", ""];

@@ -1,7 +1,7 @@
 import { sleep, systemRuntime } from "../runtime/runtime.ts";
 import { type Call, clientOf } from "./access.ts";
 import { StoppedError, untilStopped } from "./environment.ts";
-import { type Finding, headlineOf, quoted } from "./finding.ts";
+import { type Finding, headlineOf, quoted, stateText } from "./finding.ts";
 import { look } from "./inspect.ts";
 import { targetOf } from "./target.ts";
 import { duration, jsonLine, layout } from "./text.ts";
@@ -60,7 +60,9 @@ function signature(finding: Finding): string {
 /** A look for people: a line, or several of a narrow terminal. */
 export function linesOf({ finding, at }: Look, change: Change, width: number): string[] {
   const { remaining, holder, note, fence, waiting, attempts, votes } = finding;
-  const states = votes.map(({ endpoint, state, error }) => (error ? `${endpoint} ${error.message}` : state));
+  const states = votes.map(({ endpoint, state, error }) =>
+    error ? `${endpoint} ${error.message}` : stateText(state, finding),
+  );
   const parts = [
     headlineOf(finding),
     change === "extended" && "extended",

@@ -67,7 +67,7 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
   [
     unreachable,
     /^network .*ECONNREFUSED/,
-    "nothing listens there: check the host and port of {url}; {start}",
+    "check the host and port of {url}; {start}",
   ],
   [
     unreachable,
