@@ -11,21 +11,21 @@ type Names = Readonly<Record<string, string>>;
  */
 export function refuseMethods(owner: string, prototype: object, names: Names): void {
   for (const [name, here] of Object.entries(names)) {
-    define(prototype, name, { value: () => refuse(owner, name, here), writable: true });
+    const value = () => refuse(owner, name, here);
+    Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
   }
 }
 
 /** Makes properties throw that other packages have. */
 export function refuseProperties(owner: string, prototype: object, names: Names): void {
-  for (const [name, here] of Object.entries(names)) {
-    define(prototype, name, { get: () => refuse(owner, name, here) });
-  }
+  for (const [name, here] of Object.entries(names)) refuseProperty(owner, prototype, name, here);
 }
 
-function define(prototype: object, name: string, descriptor: PropertyDescriptor): void {
-  Object.defineProperty(prototype, name, { ...descriptor, configurable: true });
+/** Makes a property throw that an object does not have. */
+export function refuseProperty(owner: string, object: object, name: string | symbol, here: string): void {
+  Object.defineProperty(object, name, { get: () => refuse(owner, name, here), configurable: true });
 }
 
-function refuse(owner: string, name: string, here: string): never {
-  throw new TypeError(`there is no ${owner}.${name} here: use ${here}`);
+function refuse(owner: string, name: string | symbol, here: string): never {
+  throw new TypeError(`there is no ${owner}.${String(name)} here: use ${here}`);
 }

@@ -7,6 +7,7 @@ import {
   oneOf,
   type Schema,
   typed,
+  wrongType,
 } from "../check/check.ts";
 import { isRedlockError } from "../errors/errors.ts";
 import { digestOf } from "../inspect/inspect.ts";
@@ -181,7 +182,9 @@ export class Mailbox<Value> {
     handler: MailboxHandler<Value>,
     options: PostOptions = {},
   ): Promise<Posted> {
-    const { id } = checkType("message", message, "object");
+    if (typeof message !== "object" || message === null) throw wrongType("message", message, `an ${example}`);
+    const { id } = message;
+    if (typeof id !== "string") throw wrongType("message.id", id, `a string in an ${example}`);
     checkName("message.id", id);
     const json = this.#jsonOf(message.value);
     const call = new MailboxCall(this.#callRules(handler, options), { id, json });
@@ -226,7 +229,8 @@ export class Mailbox<Value> {
 
   #jsonOf(value: Value): string {
     const { maxBytes } = this.#rules;
-    const json = checkType("the value as JSON", JSON.stringify(value), "string");
+    const json = JSON.stringify(value);
+    if (json === undefined) throw wrongType("message.value", value, `JSON in an ${example}`);
     const size = new TextEncoder().encode(json).length;
     if (size <= maxBytes) return json;
     throw new RangeError(
@@ -241,6 +245,9 @@ export class Mailbox<Value> {
     return { ...this.#rules, settings, name: this.name, handler, options, clock: this.#clock };
   }
 }
+
+/** What `post` takes, for errors. */
+const example = "object, as in mailbox.post({ id: event.id, value: event.text }, handler)";
 
 type CallRules<Value> = Rules<Value> & {
   readonly settings: Settings;

@@ -17,7 +17,7 @@ import { endpointsFromEnv, httpEndpoint, Redlock, upstashEndpoint } from "../../
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { idempotentExpress, idempotentFastify, type NodeResponse } from "../../src/node/index.ts";
 import { otel } from "../../src/otel/index.ts";
-import { once } from "../../src/sync/index.ts";
+import { Mailbox, type MailboxHandler, once } from "../../src/sync/index.ts";
 import { signedDelivery } from "../../src/testing/index.ts";
 import { github, stripe } from "../../src/webhooks/index.ts";
 import { listen } from "../http/node-stand.ts";
@@ -354,6 +354,21 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     ],
     "otel(redlock)": [() => otel(any(redlock)), /onEvent: otel\(\)/],
   },
+  "a mailbox's handler that takes": Object.fromEntries(
+    Object.entries<MailboxHandler<string>>({
+      "one message": (message) => Object(message).value.trim(),
+      "a message's parts": ({ id }: never) => id,
+      "an array": (messages) => Array.from(any(messages)),
+      "a spread array": (messages) => [...(messages as unknown as string[])],
+      "an array's length": (messages) => Object(messages).length,
+    }).map(([what, handler]) => [
+      what,
+      [
+        () => new Mailbox<string>(redlock, freshKey()).post({ id: "a", value: "text" }, handler),
+        /use for await \(const \{ id, value } of messages\)/,
+      ],
+    ]),
+  ),
   "a signed delivery": {
     "a sender that is called": [
       () => signedDelivery(any(stripe({ secret: "whsec_test" })), any({})),

@@ -99,7 +99,7 @@ export class VirtualTime implements Runtime {
 
   /** Lets `ms` pass: fires the timers that become due in their order, also those that other timers start. */
   async advance(ms: number): Promise<void> {
-    const end = this.elapsed + ms;
+    const end = this.elapsed + checkMs(ms);
     do await this.#settled();
     while (this.#fireNext(end));
     this.#queue.now = Math.max(end, this.elapsed);
@@ -143,6 +143,12 @@ export class VirtualTime implements Runtime {
     if (this.#firedAtOnce > mostAtOnce) throw new Error(`timers fire on and on at ${before} ms`);
     return true;
   }
+}
+
+/** NaN would stop the clock for the rest of the test. */
+function checkMs(ms: number): number {
+  if (ms >= 0) return ms;
+  throw new RangeError(`a time to advance by is a number of ms, such as 3_600_000 for an hour, not ${ms}`);
 }
 
 /** A turn of the event loop. Taken now: a test may replace timers by others. */

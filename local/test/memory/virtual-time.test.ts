@@ -82,3 +82,9 @@ test("is shared by a client and its endpoints", async () => {
   expect(() => virtualRedlock({ count: 0 })).toThrow(RangeError);
   expect(() => virtualRedlock({ ttk: 1 } as object)).toThrow(/has no option "ttk"/);
 });
+
+test.each(["1h", Number.NaN, -1, undefined])("is not advanced by %s", async (ms) => {
+  const time = new VirtualTime();
+  await expect(time.advance(ms as number)).rejects.toThrow(`3_600_000 for an hour, not ${ms}`);
+  expect(time.elapsed).toBe(0);
+});

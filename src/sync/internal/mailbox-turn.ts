@@ -1,3 +1,4 @@
+import { refuseProperty } from "../../check/foreign-names.ts";
 import { LockLostError } from "../../errors/errors.ts";
 import { emit } from "../../lock/events.ts";
 import type { Lock } from "../../lock/lock.ts";
@@ -313,10 +314,15 @@ function messagesOf<Value>(read: (most: number) => Promise<readonly Message<Valu
   async function* batches(most: number) {
     for (let batch = await read(most); batch.length > 0; batch = await read(most)) yield batch;
   }
-  return {
+  const messages = {
     async *[Symbol.asyncIterator]() {
       for await (const [message] of batches(1)) yield message!;
     },
     batches: () => batches(Number.MAX_SAFE_INTEGER),
   };
+  // A handler that takes one message, or an array of them, would fail at each message.
+  for (const name of ["id", "value", "length", Symbol.iterator]) {
+    refuseProperty("messages", messages, name, "for await (const { id, value } of messages)");
+  }
+  return messages;
 }
