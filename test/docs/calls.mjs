@@ -52,6 +52,15 @@ export const calls = {
     assert.equal(closed, "7");
     assert.ok(under > 0);
   },
+  "docs/migrating.md underBoth": async (underBoth) => {
+    const lost = new AbortController();
+    const old = { using: (_names, _ttl, job) => job(lost.signal) };
+    const done = await underBoth(old, "report", async (signal) => {
+      lost.abort();
+      return signal.aborted;
+    });
+    assert.equal(done, true);
+  },
   "docs/queues.md receive": (receive) => deliveredTwice(receive),
   "docs/queues.md consume": (consume) => consume("evt_1"),
   "docs/rotate-secret.md POST": (POST) => deliveredTwice(POST),
