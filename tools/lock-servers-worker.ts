@@ -32,17 +32,11 @@ export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     const url = new URL(request.url);
     const name = request.headers.get("x-server") ?? "locks";
-    const shards = Number(request.headers.get("x-shards") ?? 1);
     if (url.pathname === "/flush") {
-      for (let shard = 0; shard < shards; shard += 1)
-        await env.LOCKS.get(env.LOCKS.idFromName(`${name}:${shard}`) as never).fetch(
-          "https://lock-server/flush",
-        );
-      return new Response();
+      return env.LOCKS.get(env.LOCKS.idFromName(name) as never).fetch("https://lock-server/flush");
     }
     const app = lockServerApp<Env>({
       name,
-      shards,
       locks: ({ LOCKS }) => LOCKS,
       tokens: ({ TOKEN }) => [TOKEN, undefined],
     });

@@ -100,14 +100,10 @@ export async function startLockServers() {
 async function killable(): Promise<Store> {
   const persist = await mkdtemp(join(tmpdir(), "lock-server-"));
   let workerd: Workerd | undefined = await startWorkerd({ persist });
-  const backend = lockServerBackend(
-    () => {
-      if (!workerd) throw new BackendGoneError("workerd was killed");
-      return workerd.url;
-    },
-    "locks",
-    1,
-  );
+  const backend = lockServerBackend(() => {
+    if (!workerd) throw new BackendGoneError("workerd was killed");
+    return workerd.url;
+  }, "locks");
   async function stop(): Promise<void> {
     const stopping = workerd;
     workerd = undefined;
@@ -128,8 +124,8 @@ async function killable(): Promise<Store> {
 }
 
 /** A lock server as the backend of a local endpoint: each command is a request to `lockServerApp` over HTTP. */
-export function lockServerBackend(url: () => string, name: string, shards: number): Backend {
-  const headers = { authorization: `Bearer ${token}`, "x-server": name, "x-shards": String(shards) };
+export function lockServerBackend(url: () => string, name: string): Backend {
+  const headers = { authorization: `Bearer ${token}`, "x-server": name };
   const ended = new AbortController();
   return {
     async execute(command) {

@@ -2,11 +2,11 @@ import { checkOptions, wrongType } from "./check.ts";
 import {
   checkLockServer,
   type LockServerNamespace,
-  LockServerObjects,
+  LockServerObject,
   type LockServerOptions,
   lockServerOptionNames,
   Refusal,
-} from "./objects.ts";
+} from "./object.ts";
 
 /** Options of {@link lockServerApp}. */
 export interface LockServerAppOptions<Env> extends LockServerOptions {
@@ -48,7 +48,7 @@ export function lockServerApp<Env>(options: LockServerAppOptions<Env>): {
     async fetch(request, env) {
       try {
         await authorize(request, tokens(env));
-        return await answer(request, new LockServerObjects(locks(env), server));
+        return await answer(request, new LockServerObject(locks(env), server));
       } catch (error) {
         const { message } = error as Error;
         if (error instanceof Refusal) {
@@ -100,7 +100,7 @@ function isSame(one: Uint8Array, other: Uint8Array): boolean {
   return one.reduce((difference, byte, index) => difference | (byte ^ other[index]!), 0) === 0;
 }
 
-async function answer(request: Request, objects: LockServerObjects): Promise<Response> {
+async function answer(request: Request, object: LockServerObject): Promise<Response> {
   const { pathname, search } = new URL(request.url);
   if (search) throw new Refusal(400, "ERR a request has no query: commands are posted as JSON");
   const [, channel] = /^\/subscribe\/([^/]+)$/.exec(pathname) ?? [];
@@ -114,13 +114,13 @@ async function answer(request: Request, objects: LockServerObjects): Promise<Res
   // Before anything is opened: nobody would ever read, nor end, the stream that answers a HEAD.
   if (request.method !== "POST") throw new Refusal(405, "ERR a lock server is asked by POST");
   if (channel !== undefined) {
-    const body = await objects.subscribe(decodeName(channel), request.signal);
+    const body = await object.subscribe(decodeName(channel), request.signal);
     return new Response(body, {
       headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
     });
   }
   const commands = await commandsOf(request, isPipeline);
-  const results = await objects.execute(commands, request.signal);
+  const results = await object.execute(commands, request.signal);
   if (isPipeline) return Response.json(results);
   const [result] = results;
   return Response.json(result, { status: result && "error" in result ? 400 : 200 });

@@ -2,11 +2,11 @@ import { type Endpoint, EndpointError } from "redlock-edge";
 import { checkOptions } from "./check.ts";
 import {
   type LockServerNamespace,
-  LockServerObjects,
+  LockServerObject,
   type LockServerOptions,
   lockServerOptionNames,
   Refusal,
-} from "./objects.ts";
+} from "./object.ts";
 import { inTurns } from "./turns.ts";
 
 /** By binding and options. On Workers each request makes an endpoint, and what one has learnt of the server is of use to all. */
@@ -23,18 +23,18 @@ const known = new WeakMap<LockServerNamespace, Map<string, Endpoint>>();
  */
 export function durableEndpoint(namespace: LockServerNamespace, options: LockServerOptions = {}): Endpoint {
   checkOptions("durableEndpoint", options, lockServerOptionNames);
-  const { name = "locks", shards = 1, locationHint, jurisdiction } = options;
-  const objects = new LockServerObjects(namespace, options);
+  const { name = "locks", locationHint, jurisdiction } = options;
+  const object = new LockServerObject(namespace, options);
   const endpoints = known.get(namespace) ?? new Map<string, Endpoint>();
   known.set(namespace, endpoints);
-  const server = JSON.stringify([name, shards, locationHint, jurisdiction]);
-  const endpoint = endpoints.get(server) ?? endpointOf(name, objects);
+  const server = JSON.stringify([name, locationHint, jurisdiction]);
+  const endpoint = endpoints.get(server) ?? endpointOf(name, object);
   endpoints.set(server, endpoint);
   return endpoint;
 }
 
-function endpointOf(name: string, objects: LockServerObjects): Endpoint {
-  const ask = inTurns((commands, signal) => objects.execute(commands, signal));
+function endpointOf(name: string, object: LockServerObject): Endpoint {
+  const ask = inTurns((commands, signal) => object.execute(commands, signal));
   return {
     name,
     dialect: "redis-8.4",
@@ -48,7 +48,7 @@ function endpointOf(name: string, objects: LockServerObjects): Endpoint {
     },
     async subscribe(channel, signal) {
       try {
-        return await objects.subscribe(channel, signal);
+        return await object.subscribe(channel, signal);
       } catch (cause) {
         throw failureOf(name, cause, signal);
       }

@@ -6,4 +6,4 @@
 export { type LockServerAppOptions, lockServerApp } from "./app.ts";
 export { durableEndpoint } from "./endpoint.ts";
 export { LockServer, type LockServerState } from "./lock-server.ts";
-export type { LockServerNamespace, LockServerOptions, LockServerStub } from "./objects.ts";
+export type { LockServerNamespace, LockServerOptions, LockServerStub } from "./object.ts";

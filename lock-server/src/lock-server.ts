@@ -41,8 +41,6 @@ export class LockServer {
   readonly #storage: SqlStorage;
   readonly #channels = new Channels();
   readonly #context: CommandContext;
-  /** How the keys of this object's server are placed: see {@link LockServerObjects}. Undefined: nobody has said it yet. */
-  #placement: string | undefined;
   #hasAlarm = false;
   /** How many characters the replies to this request have had until now. */
   #replied = 0;
@@ -63,21 +61,11 @@ export class LockServer {
       subscribers: (channel) => this.#channels.subscribers(channel),
       unknown,
     };
-    sql.exec("CREATE TABLE IF NOT EXISTS server (placement TEXT NOT NULL)");
-    const [known] = sql.exec("SELECT placement FROM server").toArray() as { placement: string }[];
-    this.#placement = known?.placement;
   }
 
   /** Executes the commands of a request of {@link lockServerApp} or {@link durableEndpoint}. */
   async fetch(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url);
-    const placement = searchParams.get("placement");
-    if (!placement) {
-      const error = "ERR a lock server is asked by lockServerApp or durableEndpoint";
-      return Response.json({ error }, { status: 400 });
-    }
-    const mismatch = this.#join(placement);
-    if (mismatch) return Response.json({ error: mismatch }, { status: 403 });
     if (pathname === "/subscribe") {
       const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
       return new Response(this.#channels.subscribe(searchParams.get("channel") ?? ""), { headers });
@@ -90,16 +78,6 @@ export class LockServer {
   async alarm(): Promise<void> {
     this.#hasAlarm = false;
     if (this.#storage.sweep(Date.now())) this.#planSweep();
-  }
-
-  /** The error where the server's keys are placed otherwise: the same lock would be given away twice. */
-  #join(placement: string): string | undefined {
-    if (this.#placement === undefined) {
-      this.#state.storage.sql.exec("INSERT INTO server (placement) VALUES (?)", placement);
-      this.#placement = placement;
-    }
-    if (this.#placement === placement) return undefined;
-    return `ERR this lock server has ${this.#placement}, and the request says ${placement}: set the options back, or give the server a new name`;
   }
 
   #executeAll(commands: readonly (readonly string[])[]): CommandResult[] {

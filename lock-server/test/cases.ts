@@ -1,6 +1,6 @@
 import { check, same } from "../../evidence/runtimes/check.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
-import { isRedlockError, Redlock } from "../../src/index.ts";
+import { Redlock } from "../../src/index.ts";
 import { Mailbox } from "../../src/sync/index.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
 import { patient } from "../../test/support/beyond-tests.ts";
@@ -13,7 +13,6 @@ type Case = (locks: LockServerNamespace) => Promise<void>;
 const fresh = () => `resource-${crypto.randomUUID()}`;
 const threeOf = (locks: LockServerNamespace) =>
   ["one", "two", "three"].map((name) => durableEndpoint(locks, { name: `binding-${name}` }));
-const codeOf = (error: unknown) => (isRedlockError(error) ? error.code : String(error));
 
 export const cases: Readonly<Record<string, Case>> = {
   async "20 locks of one turn take 2 requests to each server"(locks) {
@@ -70,31 +69,6 @@ export const cases: Readonly<Record<string, Case>> = {
     same([status, ...handled], ["handled", "a", "b", "c"], "what was handled");
     same((await thread.post({ id: "b", value: "b" }, never)).status, "duplicate", "a repeated message");
     same(await thread.inspect(), { isHeld: false, waiting: 0 }, "what is left");
-  },
-
-  async "several shards: names of one request share a tag, and the number must stay"(locks) {
-    const of = (shards: number) =>
-      new Redlock({ ...patient, endpoints: [durableEndpoint(locks, { name: "sharded", shards })] });
-    const four = of(4);
-    const held = await Promise.all(Array.from({ length: 30 }, (_, index) => four.acquire(`r${index}`)));
-    check(
-      held.every((lock) => lock.remaining() > 0),
-      "30 locks",
-    );
-    same(await four.tryAcquire("r7"), null, "a second holder");
-    const together = await four.acquire(["{a}:1", "{a}:2"]);
-    await together.release();
-    const apart = await four.acquire(["r1x", "r2x", "r3x", "r4x", "r5x"]).catch((error) => error);
-    same(codeOf(apart), "NO_QUORUM", "names of several shards");
-    check(String(apart.message).includes("shards"), apart.message);
-    for (const shards of [1, 2, 8]) {
-      const refused = await of(shards)
-        .acquire("new")
-        .catch((error) => error);
-      same(codeOf(refused), "NO_QUORUM", `${shards} shards`);
-      check(String(refused.message).includes("has 4 shards"), refused.message);
-    }
-    for (const lock of held) same(await lock.release(), true, "the release");
   },
 };
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type CommandResult, LockServer } from "../src/lock-server.ts";
-import { LockServerObjects, Refusal } from "../src/objects.ts";
-import { namespaceOf, objectStorage } from "./storage.ts";
+import { LockServerObject, Refusal } from "../src/object.ts";
+import { namespaceOf, type Objects, objectStorage } from "./storage.ts";
 
 // How much one request may ask for, counted in what it makes the server do.
 
@@ -14,7 +14,7 @@ function lockServer() {
     reads: () => statements.splice(0).filter((query) => /^SELECT.* value/.test(query)).length,
     async ask(...commands: (string | number)[][]) {
       const body = JSON.stringify(commands);
-      const answer = await server.fetch(new Request("https://o/?placement=here", { method: "POST", body }));
+      const answer = await server.fetch(new Request("https://o/", { method: "POST", body }));
       return (await answer.json()) as CommandResult[];
     },
   };
@@ -24,18 +24,18 @@ const large = "x".repeat(1_900_000 - 100);
 const tooLarge = { error: expect.stringMatching(/^ERR max reply size .* was not executed/) };
 
 test("more commands or words than a request may have are refused, and nobody is asked", async () => {
-  const asked: string[] = [];
-  const objects = new LockServerObjects(namespaceOf(new Map(), (id) => asked.push(id)));
+  const objects: Objects = new Map();
+  const object = new LockServerObject(namespaceOf(objects));
   const commands = (count: number, words: number) =>
     Array.from({ length: count }, () => ["EXISTS", ...Array.from({ length: words - 1 }, () => "k")]);
   for (const given of [commands(10_001, 2), commands(1, 100_001), commands(9_091, 11)]) {
-    const refused = await objects.execute(given).catch((error) => error);
+    const refused = await object.execute(given).catch((error) => error);
     expect(refused).toBeInstanceOf(Refusal);
     expect(refused).toMatchObject({ status: 413, message: expect.stringMatching(/nothing was executed/) });
   }
-  expect(asked).toEqual([]);
+  expect(objects.size).toBe(0);
   const most = [["PING", ...Array.from({ length: 90_000 }, () => "k")], ...commands(9_999, 1)];
-  expect(await objects.execute(most)).toHaveLength(10_000);
+  expect(await object.execute(most)).toHaveLength(10_000);
 });
 
 test("replies that are too large are refused before they are read, and what follows is not executed", async () => {

@@ -71,20 +71,14 @@ export type Objects = Map<string, LockServer>;
 
 /**
  * The binding of a lock server in this process. workerd has no jurisdictions: here they are a part of an object's id, as on
- * Cloudflare. One more binding of the same `objects` is that of another isolate.
- *
- * @param onAsk hears the id of each object that is asked, and the number of commands
+ * Cloudflare.
  */
-export function namespaceOf(
-  objects: Objects,
-  onAsk: (id: string, commands: number) => void = () => undefined,
-): LockServerNamespace {
+export function namespaceOf(objects: Objects): LockServerNamespace {
   const within = (jurisdiction?: string): LockServerNamespace => ({
     idFromName: (name) => ({ name, jurisdiction, toString: () => `${jurisdiction ?? "anywhere"}/${name}` }),
     get: (id) => ({
       fetch(url, init) {
         const at = String(id);
-        onAsk(at, JSON.parse(String(init?.body ?? "[]")).length);
         const object = objects.get(at) ?? new LockServer({ storage: objectStorage() });
         objects.set(at, object);
         return object.fetch(new Request(url, init));

@@ -25,7 +25,7 @@ function lockServer() {
     },
     async ask(...commands: (string | number)[][]) {
       const body = JSON.stringify(commands);
-      const answer = await server.fetch(new Request("https://o/?placement=here", { method: "POST", body }));
+      const answer = await server.fetch(new Request("https://o/", { method: "POST", body }));
       return ((await answer.json()) as { result: unknown }[]).map(({ result }) => result);
     },
     rows: () => storage.sql.exec("SELECT COUNT(*) AS count FROM entries").toArray()[0]!.count,

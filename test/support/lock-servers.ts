@@ -18,17 +18,16 @@ export function startWorkerd(options: { readonly persist?: string } = {}): Promi
 let shared: Promise<Workerd> | undefined;
 let opened = 0;
 
-/** Local endpoints, with their faults and logs, in front of new lock servers. `shards`: of each. Default 1. */
+/** Local endpoints, with their faults and logs, in front of new lock servers. */
 export async function openLockServers(
   count: number,
-  shards = 1,
 ): Promise<{ readonly endpoints: readonly LocalEndpoint[]; close(): Promise<void> }> {
   shared ??= startWorkerd();
   const { url } = await shared;
   opened += 1;
   const endpoints = await Promise.all(
     Array.from({ length: count }, (_, index) =>
-      openEndpoint(index + 1, storeOf(lockServerBackend(() => url, `server-${opened}-${index}`, shards))),
+      openEndpoint(index + 1, storeOf(lockServerBackend(() => url, `server-${opened}-${index}`))),
     ),
   );
   return {

@@ -1,7 +1,6 @@
 import type { Command, CommandTable } from "../../../lock-server/src/engine/command.ts";
 import { integer, syntaxError } from "../../../lock-server/src/engine/reply-error.ts";
 import { Hash, SortedSet } from "../../../lock-server/src/engine/values.ts";
-import { shardOf } from "../../../lock-server/src/shards.ts";
 
 // What redlock-edge does not send, but who looks at a server: tests, this package's page, `redis-cli` by hand.
 
@@ -19,7 +18,11 @@ function matches(pattern: string): (name: string) => boolean {
 }
 
 /** The place of a key in the walk of SCAN. It is a hash: a key that stays is found, whatever comes and goes meanwhile. */
-const placeOf = (key: string) => 1 + shardOf(key, 2 ** 32);
+function placeOf(key: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(key)) hash = Math.imul(hash ^ byte, 0x01000193);
+  return 1 + (hash >>> 0);
+}
 
 /** Walks over all keys, by their places. */
 const scan =
