@@ -19,7 +19,7 @@ export class Client implements Sender {
   readonly runtime: Runtime;
   isFrozen = false;
   doing = "acquire";
-  /** How often it has called `acquire`: it has one such call at a time. */
+  /** How many calls it has made. */
   calls = 0;
   #frozenAt = 0;
   #frozenFor = 0;
@@ -51,8 +51,8 @@ export class Client implements Sender {
     };
   }
 
-  /** The library's client in it. */
-  redlock(): Redlock {
+  /** A client of the library in it. */
+  redlock(onEvent?: (event: RedlockEvent) => void): Redlock {
     return new Redlock({
       endpoints: this.world.endpoints.map((endpoint) => new Link(this, endpoint)),
       runtime: this.runtime,
@@ -60,7 +60,7 @@ export class Client implements Sender {
       timeout,
       wait: 60_000,
       backoff: { min: 300, max: 700 },
-      onEvent: (event) => this.note(event),
+      onEvent,
     });
   }
 

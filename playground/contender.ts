@@ -1,23 +1,38 @@
 import type { Lock, Redlock } from "../src/index.ts";
+import type { Action, Actor } from "./actor.ts";
 import type { Client } from "./client.ts";
-import type { Ledger } from "./ledger.ts";
-import { resource } from "./names.ts";
+import { Ledger } from "./ledger.ts";
+import type { World } from "./world.ts";
 
-/** What is the same for all contenders of a world. */
+/** The name of the lock that all contend for. */
+const resource = "invoice-42";
+
+/** Contenders for one lock, and the ledger that it protects. */
 export interface Race {
-  readonly fencing: boolean;
+  readonly actors: readonly Contender[];
   readonly ledger: Ledger;
+  readonly isFenced: boolean;
+  lines(): string[];
   /** Counts the holds of the world. */
   holds: number;
 }
 
+/** All clients of a world contend. */
+export function raceIn(world: World, { isGuarded }: { readonly isGuarded: boolean }): Race {
+  const ledger = new Ledger(world);
+  const actors: Contender[] = [];
+  const race = { actors, ledger, isFenced: isGuarded, lines: () => ledger.lines(), holds: 0 };
+  actors.push(...world.clients.map((client) => new Contender(client, race)));
+  return race;
+}
+
 /** What a contender does now. */
-export type State = "idle" | "waiting" | "holding" | "lost";
+type State = "idle" | "waiting" | "holding" | "lost";
 
 /** One client that acquires, writes, and releases. */
-export class Contender {
+export class Contender implements Actor {
   readonly client: Client;
-  state: State = "idle";
+  #state: State = "idle";
   #hold: Lock | undefined;
   #number = 0;
   #cancel: AbortController | undefined;
@@ -27,25 +42,47 @@ export class Contender {
   constructor(client: Client, race: Race) {
     this.client = client;
     this.#race = race;
-    this.#redlock = client.redlock();
+    this.#redlock = client.redlock((event) => client.note(event));
   }
 
-  get fence(): number | undefined {
-    return this.#hold?.fence;
+  readonly actions: readonly Action[] = [
+    this.#action("Acquire", ["idle", "lost"], () => this.acquire()),
+    this.#action("Give up", ["waiting"], () => this.giveUp()),
+    this.#action("Write", ["holding", "lost"], () => this.write(`${this.client.name}'s line`)),
+    this.#action("Extend", ["holding"], () => this.extend().catch(() => undefined)),
+    this.#action("Release", ["holding", "lost"], () => this.release()),
+  ];
+
+  #action(label: string, states: readonly State[], act: () => unknown): Action {
+    return { label, isPossible: () => !this.client.isFrozen && states.includes(this.#state), act };
   }
 
+  get says(): string {
+    const frozen = this.client.isFrozen ? "frozen, " : "";
+    if (this.#state === "holding") {
+      const { fence } = this.#hold!;
+      return `${frozen}holds it for ${Math.round(this.remaining())} ms more${fence === undefined ? "" : ` · fence ${fence}`}`;
+    }
+    return frozen + { idle: "does nothing", waiting: "waits for it", lost: "has lost it" }[this.#state];
+  }
+
+  get isBusy(): boolean {
+    return this.#state === "waiting" || this.#state === "holding";
+  }
+
+  /** ms for which it may rely on the lock. */
   remaining(): number {
-    return this.state === "holding" ? (this.#hold?.remaining() ?? 0) : 0;
+    return this.#state === "holding" ? Math.max(0, this.#hold?.remaining() ?? 0) : 0;
   }
 
   /** Acquires, and holds until it is released or lost. @returns whether it was acquired */
   async acquire(given: { readonly wait?: number; readonly ttl?: number } = {}): Promise<boolean> {
-    if (this.state === "waiting" || this.state === "holding") return false;
-    this.state = "waiting";
+    if (this.#state === "waiting" || this.#state === "holding") return false;
+    this.#state = "waiting";
     this.client.doing = "acquire";
     this.#cancel = new AbortController();
     try {
-      const options = { ...given, signal: this.#cancel.signal, fencing: this.#race.fencing };
+      const options = { ...given, signal: this.#cancel.signal, fencing: this.#race.isFenced };
       this.client.calls += 1;
       const call = `${this.client.calls}`;
       this.client.record({ phase: "called", operation: "acquire", key: resource, call });
@@ -53,14 +90,14 @@ export class Contender {
       this.#race.holds += 1;
       this.#number = this.#race.holds;
       this.#hold = hold;
-      this.state = "holding";
+      this.#state = "holding";
       this.client.holds(resource, hold);
       hold.signal.addEventListener("abort", () => {
-        if (this.#hold === hold && this.state === "holding") this.state = "lost";
+        if (this.#hold === hold && this.#state === "holding") this.#state = "lost";
       });
       return true;
     } catch {
-      this.state = "idle";
+      this.#state = "idle";
       return false;
     }
   }
@@ -72,7 +109,7 @@ export class Contender {
 
   async extend(): Promise<void> {
     const hold = this.#hold;
-    if (!hold || this.state !== "holding") return;
+    if (!hold || this.#state !== "holding") return;
     this.client.doing = "extend";
     await hold.extend();
     this.client.holds(resource, hold);
@@ -88,7 +125,7 @@ export class Contender {
     if (!this.#hold) return;
     this.client.doing = "release";
     const hold = this.#hold;
-    this.state = "idle";
+    this.#state = "idle";
     // Where it cannot be known, the ttl frees it.
     await hold.release();
   }

@@ -7,17 +7,6 @@ export interface Field<Value> {
   show(value: Value): void;
 }
 
-/** Yes or no. */
-export function tick(label: string, choose: (isOn: boolean) => void): Field<boolean> {
-  const input = element("input", { type: "checkbox", onchange: () => choose(input.checked) });
-  return {
-    element: element("label", { className: "tick" }, input, label),
-    show: (isOn) => {
-      input.checked = isOn;
-    },
-  };
-}
-
 /** A whole number between two. */
 export function slider(
   label: string,

@@ -1,5 +1,5 @@
 import type { Client } from "./client.ts";
-import { storageName } from "./names.ts";
+import { write } from "./storage.ts";
 import type { World } from "./world.ts";
 
 /** One line of the ledger. */
@@ -27,35 +27,40 @@ export class Ledger {
   }
 
   /** A client writes a line. @returns whether the ledger took it */
-  async write(client: Client, what: string, { hold, fence }: Writer): Promise<boolean> {
-    const world = this.#world;
-    const { time } = world;
-    const about = {
-      client: client.name,
-      endpoint: storageName,
-      request: world.newRequest(),
-      operation: "write",
+  write(client: Client, what: string, { hold, fence }: Writer): Promise<boolean> {
+    const arrive = () => {
+      if (fence !== undefined && fence < this.highest) return this.#refuse(client, fence);
+      this.#append({ by: client.name, what, fence }, hold);
+      return undefined;
     };
-    world.record({ phase: "sent", ...about, ...(fence === undefined ? {} : { fence }) });
-    await time.sleep(world.travelTime(client.name, storageName));
-    const isTaken = fence === undefined || fence >= this.highest;
-    const detail = isTaken ? what : `refused: fence ${fence} is lower than ${this.highest}`;
-    world.record({ phase: "executed", ...about, outcome: isTaken ? "granted" : "held", detail });
-    if (isTaken) this.#append({ by: client.name, what, fence }, hold);
-    await time.sleep(world.travelTime(client.name, storageName));
-    await new Promise<void>((resolve) => client.whenRunning(resolve));
-    world.record({ phase: "answered", ...about, outcome: isTaken ? "granted" : "held", detail });
-    return isTaken;
+    return write(this.#world, client, { operation: "write", fence, arrive });
+  }
+
+  #refuse(client: Client, fence: number): string {
+    const { highest } = this;
+    const detail = `${client.name} wrote with an older fence than its successor`;
+    this.#judge("upheld", `REFUSED ${fence} < ${highest}`, detail);
+    return `refused: fence ${fence} is lower than ${highest}`;
   }
 
   #append(entry: Entry, hold: number): void {
-    const world = this.#world;
     this.entries.push(entry);
     this.highest = Math.max(this.highest, entry.fence ?? 0);
     if (hold < this.#lastHold) {
       const detail = `${entry.by} wrote after its hold had ended, over what its successor wrote`;
-      world.record({ phase: "violated", endpoint: storageName, name: "late write", detail });
+      this.#judge("violated", "LATE WRITE", detail);
     }
     this.#lastHold = Math.max(this.#lastHold, hold);
+  }
+
+  #judge(phase: "upheld" | "violated", name: string, detail: string): void {
+    this.#world.record({ phase, endpoint: this.#world.storage, name, detail });
+  }
+
+  /** Its lines, in words. */
+  lines(): string[] {
+    return this.entries.map(
+      ({ by, what, fence }) => `${by}: ${what}${fence === undefined ? "" : ` (fence ${fence})`}`,
+    );
   }
 }

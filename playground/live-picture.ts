@@ -1,6 +1,8 @@
 import {
+  drawLegend,
   drawPicture,
   frameOf,
+  hatch,
   pictureCss,
   shapesOf,
   type Timeline,
@@ -13,7 +15,8 @@ const latest = 12_000;
 
 /** A picture in the page that grows with what happens. */
 export class LivePicture {
-  readonly #svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  readonly #svg: SVGSVGElement;
+  readonly #legend = newSvg("Signs");
   readonly #timeline: Timeline;
   readonly #until: number;
   readonly #resized = new ResizeObserver(() => this.#draw());
@@ -24,12 +27,10 @@ export class LivePicture {
   constructor(element: HTMLElement, timeline: Timeline, until: number) {
     this.#timeline = timeline;
     this.#until = until;
-    this.#svg.setAttribute("class", "picture");
-    this.#svg.setAttribute("role", "img");
-    this.#svg.setAttribute("aria-label", timeline.title);
+    this.#svg = newSvg(timeline.title);
     const style = document.createElement("style");
     style.textContent = pictureCss;
-    element.replaceChildren(style, this.#svg);
+    element.replaceChildren(style, this.#svg, this.#legend);
     this.#resized.observe(element);
   }
 
@@ -48,10 +49,26 @@ export class LivePicture {
     const shapes = shapesOf({ ...this.#timeline, events: this.#events, from: 0, to: this.#now });
     const width = Math.max(280, Math.floor(this.#svg.parentElement!.clientWidth));
     const view = viewOf(Math.max(0, this.#now - latest), Math.max(this.#now, this.#until));
-    const { markup, height } = drawPicture(shapes, frameOf(shapes, { ...view, width, above: 6 }));
-    this.#svg.setAttribute("width", `${width}`);
-    this.#svg.setAttribute("height", `${height}`);
-    this.#svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.#svg.innerHTML = markup;
+    const frame = frameOf(shapes, { ...view, width, above: 6 });
+    show(this.#svg, { width, height: frame.height, markup: hatch + drawPicture(shapes, frame) });
+    show(this.#legend, { width, ...drawLegend([shapes], width) });
   }
+}
+
+function newSvg(label: string): SVGSVGElement {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("class", "picture");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", label);
+  return svg;
+}
+
+function show(
+  svg: SVGSVGElement,
+  { width, height, markup }: { readonly width: number; readonly height: number; readonly markup: string },
+): void {
+  svg.setAttribute("width", `${width}`);
+  svg.setAttribute("height", `${height}`);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.innerHTML = markup;
 }

@@ -1,26 +1,27 @@
-/** A scene, and a moment of it: what a link opens. */
+/** A moment of an act: what a link opens. */
 export interface Moment {
   readonly scene: string;
-  /** ms of the world; undefined: the scene plays from its beginning. */
+  /** The number of the act, from 0. */
+  readonly act: number;
+  /** ms of the world; undefined: the act plays from its beginning. */
   readonly time?: number | undefined;
-  /** Whether the ledger gets fences; undefined: as the scene has it. */
-  readonly fencing?: boolean | undefined;
 }
 
-/** Reads the part of an address after `#`. @returns undefined if it names none of the scenes, or no time */
-export function readMoment(hash: string, scenes: readonly string[]): Moment | undefined {
+/** Reads the part of an address after `#`. @returns undefined if it names no act of a scene, or no time */
+export function readMoment(
+  hash: string,
+  scenes: readonly { readonly id: string; readonly acts: readonly unknown[] }[],
+): Moment | undefined {
   const values = new URLSearchParams(hash.replace(/^#/, ""));
-  const scene = values.get("scene") ?? "";
+  const scene = scenes.find(({ id }) => id === values.get("scene"));
+  const act = Number(values.get("act") ?? 1) - 1;
   const time = values.get("t");
   // At most nine digits: anything else is no time of a scene.
-  if (!scenes.includes(scene) || (time !== null && !/^\d{1,9}$/.test(time))) return undefined;
-  const word = values.get("fencing");
-  const fencing = word === "on" || (word === "off" ? false : undefined);
-  return { scene, time: time === null ? undefined : Number(time), fencing };
+  if (!scene || !(act in scene.acts) || (time !== null && !/^\d{1,9}$/.test(time))) return undefined;
+  return { scene: scene.id, act, time: time === null ? undefined : Number(time) };
 }
 
 /** Writes what {@link readMoment} reads. */
-export function writeMoment({ scene, time, fencing }: Moment): string {
-  const moment = time === undefined ? "" : `&t=${time}`;
-  return `#scene=${scene}${moment}${fencing === undefined ? "" : `&fencing=${fencing ? "on" : "off"}`}`;
+export function writeMoment({ scene, act, time }: Moment): string {
+  return `#scene=${scene}${act === 0 ? "" : `&act=${act + 1}`}${time === undefined ? "" : `&t=${time}`}`;
 }

@@ -1,25 +1,23 @@
 import { button, element, setText } from "./dom.ts";
-import { slider, tick } from "./fields.ts";
+import { slider } from "./fields.ts";
 import { LivePicture } from "./live-picture.ts";
 import { type Moment, readMoment, writeMoment } from "./moment.ts";
 import { clientsPanel, endpointsPanel, outcomePanel, type Panel } from "./panels.ts";
 import type { TimelineEvent } from "./picture/timeline.ts";
-import { type Preset, presets } from "./presets.ts";
-import { type Recording, record, stageOf } from "./recording.ts";
-import type { Stage } from "./stage.ts";
+import { type Recording, record, usualStage } from "./recording.ts";
+import { type Scene, type Stage, scenes } from "./scenes/index.ts";
 import { Story } from "./story.ts";
 
-/** The scene that is played, and what happens in it as long as nobody changes its world. */
-interface Scene extends Recording {
-  readonly preset: Preset;
-  readonly fencing: boolean;
-}
-
-const usual = presets[2]!;
+const usual = scenes[0]!;
+/** ms for which the end of an act is seen before the next act begins. */
+const interval = 2_500;
 
 /** The page: its controls, its picture, and the world that is shown. */
 export class Page {
-  readonly #scenes: readonly HTMLButtonElement[];
+  readonly #scenes = scenes.map((scene) =>
+    button(scene.name, () => void this.#open(scene).then(() => this.#writeAddress())),
+  );
+  readonly #acts = element("div", { className: "acts", role: "group", "aria-label": "Without, and with" });
   readonly #notice = element("p", { className: "notice", role: "status" });
   readonly #shows = element("p", { className: "hint" });
   readonly #time = element("span", { className: "hint" });
@@ -28,11 +26,10 @@ export class Page {
   readonly #previous = button("← Back", () => this.#step(-1), { title: "The step before (arrow key)" });
   readonly #next = button("Next →", () => this.#step(1), { title: "The next step (arrow key)" });
   readonly #pause = button("Pause", () => this.#toggle(), { className: "main" });
-  readonly #restart = button("Begin again", () => void this.#again());
+  readonly #restart = button("Begin again", () => void this.#openAct(this.#stage.act));
   readonly #speedField = slider("Speed", { least: 2, most: 200, unit: "%" }, (speed) => {
     this.#speed = speed / 100;
   });
-  readonly #fencing = tick("Fencing", (fencing) => void this.#refence(fencing));
   readonly #latency = slider("Latency", { least: 5, most: 300, unit: "ms" }, (latency) => {
     this.#stage.world.network.latency = latency;
   });
@@ -43,9 +40,8 @@ export class Page {
   readonly #picture = element("div", { id: "picture" });
   #shown: LivePicture | undefined;
   #stage!: Stage;
-  #preset: Preset = usual;
-  /** Undefined once its reader has changed its world. */
-  #scene: Scene | undefined;
+  /** What happens as long as nobody changes the world; undefined once its reader has. */
+  #recording: Recording | undefined;
   #parts: readonly Panel[] = [];
   #pending: TimelineEvent[] = [];
   /** ms of the world in a ms of the page. */
@@ -53,12 +49,12 @@ export class Page {
   #isRunning = true;
   /** Where the world is to go at once, and to stand still. */
   #goal: number | undefined;
+  /** When the next act begins, in ms of the page. */
+  #nextAct: number | undefined;
+  #openings = 0;
   #drawn = -1;
 
   constructor(root: HTMLElement) {
-    this.#scenes = presets.map((preset) =>
-      button(preset.name, () => void this.#open(preset).then(() => this.#writeAddress())),
-    );
     root.append(...this.#layOut());
     // What is done here makes another world of that of a scene.
     for (const type of ["click", "input"]) {
@@ -68,18 +64,13 @@ export class Page {
     }
     addEventListener("hashchange", () => void this.#openAddress());
     addEventListener("keydown", (event) => this.#key(event));
-    this.#begin((onEvent) => stageOf(usual, usual.fencing, onEvent));
+    this.#begin(usual, 0);
     void this.#openAddress();
   }
 
   /** The world that is shown. */
   get stage(): Stage {
     return this.#stage;
-  }
-
-  /** The scene that is played. */
-  get preset(): Preset {
-    return this.#preset;
   }
 
   /** Advances the world with the page's time, for as long as the page is open. */
@@ -93,7 +84,7 @@ export class Page {
       const stage = this.#stage;
       const { time } = stage.world;
       const goal = this.#goal;
-      const end = this.#scene?.end ?? Infinity;
+      const end = this.#recording?.end ?? Infinity;
       if (goal !== undefined) {
         // More than once where the sum of two times is rounded down.
         do await time.advance(goal - time.elapsed);
@@ -103,7 +94,11 @@ export class Page {
       }
       if (stage !== this.#stage) continue;
       if (this.#goal === goal) this.#goal = undefined;
-      if (time.elapsed >= end) this.#isRunning = false;
+      if (this.#isRunning && time.elapsed >= end) {
+        this.#isRunning = false;
+        this.#nextAct = now + interval;
+      }
+      if (now >= (this.#nextAct ?? Infinity)) this.#leadOn();
       this.#update();
     }
   }
@@ -116,6 +111,7 @@ export class Page {
       "section",
       { className: "story" },
       this.#shows,
+      this.#acts,
       element("div", { className: "buttons" }, ...buttons, this.#speedField.element, this.#time),
       this.#story.element,
       this.#ending,
@@ -131,12 +127,10 @@ export class Page {
 
   /** What the address names, or the usual scene. */
   async #openAddress(): Promise<void> {
-    const ids = presets.map(({ id }) => id);
-    const moment = readMoment(location.hash, ids);
-    const preset = presets.find(({ id }) => id === moment?.scene) ?? usual;
-    await this.#open(preset, moment);
-    if (this.#preset !== preset) return;
-    const end = this.#scene?.end ?? 0;
+    const moment = readMoment(location.hash, scenes);
+    const scene = scenes.find(({ id }) => id === moment?.scene) ?? usual;
+    if (!(await this.#open(scene, moment))) return;
+    const end = this.#recording?.end ?? 0;
     if (!moment && location.hash.length > 1) {
       setText(this.#notice, "This link names no scene, or no time of one. So here is a scene to begin with.");
     } else if (moment?.time !== undefined && moment.time > end) {
@@ -144,59 +138,69 @@ export class Page {
     }
   }
 
-  /** Plays a scene from its beginning, or shows a moment of it. */
-  async #open(preset: Preset, { time, fencing = preset.fencing }: Partial<Moment> = {}): Promise<void> {
-    this.#preset = preset;
+  /** Plays an act from its beginning, or shows a moment of it. @returns whether no other one was chosen meanwhile */
+  async #open(scene: Scene, { act = 0, time }: Partial<Moment> = {}): Promise<boolean> {
+    this.#openings += 1;
+    const opening = this.#openings;
     setText(this.#ending, "");
-    const recording = await record(preset, fencing);
-    // Another one was chosen meanwhile.
-    if (this.#preset !== preset) return;
-    if (this.#scene?.preset !== preset) this.#setSpeed(preset.speed);
-    this.#scene = { ...recording, preset, fencing };
+    const recording = await record(scene, act);
+    if (this.#openings !== opening) return false;
+    if (this.#recording?.stage.scene !== scene) this.#setSpeed(scene.speed);
+    this.#recording = recording;
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.#rewind(time ?? (isStill ? recording.end : undefined));
+    return true;
   }
 
-  /** Begins the scene again; with a time, it stands still there. */
+  /** Begins the act again; with a time, it stands still there. */
   #rewind(time?: number): void {
-    const { preset, fencing, end } = this.#scene!;
-    const stage = this.#begin((onEvent) => stageOf(preset, fencing, onEvent));
+    const { stage: recorded, end } = this.#recording!;
+    const stage = this.#begin(recorded.scene, recorded.act);
     this.#goal = time === undefined ? undefined : Math.min(time, end);
     this.#isRunning = time === undefined;
-    void preset.play(stage).then(() => {
-      if (this.#stage === stage) setText(this.#ending, preset.outcome(stage));
+    void stage.play().then(() => {
+      if (this.#stage === stage) setText(this.#ending, stage.outcome());
     });
   }
 
-  /** Plays the scene again, as it was chosen. */
-  async #again(): Promise<void> {
-    await this.#refence(this.#stage.cast.fencing);
-  }
-
-  async #refence(fencing: boolean): Promise<void> {
-    await this.#open(this.#preset, { fencing });
+  async #openAct(act: number): Promise<void> {
+    await this.#open(this.#stage.scene, { act });
     this.#writeAddress();
   }
 
+  /** Goes on with the next act. @returns whether there is one */
+  #leadOn(): boolean {
+    this.#nextAct = undefined;
+    const { scene, act } = this.#stage;
+    const hasNext = act + 1 < scene.acts.length;
+    if (hasNext) void this.#openAct(act + 1);
+    return hasNext;
+  }
+
   /** A new world. What was under way in the one before ends with it. */
-  #begin(make: (onEvent: (event: TimelineEvent) => void) => Stage): Stage {
-    const stage: Stage = make((event) => {
+  #begin(scene: Scene, act: number): Stage {
+    const stage: Stage = usualStage(scene, act, (event) => {
       if (this.#stage === stage) this.#pending.push(event);
     });
     this.#stage = stage;
     this.#pending = [];
     this.#goal = undefined;
+    this.#nextAct = undefined;
     this.#drawn = -1;
     setText(this.#notice, "");
     setText(this.#ending, "");
-    setText(this.#shows, this.#preset.shows);
-    this.#story.begin(this.#scene?.steps ?? []);
-    for (const [index, scene] of this.#scenes.entries()) {
-      scene.setAttribute("aria-pressed", String(presets[index] === this.#preset));
+    setText(this.#shows, scene.shows);
+    this.#story.begin(this.#recording?.steps ?? []);
+    for (const [index, choice] of this.#scenes.entries()) {
+      choice.setAttribute("aria-pressed", String(scenes[index] === scene));
     }
+    const acts = scene.acts.map(({ name }, index) =>
+      button(name, () => void this.#openAct(index), { "aria-pressed": index === act }),
+    );
+    this.#acts.replaceChildren(...(acts.length > 1 ? acts : []));
     this.#shown?.close();
     const timeline = stage.world.timeline("Who asked whom, and what came back");
-    const until = this.#scene?.end ?? 0;
+    const until = this.#recording?.end ?? 0;
     this.#shown = new LivePicture(this.#picture, timeline, until);
     this.#showPanels(stage);
     return stage;
@@ -208,10 +212,9 @@ export class Page {
     const outcome = outcomePanel(stage);
     this.#parts = [clients, endpoints, outcome];
     const { latency, loss } = stage.world.network;
-    this.#fencing.show(stage.cast.fencing);
     this.#latency.show(latency);
     this.#loss.show(loss * 100);
-    const fields = [this.#fencing, this.#latency, this.#loss];
+    const fields = [this.#latency, this.#loss];
     this.#panels.replaceChildren(
       element("h2", {}, "Now break it"),
       element(
@@ -235,8 +238,9 @@ export class Page {
   }
 
   #leaveScene(): void {
-    if (!this.#scene) return;
-    this.#scene = undefined;
+    if (!this.#recording) return;
+    this.#recording = undefined;
+    this.#nextAct = undefined;
     this.#story.begin([]);
     this.#isRunning = true;
     setText(this.#notice, "You changed this world: it goes its own way now. “Begin again” plays the scene.");
@@ -252,19 +256,22 @@ export class Page {
     if (time < this.#now) this.#rewind(time);
     this.#goal = time;
     this.#isRunning = false;
+    this.#nextAct = undefined;
     this.#writeAddress();
   }
 
   #step(by: 1 | -1): void {
     const now = this.#now;
-    const steps = this.#scene?.steps ?? [];
+    const steps = this.#recording?.steps ?? [];
     const step =
       by === 1 ? steps.find(({ time }) => time > now) : steps.filter(({ time }) => time < now).at(-1);
     if (step) this.#go(step.time);
+    else if (by === 1 && this.#recording) this.#leadOn();
   }
 
   #toggle(): void {
-    const isOver = this.#scene && this.#now >= this.#scene.end;
+    const isOver = this.#recording && this.#now >= this.#recording.end;
+    if (isOver && this.#leadOn()) return;
     if (isOver) this.#rewind();
     else if (this.#isRunning) this.#go(Math.ceil(this.#now));
     else this.#isRunning = true;
@@ -280,9 +287,9 @@ export class Page {
 
   /** What a link to what is shown has after its #. */
   #hash(time?: number): string {
-    if (!this.#scene) return "";
-    const { preset, fencing } = this.#scene;
-    return writeMoment({ scene: preset.id, time, fencing: fencing === preset.fencing ? undefined : fencing });
+    if (!this.#recording) return "";
+    const { scene, act } = this.#stage;
+    return writeMoment({ scene: scene.id, act, time });
   }
 
   #writeAddress(): void {
@@ -294,17 +301,19 @@ export class Page {
 
   #update(): void {
     const { elapsed } = this.#stage.world.time;
-    const scene = this.#scene;
-    const steps = scene?.steps ?? [];
-    setText(this.#time, scene ? `${Math.round(elapsed)} of ${scene.end} ms` : `${Math.round(elapsed)} ms`);
+    const recording = this.#recording;
+    const steps = recording?.steps ?? [];
+    const of = recording ? ` of ${recording.end}` : "";
+    setText(this.#time, `${Math.round(elapsed)}${of} ms`);
     setText(this.#pause, this.#isRunning ? "Pause" : "Play");
-    for (const control of [this.#previous, this.#next]) control.hidden = !scene;
-    this.#restart.hidden = scene !== undefined;
+    for (const control of [this.#previous, this.#next]) control.hidden = !recording;
+    this.#restart.hidden = recording !== undefined;
     this.#previous.ariaDisabled = String(!steps.some(({ time }) => time < elapsed));
-    this.#next.ariaDisabled = String(!steps.some(({ time }) => time > elapsed));
+    const isLast = this.#stage.act + 1 === this.#stage.scene.acts.length;
+    this.#next.ariaDisabled = String(isLast && !steps.some(({ time }) => time > elapsed));
     // While nobody waits or holds anything, the picture of a changed world stays as it is.
-    const isBusy = this.#stage.contenders.some(({ state }) => state === "waiting" || state === "holding");
-    if (this.#pending.length > 0 || (elapsed > this.#drawn && (isBusy || scene))) {
+    const isBusy = this.#stage.actors.some((actor) => actor.isBusy);
+    if (this.#pending.length > 0 || (elapsed > this.#drawn && (isBusy || recording))) {
       const events = this.#pending.splice(0);
       this.#shown?.add(events, elapsed);
       this.#drawn = elapsed;

@@ -1,6 +1,6 @@
-import type { Contender, State } from "./contender.ts";
+import type { Actor } from "./actor.ts";
 import { button, element, setText } from "./dom.ts";
-import type { Stage } from "./stage.ts";
+import type { Stage } from "./scenes/index.ts";
 
 /** A part of the page, and how to bring it up to date. */
 export interface Panel {
@@ -8,9 +8,12 @@ export interface Panel {
   update(): void;
 }
 
-/** One card per client: what it does, and what can be done to it. */
+/** One card per process: what it does, and what can be done to it. */
 export function clientsPanel(stage: Stage): Panel {
-  const cards = stage.contenders.map((contender) => clientCard(contender));
+  return cardsOf(stage.actors.map((actor) => clientCard(actor)));
+}
+
+function cardsOf(cards: readonly Panel[]): Panel {
   return {
     element: element("div", { className: "cards" }, ...cards.map((card) => card.element)),
     update() {
@@ -19,10 +22,10 @@ export function clientsPanel(stage: Stage): Panel {
   };
 }
 
-function clientCard(contender: Contender): Panel {
-  const { client } = contender;
+function clientCard(actor: Actor): Panel {
+  const { client, actions } = actor;
   const state = element("p", { className: "state" });
-  const actions = turns(contender);
+  const buttons = actions.map(({ label, act }) => button(label, () => void act()));
   const freeze = button("Freeze", () => (client.isFrozen ? client.thaw() : client.freeze()), {
     title: "Stop the process, as a platform does; its monotonic clock stands still",
   });
@@ -32,44 +35,14 @@ function clientCard(contender: Contender): Panel {
       { className: "card", "data-client": client.name },
       element("h4", {}, `${client.name} `),
       state,
-      element("div", { className: "buttons" }, ...actions.map((action) => action.element)),
-      element("div", { className: "buttons faults" }, freeze),
+      element("div", { className: "buttons" }, ...buttons, freeze),
     ),
     update() {
-      setText(state, describe(contender));
+      setText(state, actor.says);
       setText(freeze, client.isFrozen ? "Wake up" : "Freeze");
-      for (const action of actions) action.update();
+      for (const [index, action] of actions.entries()) buttons[index]!.disabled = !action.isPossible();
     },
   };
-}
-
-function describe(contender: Contender): string {
-  const frozen = contender.client.isFrozen ? "frozen, " : "";
-  if (contender.state === "holding") {
-    const fence = contender.fence === undefined ? "" : ` · fence ${contender.fence}`;
-    return `${frozen}holds it for ${Math.max(0, Math.round(contender.remaining()))} ms more${fence}`;
-  }
-  return frozen + { idle: "does nothing", waiting: "waits for it", lost: "has lost it" }[contender.state];
-}
-
-/** What a contender can do: buttons that are enabled when it makes sense. */
-function turns(contender: Contender): Panel[] {
-  const turn = (label: string, states: readonly State[], act: () => unknown): Panel => {
-    const made = button(label, () => void act());
-    return {
-      element: made,
-      update() {
-        made.disabled = contender.client.isFrozen || !states.includes(contender.state);
-      },
-    };
-  };
-  return [
-    turn("Acquire", ["idle", "lost"], () => contender.acquire()),
-    turn("Give up", ["waiting"], () => contender.giveUp()),
-    turn("Write", ["holding", "lost"], () => contender.write(`${contender.client.name}'s line`)),
-    turn("Extend", ["holding"], () => contender.extend().catch(() => undefined)),
-    turn("Release", ["holding", "lost"], () => contender.release()),
-  ];
 }
 
 /** One card per endpoint: what it holds, and what can be done to it. */
@@ -102,12 +75,7 @@ export function endpointsPanel(stage: Stage): Panel {
       },
     };
   });
-  return {
-    element: element("div", { className: "cards" }, ...cards.map((card) => card.element)),
-    update() {
-      for (const card of cards) card.update();
-    },
-  };
+  return cardsOf(cards);
 }
 
 function cutSwitch({ world }: Stage, client: string, endpoint: string): Panel {
@@ -123,15 +91,14 @@ function cutSwitch({ world }: Stage, client: string, endpoint: string): Panel {
   };
 }
 
-/** The ledger's lines. */
-export function outcomePanel({ ledger }: Stage): Panel {
+/** What the storage has. */
+export function outcomePanel({ world, lines }: Stage): Panel {
   const list = element("ol", { className: "ledger" });
+  const heading = world.storage.replace(/^t/, "T");
   return {
-    element: element("section", { className: "outcome" }, element("h3", {}, "The ledger"), list),
+    element: element("section", { className: "outcome" }, element("h3", {}, heading), list),
     update() {
-      const all = ledger.entries.map(
-        ({ by, what, fence }) => `${by}: ${what}${fence === undefined ? "" : ` (fence ${fence})`}`,
-      );
+      const all = lines();
       while (list.children.length < all.length) list.append(element("li"));
       all.forEach((line, index) => {
         setText(list.children[index]!, line);

@@ -5,7 +5,7 @@ import { cellScript } from "../src/redis/cell.lua.ts";
 import { upstashFlag } from "../src/redis/script.ts";
 import { Client } from "./client.ts";
 import type { Wire } from "./link.ts";
-import { epoch, storageName } from "./names.ts";
+import { epoch } from "./names.ts";
 import type { Timeline, TimelineEvent } from "./picture/timeline.ts";
 import { type Stored, storedAt } from "./stored.ts";
 
@@ -15,6 +15,14 @@ export interface Network {
   latency: number;
   /** Share of requests that are lost on their way, and of replies, from 0 to 1. */
   loss: number;
+}
+
+/** What a world is made of. */
+export interface Cast {
+  readonly endpoints: number;
+  readonly clients: readonly string[];
+  /** What its processes write to. */
+  readonly storage: string;
 }
 
 /**
@@ -33,13 +41,19 @@ export class World implements Wire {
   /** ms that a client's requests to an endpoint take at least, by their pair: for worlds that play a scene. */
   readonly distances = new Map<string, number>();
   readonly killed = new Set<string>();
+  /** The lane of what the processes write to. */
+  readonly storage: string;
+  /** What time stands still for. */
+  readonly #awaited = new Set<Promise<unknown>>();
+  /** Calls these at the next request of a client. */
+  readonly #onRequest = new Map<string, () => void>();
   readonly #stored = new Map<string, Map<string, Stored>>();
   readonly #owners = new Map<string, string>();
   readonly #onEvent: (event: TimelineEvent) => void;
   #requests = 0;
 
   constructor(
-    { endpoints, clients }: { readonly endpoints: number; readonly clients: readonly string[] },
+    { endpoints, clients, storage }: Cast,
     {
       network,
       seed,
@@ -51,11 +65,12 @@ export class World implements Wire {
     },
   ) {
     this.network = network;
+    this.storage = storage;
     this.#onEvent = onEvent;
     this.time = new VirtualTime({ seed, start: epoch, settled: () => this.#settled() });
     this.random = this.time.random;
     this.endpoints = Array.from({ length: endpoints }, (_, index) =>
-      memoryEndpoint({ name: `redis-${index + 1}`, runtime: this.time }),
+      memoryEndpoint({ name: endpoints === 1 ? "redis" : `redis-${index + 1}`, runtime: this.time }),
     );
     this.clients = clients.map((name) => new Client(this, name));
     for (const { name, engine } of this.endpoints) {
@@ -65,9 +80,27 @@ export class World implements Wire {
     }
   }
 
-  /** Promises have had their turns. */
+  /** Promises have had their turns, and threads their time. */
   async #settled(): Promise<void> {
-    for (let turns = 0; turns < 3; turns += 1) await turn();
+    do {
+      await Promise.all(this.#awaited);
+      for (let turns = 0; turns < 3; turns += 1) await turn();
+    } while (this.#awaited.size > 0);
+  }
+
+  /** Time stands still until this has happened: it waits for a thread, for example one that computes a hash. */
+  standStill(until: Promise<unknown>): void {
+    const over = until.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#awaited.add(over);
+    void over.then(() => this.#awaited.delete(over));
+  }
+
+  /** Resolves when a client sends its next request. */
+  nextRequest(client: string): Promise<void> {
+    return new Promise((resolve) => this.#onRequest.set(client, resolve));
   }
 
   /** The lanes of its picture. */
@@ -76,7 +109,7 @@ export class World implements Wire {
       version: 1,
       title,
       clients: this.clients.map(({ name }) => name),
-      endpoints: [...this.endpoints.map(({ name }) => name), storageName],
+      endpoints: [...this.endpoints.map(({ name }) => name), this.storage],
       events: [],
     };
   }
@@ -116,6 +149,7 @@ export class World implements Wire {
 
   /** Remembers whose the tokens in a command are. */
   claim(command: Command, client: string): void {
+    this.#onRequest.get(client)?.();
     for (const word of command) {
       for (const token of tokensIn(String(word))) {
         if (!this.#owners.has(token)) this.#owners.set(token, client);
@@ -140,6 +174,7 @@ export class World implements Wire {
     for (const [key, stored] of found) {
       const before = known.get(key);
       if (before?.value === stored.value && Math.abs(before.until - stored.until) < 2) continue;
+      if (before && before.label !== stored.label) this.#remove(endpoint, before);
       known.set(key, stored);
       const { holder, until, label, fence } = stored;
       this.record({
@@ -151,11 +186,15 @@ export class World implements Wire {
         ...(fence === undefined ? {} : { fence }),
       });
     }
-    for (const [key, { label }] of [...known]) {
+    for (const [key, before] of [...known]) {
       if (found.has(key)) continue;
       known.delete(key);
-      this.record({ phase: "removed", endpoint: endpoint.name, key: label });
+      this.#remove(endpoint, before);
     }
+  }
+
+  #remove({ name }: MemoryEndpoint, { label }: Stored): void {
+    this.record({ phase: "removed", endpoint: name, key: label });
   }
 
   kill(endpoint: MemoryEndpoint): void {

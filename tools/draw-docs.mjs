@@ -1,17 +1,22 @@
-// Draws the playground's scenes for docs/internals/algorithm.md and docs/fencing.md: `node tools/draw-docs.mjs`, after a
-// change of the library or of playground/ that changes them.
+// Draws the playground's scenes for README.md and the docs: `node tools/draw-docs.mjs`, after a change of the library or of
+// playground/ that changes them. The acts of a scene stand one below the other.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { load, project } from "./load.mjs";
 
-const { presets } = await load("playground/presets.ts");
+const { scenes } = await load("playground/scenes/index.ts");
 const { record } = await load("playground/recording.ts");
 const { toSvg } = await load("playground/picture/index.ts");
-for (const preset of presets) {
-  const { events, end, stage } = await record(preset, preset.fencing);
-  const timeline = stage.world.timeline(preset.shows);
-  const endpoints = timeline.endpoints.filter((name) => events.some(({ endpoint }) => endpoint === name));
-  const svg = toSvg({ ...timeline, endpoints, from: 0, to: end, events });
-  await writeFile(join(project, "docs/images", `${preset.id}.svg`), svg);
-  console.log(`docs/images/${preset.id}.svg`);
+for (const scene of scenes) {
+  const recordings = await Promise.all(scene.acts.map((_, act) => record(scene, act)));
+  const to = Math.max(...recordings.map(({ end }) => end));
+  const timelines = recordings.map(({ events, stage }, act) => {
+    const timeline = stage.world.timeline(scene.acts[act].name);
+    const endpoints = timeline.endpoints.filter((name) => events.some(({ endpoint }) => endpoint === name));
+    return { ...timeline, endpoints, from: 0, to, events };
+  });
+  const isPlain = scene.id === "twice";
+  const svg = toSvg(timelines, { title: scene.shows, isPlain, ...(isPlain && { width: 560 }) });
+  await writeFile(join(project, "docs/images", `${scene.id}.svg`), svg);
+  console.log(`docs/images/${scene.id}.svg`);
 }

@@ -10,5 +10,5 @@ if (file === undefined) {
 }
 const target = `${file.replace(/\.json$/, "")}.svg`;
 const { toSvg } = await load("playground/picture/index.ts");
-writeFileSync(target, toSvg(JSON.parse(readFileSync(file, "utf8"))));
+writeFileSync(target, toSvg([JSON.parse(readFileSync(file, "utf8"))]));
 console.log(target);

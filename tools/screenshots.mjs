@@ -1,8 +1,7 @@
-// Draws the screenshots of the docs with Debian's Chromium: `node tools/screenshots.mjs [--only playground]`. Each page has
+// Draws the screenshots of the docs with Debian's Chromium: `node tools/screenshots.mjs [--only twice]`. Each page has
 // an entry below: it starts what the page needs, brings it into the state to be shown, and ends it.
 import { spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -14,7 +13,6 @@ import { forged, send, stripeDelivery } from "./deliveries.mjs";
 import { devPageScript } from "./dev-page.mjs";
 import { load, project } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
-import { playgroundHtml } from "./playground.mjs";
 
 /**
  * By name of the image: shows the page in the given tab, and resolves with what ends it again.
@@ -22,13 +20,13 @@ import { playgroundHtml } from "./playground.mjs";
  * @type {Record<string, (page: import("playwright-core").Page) => Promise<() => Promise<unknown>>>}
  */
 const pages = {
-  async playground(page) {
-    const folder = await mkdtemp(join(tmpdir(), "redlock-edge-screenshot-"));
-    await writeFile(join(folder, "page.html"), await playgroundHtml());
-    await page.setViewportSize({ width: 1_280, height: 760 });
-    await page.goto(`${pathToFileURL(join(folder, "page.html")).href}#scene=late-writer&t=3777`);
-    await page.getByText("3777 of ").waitFor();
-    return () => rm(folder, { recursive: true });
+  // The picture of README.md, in the size of previews of links.
+  async twice(page) {
+    await page.setViewportSize({ width: 1_200, height: 630 });
+    const svg = await readFile(join(project, "docs/images/twice.svg"), "utf8");
+    await page.setContent(`<body style="margin: 0; display: grid; place-content: center">${svg}</body>`);
+    await page.addStyleTag({ content: "svg { height: 620px; width: auto }" });
+    return () => Promise.resolve();
   },
   async worker(page) {
     const { start } = await load("local/src/index.ts");

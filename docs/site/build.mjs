@@ -26,6 +26,7 @@ async function buildSite({ base, origin }, folder) {
   await build(root, { base, outDir: folder });
   await writePages(pages, folder);
   await cp(join(root, "favicon.svg"), join(folder, "favicon.svg"));
+  await cp(join(project, "docs/images/twice.png"), join(folder, "images/twice.png"));
   await cp(join(root, ".pages/api"), join(folder, "api"), { recursive: true });
   const manifest = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
   await write(join(folder, "llms.txt"), llmsText(pages, manifest));

@@ -3,7 +3,7 @@ import { across, barBox, flightLine, type Line, restLine, resultPoint, textWidth
 import { type Pen, px, text, tooltip } from "./pen.ts";
 import type { Bar, Call, Flight, Span } from "./shapes.ts";
 import type { Outcome } from "./timeline.ts";
-import { tallyOf, wordOf } from "./words.ts";
+import { resultOf, tallyOf } from "./words.ts";
 
 // What happened: bars, requests and replies, calls with their results.
 
@@ -172,7 +172,7 @@ const marks: Readonly<Record<Outcome, string>> = {
 function callText(call: Call, pen: Pen): string {
   const { frame, labels } = pen;
   const y = frame.lanes[call.lane]!.axis - 10;
-  const result = call.outcome === undefined ? "…" : wordOf(call.outcome, call.operation);
+  const result = call.outcome === undefined ? "…" : resultOf(call);
   const whole = [`${call.operation}: ${result}`, tallyOf(call)].filter(Boolean).join(" ");
   for (const value of [whole, `${call.operation}: ${result}`, result]) {
     const inside = (x: number) => Math.min(Math.max(x, frame.left + 2), frame.right - textWidth(value) - 2);

@@ -1,6 +1,6 @@
 import { faultBox, faultRowHeight, flagRowHeight, type PlacedLane, textWidth, visible } from "./frame.ts";
 import { escapeMarkup, type Pen, px, shortened, text, tooltip } from "./pen.ts";
-import type { Fault, Violation } from "./shapes.ts";
+import type { Fault, Verdict } from "./shapes.ts";
 import { clientColours } from "./theme.ts";
 import { rounded } from "./words.ts";
 
@@ -43,6 +43,8 @@ export function drawNames(pen: Pen): string {
 }
 
 const nameStart = 12;
+/** px: a flag is to be seen first. Its bold capitals are wide. */
+const flagSize = 18;
 
 function nameOf(lane: PlacedLane, { frame }: Pen): string {
   const y = lane.nameAt;
@@ -133,32 +135,32 @@ function faultName(fault: Fault, { frame, shapes, labels }: Pen): string {
   return text(x, y, value, "fault-text halo");
 }
 
-/** Red lines with the invariants' names, which stand before all lines. */
-export function drawViolations(pen: Pen): string {
+/** Red and green lines with the invariants' names, which stand before all lines. */
+export function drawVerdicts(pen: Pen): string {
   const { shapes, frame } = pen;
-  const seen = shapes.violations.filter(({ time }) => time >= frame.from && time <= frame.to);
-  return [...seen.map((one) => violationLine(one, pen)), ...seen.map((one) => violationFlag(one, pen))].join(
-    "",
-  );
+  const seen = shapes.verdicts.filter(({ time }) => time >= frame.from && time <= frame.to);
+  const drawn = (draw: typeof verdictLine) =>
+    seen.map((one) => `<g class="${one.isBroken ? "broken" : "upheld"}">${draw(one, pen)}</g>`);
+  return [...drawn(verdictLine), ...drawn(verdictFlag)].join("");
 }
 
-function violationLine(violation: Violation, pen: Pen): string {
+function verdictLine(verdict: Verdict, pen: Pen): string {
   const { frame } = pen;
-  const x = px(frame.x(violation.time));
-  const lane = frame.lanes[violation.lane];
+  const x = px(frame.x(verdict.time));
+  const lane = frame.lanes[verdict.lane];
   const dot = lane ? `<circle class="flag" cx="${x}" cy="${px(lane.axis)}" r="7"/>` : "";
-  const line = `<line class="violation" x1="${x}" y1="${px(frame.flagTop + 4)}" x2="${x}" y2="${px(frame.bottom)}"/>`;
-  return `<g>${tooltip(pen.narrator.violation(violation))}${line}${dot}</g>`;
+  const line = `<line class="verdict" x1="${x}" y1="${px(frame.flagTop + 4)}" x2="${x}" y2="${px(frame.bottom)}"/>`;
+  return `${tooltip(pen.narrator.verdict(verdict))}${line}${dot}`;
 }
 
-function violationFlag(violation: Violation, { frame, labels }: Pen): string {
-  const x = frame.x(violation.time);
-  const value = shortened(`✕ ${violation.name}`, frame.right - frame.left - 16);
-  const width = textWidth(value) + 12;
+function verdictFlag({ isBroken, name, time }: Verdict, { frame, labels }: Pen): string {
+  const x = frame.x(time);
+  const value = shortened(`${isBroken ? "✕" : "✓"} ${name}`, frame.right - frame.left - 16, flagSize);
+  const width = textWidth(value, flagSize) + 12;
   const start = Math.max(frame.left, Math.min(x, frame.right - width));
   const top = (row: number) => frame.flagTop + row * flagRowHeight;
-  const free = (row: number) => labels.take(start + 3, top(row) + 12, value);
+  const free = (row: number) => labels.take(start + 3, top(row) + 16, value, flagSize);
   const row = Array.from({ length: frame.flagRows }, (_, at) => at).find(free);
   if (row === undefined) return "";
-  return `<rect class="flag" x="${px(start)}" y="${px(top(row))}" width="${px(width)}" height="17" rx="3"/>${text(start + 6, top(row) + 12, value, "flag-text")}`;
+  return `<rect class="flag" x="${px(start)}" y="${px(top(row))}" width="${px(width)}" height="22" rx="3"/>${text(start + 6, top(row) + 16, value, "flag-text")}`;
 }

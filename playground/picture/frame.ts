@@ -18,6 +18,7 @@ export interface PlacedLane extends Lane {
 export interface Frame {
   readonly width: number;
   readonly height: number;
+  readonly isPlain: boolean;
   /** Where the names of invariants stand, and in how many rows. */
   readonly flagTop: number;
   readonly flagRows: number;
@@ -45,11 +46,13 @@ export interface View {
   readonly to: number;
   /** px at the top that something else takes. */
   readonly above?: number;
+  /** Whether times and captions are left out. Default false. */
+  readonly isPlain?: boolean;
 }
 
 export const barHeight = 17;
 export const faultRowHeight = 15;
-export const flagRowHeight = 19;
+export const flagRowHeight = 25;
 const barPitch = barHeight + 3;
 const captionHeight = 18;
 const callLabelHeight = 19;
@@ -67,9 +70,10 @@ export function viewOf(from: number, to: number): { readonly from: number; reado
 
 /** Places all lanes. */
 export function frameOf(shapes: Shapes, view: View): Frame {
-  const names = shapes.lanes.map(({ name }) => textWidth(name, 12) + 36);
+  const { isPlain = false } = view;
+  const names = shapes.lanes.map(({ name }) => textWidth(name, 12) + 46);
   // Beside the lanes, where no line crosses them.
-  const left = Math.min(190, 0.3 * view.width, Math.max(92, ...names));
+  const left = Math.min(190, 0.33 * view.width, Math.max(92, ...names));
   const right = view.width - 12;
   const rows = rowsAbove(shapes);
   const flagTop = view.above ?? 0;
@@ -80,10 +84,12 @@ export function frameOf(shapes: Shapes, view: View): Frame {
   const lanes = shapes.lanes.map((lane, at) => {
     if (lane.kind !== shapes.lanes[at - 1]?.kind) {
       if (at > 0) y += groupGap - laneGap;
-      captions.push({ text: lane.kind === "client" ? "CLIENTS" : "ENDPOINTS", y: y + 12 });
-      y += captionHeight;
+      if (!isPlain) {
+        captions.push({ text: lane.kind === "client" ? "CLIENTS" : "ENDPOINTS", y: y + 12 });
+        y += captionHeight;
+      }
     }
-    const placed = placeLane(lane, y);
+    const placed = placeLane(lane, y, isPlain ? 0 : 1);
     y = placed.bottom + laneGap;
     return placed;
   });
@@ -92,7 +98,8 @@ export function frameOf(shapes: Shapes, view: View): Frame {
   const end = x(viewOf(shapes.from, shapes.to).to);
   return {
     width: view.width,
-    height: y + 36,
+    height: y + (isPlain ? 0 : 36),
+    isPlain,
     left,
     right,
     flagTop,
@@ -110,13 +117,14 @@ export function frameOf(shapes: Shapes, view: View): Frame {
 }
 
 /** Rows above the lanes: for the names of invariants, and below them of faults that concern everything. */
-function rowsAbove({ violations, faults }: Shapes): { flags: number; faults: number } {
+function rowsAbove({ verdicts, faults }: Shapes): { flags: number; faults: number } {
   const rows = faults.filter(({ lane }) => lane === -1).map(({ row }) => row + 1);
-  return { flags: Math.min(3, violations.length), faults: Math.max(0, ...rows) };
+  return { flags: Math.min(3, verdicts.length), faults: Math.max(0, ...rows) };
 }
 
-function placeLane(lane: Lane, top: number): PlacedLane {
-  const bars = Math.max(1, lane.rows) * barPitch;
+/** @param least rows for bars: room for those that may come */
+function placeLane(lane: Lane, top: number, least: number): PlacedLane {
+  const bars = Math.max(least, lane.rows) * barPitch;
   const faults = lane.faultRows * faultRowHeight;
   if (lane.kind === "client") {
     const faultTop = top + 4;

@@ -1,6 +1,6 @@
 import { barsOf, fillRows } from "./bars.ts";
 import { flightsOf, requestsOf } from "./requests.ts";
-import type { Call, Fault, Lane, LaneIndex, Shapes, Span, Violation } from "./shapes.ts";
+import type { Call, Fault, Lane, LaneIndex, Shapes, Span, Verdict } from "./shapes.ts";
 import type { Timeline, TimelineEvent } from "./timeline.ts";
 
 // From a timeline to what is drawn, in times and lanes: no pixels here, and nothing of a browser.
@@ -32,7 +32,7 @@ export function shapesOf(timeline: Timeline): Shapes {
     flights: flightsOf(requestsOf(events), index),
     calls: callsOf(events, index, span.to),
     faults,
-    violations: violationsOf(events, index),
+    verdicts: verdictsOf(events, index),
     namesKeys: new Set(events.flatMap(({ key }) => key ?? [])).size > 1,
   };
 }
@@ -75,6 +75,7 @@ function callsOf(events: readonly TimelineEvent[], index: LaneIndex, end: number
       operation: called.operation ?? returned?.operation ?? "call",
       key: called.key ?? returned?.key,
       outcome: returned && (returned.outcome ?? "granted"),
+      word: returned?.name,
       votes: returned?.votes,
       fence: returned?.fence,
       validity: returned?.validity,
@@ -136,13 +137,14 @@ function faultsOf(events: readonly TimelineEvent[], index: LaneIndex, end: numbe
   });
 }
 
-function violationsOf(events: readonly TimelineEvent[], index: LaneIndex): Violation[] {
+function verdictsOf(events: readonly TimelineEvent[], index: LaneIndex): Verdict[] {
   return events
-    .filter(({ phase }) => phase === "violated")
-    .map(({ time, client, endpoint, name, detail }) => ({
+    .filter(({ phase }) => phase === "violated" || phase === "upheld")
+    .map(({ phase, time, client, endpoint, name, detail }) => ({
+      isBroken: phase === "violated",
       time,
       lane: client === undefined ? index.endpoint(endpoint) : index.client(client),
-      name: name ?? "violation",
+      name: name ?? phase,
       detail,
     }));
 }

@@ -1,6 +1,6 @@
 import { markOf, vote } from "./draw-events.ts";
 import { textWidth } from "./frame.ts";
-import { type Pen, px, text } from "./pen.ts";
+import { px, text } from "./pen.ts";
 import type { Shapes } from "./shapes.ts";
 
 /** What one sign means. */
@@ -96,23 +96,31 @@ const entries: readonly Entry[] = [
   { label: "result: unavailable", sign: mark("error"), width: 16, used: ofCall("error") },
   {
     label: "violated",
-    sign: `<line class="violation" x1="15" y1="0" x2="15" y2="18"/>`,
-    used: ({ violations }) => violations.length > 0,
+    sign: `<g class="broken"><line class="verdict" x1="15" y1="0" x2="15" y2="18"/></g>`,
+    used: ({ verdicts }) => verdicts.some(({ isBroken }) => isBroken),
+  },
+  {
+    label: "upheld",
+    sign: `<g class="upheld"><line class="verdict" x1="15" y1="0" x2="15" y2="18"/></g>`,
+    used: ({ verdicts }) => verdicts.some(({ isBroken }) => !isBroken),
   },
 ];
 
-/** The signs that this picture has, in as many lines as the width needs. */
-export function legendOf({ shapes, frame }: Pen): { readonly markup: string; readonly height: number } {
-  const used = entries.filter((entry) => entry.used(shapes));
+/** The signs that these pictures have, in as many lines as the width needs. */
+export function drawLegend(
+  pictures: readonly Shapes[],
+  width: number,
+): { readonly markup: string; readonly height: number } {
+  const used = entries.filter((entry) => pictures.some((shapes) => entry.used(shapes)));
   if (used.length === 0) return { markup: "", height: 8 };
   const start = 12;
-  let [x, y] = [start, frame.height + 6];
+  let [x, y] = [start, 6];
   const parts = used.map(({ label, sign, width: wide = 30 }) => {
-    const width = wide + 6 + textWidth(label) + 16;
-    if (x > start && x + width > frame.width - 4) [x, y] = [start, y + 24];
+    const own = wide + 6 + textWidth(label) + 16;
+    if (x > start && x + own > width - 4) [x, y] = [start, y + 24];
     const markup = `<g transform="translate(${px(x)} ${px(y)})">${sign}${text(wide + 6, 13, label, "")}</g>`;
-    x += width;
+    x += own;
     return markup;
   });
-  return { markup: `<g class="c0">${parts.join("")}</g>`, height: y + 30 - frame.height };
+  return { markup: `<g class="c0">${parts.join("")}</g>`, height: y + 30 };
 }

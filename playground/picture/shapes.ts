@@ -56,6 +56,8 @@ export interface Call extends Span {
   readonly key: string | undefined;
   /** Undefined: it has not returned. */
   readonly outcome: Outcome | undefined;
+  /** Its result, if the outcome's own word says less. */
+  readonly word: string | undefined;
   readonly votes: Readonly<Record<string, Outcome>> | undefined;
   readonly fence: number | undefined;
   readonly validity: number | undefined;
@@ -77,8 +79,9 @@ export interface Fault extends Span {
   readonly detail: string | undefined;
 }
 
-/** An invariant that was broken. */
-export interface Violation {
+/** An invariant that was broken or upheld. */
+export interface Verdict {
+  readonly isBroken: boolean;
   readonly time: number;
   /** -1: of everything. */
   readonly lane: number;
@@ -94,7 +97,7 @@ export interface Shapes extends Span {
   readonly flights: readonly Flight[];
   readonly calls: readonly Call[];
   readonly faults: readonly Fault[];
-  readonly violations: readonly Violation[];
+  readonly verdicts: readonly Verdict[];
   /** Whether bars name their keys: there are several. */
   readonly namesKeys: boolean;
 }

@@ -4,11 +4,11 @@
 export const clientColours = 6;
 
 const light = `--paper:#ffffff;--ink:#15191e;--soft:#565f6b;--grid:#e3e7ec;--lane:#f5f7f9;--valid:62%;--axis:#8b95a1;
---fault:#6a5a3c;--fault-fill:#efe6d2;--bad:#c4001d;--bad-ink:#ffffff;
+--fault:#6a5a3c;--fault-fill:#efe6d2;--bad:#c4001d;--good:#0b6e33;--flag-ink:#ffffff;
 --c0:#0067ad;--c1:#b45309;--c2:#7b3f9e;--c3:#00786a;--c4:#6b6a00;--c5:#475569`;
 
 const dark = `--paper:#14181d;--ink:#eef1f4;--soft:#a5afba;--grid:#2a3139;--lane:#1b2027;--valid:45%;--axis:#77828e;
---fault:#d8c59a;--fault-fill:#3a3325;--bad:#ff5c6c;--bad-ink:#1a0205;
+--fault:#d8c59a;--fault-fill:#3a3325;--bad:#ff5c6c;--good:#4cc977;--flag-ink:#10060a;
 --c0:#5cb3f5;--c1:#ffad5c;--c2:#d19bf0;--c3:#4fd1bf;--c4:#d4d25a;--c5:#b3c0d1`;
 
 const colours = Array.from({ length: clientColours }, (_, at) => `.picture .c${at}{--c:var(--c${at})}`).join(
@@ -63,7 +63,9 @@ ${colours}
 .picture .fault-edge{stroke:var(--fault);stroke-width:1;stroke-dasharray:3 2}
 .picture .fault-text{fill:var(--fault);font-weight:600}
 .picture .hatch{stroke:var(--fault);stroke-width:1.6;stroke-opacity:.55}
-.picture .violation{stroke:var(--bad);stroke-width:2.5}
-.picture .flag{fill:var(--bad)}
-.picture .flag-text{fill:var(--bad-ink);font-weight:700}
+.picture .broken{--c:var(--bad)}
+.picture .upheld{--c:var(--good)}
+.picture .verdict{stroke:var(--c);stroke-width:2.5}
+.picture .flag{fill:var(--c)}
+.picture .flag-text{fill:var(--flag-ink);font-size:14px;font-weight:700}
 `.replaceAll("\n", "");

@@ -20,7 +20,7 @@ export interface Timeline {
  *
  * | phase | at | members |
  * | --- | --- | --- |
- * | `called`, `returned` | a client | `operation`, `call`, `key`; `returned`: `outcome`, `votes`, `fence`, `validity` |
+ * | `called`, `returned` | a client | `operation`, `call`, `key`; `returned`: `outcome`, `name`, `votes`, `fence`, `validity` |
  * | `sent` | a client, to an endpoint | `request`, `operation`, `key`, `call`; the key is by default that of its call |
  * | `executed` | an endpoint, for a client | `request`, `outcome`; again for each further execution |
  * | `answered` | a client, from an endpoint | `request`, `outcome` |
@@ -28,7 +28,7 @@ export interface Timeline {
  * | `stored`, `removed` | an endpoint | `key`, `holder`, `until`, `fence` |
  * | `valid`, `ended` | a client | `key`, `fence`, `until`, `safe`; `valid` again: it was extended |
  * | `fault`, `healed` | a client, an endpoint, both, or neither (everything) | `name` |
- * | `violated` | a client, an endpoint or neither | `name`: the invariant; `detail` |
+ * | `violated`, `upheld` | a client, an endpoint or neither | `name`: the invariant, or how it was upheld; `detail` |
  *
  * Values are told apart by endpoint, key and holder: a semaphore has several at one key. Before another holder's value
  * replaces one, there must be a `removed`; the same holder's value with another fence replaces its own.
@@ -64,7 +64,7 @@ export interface TimelineEvent {
   readonly safe?: number;
   /** What was lost. */
   readonly what?: "request" | "reply";
-  /** A fault's or an invariant's name. `paused` and `frozen` clients are hatched. */
+  /** A fault's or an invariant's name. `paused` and `frozen` clients are hatched. Of a call: its result in a word. */
   readonly name?: string;
   /** A sentence with more. */
   readonly detail?: string;
@@ -83,7 +83,8 @@ export type Phase =
   | "ended"
   | "fault"
   | "healed"
-  | "violated";
+  | "violated"
+  | "upheld";
 
 /** `held`: refused because another has it. `gone`: it was not there any more. `error`: no usable answer. */
 export type Outcome = "granted" | "held" | "gone" | "error";

@@ -1,4 +1,4 @@
-import type { Bar, Call, Fault, Flight, Lane, RequestHistory, Shapes, Violation } from "./shapes.ts";
+import type { Bar, Call, Fault, Flight, Lane, RequestHistory, Shapes, Verdict } from "./shapes.ts";
 import type { Outcome } from "./timeline.ts";
 
 // What the picture says in words: labels, and the text about what the pointer is on.
@@ -24,6 +24,9 @@ export function wordOf(outcome: Outcome | undefined, operation?: string): string
   }
   return words[outcome];
 }
+
+/** The result of a call in a word. */
+export const resultOf = ({ word, outcome, operation }: Call): string => word ?? wordOf(outcome, operation);
 
 /** `2/3`: how many voted for it, of how many. */
 export function tallyOf(call: Call): string {
@@ -89,7 +92,7 @@ export class Narrator {
   call(call: Call): Note {
     const votes = Object.entries(call.votes ?? {}).map(([name, vote]) => `${name}: ${words[vote] ?? vote}`);
     return {
-      title: `${this.lane(call.lane)}: ${call.operation} ${wordOf(call.outcome, call.operation)}`,
+      title: `${this.lane(call.lane)}: ${call.operation} ${resultOf(call)}`,
       lines: lines(
         call.key !== undefined && `resource: ${call.key}`,
         `${this.time(call.from)} to ${this.time(call.to)}`,
@@ -137,9 +140,9 @@ export class Narrator {
     };
   }
 
-  violation({ name, time, lane, detail }: Violation): Note {
+  verdict({ isBroken, name, time, lane, detail }: Verdict): Note {
     return {
-      title: `violated: ${name}`,
+      title: `${isBroken ? "violated" : "upheld"}: ${name}`,
       lines: lines(`at ${this.time(time)}${lane === -1 ? "" : `, ${this.lane(lane)}`}`, detail),
     };
   }

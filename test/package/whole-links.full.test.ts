@@ -66,7 +66,7 @@ describe("npm publish", () => {
     const readme = await published("README.md");
     expect(relativeLinks(readme)).toEqual([]);
     expect(readme).toContain(`](${address}/blob/v${manifest.version}/docs/safety.md)`);
-    expect(readme).toContain(`](${address}/raw/v${manifest.version}/docs/images/playground.png)`);
+    expect(readme).toContain(`](${address}/raw/v${manifest.version}/docs/images/twice.svg)`);
     expect(await published("dist/redlock.d.ts")).toContain(
       ` ${address}/blob/v${manifest.version}/docs/internals/algorithm.md has`,
     );

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { presets } from "../../playground/presets.ts";
+import { scenes } from "../../playground/scenes/index.ts";
 import { playgroundHtml } from "../../tools/playground.mjs";
 import {
   chromiumPath,
@@ -59,7 +59,7 @@ const moment = async (page: Page) => [
   await page.locator("[aria-live=polite]").first().textContent(),
   new URL(page.url()).hash,
 ];
-const drawing = (page: Page) => page.locator("svg.picture").innerHTML();
+const drawing = (page: Page) => page.locator("svg.picture").first().innerHTML();
 const standsAt = (page: Page, time: number) => page.getByText(`${time} of `).waitFor();
 
 async function faster(page: Page): Promise<void> {
@@ -77,17 +77,16 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
   ] as const)("plays every scene, %i px, %s", async (width, scheme) => {
     // So high that all of it is in view.
     const { page, problems, close } = await openPage(browser, url, { width, height: 3_000, scheme });
-    for (const preset of presets) {
-      await page.getByRole("button", { name: preset.name }).click();
+    for (const [scene, act] of scenes.flatMap((each) => each.acts.map((_, at) => [each, at] as const))) {
+      // The next act begins by itself.
+      if (act === 0) await page.getByRole("button", { name: scene.name }).click();
       await faster(page);
-      await page.waitForFunction(() => document.querySelector(".ending")?.textContent !== "");
+      await page.waitForFunction((wanted) => {
+        const { stage } = Reflect.get(globalThis, "playground");
+        return stage.act === wanted && document.querySelector(".ending")?.textContent !== "";
+      }, act);
       const result = await page.locator(".ending").textContent();
-      expect(result).toBe(
-        await page.evaluate(() => {
-          const shown = Reflect.get(globalThis, "playground");
-          return shown.preset.outcome(shown.stage);
-        }),
-      );
+      expect(result).toBe(await page.evaluate(() => Reflect.get(globalThis, "playground").stage.outcome()));
       expect(await overflows(page)).toBe(false);
       const lanes = await page.evaluate(() => {
         const { world } = Reflect.get(globalThis, "playground").stage;
@@ -107,7 +106,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
   });
 
   it("opens links to a moment, and keeps the address in step with it", async () => {
-    const { page, problems, close } = await openPage(browser, `${url}#scene=late-writer&t=3777`);
+    const { page, problems, close } = await openPage(browser, `${url}#scene=late-writer&act=2&t=3777`);
     await standsAt(page, 3_777);
     const [shown, said] = await moment(page);
     expect(shown).toMatch(/^3777 ms Ann runs again/);
@@ -116,7 +115,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("ArrowLeft");
     await standsAt(page, 3_167);
-    expect((await moment(page))[2]).toBe("#scene=late-writer&t=3167");
+    expect((await moment(page))[2]).toBe("#scene=late-writer&act=2&t=3167");
     // There is room for what is to come.
     const [plot, past] = await page.$$eval("svg.picture clipPath rect", (all) =>
       all.map((rect) => Number(rect.getAttribute("width"))),
@@ -126,15 +125,18 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await standsAt(page, 3_207);
     await page.getByRole("button", { name: "Ann runs again" }).click();
     await standsAt(page, 3_777);
-    expect(await moment(page)).toEqual([shown, said, "#scene=late-writer&t=3777"]);
+    expect(await moment(page)).toEqual([shown, said, "#scene=late-writer&act=2&t=3777"]);
     expect(await drawing(page)).toBe(linked);
     await page.getByRole("button", { name: "Play", exact: true }).click();
-    expect((await moment(page))[2]).toBe("#scene=late-writer");
+    expect((await moment(page))[2]).toBe("#scene=late-writer&act=2");
     await page.getByText("3906 of 3906 ms").waitFor();
-    await page.getByLabel("Fencing").click();
+    await page.getByRole("button", { name: "Without a fence" }).click();
     await page.getByRole("button", { name: "writes over Bob's line" }).click();
     await standsAt(page, 4_417);
-    expect((await moment(page))[2]).toBe("#scene=late-writer&t=4417&fencing=off");
+    expect((await moment(page))[2]).toBe("#scene=late-writer&t=4417");
+    // From the last step of an act to the next act.
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.getByRole("button", { name: "With a fence", pressed: true }).waitFor();
     // Whoever breaks something leaves the scene, and its captions.
     await page.locator('[data-endpoint="redis-2"]').getByRole("button", { name: "Kill" }).click();
     await page.getByText("You changed this world").waitFor();
@@ -149,13 +151,20 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await isNoted("This link names no scene");
     const times = ["NaN", "1e99", "-5", "", "0x10", "12.5", "1".repeat(300), "<script>alert(1)</script>"];
     const hashes = times.map((time) => `scene=even-split&t=${time}`);
-    for (const hash of [...hashes, "scene=constructor", "%E0%A4%A", "x".repeat(300)]) {
+    for (const hash of [
+      ...hashes,
+      "scene=constructor",
+      "scene=late-writer&act=3",
+      "scene=late-writer&act=1.5",
+      "%E0%A4%A",
+      "x".repeat(300),
+    ]) {
       await page.evaluate(() => document.querySelector(".notice")?.replaceChildren());
       await page.evaluate((to) => {
         location.hash = to;
       }, hash);
       await isNoted("This link names no scene");
-      expect(await page.evaluate(() => Reflect.get(globalThis, "playground").preset.id)).toBe("late-writer");
+      expect(await page.evaluate(() => Reflect.get(globalThis, "playground").stage.scene.id)).toBe("twice");
     }
     await page.evaluate(() => {
       location.hash = "scene=even-split&t=999999999";
@@ -168,7 +177,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
   });
 
   it("does what its buttons say", async () => {
-    const { page, problems, close } = await openPage(browser, url);
+    const { page, problems, close } = await openPage(browser, `${url}#scene=late-writer&act=2&t=3906`);
     await page.getByText("3906 of 3906 ms").waitFor();
     const client = (name: string) => page.locator(`[data-client="${name}"]`);
     const press = (name: string, label: string) =>

@@ -1,26 +1,30 @@
 import { expect, test } from "vitest";
-import { storageName } from "../../playground/names.ts";
 import type { TimelineEvent } from "../../playground/picture/timeline.ts";
-import { type Preset, presets } from "../../playground/presets.ts";
-import { type Recording, record, stageOf } from "../../playground/recording.ts";
+import { type Recording, record, usualStage } from "../../playground/recording.ts";
+import { type Scene, scenes } from "../../playground/scenes/index.ts";
 
 // The playground's scenes, without its page: what they are to show happens, and their captions say what does.
 
-const [evenSplit, expired, lateWriter] = presets as [Preset, Preset, Preset];
+const [twice, lateWriter, evenSplit, expired] = scenes as [Scene, Scene, Scene, Scene];
 
-test.each<[Preset, fencing: boolean, sentence: RegExp]>([
-  [expired, false, /^Three endpoints granted it/],
-  [lateWriter, true, /was refused/],
-  [lateWriter, false, /overwrote/],
-])("$id ends with a sentence, fencing %s", async (preset, fencing, sentence) => {
-  expect(preset.outcome((await record(preset, fencing)).stage)).toMatch(sentence);
+test.each<[id: string, act: number, sentence: RegExp]>([
+  ["twice", 0, /charged twice/],
+  ["twice", 1, /charged once/],
+  ["late-writer", 0, /overwrote/],
+  ["late-writer", 1, /was refused/],
+  ["expired-on-arrival", 0, /^Three endpoints granted it/],
+])("%s, act %i, ends with a sentence", async (id, act, sentence) => {
+  const scene = scenes.find((each) => each.id === id)!;
+  expect((await record(scene, act)).stage.outcome()).toMatch(sentence);
 });
 
-test.each(presets)("$id happens as it was recorded, however its time passes", async (preset) => {
-  const { events, end } = await record(preset, preset.fencing);
+const acts = scenes.flatMap((scene) => scene.acts.map((_, act) => [scene.id, act, scene] as const));
+
+test.each(acts)("%s, act %i, happens as it was recorded, however its time passes", async (_, act, scene) => {
+  const { events, end } = await record(scene, act);
   const again: TimelineEvent[] = [];
-  const stage = stageOf(preset, preset.fencing, (event) => again.push(event));
-  void preset.play(stage);
+  const stage = usualStage(scene, act, (event) => again.push(event));
+  void stage.play();
   const { time } = stage.world;
   // The frames of a display.
   while (time.elapsed < end) await time.advance(17);
@@ -68,17 +72,60 @@ class Past {
 
 const granted = { phase: "returned", operation: "acquire", outcome: "granted" } as const;
 const refused = { phase: "returned", operation: "round", outcome: "held" } as const;
-const write = { phase: "executed", endpoint: storageName } as const;
+const write = { phase: "executed", endpoint: lateWriter.storage } as const;
 const stored = { phase: "stored" } as const;
 
-type Claims = readonly [Preset, boolean, readonly Claim[]];
+type Claims = readonly [Scene, act: number, readonly Claim[]];
 type Claim = readonly [RegExp, isTrue: (past: Past, ...words: string[]) => boolean];
 
 /** Each caption, with what its numbers and names are compared with: groups of the expression are its words. */
 const claims: readonly Claims[] = [
   [
+    twice,
+    0,
+    [
+      [/delivers (\w+),/, (past, key) => past.now({ phase: "called", client: "delivery 1", key: key! })],
+      [/delivers (\w+) again/, (past, key) => past.now({ phase: "called", client: "delivery 2", key: key! })],
+      [
+        /has charged (\S+), and the second one charges it again/,
+        (past, key) =>
+          past.now({ phase: "violated" }) &&
+          past
+            .all({ ...stored, key: key! })
+            .map(({ holder }) => holder)
+            .join() === "delivery 1,delivery 2",
+      ],
+    ],
+  ],
+  [
+    twice,
+    1,
+    [
+      [/handler begins/, (past) => past.now({ phase: "called", client: "delivery 1" })],
+      [/delivers evt_1 again/, (past) => past.now({ phase: "called", client: "delivery 2" })],
+      [/charges (\S+)\./, (past, key) => past.now({ ...stored, holder: "delivery 1", key: key! })],
+      [
+        /waits for its result/,
+        (past) => past.now({ phase: "executed", client: "delivery 2", endpoint: "redis", outcome: "held" }),
+      ],
+      [
+        /its answer is stored/,
+        (past) =>
+          past.now({ phase: "returned", client: "delivery 1" }) &&
+          past.all({ ...stored, key: "evt_1 is done" }).length === 1,
+      ],
+      [
+        /Its handler has not run/,
+        (past) =>
+          past.now({ phase: "returned", client: "delivery 2", name: "replayed" }) &&
+          past.now({ phase: "upheld" }) &&
+          past.all({ phase: "sent", endpoint: twice.storage }).length === 1,
+      ],
+    ],
+  ],
+  [
     evenSplit,
-    true,
+    0,
     [
       [/ask all three/, (past) => past.all({ phase: "sent", operation: "acquire" }).length === 9],
       [
@@ -114,7 +161,7 @@ const claims: readonly Claims[] = [
   ],
   [
     expired,
-    false,
+    0,
     [
       [/only 300 ms/, (past) => past.all({ phase: "sent", operation: "acquire" }).length === 3],
       [
@@ -148,7 +195,7 @@ const claims: readonly Claims[] = [
   ],
   [
     lateWriter,
-    true,
+    1,
     [
       [
         /quorum has granted Ann the lock with fence (\d+)/,
@@ -180,6 +227,7 @@ const claims: readonly Claims[] = [
         /Ann runs again.*refuses it: fence (\d+) is lower than (\d+)/,
         (past, hers, his) =>
           past.now({ ...write, client: "Ann", outcome: "held" }) &&
+          past.now({ phase: "upheld", name: `REFUSED ${hers} < ${his}` }) &&
           past.all({ phase: "healed", client: "Ann" }).length === 1 &&
           past.all({ ...granted, client: "Ann", fence: Number(hers) }).length === 1 &&
           past.all({ ...granted, client: "Bob", fence: Number(his) }).length === 1,
@@ -188,7 +236,7 @@ const claims: readonly Claims[] = [
   ],
   [
     lateWriter,
-    false,
+    0,
     [
       [/granted Ann the lock\.$/, (past) => past.now({ ...granted, client: "Ann", fence: undefined })],
       [/freezes/, (past) => past.now({ phase: "fault", client: "Ann" })],
@@ -204,9 +252,9 @@ const claims: readonly Claims[] = [
   ],
 ];
 
-for (const [preset, fencing, wanted] of claims) {
-  test(`${preset.id}, fencing ${fencing}: each caption is true`, async () => {
-    const recording = await record(preset, fencing);
+for (const [scene, act, wanted] of claims) {
+  test(`${scene.id}, act ${act}: each caption is true`, async () => {
+    const recording = await record(scene, act);
     expect(recording.steps).toHaveLength(wanted.length);
     for (const [index, { time, text }] of recording.steps.entries()) {
       const [words, isTrue] = wanted[index]!;

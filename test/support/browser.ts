@@ -92,7 +92,7 @@ export function overlappingTexts(page: Page): Promise<string[]> {
 
 /** Names of a picture's lanes that a line or an arrow of the picture is drawn over or under. */
 export async function crossedNames(page: Page, names: readonly string[]): Promise<string[]> {
-  await page.locator("svg.picture").scrollIntoViewIfNeeded();
+  await page.locator("svg.picture").first().scrollIntoViewIfNeeded();
   return page.evaluate((wanted) => {
     const svg = document.querySelector("svg.picture")!;
     // What cannot be seen is not under a point: lines are cut off at the edge of the plot.

@@ -43,7 +43,7 @@ function preview(path, { title, description: text }) {
   };
   if (origin !== undefined) {
     properties["og:url"] = origin + base + path.replace(/md$/, "html").replace(/(^|\/)index\.html$/, "$1");
-    properties["og:image"] = `${origin}${base}images/playground.png`;
+    properties["og:image"] = `${origin}${base}images/twice.png`;
   }
   const metas = Object.entries(properties).map(([property, content]) => ["meta", { property, content }]);
   return [...metas, ["meta", { name: "twitter:card", content: "summary_large_image" }]];

@@ -164,7 +164,7 @@ describe("a validity", () => {
   });
 });
 
-describe("calls, faults and violations", () => {
+describe("calls, faults and verdicts", () => {
   it("calls have results and votes; one that does not return has none", () => {
     const call = { client: "A", operation: "acquire", call: "1", key: "k" };
     const votes = { x: "granted", y: "held" } as const;
@@ -204,14 +204,14 @@ describe("calls, faults and violations", () => {
     expect(lanes.map(({ faultRows }) => faultRows)).toEqual([2, 0, 2, 0, 0]);
   });
 
-  it("violations have a lane, or concern all", () => {
-    const { violations } = shapes([
+  it("verdicts have a lane, or concern all", () => {
+    const { verdicts } = shapes([
       { time: 5, phase: "violated", name: "one holder", client: "B" },
-      { time: 6, phase: "violated", name: "fences rise" },
+      { time: 6, phase: "upheld", name: "fences rise" },
     ]);
-    expect(violations.map(({ name, lane }) => [name, lane])).toEqual([
-      ["one holder", 1],
-      ["fences rise", -1],
+    expect(verdicts.map(({ isBroken, name, lane }) => [isBroken, name, lane])).toEqual([
+      [true, "one holder", 1],
+      [false, "fences rise", -1],
     ]);
   });
 });

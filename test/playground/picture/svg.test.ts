@@ -11,7 +11,7 @@ const timeline = (events: TimelineEvent[], more: Partial<Timeline> = {}): Timeli
 
 describe("toSvg", () => {
   it("draws the sample, with legend, unit, and texts about everything", () => {
-    const svg = toSvg(sampleTimeline, 1_200);
+    const svg = toSvg([sampleTimeline], { width: 1_200 });
     for (const text of [
       "A · fence 7",
       "paused",
@@ -44,17 +44,34 @@ describe("toSvg", () => {
 
   it("draws docs/images/timeline.svg from timeline.json", () => {
     const timeline = JSON.parse(readFileSync("docs/images/timeline.json", "utf8")) as Timeline;
-    expect(toSvg(timeline)).toBe(readFileSync("docs/images/timeline.svg", "utf8"));
+    expect(toSvg([timeline])).toBe(readFileSync("docs/images/timeline.svg", "utf8"));
   });
 
   it("names broken invariants", () => {
-    const svg = toSvg(timeline([{ time: 5, phase: "violated", name: "one holder", client: "B" }]));
-    expect(svg).toMatch(/class="violation".*✕ one holder/);
+    const svg = toSvg([timeline([{ time: 5, phase: "violated", name: "one holder", client: "B" }])]);
+    expect(svg).toMatch(/class="broken".*✕ one holder/);
+  });
+
+  it("draws several timelines below each other, on one axis", () => {
+    const short = timeline([{ time: 5, phase: "upheld", name: "refused", client: "A" }], { title: "with" });
+    const long = timeline([{ time: 9, phase: "called", client: "A" }], { title: "without" });
+    const whole = { from: 0, to: 20 };
+    const svg = toSvg(
+      [
+        { ...long, ...whole },
+        { ...short, ...whole },
+      ],
+      { title: "both", isPlain: true },
+    );
+    expect(svg).toMatch(/>both<.*>without<.*>with<.*class="upheld".*✓ refused/s);
+    expect(svg).not.toMatch(/CLIENTS|time since/);
+    const ids = Array.from(svg.matchAll(/ id="([^"]+)"/g), ([, id]) => id);
+    expect(new Set(ids).size).toBe(ids.length);
   });
 
   it("draws an empty timeline, and one of one moment", () => {
-    expect(toSvg(timeline([]))).not.toMatch(/NaN|Infinity/);
-    expect(toSvg(timeline([{ time: 5, phase: "called", client: "A" }]))).not.toMatch(/NaN|Infinity/);
+    expect(toSvg([timeline([])])).not.toMatch(/NaN|Infinity/);
+    expect(toSvg([timeline([{ time: 5, phase: "called", client: "A" }])])).not.toMatch(/NaN|Infinity/);
   });
 
   it("makes text of names that are markup", () => {
@@ -78,7 +95,7 @@ describe("toSvg", () => {
       ],
       { title: name, clients: [name], endpoints: [name] },
     );
-    const svg = toSvg(hostile, 2_400);
+    const svg = toSvg([hostile], { width: 2_400 });
     expect(svg).not.toContain("<script");
     expect(svg).not.toContain("\u0000");
     expect(svg).toContain("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;");
