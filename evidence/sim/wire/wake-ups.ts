@@ -233,8 +233,8 @@ export class WakeUps {
     const pauses = length / Math.min(1_000, backoff.min);
     // By a message a waiter asks up to three times: in its turn, in another's, and when it got a part. Each round may send
     // a script twice.
-    const reasons = 4 + 3 * told + pauses + process.disturbances - disturbances;
-    const most = 2 * rounds * reasons * world.servers.length;
+    const reasons = rounds + 3 * told + pauses + process.disturbances - disturbances;
+    const most = 2 * reasons * world.servers.length;
     const what = () =>
       `${process.name} sent ${asked} requests in ${length.toFixed()} ms, with ${told} messages; at most ${most.toFixed()}`;
     world.check("requests are bounded", asked <= most, what);
