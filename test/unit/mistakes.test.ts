@@ -357,7 +357,7 @@ const mistakes: Record<string, Record<string, Mistake>> = {
   "a mailbox's handler that takes": Object.fromEntries(
     Object.entries<MailboxHandler<string>>({
       "one message": (message) => Object(message).value.trim(),
-      "a message's parts": ({ id }: never) => id,
+      "a message's parts": any(({ id }: { id: string }) => id),
       "an array": (messages) => Array.from(any(messages)),
       "a spread array": (messages) => [...(messages as unknown as string[])],
       "an array's length": (messages) => Object(messages).length,

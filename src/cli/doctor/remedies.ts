@@ -64,11 +64,7 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
     /^timeout/,
     "is a firewall in between, or the database stopped? To wait longer: --timeout 15000",
   ],
-  [
-    unreachable,
-    /^network .*ECONNREFUSED/,
-    "check the host and port of {url}; {start}",
-  ],
+  [unreachable, /^network .*ECONNREFUSED/, "check the host and port of {url}; {start}"],
   [
     unreachable,
     /^network .*(WRONG_VERSION|RESP type|closed unexpectedly|ECONNRESET)/,
