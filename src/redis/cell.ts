@@ -6,7 +6,7 @@ import { foreignData, runScript, unexpectedReply } from "./script.ts";
 
 // A cell on one endpoint: values with a ttl, at one key or at several together. Locks and the records of idempotent runs
 // are claimed, kept and ended by these operations. Each is one command, and a second execution of it does no harm. Only a claim
-// at an endpoint that is not known to delete may take two. A cell of one key without a tombstone is plain: if the endpoint has
+// takes two, where an endpoint has refused a native delete. A cell of one key without a tombstone is plain: if the endpoint has
 // a native command for it, that is used. The script does all else.
 
 /** Where values are stored, or are to be stored. */
@@ -61,7 +61,7 @@ export function claim(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
   const isReleasable = hasRelease(ask);
   if (!isPlain(ask, cell) || !(isReleasable || compares(ask))) return claimByScript(ask, cell, ttl);
   const command = ["SET", cell.keys[0]!, firstValueOf(cell), "NX", "PX", ttl];
-  const set = () => sendPlain(ask, command, ["OK", null], "held");
+  const set = () => sendNative(ask, command, ["OK", null], "held");
   return isReleasable ? set() : proveRelease(ask, cell).then(set);
 }
 
@@ -77,7 +77,7 @@ export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<Ce
   return other === null || other === own ? granted : { outcome: "held", other };
 }
 
-/** Deletes a key that is not there yet, natively. */
+/** Deletes a key that is not there yet, natively: at an endpoint that has refused to before. */
 async function proveRelease(ask: Ask, cell: Cell): Promise<void> {
   await end(ask, cell);
   releases.set(ask.endpoint, true);
@@ -102,7 +102,7 @@ async function claimByScript(ask: Ask, cell: Cell, ttl: number): Promise<CellAns
 export function keep(ask: Ask, cell: Cell, ttl: number, next?: string): Promise<CellAnswer> {
   if (isPlain(ask, cell) && compares(ask) && ttl > 0) {
     const own = firstValueOf(cell);
-    return sendPlain(ask, ["SET", cell.keys[0]!, next ?? own, "IFEQ", own, "PX", ttl], ["OK", null], "lost");
+    return sendNative(ask, ["SET", cell.keys[0]!, next ?? own, "IFEQ", own, "PX", ttl], ["OK", null], "lost");
   }
   const words = valuesOf(cell).flatMap((own) => [own, next ?? own]);
   return operate(ask, cell, { operation: "keep", ttl, words });
@@ -121,7 +121,7 @@ export function end(
   if (isPlain(ask, cell) && compares(ask)) {
     if (next) return keep(ask, cell, next.ttl, next.values[0]);
     const command = ["DELEX", cell.keys[0]!, "IFEQ", firstValueOf(cell)];
-    return notingRefusal(ask, sendPlain(ask, command, [1, 0], "lost"));
+    return notingRefusal(ask, sendNative(ask, command, [1, 0], "lost"));
   }
   const words = valuesOf(cell).flatMap((own, index) => [own, next?.values[index] ?? ""]);
   return notingRefusal(ask, operate(ask, cell, { operation: "end", ttl: next?.ttl ?? 0, words }));
@@ -200,7 +200,7 @@ export function readCounter(word: unknown): number | undefined {
 }
 
 /** Sends a native command with two possible replies. `refused`: the outcome of a no. */
-function sendPlain(
+function sendNative(
   ask: Ask,
   command: Command,
   [yes, no]: readonly [unknown, unknown],
@@ -233,7 +233,10 @@ function compares({ endpoint }: Ask): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
 }
 
-/** Whether the endpoint is known to delete as a release does: a lock that can never be released must not be acquired. */
+/**
+ * Whether the endpoint deletes as a release does: a lock that can never be released must not be acquired. One that compares is
+ * trusted until it refuses, any other one must show it first.
+ */
 function hasRelease(ask: Ask): boolean {
   return releases.get(ask.endpoint) ?? compares(ask);
 }
