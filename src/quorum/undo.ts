@@ -9,11 +9,12 @@ export type Release = (call: Call, claim: Call) => Promise<Answer>;
 /**
  * Undoes claims, one for each endpoint. A release does that, too. HTTP keeps no order, so a claim without an answer may be
  * executed after its undo. At each endpoint, the undo waits until the claim there has settled, for a quarter of the timeout
- * at most. Then it is released. It is released again in these cases:
+ * at most. Then it is released. It is released once more in these cases:
  *
- * - The claim ends after that.
- * - The release has failed, and the claim was granted there.
- * - The release could not be sent, again and again.
+ * - The claim is granted after that. Or it fails after that, and had neither an answer nor a timeout before.
+ * - The release has failed, by a timeout for example, and the claim was granted there.
+ *
+ * A release for which there was no room is sent as soon as there is.
  */
 export function undo(context: RoundContext, claims: readonly Call[], release: Release): Round {
   const takeBack = (call: Call, claim: Call): Promise<Answer> => {
