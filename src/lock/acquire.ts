@@ -84,8 +84,8 @@ class Acquisition {
     const { onEvent, runtime } = this.#settings;
     const { signal, note, deadline = Infinity } = this.#options;
     try {
-      const call = { signal, limit: timeUntil(deadline, runtime), elapsed: this.#elapsed };
-      const lock = await retry(this.#settings, call, (progress) => this.#attempt(progress));
+      const bounds = { signal, limit: timeUntil(deadline, runtime), elapsed: this.#elapsed };
+      const lock = await retry(this.#settings, bounds, (progress) => this.#attempt(progress));
       emit(onEvent, { type: "acquired", ...this.#facts(), note, fence: lock.fence });
       lock.activate();
       return lock;
@@ -142,9 +142,9 @@ class Acquisition {
     // the deadline is near.
     const options = { timeout: settings.ttl, isHasty: progress.remaining() > timeout };
     const claim = (call: Call) => {
-      const claimed = this.#protocol.claim(call, cell, ttl);
+      const answer = this.#protocol.claim(call, cell, ttl);
       this.#listener?.asking(call);
-      return claimed;
+      return answer;
     };
     const round = runRound(settings, claim, options);
     const result = await unlessAborted(round.result, signal);

@@ -49,8 +49,11 @@ export class Lock {
   readonly #validity: Validity;
   /** For each endpoint, the claim that its value may come from. A release undoes it. */
   readonly #claims: Call[];
-  /** By endpoint and ttl: how many extensions may still be executed, because they are under way or have failed. */
-  readonly #open = new Map<Endpoint, Map<number, number>>();
+  /**
+   * By endpoint and ttl: how many extensions may still be executed, because they are under way or have failed. A late answer
+   * takes its extension out.
+   */
+  readonly #unanswered = new Map<Endpoint, Map<number, number>>();
   /** ms since before the request that acquired it, or took it over. */
   readonly #held: () => number;
   /** ms from the beginning of the hold to the deadline. */
@@ -61,8 +64,8 @@ export class Lock {
   /** The last extension under way, and those before it. It never rejects. */
   #extension: Promise<unknown> | undefined;
   #releasing: Promise<boolean | undefined> | undefined;
-  /** Whether a quorum has released it, or nobody will: `release` has nothing to do any more. */
-  #isOver = false;
+  /** Whether a quorum has released it, or this handle was abandoned: `release` has nothing to do any more. */
+  #isDone = false;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
   constructor(settings: Settings, resources: readonly string[], grant: Grant) {
@@ -142,7 +145,7 @@ export class Lock {
    * @returns true: released on a quorum. False: it was already gone, or released before. Undefined: it is not known
    */
   async release(): Promise<boolean | undefined> {
-    if (this.#isOver) return false;
+    if (this.#isDone) return false;
     this.#releasing ??= this.#releaseEverywhere();
     try {
       return await this.#releasing;
@@ -201,7 +204,7 @@ export class Lock {
   async abandon(
     end: HoldEnd = { type: "detached" },
   ): Promise<{ readonly settings: Settings; readonly cell: Cell }> {
-    this.#isOver = true;
+    this.#isDone = true;
     this.#validity.end();
     this.#reportEnd(end);
     await Promise.all([this.#extension, ...this.#claims.map(({ settled }) => settled)]);
@@ -258,18 +261,18 @@ export class Lock {
 
   async #extendOne(call: Call, ttl: number): Promise<Answer> {
     const { endpoint } = call;
-    const open = this.#open.get(endpoint) ?? new Map<number, number>();
-    this.#open.set(endpoint, open);
+    const unanswered = this.#unanswered.get(endpoint) ?? new Map<number, number>();
+    this.#unanswered.set(endpoint, unanswered);
     // A shorter extension that is executed later would undo this one, so this endpoint must not vote for it.
-    if (Math.min(...open.keys()) < ttl) {
+    if (Math.min(...unanswered.keys()) < ttl) {
       throw new EndpointError(endpoint.name, "timeout", "an earlier, shorter extension is unanswered");
     }
-    open.set(ttl, (open.get(ttl) ?? 0) + 1);
+    unanswered.set(ttl, (unanswered.get(ttl) ?? 0) + 1);
     // If it fails, it stays there, because nobody learns whether it is executed.
     const answer = await this.#protocol.extend(call, this.#cell, ttl);
-    const left = open.get(ttl)! - 1;
-    if (left > 0) open.set(ttl, left);
-    else open.delete(ttl);
+    const left = unanswered.get(ttl)! - 1;
+    if (left > 0) unanswered.set(ttl, left);
+    else unanswered.delete(ttl);
     return answer;
   }
 
@@ -283,8 +286,8 @@ export class Lock {
     const alone = { ...settings, endpoints: [endpoint], onFailure: undefined };
     const restored = ended.then(async ({ outcome }) => {
       for (let left = outcome === "lost" ? restoreTries : 0; left > 0; left -= 1) {
-        const isOver = this.#validity.released || this.#validity.loss;
-        if (isOver || lost !== this.#claims[index]) return;
+        const isGone = this.#validity.released || this.#validity.loss;
+        if (isGone || lost !== this.#claims[index]) return;
         const ttl = this.#untilDeadline(this.#ttl);
         const round = runRound(alone, (call) => this.#protocol.claim(call, this.#cell, ttl));
         const claim = round.calls[0]!;
@@ -303,7 +306,7 @@ export class Lock {
     const settings = this.#settings;
     this.#validity.end();
     const { turns, runtime, timeout, wait } = settings;
-    // After its ttl a turn is of no use any more: it is sent at once.
+    // It waits for its turn like a claim, for `wait`, but not beyond the ttl, after which nothing is left. Then it is sent at once.
     const turn = { runtime, timeout, ms: Math.min(wait, this.#ttl) };
     const { round, isInBackground, result } = await turns.release(turn, async () => {
       const releaseOne = (call: Call, claim: Call) => this.#protocol.release(call, this.#cell, claim, true);
@@ -313,9 +316,9 @@ export class Lock {
     });
     // Without waitUntil nothing else may keep the other requests alive.
     if (!isInBackground) await round.mostlyDone();
-    this.#isOver = result !== "unavailable";
-    const freed = this.#isOver ? result === "granted" : undefined;
-    const error = this.#isOver ? undefined : new QuorumError("release", this.resources, round.votes());
+    this.#isDone = result !== "unavailable";
+    const freed = this.#isDone ? result === "granted" : undefined;
+    const error = this.#isDone ? undefined : new QuorumError("release", this.resources, round.votes());
     // Nobody would hear of it, and others would wait for each ttl. A run has events of its own.
     const isRun = this.#protocol.action !== undefined;
     if (!isRun && !settings.onEvent && (error?.cause as EndpointError | undefined)?.permanent) {

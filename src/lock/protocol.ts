@@ -38,6 +38,7 @@ export interface Protocol<A extends CellAnswer = CellAnswer> {
    * Gives back exactly the keys that the claim has acquired there, or may yet acquire. Asked at every endpoint, at the end of a
    * hold and after a failed round, because a claim that was refused may have left something there. May be repeated.
    *
+   * @param claim the request that claimed it there: it knows whether it has done nothing, or may still be executed
    * @param isAnnounced whether those that wait are told
    */
   release(call: Call, cell: Cell, claim: Call, isAnnounced: boolean): Promise<Answer>;

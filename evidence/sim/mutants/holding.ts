@@ -42,7 +42,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "shorter extensions are forgotten",
     breaks: "a shorter extension that is executed late shortens a longer one that was granted",
-    patches: [patch("lock/lock.ts #extendOne", "Math.min(...open.keys()) < ttl", "ttl < 0")],
+    patches: [patch("lock/lock.ts #extendOne", "Math.min(...unanswered.keys()) < ttl", "ttl < 0")],
     noticedBy: twoHolders,
   },
   {
