@@ -54,6 +54,7 @@ export class Completion {
     const wait = lock.remaining();
     let isStored = await this.#release(lock);
     if (isStored !== undefined) return isStored;
+    // The first attempt is the release above, which has failed: it sends nothing, and the pauses begin.
     let isFirst = true;
     const retries = retry<void>({ backoff, runtime, wait }, {}, async () => {
       if (!isFirst) isStored = await this.#release(lock);

@@ -70,7 +70,7 @@ export async function run<Value>(
     const isUnknown = protocol.state.kind === "unclear" || protocol.state.kind === "run";
     if (request.failOpen && isUnknown && isOutage(error))
       return runUnguarded(request, handler, { error, elapsed: elapsed() });
-    return endWithout(request, protocol.state, { error, report });
+    return endWithoutLock(request, protocol.state, { error, report });
   }
   protocol.begin();
   let value: Value;
@@ -169,7 +169,7 @@ const endings: { readonly [Code in RedlockErrorCode]?: IdempotencyEvent["type"] 
 };
 
 /** Ends a call whose handler has not run. A duplicate ends here too, because it gets no lock. */
-function endWithout<Value>(
+function endWithoutLock<Value>(
   { key, settings, signal, ...request }: RunRequest<Value>,
   state: RunState<Value>,
   { error, report }: { readonly error: unknown; readonly report: Report },
