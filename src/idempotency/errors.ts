@@ -11,7 +11,7 @@ export class InProgressError extends RedlockError {
   constructor(key: string, retryAfter: number) {
     super(
       "IN_PROGRESS",
-      `a run of ${JSON.stringify(key)} is under way; ask again in ${Math.round(retryAfter)} ms`,
+      `a run of ${JSON.stringify(key)} is under way, and its lease ends in ${Math.round(retryAfter)} ms unless the run extends it; to get its result, set wait`,
     );
     this.name = "InProgressError";
     this.key = key;

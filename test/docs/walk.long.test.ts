@@ -79,8 +79,13 @@ describe.skipIf(missing.length > 0)("docs/webhooks.md", () => {
     const worker = background(begin.replace("wrangler dev", `wrangler dev --port ${own} --inspector-port 0`));
     await until(() => worker.printed().includes("Ready on"), "the Worker");
     const deliver = blockWith(webhooks, "openssl");
-    const answers = shell(deliver.text.replaceAll(":8787", `:${own}`));
+    const forge = blockWith(webhooks, '-d "$body "');
+    const commands = (...blocks: Fence[]) =>
+      blocks.map(({ text }) => text.replaceAll(":8787", `:${own}`)).join("\n");
+    const answers = shell(commands(deliver));
     expect(`${answers}\n`).toBe(outputAfter(webhooks, deliver));
+    // In one shell, which has the signature.
+    expect(`${shell(commands(deliver, forge))}\n`).toBe(`${answers}${outputAfter(webhooks, forge)}`);
     await until(() => worker.printed().includes("fulfil"), "what the Worker prints");
     expect(worker.printed().match(/fulfil .*/g)).toEqual(["fulfil evt_1 true"]);
   });

@@ -51,7 +51,7 @@ const all: [name: string, code: string, make: () => errors.RedlockError, message
     "InProgressError",
     "IN_PROGRESS",
     () => new InProgressError("k", 29_999.6),
-    'a run of "k" is under way; ask again in 30000 ms',
+    'a run of "k" is under way, and its lease ends in 30000 ms unless the run extends it; to get its result, set wait',
   ],
   [
     "FingerprintMismatchError",
