@@ -2,7 +2,7 @@ import type { DevPage } from "../page/server.ts";
 import type { LoggedCommand } from "../rest/command-log.ts";
 import { isLoopback } from "../rest/http/faults-api.ts";
 import { type LocalEndpoints, start } from "../rest/start.ts";
-import { isUnignored, tokenBefore, writeVariables } from "./env-file.ts";
+import { tokenBefore, writeVariables } from "./env-file.ts";
 import { parseLine, UsageError } from "./line.ts";
 import { type CommandRequest, commandOptions, commandRequest, help } from "./options.ts";
 import { startError } from "./start-error.ts";
@@ -54,10 +54,10 @@ async function runEndpoints(request: CommandRequest, environment: CommandEnviron
   });
   let page: DevPage | undefined;
   try {
-    for (const { endpoint, rule } of request.faults) {
-      const chosen = local.endpoints[endpoint - 1];
-      if (!chosen) throw new UsageError(`--${rule.fault}: there is no endpoint ${endpoint}`);
-      chosen.faults.add(rule);
+    for (const number of request.down) {
+      const endpoint = local.endpoints[number - 1];
+      if (!endpoint) throw new UsageError(`--down: there is no endpoint ${number}`);
+      endpoint.faults.add({ fault: "down" });
     }
     const variables = Object.entries(local.env());
     // Written first: the output says that it is.
@@ -65,24 +65,17 @@ async function runEndpoints(request: CommandRequest, environment: CommandEnviron
     page = await pageOf(local, request, environment);
     for (const line of announcement(local, request.writeEnv, page)) out(line);
     for (const [name, value] of variables) out(`export ${name}="${value}"`);
-    for (const text of await dangers(request)) warn(`redis-rest-local: ${text}`);
+    const { host } = request.start;
+    if (host !== undefined && !isLoopback(host)) {
+      warn(
+        `redis-rest-local: ${host} is not loopback: everyone who reaches this machine and has the token can connect`,
+      );
+    }
     await aborted(stop);
   } finally {
     await page?.close();
     await local.close();
   }
-}
-
-/** Who else may get the tokens, or use them. */
-async function dangers({ writeEnv, start: { host } }: CommandRequest): Promise<string[]> {
-  const reached = host !== undefined && !isLoopback(host);
-  const committed = writeEnv !== undefined && (await isUnignored(writeEnv));
-  return [
-    ...(reached
-      ? [`${host} is not loopback: everyone who reaches this machine and has the token can connect`]
-      : []),
-    ...(committed ? [printable(`git would commit ${writeEnv} with its tokens: add it to .gitignore`)] : []),
-  ];
 }
 
 async function pageOf(
