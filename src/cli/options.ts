@@ -95,7 +95,7 @@ export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = 
   limit: integer("how many keys of each database to walk over", 100_000, [1, 1e9], "<keys>"),
   yes: flag("do not ask"),
   conformance: flag(
-    "also ask each server for everything that the library needs, and look at what it has stored. About 100 requests per endpoint, with values of up to 1 MB",
+    "also ask each server for everything that the library needs, and look at what it has stored. About 70 requests per endpoint, with values of up to 1 MB",
   ),
   "read-env": text("<file>", "read the variables from this file, e.g. .dev.vars"),
   prefix: {

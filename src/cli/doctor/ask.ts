@@ -95,7 +95,7 @@ function life(session: Session, name: string, isFenced = false, claimOne: typeof
 }
 
 /**
- * Goes through steps, until something is wrong. Their values must still be there when every question has been asked.
+ * Goes through steps, until something is wrong.
  *
  * @param byHash whether scripts are sent by their hash, except for the first time
  */
@@ -133,7 +133,6 @@ async function follow(
     if (mistake) throw new UnexpectedReply(`${what}: ${mistake}`);
     await session.mustBeStored(written, what);
   }
-  for (const written of kept.values()) session.kept.set(written.key, written);
   return { works: true };
 }
 
@@ -192,16 +191,6 @@ export async function askFlag(session: Session): Promise<Seen> {
   return works ? { works } : { works, found: "it reads something else" };
 }
 
-/** How many requests are in flight at once. */
-const questions = 10;
-
-export async function askReplies(session: Session): Promise<Seen> {
-  const texts = Array.from({ length: questions }, () => randomUUID());
-  const replies = await Promise.all(texts.map((text) => session.ask(["PING", text], session.open())));
-  const right = replies.filter((reply, index) => reply === texts[index]).length;
-  return { works: right === questions, found: `${right} of ${questions}` };
-}
-
 /** Several commands of one turn, which the endpoint sends together if it can. */
 export async function askPipeline(session: Session): Promise<Seen> {
   const [endpoint, key] = [session.open(), session.key("pipeline")];
@@ -226,41 +215,6 @@ export async function askPipeline(session: Session): Promise<Seen> {
   return { works: true };
 }
 
-/** Two names for each way in which keys may be changed until they are one. */
-const twins: readonly (readonly [way: string, one: string, other: string])[] = [
-  ["only after 300 characters", `${"n".repeat(300)}1`, `${"n".repeat(300)}2`],
-  ["in case", "case", "CASE"],
-  ["in a space at the end", "space", "space "],
-  ["in an escape", "%41", "A"],
-  ["in a backslash", "\\u0041", "u0041"],
-  ["in + and a space", "a+b", "a b"],
-  ["in braces", "{brace}", "brace"],
-  ["in how é is composed", "\u00e9", "e\u0301"],
-  ["in characters beyond 16 bits", "\u{1f511}", "\u{1f512}"],
-];
-
-/** Whether a command and a script find the written value under its name. */
-export async function askUnchanged(session: Session): Promise<Seen> {
-  const names = twins.flatMap(([, ...pair]) => pair);
-  const written: Written[] = [];
-  for (const name of names) written.push(await session.write(session.key(`key:${name}`), `v${name}`));
-  const [wrong] = await session.changed(written);
-  if (wrong) {
-    const [way] = twins[written.indexOf(wrong) >> 1]!;
-    return { works: false, found: `names or values that differ ${way} are not two` };
-  }
-  const text = names.join();
-  const odd = await session.write(session.key(`key:${text}`), `v${text} `);
-  const [byScript] = await session.look(odd.key);
-  const byCommand = await session.ask(["GET", odd.key]);
-  // A replica may lag: it has nothing yet.
-  if ([byScript, byCommand ?? odd.value].some((value) => value !== odd.value)) {
-    return { works: false, found: "another value is read than was written" };
-  }
-  for (const each of [...written, odd]) session.kept.set(each.key, each);
-  return { works: true };
-}
-
 /** Sizes of values, in bytes, the largest first: the size of the default `maxResult`, and smaller ones. */
 const valueSizes = [1_000_000, 500_000, 250_000, 100_000, 50_000, 10_000] as const;
 
@@ -278,24 +232,6 @@ export async function askResult(session: Session): Promise<Seen> {
     }
   }
   throw refusal;
-}
-
-/** ms after which a failover has lost a write. */
-const pause = 1_000;
-
-/** Looks once more, after a pause, whether all is there that was written, and nothing that was deleted. */
-export async function askKept(session: Session): Promise<Seen> {
-  const kept = [...session.kept.values()];
-  if (kept.length === 0) return {};
-  await session.pause(pause);
-  const wrong = await session.changed(kept);
-  if (wrong.length > 0) {
-    return { works: false, found: `of ${kept.length} keys, ${wrong.length} changed, vanished or came back` };
-  }
-  // As a sample of ttls.
-  const nx = session.kept.get(session.key("nx"));
-  if (nx) await session.mustBeStored(nx, "at the end");
-  return { works: true, found: `${kept.length} keys, once more at the end` };
 }
 
 export async function askEviction(session: Session): Promise<Seen> {

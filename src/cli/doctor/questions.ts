@@ -38,7 +38,6 @@ const rowOf =
   (level: Level): Row =>
   (label, without, asks, more) => ({ label, level, without, ask: asks, ...more });
 const [error, warning, note] = [rowOf("error"), rowOf("warning"), rowOf("note")];
-const givenTwice = "a lock would be given twice";
 
 /** All that the library needs of a server, besides a user or token that may write. */
 export const requirements: Readonly<Record<string, Requirement>> = {
@@ -59,7 +58,7 @@ export const requirements: Readonly<Record<string, Requirement>> = {
       instead: [/remembered/, "warning", "every script is sent twice, the second time by its text"],
     },
   ),
-  nx: error("SET … NX PX", `${givenTwice}, or never end`, ask.askClaim),
+  nx: error("SET … NX PX", "a lock would be given twice, or never end", ask.askClaim),
   native: note("SET … IFEQ, DELEX", "the endpoint works with the dialect redis only", ask.askNative, {
     isQuick: true,
     dialects: ["redis-8.4", "upstash"],
@@ -69,16 +68,10 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     dialects: ["upstash"],
     after: "eval",
   }),
-  replies: error("reply of its request", "a client believes the reply of another one", ask.askReplies),
   pipeline: error(
     "several at once",
     "calls of one turn fail together; if it has no /pipeline, set pipelines: false",
     ask.askPipeline,
-  ),
-  unchanged: error(
-    "keys, values unchanged",
-    "two names would be one lock; a release does not find its value; a replayed result is another one",
-    ask.askUnchanged,
   ),
   result: warning(
     "result of 1 MB",
@@ -86,7 +79,6 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     ask.askResult,
     { instead: [/are stored/, "error", "larger results are replayed cut"] },
   ),
-  kept: error("writes stay", `${givenTwice}, and an effect would happen twice`, ask.askKept),
   eviction: warning(
     "nothing is evicted",
     "when memory is full, locks, fences and results vanish: set maxmemory-policy noeviction",

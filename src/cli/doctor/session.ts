@@ -98,8 +98,6 @@ export class Session {
   readonly dialect: Dialect | undefined;
   readonly settings: Settings;
   readonly seen: Record<string, Seen> = {};
-  /** What must still be stored when all else has been asked, by key. */
-  readonly kept: Map<string, Written> = new Map();
   /** Opens the endpoint once more: over HTTP, it then shares no request with others. */
   readonly open: () => Endpoint;
   readonly #endpoint: Endpoint | undefined;
@@ -181,28 +179,15 @@ export class Session {
     return { key, value, ttl: probeTtl, at };
   }
 
-  /** The keys that hold another value. */
-  async changed(written: readonly Written[]): Promise<Written[]> {
-    const reply = await this.ask(["MGET", ...written.map(({ key }) => key)]);
-    const values = Array.isArray(reply) ? reply : [];
-    const wrong: Written[] = [];
-    for (const [index, each] of written.entries()) {
-      // A replica may lag: a script looks at the primary.
-      if (values[index] !== each.value && (await this.#mistakeIn(each))) wrong.push(each);
-    }
-    return wrong;
-  }
-
-  /** @throws UnexpectedReply with the value that is there instead, and the time */
+  /** @throws UnexpectedReply with what is there instead */
   async mustBeStored(written: Written, when: string): Promise<void> {
-    const mistake = await this.#mistakeIn(written);
+    const mistake = this.#mistakeIn(written, await this.look(written.key));
     if (mistake) throw new UnexpectedReply(when ? `${when}: ${mistake}` : mistake);
   }
 
   /** The problem with the stored value. Undefined: nothing. */
-  async #mistakeIn(written: Written): Promise<string | undefined> {
+  #mistakeIn(written: Written, [found, left]: readonly [value: unknown, remaining: unknown]) {
     const { value } = written;
-    const [found, left] = await this.look(written.key);
     if (value === null) return found === null ? undefined : "it is still there";
     if (this.#mayBeOver(written)) return undefined;
     if (found === null) return "nothing is stored";

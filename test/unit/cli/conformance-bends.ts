@@ -16,8 +16,7 @@ export const refusing = (pattern: RegExp, message = "ERR syntax error"): Bend =>
 
 /** Does something else with the commands of one form, `SET … NX PX`, or with all. */
 export const instead = (form: RegExp, other: Command): Bend => ({
-  command: (words, execute, later) =>
-    form.test(formOf(words)) ? other(words, execute, later) : execute(words),
+  command: (words, execute) => (form.test(formOf(words)) ? other(words, execute) : execute(words)),
 });
 
 /** The words of a command that are in capital letters. */
@@ -62,11 +61,7 @@ export const undoing = (form: RegExp, isMeant: (words: Words) => boolean = () =>
     return reply;
   });
 
-/** Changes every key, or every value of a SET. */
-export const keys = (change: (key: string) => string): Bend =>
-  instead(/^(?!PUBLISH)/, (words, execute) =>
-    execute(words.map((word) => (word.startsWith("p:") ? change(word) : word))),
-  );
+/** Changes every value of a SET. */
 export const values = (change: (value: string) => string): Bend =>
   instead(set.any, (words, execute) =>
     execute(words.map((word, index) => (index === 2 ? change(word) : word))),

@@ -16,7 +16,7 @@ export type Execute = (words: Words) => Reply;
 /** What is wrong with a server. */
 export interface Bend {
   /** Executes a command in another way, also one of a pipeline. */
-  readonly command?: (words: Words, execute: Execute, later: Later) => Reply;
+  readonly command?: (words: Words, execute: Execute) => Reply;
   /** Answers a pipeline in another way. */
   readonly pipeline?: (outcomes: () => Outcome[]) => Outcome[];
   /** Answers a request in another way: the names of its commands, and how often there was one before. */
@@ -27,9 +27,6 @@ export interface Bend {
   /** ms by which its clock is ahead. */
   readonly clockOffset?: number;
 }
-
-/** Does something after so many ms of virtual time. */
-type Later = (ms: number, act: () => void) => void;
 
 /** The network, and what doctor is told. */
 export interface Circumstances {
@@ -58,13 +55,12 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     return ms > 0 ? time.sleep(ms) : Promise.resolve();
   };
   const honest: Execute = (words) => extra[words[0]!.toUpperCase()] ?? server.engine.execute(words);
-  const later: Later = (ms, act) => void time.timer(ms, act);
   let requests = 0;
 
   function outcomeOf(command: readonly (string | number)[]): Outcome {
     const words = command.map(String);
     try {
-      return { reply: bend.command ? bend.command(words, honest, later) : honest(words) };
+      return { reply: bend.command ? bend.command(words, honest) : honest(words) };
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
       return { error: new EndpointError("e", "redis", `HTTP 400, ${error.message}`, { status: 400 }) };

@@ -5,7 +5,6 @@ import {
   deep,
   inReply,
   instead,
-  keys,
   refuse,
   refusing,
   scripts,
@@ -56,20 +55,6 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     "a ttl is halved": ttl(set.nx, (ms) => Math.ceil(ms / 2)),
     "a ttl is at most a second": ttl(set.nx, (ms) => Math.min(ms, 1_000)),
   },
-  kept: {
-    "a key loses its ttl later": instead(set.nx, (words, execute, later) => {
-      later(500, () => execute(["PERSIST", words[1]!]));
-      return execute(words);
-    }),
-    "a write is lost later": instead(set.any, (words, execute, later) => {
-      if (words[1]!.endsWith(":key:case")) later(500, () => execute(["DEL", words[1]!]));
-      return execute(words);
-    }),
-    "a deleted key comes back": instead(/^DELEX/, (words, execute, later) => {
-      later(500, () => execute(["SET", words[1]!, "v1"]));
-      return execute(words);
-    }),
-  },
   native: {
     "NX GET overwrites": instead(set.nxGet, (words, execute) => execute(without(words, "NX", 1))),
     "NX GET returns nothing": answering(set.nxGet, () => null),
@@ -87,25 +72,6 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     ),
     "DELEX deletes another value": instead(/^DELEX/, (words, execute) => execute(["DEL", words[1]!])),
     "DELEX says 1 where nothing was": answering(/^DELEX/, () => 1),
-  },
-  unchanged: {
-    "keys are cut at 255 characters": keys((key) => key.slice(0, 255)),
-    "keys are in lower case": keys((key) => key.toLowerCase()),
-    "keys are decoded": keys((key) => key.replace(/%41/g, "A")),
-    "keys are composed": keys((key) => key.normalize("NFC")),
-    "scripts have keys in lower case": instead(/^EVAL/, (words, execute) =>
-      execute(words.map((word) => (word.startsWith("p:") ? word.toLowerCase() : word))),
-    ),
-    "values are trimmed": values((value) => value.trim()),
-    "values lose characters beyond 16 bits": values((value) =>
-      value.replace(/[\u{10000}-\u{10ffff}]/gu, "\ufffd"),
-    ),
-    "scripts return composed values": answering(/^EVAL/, (reply) =>
-      deep(reply, (item) => (typeof item === "string" ? item.normalize("NFC") : item)),
-    ),
-    "GET returns other values than are stored": answering(/^GET/, (reply) =>
-      deep(reply, (item) => (typeof item === "string" ? item.trim() : item)),
-    ),
   },
   result: {
     "values are cut at 500 kB": values((value) => value.slice(0, 500_000)),
@@ -140,11 +106,6 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
   },
   flag: {
     "the flag of scripts is refused": refusing(/#!lua flags/, "ERR Unexpected flag in script shebang"),
-  },
-  replies: {
-    "replies are those of others": instead(/^PING/, (words, execute) =>
-      words[1]?.length === 36 ? "of another one" : execute(words),
-    ),
   },
   pipeline: {
     "a pipeline fails": { pipeline: (outcomes) => outcomes().map(() => ({ error: failure })) },
