@@ -350,7 +350,7 @@ class MailboxCall<Value> {
       signal,
       untilDeadline: () => this.#limit - this.#elapsed(),
     };
-    return { turn: new Turn(rules, lock, protocol.view, this.#work) };
+    return { turn: new Turn(rules, lock, protocol, this.#work) };
   }
 
   #withoutTurn({ state, wasQueued }: PostProtocol, error: unknown): Posted {

@@ -42,6 +42,8 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   readonly waiter: Waiter = { kind: mailboxWaiter, name: "free" };
   readonly heldText = ": another call has its turn, and no quorum has the message";
   state: PostState = "open";
+  /** The step by which a quorum has let the turn go. */
+  closed: Round<MailboxAnswer> | undefined;
   readonly #settings: Settings;
   readonly #name: string;
   readonly #place: Place;
@@ -99,12 +101,13 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
     return this.#place.keep(call, value, ttl);
   }
 
-  release(call: Call, { value }: Cell, claim: Call, isAnnounced: boolean): Promise<MailboxAnswer> {
+  async release(call: Call, { value }: Cell, claim: Call, isAnnounced: boolean): Promise<MailboxAnswer> {
+    const closed = this.closed?.calls.find(({ endpoint }) => endpoint === call.endpoint);
+    await closed?.settled;
+    if (closed?.answer?.outcome === "granted") return closed.answer;
     const { done, message } = this.#rules;
     const ids = [...done, ...(message && this.state === "duplicate" ? [message.id] : [])];
-    if (claim.hasDoneNothing && ids.length === 0) {
-      return Promise.resolve({ outcome: "lost", state: "lost", entries: [] });
-    }
+    if (claim.hasDoneNothing && ids.length === 0) return { outcome: "lost", state: "lost", entries: [] };
     const ended = this.#place.end(call, value, ids);
     if (isAnnounced) announce(this.#settings, call, mailboxWaiter, [this.#name]);
     return ended;

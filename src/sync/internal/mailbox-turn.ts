@@ -6,9 +6,9 @@ import type { Settings } from "../../lock/options.ts";
 import { announce } from "../../lock/protocol.ts";
 import { runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
-import { keepAlive, stopwatch } from "../../runtime/runtime.ts";
+import { stopwatch } from "../../runtime/runtime.ts";
 import { type Entry, type Place, type View, viewOf } from "./mailbox-place.ts";
-import { mailboxWaiter } from "./mailbox-protocol.ts";
+import { mailboxWaiter, type PostProtocol } from "./mailbox-protocol.ts";
 
 /** A message of a mailbox, as its handler gets it. */
 export interface Message<Value> {
@@ -91,7 +91,7 @@ export interface TurnRules<Value> {
 export class Turn<Value> {
   readonly #rules: TurnRules<Value>;
   readonly #lock: Lock;
-  readonly #token: string;
+  readonly #protocol: PostProtocol;
   readonly #work: Work;
   #view: View;
   #steps = 0;
@@ -105,11 +105,11 @@ export class Turn<Value> {
   #held: () => number;
   #sinceRead: () => number = () => 0;
 
-  constructor(rules: TurnRules<Value>, lock: Lock, view: View, work: Work) {
+  constructor(rules: TurnRules<Value>, lock: Lock, protocol: PostProtocol, work: Work) {
     this.#rules = rules;
     this.#lock = lock;
-    this.#token = lock.token;
-    this.#view = view;
+    this.#protocol = protocol;
+    this.#view = protocol.view;
     this.#work = work;
     this.#held = stopwatch(rules.settings.runtime);
   }
@@ -127,7 +127,7 @@ export class Turn<Value> {
       if (this.#fresh(ready).length > 0) await this.#callHandler();
       else await this.#step(this.#fresh(strays).length === 0);
     }
-    if (this.#end !== "closed") await this.#lock.release();
+    await this.#lock.release();
     return this.#end!;
   }
 
@@ -262,7 +262,7 @@ export class Turn<Value> {
     const left = [...failures, ...[...failed.keys()].filter((id) => !failures.includes(id) && !done.has(id))];
     const step = { number: this.#steps, closes, done: told, puts, left, failed: failures.length };
     const round = runRound(settings, (call) => {
-      const answer = place.step(call, this.#token, step);
+      const answer = place.step(call, this.#lock.token, step);
       // Those that stand by.
       if (closes) announce(settings, call, mailboxWaiter, [name]);
       return answer;
@@ -270,10 +270,7 @@ export class Turn<Value> {
     const result = await round.result;
     if (closes && result === "granted") {
       this.#end = "closed";
-      const closed = round.done.then(() =>
-        this.#leave(round.calls.every(({ answer }) => answer?.outcome === "granted")),
-      );
-      if (!keepAlive(settings, closed)) await round.mostlyDone();
+      this.#protocol.closed = round;
       return;
     }
     const openAnswers = () => round.answers().filter(({ state }) => state === "open");
@@ -291,12 +288,6 @@ export class Turn<Value> {
     const waiting = new Set([...this.#view.ready, ...this.#view.strays].map(({ id }) => id));
     // A quorum remembers the others.
     for (const id of told) if (!waiting.has(id)) done.delete(id);
-  }
-
-  /** Ends the hold of a turn that was let go; where an endpoint has not done that, it is ended there. */
-  async #leave(isWhole: boolean): Promise<void> {
-    if (isWhole) await this.#lock.abandon({ type: "released", elapsed: 0, freed: true });
-    else await this.#lock.release();
   }
 }
 

@@ -109,6 +109,20 @@ test("a close is decided by all answers, where some have lost the turn", async (
   expect([holding.value, handled]).toEqual([{ status: "handled", left: 0 }, ["a", "b"]]);
 });
 
+test("a turn that is extended while an endpoint is slow to let it go is not lost", async () => {
+  const { runtime, client, open, slowly, late } = newWorld();
+  const ends: string[] = [];
+  const onEvent = ({ type }: { readonly type: string }) => {
+    if (type === "released" || type === "lost") ends.push(type);
+  };
+  const holder = client({ onEvent });
+  const holding = watch(open(holder.redlock).post("a", slowly(450)));
+  await runtime.advance(440);
+  holder.links[2]!.fate = () => late(300);
+  await runtime.advance(1_000);
+  expect([holding.value?.status, ends]).toEqual(["handled", ["released"]]);
+});
+
 test("who finds only a message that is given up is told so", async () => {
   const { runtime, client, open, end } = newWorld();
   const given: FailedMessage<string>[] = [];
