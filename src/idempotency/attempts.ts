@@ -9,7 +9,7 @@ import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
 /** A run that is counted. It may begin if the count is granted. */
-export interface Attempt extends Decision {
+export interface CountedRun extends Decision {
   /** The number of runs before it that did not end, if it is too large: then this run must not begin. */
   readonly dead: number | undefined;
   /**
@@ -33,11 +33,11 @@ type CountSnapshot = Answer & {
  *
  * @param within ms of the claim that remain
  */
-export async function countAttempt(
+export async function countRun(
   { settings, counter, retention, maxAttempts }: RunRequest<unknown>,
   token: string,
   within: number,
-): Promise<Attempt> {
+): Promise<CountedRun> {
   const cellOf = (count: number): Cell => ({ keys: [counter], value: countText({ count, token }) });
   const options = { timeout: within };
   const reading = runRound(settings, (call) => readOrWrite(call, cellOf(1), retention), options);

@@ -8,7 +8,7 @@ import type { Next } from "../quorum/retry.ts";
 import { type Call, type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { type Cell, type CellAnswer, claimOrRead, end, keep } from "../redis/cell.ts";
-import { type Attempt, countAttempt } from "./attempts.ts";
+import { type CountedRun, countRun } from "./attempts.ts";
 import { type BeginState, recordFound, stateOfBegin } from "./begin.ts";
 import { Completion } from "./completion.ts";
 import { DeadKeyError, FingerprintMismatchError, LeaseLostError, RecordCorruptError } from "./errors.ts";
@@ -35,12 +35,13 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   /** A lost record is written again when the run completes. */
   readonly isRestorable = false;
   readonly action: string;
+  /** If it is a replay when `acquire` has failed, the call returns the result in it. */
   state: RunState<Value> = { kind: "unclear" };
   readonly #request: RunRequest<Value>;
   /** Undefined: the run holds no locks. */
   readonly #locks: Protocol | undefined;
   /** By cell, because the undo of an earlier round may go on while a later one counts. */
-  readonly #attempts = new Map<Cell, Attempt>();
+  readonly #counts = new Map<Cell, CountedRun>();
   #startedAt = 0;
   /** Of the last round. */
   #cell: Cell | undefined;
@@ -93,10 +94,10 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     // Refused means: lost between the two rounds.
     const isLost = raised && (await raised.result) !== "granted";
     if (isLost || within <= 0 || maxAttempts === Infinity) return raised;
-    const attempt = await countAttempt(this.#request, parseHolder(cell.value).nonce, within);
-    this.#attempts.set(cell, attempt);
-    if (attempt.dead !== undefined) throw new DeadKeyError(key, attempt.dead);
-    return attempt;
+    const counted = await countRun(this.#request, parseHolder(cell.value).nonce, within);
+    this.#counts.set(cell, counted);
+    if (counted.dead !== undefined) throw new DeadKeyError(key, counted.dead);
+    return counted;
   }
 
   async next(failed: Round<CellAnswer>): Promise<Next> {
@@ -124,7 +125,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
       return completion.storeOne(call.endpoint, () => this.#complete(call, { cell, claim }, next));
     }
     // The count first: a run that finds the key free must not count this one.
-    await this.#attempts.get(cell)?.takeBack(isHeld);
+    await this.#counts.get(cell)?.takeBack(isHeld);
     const { state } = this;
     if (state.kind !== "replay")
       return claim.hasDoneNothing ? { outcome: "lost" } : this.#end(call, { cell, claim });
@@ -141,7 +142,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   /** The handler begins. From now on the release of this claim ends the run. */
-  begin(): void {
+  handlerBegins(): void {
     this.#held = this.#cell;
   }
 

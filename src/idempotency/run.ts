@@ -72,7 +72,7 @@ export async function run<Value>(
       return runUnguarded(request, handler, { error, elapsed: elapsed() });
     return endWithoutLock(request, protocol.state, { error, report });
   }
-  protocol.begin();
+  protocol.handlerBegins();
   let value: Value;
   try {
     value = await handler(contextOf(key, lock));

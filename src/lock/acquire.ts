@@ -140,13 +140,13 @@ class Acquisition {
     const ttl = ttlWithin(settings.ttl, limit);
     // The last round is not hasty, so that it can tell contention from an outage. It has its whole timeout for that, even if
     // the deadline is near.
-    const options = { timeout: settings.ttl, isHasty: progress.remaining() > timeout };
+    const isHasty = progress.remaining() > timeout;
     const claim = (call: Call) => {
       const answer = this.#protocol.claim(call, cell, ttl);
       this.#listener?.asking(call);
       return answer;
     };
-    const round = runRound(settings, claim, options);
+    const round = runRound(settings, claim, { isHasty });
     const result = await unlessAborted(round.result, signal);
     return { protocol: this.#protocol, cell, round, ttl, limit, result, last: round, next: "pause" };
   }

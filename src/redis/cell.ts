@@ -54,7 +54,7 @@ export const tombstoneRetention = 60_000;
 const granted: CellAnswer = { outcome: "granted" };
 
 /** By endpoint: whether it has deleted as a release does. False: it has refused that. Without an entry it is not known. */
-export const releases: WeakMap<Endpoint, boolean> = new WeakMap();
+export const canDelete: WeakMap<Endpoint, boolean> = new WeakMap();
 
 /** Claims the cell if it is empty. The script grants it, too, if it has these values already. */
 export function claim(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
@@ -80,7 +80,7 @@ export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<Ce
 /** Deletes a key that is not there yet, natively: at an endpoint that has refused to before. */
 async function proveRelease(ask: Ask, cell: Cell): Promise<void> {
   await end(ask, cell);
-  releases.set(ask.endpoint, true);
+  canDelete.set(ask.endpoint, true);
 }
 
 /** Claims by script, which also deletes if the endpoint has not shown yet that it does that: see `prove` in cell.lua. */
@@ -90,7 +90,7 @@ async function claimByScript(ask: Ask, cell: Cell, ttl: number): Promise<CellAns
   // A cell without a tombstone names a key that nobody ever writes.
   const { tombstone = `${cell.keys[0]}:${cell.value}` } = cell;
   const answer = await operate(ask, { ...cell, tombstone }, { operation: "prove", ttl, words });
-  releases.set(ask.endpoint, true);
+  canDelete.set(ask.endpoint, true);
   return answer;
 }
 
@@ -132,7 +132,7 @@ export function end(
  */
 function notingRefusal(ask: Ask, ending: Promise<CellAnswer>): Promise<CellAnswer> {
   return ending.catch((error: unknown) => {
-    if ((error as Partial<EndpointError>).permanent) releases.set(ask.endpoint, false);
+    if ((error as Partial<EndpointError>).permanent) canDelete.set(ask.endpoint, false);
     throw error;
   });
 }
@@ -238,5 +238,5 @@ function compares({ endpoint }: Ask): boolean {
  * trusted until it refuses, any other one must show it first.
  */
 function hasRelease(ask: Ask): boolean {
-  return releases.get(ask.endpoint) ?? compares(ask);
+  return canDelete.get(ask.endpoint) ?? compares(ask);
 }

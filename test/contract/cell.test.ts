@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Ask } from "../../src/endpoints/ask.ts";
-import { type Cell, type CellAnswer, claim, end, keep, releases } from "../../src/redis/cell.ts";
+import { type Cell, type CellAnswer, canDelete, claim, end, keep } from "../../src/redis/cell.ts";
 import { askOf } from "../support/ask.ts";
 import { newResource } from "../support/local-endpoints.ts";
 import { type OpenStore, storesOf } from "../support/stores.ts";
@@ -25,7 +25,7 @@ const several = ({ values, ...cell }: Cell): Cell => ({ ...cell, value: "own" })
 const operations = {
   claim: (call, cell) => claim(call, cell, given),
   prove: (call, cell) => {
-    releases.set(call.endpoint, false);
+    canDelete.set(call.endpoint, false);
     return claim(call, cell, given);
   },
   extend: (call, cell) => keep(call, withoutCounters(cell), given),

@@ -92,7 +92,7 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "attempts are not raised",
     breaks: "a run reads the count of those before it, and does not write its own",
-    patches: [patch("idempotency/attempts.ts countAttempt", "count > 1 &&", "count < 0 &&")],
+    patches: [patch("idempotency/attempts.ts countRun", "count > 1 &&", "count < 0 &&")],
     noticedBy: ["attempts are bounded"],
   },
   {
